@@ -1,0 +1,224 @@
+// One phase: its workers, their pacing and their turns. A worker is a loop of awaited promises.
+import { prepareOperation } from './operations.mjs';
+import { CLOCKS, Refusal, Samples, Schedule, masked, now_ns, readPool } from './protocol.mjs';
+
+const [RIGHT, WRONG, FAILED, TIMEOUT] = [0, 1, 2, 3];
+const LOOPS = { awaited, window: windowed, rate, burst };
+export const PACING_NAMES = Object.keys(LOOPS);
+
+// Promises that resolve without I/O (noop, a closed client) never let the event loop look at
+// signals, so workers that end an operation this long after the last pause let the loop turn once:
+// some 2 us where it has nothing to do, 0.02 % of the time, between operations.
+const PAUSE_EVERY_NS = 10e6;
+const SLEEP_MAX_MS = 100; // a sleeper sees a stop this soon, without a registry of timers
+const TIMER_STEP_NS = 1.5e6; // timers count whole milliseconds and are late by up to one
+
+/** Set by SIGTERM: nothing new is issued. */
+export const stop = { requested: false };
+const never = new Int32Array(new SharedArrayBuffer(4));
+
+class Worker {
+  constructor(number, slice, guids) {
+    Object.assign(this, { number, slice, guids, clocks: CLOCKS });
+    // The record taken last, and what stamps need of it: set by Schedule.take and the plan's make.
+    Object.assign(this, { index: 0, lap: 0, intended_ns: 0, record_key: 0, document: 0 });
+    Object.assign(this, { operation: 0, guid_at: 0, key: 0, item: 0 });
+    this.holds = false; // that record's time has not come
+    this.made = 0; // documents made for insertion
+    this.failed = 0; // operations failed in a row
+    this.gave_up = false;
+  }
+}
+
+export class Phase {
+  constructor(message, connection) {
+    const { role, document_form, pacing, workers, first_worker, limits } = message;
+    const supported = role === 'worker' && document_form === 'native';
+    if (!supported || !Object.hasOwn(LOOPS, pacing.mode)) {
+      const wanted = [role, document_form, pacing.mode].join(', ');
+      throw new Refusal('unsupported', `role, document form or pacing: ${wanted}`);
+    }
+    this.pacing = pacing;
+    this.errors_max = message.errors_consecutive_max ?? Infinity;
+    this.totals = { documents: 0, sum: 0 };
+    this.errors = new Map(); // by code and name: as many as there are kinds of errors
+    const pools = message.pools.map(readPool);
+    const parts = { connection, pools, counter: message.counter, totals: this.totals };
+    this.plans = message.operations.map((definition) => prepareOperation(definition, parts));
+    this.schedule = new Schedule(message.schedule);
+    const shared = pacing.mode === 'rate' || pacing.mode === 'burst';
+    if (this.schedule.slices !== (shared ? 1 : workers)) throw new Error('wrong number of slices');
+    const slices = Array.from({ length: this.schedule.slices }, (_, w) =>
+      this.schedule.slice(w, limits?.[w]));
+    this.workers = Array.from({ length: workers }, (_, w) =>
+      new Worker(first_worker + w, slices[shared ? 0 : w], this.schedule.bytes));
+    this.t0_ns = null;
+    this.last_ns = 0; // the last clock reading taken
+    this.in_flight = 0;
+    this.pause_due_ns = 0;
+    this.pausing = null;
+    this.samples = new Samples(message.samples, message.warmup);
+  }
+
+  /** The workers are let go by starting their loops; between turns there is nothing that waits. */
+  async turn({ start_ns, until_ns }) {
+    this.last_ns = now_ns();
+    const ahead = start_ns > this.last_ns;
+    if (ahead) await this.sleepUntil(start_ns);
+    const began_ns = this.last_ns;
+    this.t0_ns ??= ahead ? start_ns : began_ns;
+    this.until_ns = until_ns;
+    this.counts = { ended_ns: began_ns, operations: 0, completed_by_deadline: 0, errors: 0 };
+    const loop = LOOPS[this.pacing.mode];
+    await Promise.all(loop === burst ? [burst(this)] : this.workers.map((w) => loop(this, w)));
+    this.samples.flush();
+    const exhausted = this.workers.every((w) => !w.holds && w.slice.taken >= w.slice.limit);
+    const gave_up = this.workers.some((worker) => worker.gave_up);
+    return { began_ns, ...this.counts, exhausted, gave_up };
+  }
+
+  /** Whether the worker may begin an operation: the deadline is held against the last reading. */
+  goesOn(worker) {
+    return this.last_ns < this.until_ns && !worker.gave_up && !stop.requested;
+  }
+
+  next(worker) {
+    return this.goesOn(worker) && this.schedule.take(worker);
+  }
+
+  /** One operation and its sample; an operation that fails does not reject. */
+  async perform(worker, intended_ns) {
+    const { operation, index } = worker; // the next record may come before this one's answer
+    const plan = this.plans[operation];
+    const made = plan.make(worker);
+    let outcome = RIGHT;
+    let end_ns;
+    this.in_flight += 1;
+    const start_ns = now_ns();
+    this.last_ns = start_ns;
+    try {
+      const answer = await plan.call(plan, made);
+      end_ns = now_ns();
+      if (plan.asserted && !plan.right(answer, plan)) outcome = this.wrong(plan);
+    } catch (error) {
+      end_ns = now_ns();
+      outcome = this.thrown(error);
+    }
+    this.last_ns = end_ns;
+    this.in_flight -= 1;
+    const due_ns = intended_ns ?? start_ns;
+    this.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.number);
+    this.count(worker, end_ns, outcome);
+    if (end_ns >= this.pause_due_ns) await this.pause();
+    return end_ns;
+  }
+
+  count(worker, end_ns, outcome) {
+    this.counts.operations += 1;
+    this.counts.ended_ns = end_ns;
+    if (end_ns <= this.until_ns) this.counts.completed_by_deadline += 1;
+    if (outcome !== RIGHT) this.counts.errors += 1;
+    worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
+    if (worker.failed >= this.errors_max) worker.gave_up = true;
+  }
+
+  wrong({ name }) {
+    this.note(0, 'WrongAnswer', `${name}: no error, but not the right answer`);
+    return WRONG;
+  }
+
+  thrown(error) {
+    const code = Number.isInteger(error.code) ? error.code : 0;
+    this.note(code, error.codeName ?? error.name, error.message);
+    const timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
+    return timeout || /Timeout/.test(error.name) ? TIMEOUT : FAILED;
+  }
+
+  note(code, name, message) {
+    const id = `${code} ${name}`;
+    const entry = this.errors.get(id) ?? { code, name, count: 0, message: masked(message) };
+    entry.count += 1;
+    this.errors.set(id, entry);
+  }
+
+  /** One pause for all: a single worker left running would keep the loop from turning. */
+  pause() {
+    this.pausing ??= new Promise(setImmediate).then(() => {
+      this.pause_due_ns = this.last_ns + PAUSE_EVERY_NS;
+      this.pausing = null;
+    });
+    return this.pausing;
+  }
+
+  /**
+   * Timers for all but the last millisecond. That one blocks the thread while nothing is in flight
+   * (late by 0.09 ms in place of 0.9, measured; spinning on setImmediate would take a whole CPU)
+   * and is left to the timer while something is.
+   */
+  async sleepUntil(due_ns) {
+    this.last_ns = now_ns();
+    while (this.last_ns < due_ns && !stop.requested) {
+      const left_ns = due_ns - this.last_ns;
+      if (left_ns <= TIMER_STEP_NS && this.in_flight === 0) {
+        Atomics.wait(never, 0, 0, left_ns / 1e6);
+      } else {
+        const sleep_ms = Math.min(Math.floor(left_ns / 1e6 - 0.5), SLEEP_MAX_MS);
+        await new Promise((wake) => { setTimeout(wake, sleep_ms); });
+      }
+      this.last_ns = now_ns();
+    }
+  }
+
+  end() {
+    this.samples.close();
+    const { samples: { total }, totals, errors } = this;
+    return { operations: total, samples: total, totals, errors: [...errors.values()] };
+  }
+}
+
+async function awaited(phase, worker) {
+  const { think_ns = 0 } = phase.pacing;
+  while (phase.next(worker)) {
+    const end_ns = await phase.perform(worker);
+    if (think_ns > 0) {
+      if (end_ns + think_ns >= phase.until_ns) return; // the turn need not wait for a sleeper
+      await phase.sleepUntil(end_ns + think_ns);
+    }
+  }
+}
+
+async function windowed(phase, worker) {
+  const slots = new Array(phase.pacing.size).fill(undefined);
+  for (let oldest = 0; ; oldest = (oldest + 1) % slots.length) {
+    await slots[oldest];
+    if (!phase.next(worker)) break;
+    slots[oldest] = phase.perform(worker);
+  }
+  await Promise.all(slots);
+}
+
+/** A record whose time lies behind the deadline is held for the next turn, never skipped. */
+async function rate(phase, worker) {
+  while (phase.goesOn(worker)) {
+    if (!worker.holds && !phase.schedule.take(worker)) return;
+    worker.holds = true;
+    const due_ns = phase.t0_ns + worker.intended_ns;
+    if (due_ns >= phase.until_ns) return;
+    if (due_ns > phase.last_ns) {
+      await phase.sleepUntil(due_ns);
+      if (!phase.goesOn(worker)) return;
+    }
+    worker.holds = false;
+    await phase.perform(worker, due_ns);
+  }
+}
+
+/** All at once, as Promise.all over a map would; the records go round the workers. */
+async function burst(phase) {
+  const flying = [];
+  for (let i = 0; phase.next(phase.workers[i]); i = (i + 1) % phase.workers.length) {
+    flying.push(phase.perform(phase.workers[i], phase.t0_ns));
+    if (phase.last_ns >= phase.pause_due_ns) await phase.pause();
+  }
+  await Promise.all(flying);
+}

@@ -1,0 +1,471 @@
+//! The workers of a phase: what they take from the schedule, when, and what they record.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use mongodb::Database;
+use rustix::time::{
+    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
+    Timespec,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+use tokio::task::coop::consume_budget;
+
+use crate::documents::{read_pool, Input, Pool};
+use crate::operations::{code_and_name, is_timeout, Operation, Timed};
+use crate::protocol::{Clock, Counter, Failure, KeyRule, Prepare, Sample, Samples, Schedule};
+
+/// SIGTERM has come.
+#[derive(Default)]
+pub struct Stop {
+    raised: AtomicBool,
+    notify: Notify,
+}
+
+impl Stop {
+    pub fn raise(&self) {
+        self.raised.store(true, SeqCst);
+        self.notify.notify_waiters();
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Relaxed)
+    }
+
+    pub async fn wait(&self) {
+        // Made before the flag is looked at, it also hears a stop that comes in between.
+        let notified = self.notify.notified();
+        if !self.raised.load(SeqCst) {
+            notified.await;
+        }
+    }
+}
+
+/// A timer of the kernel. tokio's own rounds up to whole milliseconds, which would be the larger
+/// part of many a response time.
+struct Alarm {
+    timer: AsyncFd<OwnedFd>,
+    clock: Clock,
+    stop: Arc<Stop>,
+}
+
+impl Alarm {
+    fn new(clock: Clock, stop: &Arc<Stop>) -> io::Result<Alarm> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // SAFETY: an OwnedFd is the same open descriptor from now until the AsyncFd drops it.
+        let timer = unsafe { AsyncFd::register(timer)? };
+        Ok(Alarm { timer, clock, stop: Arc::clone(stop) })
+    }
+
+    async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
+        tokio::select! {
+            // Setting it anew clears what has expired: nobody has to read it.
+            ready = self.timer.readable() => ready?.clear_ready(),
+            () = self.stop.wait() => {}
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+enum Pacing {
+    Awaited {
+        #[serde(default)]
+        think_ns: u64,
+    },
+    Window {
+        size: NonZeroUsize,
+    },
+    Rate,
+    Burst,
+}
+
+/// What all workers read and none changes, but for the positions in the slices.
+struct Plan {
+    clock: Clock,
+    stop: Arc<Stop>,
+    schedule: Schedule,
+    slices: Vec<Slice>,
+    operations: Vec<Operation>,
+    pacing: Pacing,
+    counter: Counter,
+    errors_consecutive_max: u32,
+    outcome_flag: u8,
+}
+
+/// A worker's own part of the schedule, or, as the only one, the queue that all workers share.
+struct Slice {
+    next: AtomicU64,
+    limit: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Turn {
+    /// T0 of the phase.
+    origin_ns: u64,
+    until_ns: u64,
+}
+
+/// One operation on its way.
+struct Job {
+    index: u64,
+    operation: usize,
+    document: usize,
+    /// None in a closed loop: whenever it starts.
+    intended_ns: Option<u64>,
+    input: Input,
+}
+
+impl Plan {
+    async fn run(&self, job: &Job) -> Timed {
+        self.operations[job.operation].run(self.clock, job.document, &job.input).await
+    }
+
+    fn exhausted(&self) -> bool {
+        self.slices.iter().all(|slice| slice.next.load(Relaxed) >= slice.limit)
+    }
+}
+
+/// What a worker has to report of a turn.
+#[derive(Default)]
+struct Tally {
+    operations: u64,
+    by_deadline: u64,
+    errors: u64,
+    ended_ns: u64,
+}
+
+#[derive(Serialize)]
+struct ErrorEntry {
+    code: i32,
+    name: String,
+    count: u64,
+    message: String,
+}
+
+fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
+    match entries.iter_mut().find(|entry| (entry.code, &entry.name) == (found.code, &found.name)) {
+        Some(entry) => entry.count += found.count,
+        None => entries.push(found),
+    }
+}
+
+struct Worker {
+    plan: Arc<Plan>,
+    slice: usize,
+    number: u16,
+    alarm: Option<Alarm>,
+    samples: Samples,
+    begun: i64,
+    made: i64,
+    errors_consecutive: u32,
+    gave_up: bool,
+    /// The last reading of the clock, held against the deadline.
+    last_ns: u64,
+    tally: Tally,
+    documents: u64,
+    sum: i64,
+    errors: Vec<ErrorEntry>,
+}
+
+impl Worker {
+    fn new(
+        plan: &Arc<Plan>,
+        file: &Arc<Mutex<File>>,
+        first_worker: u16,
+        worker: usize,
+    ) -> io::Result<Worker> {
+        // One that never sleeps needs no file descriptor.
+        let sleeps = matches!(plan.pacing, Pacing::Rate | Pacing::Awaited { think_ns: 1.. });
+        Ok(Worker {
+            plan: Arc::clone(plan),
+            slice: if plan.slices.len() == 1 { 0 } else { worker },
+            number: first_worker + worker as u16,
+            alarm: sleeps.then(|| Alarm::new(plan.clock, &plan.stop)).transpose()?,
+            samples: Samples::new(Arc::clone(file)),
+            begun: 0,
+            made: 0,
+            errors_consecutive: 0,
+            gave_up: false,
+            last_ns: 0,
+            tally: Tally::default(),
+            documents: 0,
+            sum: 0,
+            errors: Vec::new(),
+        })
+    }
+
+    /// A turn. The task of a worker lives as long as one: spawning it costs less than waking a
+    /// task that waits on a barrier, and what belongs to the worker needs no lock.
+    async fn turn(mut self, began_ns: u64, turn: Turn) -> io::Result<Worker> {
+        self.last_ns = began_ns;
+        self.tally = Tally { ended_ns: began_ns, ..Tally::default() };
+        match self.plan.pacing {
+            Pacing::Awaited { think_ns } => self.one_by_one(turn, think_ns).await?,
+            Pacing::Rate => self.one_by_one(turn, 0).await?,
+            Pacing::Window { size } => self.side_by_side(turn, size.get()).await?,
+            Pacing::Burst => self.side_by_side(turn, usize::MAX).await?,
+        }
+        self.samples.flush()?;
+        Ok(self)
+    }
+
+    async fn one_by_one(&mut self, turn: Turn, think_ns: u64) -> io::Result<()> {
+        while let Some(job) = self.take(turn) {
+            if let Some(intended_ns) = job.intended_ns.filter(|at_ns| *at_ns > self.last_ns) {
+                self.sleep_until(intended_ns).await?;
+                if self.plan.stop.is_raised() {
+                    break;
+                }
+            }
+            let timed = self.plan.run(&job).await;
+            self.record(&job, timed, turn)?;
+            if think_ns > 0 {
+                // No operation begins before its end: without this a worker would think past T.
+                self.last_ns += think_ns;
+                if self.last_ns < turn.until_ns {
+                    self.sleep_until(self.last_ns).await?;
+                }
+            }
+            // A noop never waits: the other workers of this thread, and SIGTERM, would.
+            consume_budget().await;
+        }
+        Ok(())
+    }
+
+    /// A task per operation, as an application has it that does not wait for each.
+    async fn side_by_side(&mut self, turn: Turn, size: usize) -> io::Result<()> {
+        let mut in_flight = VecDeque::new();
+        while let Some(job) = self.take(turn) {
+            let plan = Arc::clone(&self.plan);
+            in_flight.push_back(tokio::spawn(async move { (plan.run(&job).await, job) }));
+            if in_flight.len() == size {
+                if let Some(oldest) = in_flight.pop_front() {
+                    let (timed, job) = oldest.await?;
+                    self.record(&job, timed, turn)?;
+                }
+            } else if size == usize::MAX {
+                // A burst has no samples yet to hold against the deadline.
+                self.last_ns = self.plan.clock.now_ns();
+            }
+            consume_budget().await;
+        }
+        for task in in_flight {
+            let (timed, job) = task.await?;
+            self.record(&job, timed, turn)?;
+        }
+        Ok(())
+    }
+
+    async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
+        match &self.alarm {
+            Some(alarm) => alarm.sleep_until(at_ns).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The next operation, unless the worker has to stop before it.
+    fn take(&mut self, turn: Turn) -> Option<Job> {
+        let plan = &*self.plan;
+        if self.gave_up || self.last_ns >= turn.until_ns || plan.stop.is_raised() {
+            return None;
+        }
+        let slice = &plan.slices[self.slice];
+        let rate = matches!(plan.pacing, Pacing::Rate);
+        let intended_ns =
+            |number| turn.origin_ns + plan.schedule.record(self.slice, number).intended_ns;
+        // A record that is not to start in this turn stays in the queue for the next one.
+        let due = |number| !rate || intended_ns(number) < turn.until_ns;
+        let take = |number| (number < slice.limit && due(number)).then_some(number + 1);
+        let index = slice.next.fetch_update(Relaxed, Relaxed, take).ok()?;
+        let record = plan.schedule.record(self.slice, index);
+        let operation = &plan.operations[record.operation];
+        let counted = operation.key == KeyRule::Counter;
+        let input = Input {
+            key: operation.key.key(plan.counter, self.number, self.made, record.key),
+            key_step: if counted { plan.counter.stride } else { 0 },
+            guid: record.guid,
+            lap: record.lap,
+            sequence: self.begun,
+            producer: i64::from(self.number),
+            clock: Some(plan.clock),
+            ..Input::default()
+        };
+        self.begun += 1;
+        self.made += operation.inserts();
+        Some(Job {
+            index,
+            operation: record.operation,
+            document: record.document,
+            intended_ns: match plan.pacing {
+                Pacing::Rate => Some(turn.origin_ns + record.intended_ns),
+                Pacing::Burst => Some(turn.origin_ns),
+                _ => None,
+            },
+            input,
+        })
+    }
+
+    fn record(&mut self, job: &Job, timed: Timed, turn: Turn) -> io::Result<()> {
+        let outcome = match &timed.answer {
+            Ok(answer) => {
+                self.documents += answer.documents;
+                self.sum += answer.sum;
+                u8::from(!answer.right)
+            }
+            Err(error) if is_timeout(error) => 3,
+            Err(_) => 2,
+        };
+        if outcome == 0 {
+            self.errors_consecutive = 0;
+        } else {
+            self.errors_consecutive += 1;
+            self.gave_up |= self.errors_consecutive >= self.plan.errors_consecutive_max;
+            self.tally.errors += 1;
+            let ((code, name), message) = match &timed.answer {
+                Err(error) => (code_and_name(error), error.kind.to_string()),
+                Ok(_) => {
+                    let name = &self.plan.operations[job.operation].name;
+                    ((0, "WrongAnswer".to_owned()), format!("{name}: not the answer expected"))
+                }
+            };
+            count_error(&mut self.errors, ErrorEntry { code, name, count: 1, message });
+        }
+        self.tally.operations += 1;
+        self.tally.by_deadline += u64::from(timed.end_ns <= turn.until_ns);
+        self.tally.ended_ns = self.tally.ended_ns.max(timed.end_ns);
+        self.last_ns = self.last_ns.max(timed.end_ns);
+        self.samples.push(&Sample {
+            intended_ns: job.intended_ns.unwrap_or(timed.start_ns),
+            start_ns: timed.start_ns,
+            service_ns: timed.end_ns - timed.start_ns,
+            index: job.index as u32,
+            operation: job.operation as u8,
+            outcome: outcome | self.plan.outcome_flag,
+            worker: self.number,
+        })
+    }
+}
+
+/// From `armed` to `ended`.
+pub struct Phase {
+    plan: Arc<Plan>,
+    workers: Vec<Worker>,
+    origin_ns: Option<u64>,
+    operations: u64,
+}
+
+impl Phase {
+    pub fn prepare(
+        message: Prepare,
+        database: Option<&Database>,
+        clock: Clock,
+        stop: &Arc<Stop>,
+    ) -> Result<Phase, Failure> {
+        if message.role != "worker" {
+            return Err(Failure::unsupported(format!("role {}", message.role)));
+        }
+        if message.document_form != "native" {
+            return Err(Failure::unsupported(format!("documents as {}", message.document_form)));
+        }
+        let pacing = Pacing::deserialize(message.pacing).map_err(Failure::unsupported)?;
+        let schedule = Schedule::read(&message.schedule, message.operations.len())?;
+        let pools = message.pools.iter().map(|path| read_pool(path));
+        let pools: Vec<Pool> = pools.collect::<Result<_, _>>()?;
+        let operations = message.operations.into_iter();
+        let operations =
+            operations.map(|operation| Operation::prepare(operation, database, &pools));
+        let operations = operations.collect::<Result<_, _>>()?;
+        if message.workers == 0 || ![1, message.workers].contains(&schedule.slices) {
+            return Err(Failure::protocol("a slice for each worker, or one for all"));
+        }
+        let limits = message.limits.unwrap_or_else(|| vec![u64::MAX; schedule.slices]);
+        if limits.len() != schedule.slices {
+            return Err(Failure::protocol("a limit for each slice"));
+        }
+        let slice = |limit: &u64| Slice {
+            next: AtomicU64::new(0),
+            limit: if schedule.is_empty() { 0 } else { *limit },
+        };
+        let file = File::create(&message.samples).map_err(|error| {
+            Failure::internal(format!("{}: {error}", message.samples.display()))
+        })?;
+        let plan = Plan {
+            clock,
+            stop: Arc::clone(stop),
+            slices: limits.iter().map(slice).collect(),
+            schedule,
+            operations,
+            pacing,
+            counter: message.counter,
+            errors_consecutive_max: message.errors_consecutive_max,
+            outcome_flag: if message.warmup { 128 } else { 0 },
+        };
+        let (plan, file) = (Arc::new(plan), Arc::new(Mutex::new(file)));
+        let workers = (0..message.workers)
+            .map(|worker| Worker::new(&plan, &file, message.first_worker, worker));
+        let workers = workers.collect::<io::Result<_>>().map_err(Failure::internal)?;
+        Ok(Phase { plan, workers, origin_ns: None, operations: 0 })
+    }
+
+    pub async fn turn(&mut self, start_ns: u64, until_ns: u64) -> Result<Value, Failure> {
+        let Plan { clock, stop, .. } = &*self.plan;
+        let ahead = start_ns > clock.now_ns();
+        if ahead {
+            let alarm = Alarm::new(*clock, stop).map_err(Failure::internal)?;
+            alarm.sleep_until(start_ns).await.map_err(Failure::internal)?;
+        }
+        let began_ns = clock.now_ns();
+        let first_ns = if ahead { start_ns } else { began_ns };
+        let turn = Turn { origin_ns: *self.origin_ns.get_or_insert(first_ns), until_ns };
+        let tasks = self.workers.drain(..).map(|worker| tokio::spawn(worker.turn(began_ns, turn)));
+        for task in tasks.collect::<Vec<_>>() {
+            let worker = task.await.map_err(Failure::internal)?.map_err(Failure::internal)?;
+            self.workers.push(worker);
+        }
+        let tally = |field: fn(&Tally) -> u64| self.workers.iter().map(move |w| field(&w.tally));
+        let operations: u64 = tally(|tally| tally.operations).sum();
+        self.operations += operations;
+        Ok(json!({
+            "type": "turned",
+            "began_ns": began_ns,
+            "ended_ns": tally(|tally| tally.ended_ns).max().unwrap_or(began_ns),
+            "operations": operations,
+            "completed_by_deadline": tally(|tally| tally.by_deadline).sum::<u64>(),
+            "errors": tally(|tally| tally.errors).sum::<u64>(),
+            "exhausted": self.plan.exhausted(),
+            "gave_up": self.workers.iter().any(|worker| worker.gave_up),
+        }))
+    }
+
+    /// Its samples are written by now, its file closes with it.
+    pub fn end(self) -> Value {
+        let mut errors = Vec::new();
+        let (mut documents, mut sum) = (0, 0);
+        for worker in self.workers {
+            documents += worker.documents;
+            sum += worker.sum;
+            worker.errors.into_iter().for_each(|entry| count_error(&mut errors, entry));
+        }
+        json!({
+            "type": "ended",
+            "operations": self.operations,
+            "samples": self.operations,
+            "totals": { "documents": documents, "sum": sum },
+            "errors": errors,
+        })
+    }
+}

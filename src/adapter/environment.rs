@@ -1,0 +1,222 @@
+//! Environments: one folder in the cache per adapter, driver version and toolchain.
+//!
+//! Nothing of the user's machine is touched; variables through which a user's own packages could
+//! leak in are taken away from the children.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use nix::fcntl::{Flock, FlockArg};
+use sha2::{Digest, Sha256};
+
+use crate::adapter::manifest::{Manifest, Missing};
+use crate::error::{Error, Result};
+use crate::paths::cache_dir;
+
+/// Variables that would let packages of the user's machine into an environment.
+const SCRUBBED: [&str; 12] = [
+    "NODE_PATH", "NODE_OPTIONS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV",
+    "GEM_HOME", "GEM_PATH", "PERL5LIB", "CLASSPATH", "GOFLAGS", "RUSTFLAGS",
+];
+
+/// An adapter ready to start.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Adapter name.
+    pub adapter: String,
+    /// Driver version asked for (the adapter reports the one it loaded).
+    pub version: String,
+    /// Working directory of its processes.
+    pub folder: PathBuf,
+    /// Program and arguments.
+    pub start: Vec<String>,
+    /// Warm-up of the first phase of a process, s.
+    pub warmup_s: f64,
+    /// SHA-256 of the lock file, hex.
+    pub lock_sha256: Option<String>,
+}
+
+impl Environment {
+    /// A command as it stands, without installation: `check -- COMMAND`.
+    #[must_use]
+    pub fn of_command(command: &[String]) -> Self {
+        Self {
+            adapter: command.join(" "),
+            version: String::new(),
+            folder: std::env::current_dir().unwrap_or_default(),
+            start: command.to_vec(),
+            warmup_s: 1.0,
+            lock_sha256: None,
+        }
+    }
+
+    /// A command of this environment, with its folder, without the user's packages.
+    #[must_use]
+    pub fn command(&self, words: &[String]) -> Command {
+        let (program, arguments) = words.split_first().expect("a command has a program");
+        scrubbed(&self.folder, program, arguments)
+    }
+}
+
+fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
+    // A fake adapter is the core itself; tests name it without knowing where it was built.
+    let program = match program {
+        "{mongodyno}" => std::env::current_exe().unwrap_or_else(|_| "mongodyno".into()),
+        // Relative programs are relative to the environment: the child's cwd is not yet its own
+        // when the system looks for the program.
+        _ if program.starts_with('.') => folder.join(program),
+        _ => PathBuf::from(program),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    for name in SCRUBBED {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Installs what is missing and returns the environment.
+///
+/// # Errors
+/// A missing toolchain, a version that does not exist, an installer that fails.
+pub fn install(manifest: &Manifest, version: Option<&str>) -> Result<Environment> {
+    let toolchain = manifest.probe().map_err(|missing| not_runnable(manifest, &missing))?;
+    let version = version.unwrap_or(&manifest.default);
+    let files = manifest.files()?;
+    let mut hash = Sha256::new();
+    for (path, bytes) in &files {
+        hash.update(path.as_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    hash.update(toolchain.join("\n").as_bytes());
+    let identity = hex(&hash.finalize())[..12].to_owned();
+    let parent = cache_dir().join("adapters").join(&manifest.name);
+    let folder = parent.join(format!("{version}-{identity}"));
+    fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
+    let _lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
+    let ready = folder.join(".ready");
+    if !ready.exists() {
+        let result = fill(manifest, version, &folder, &files);
+        if result.is_err() {
+            // A half-made environment is never used: only `.ready` says that it is whole. The
+            // log of the failed installation stays for the user to read.
+            return result.map(|()| unreachable!());
+        }
+        fs::write(&ready, toolchain.join("\n"))
+            .map_err(|error| Error::file("write", &ready, &error))?;
+    }
+    let lock_sha256 = manifest
+        .lock
+        .as_ref()
+        .and_then(|name| fs::read(folder.join(name)).ok())
+        .map(|bytes| hex(&Sha256::digest(bytes)));
+    Ok(Environment {
+        adapter: manifest.name.clone(),
+        version: version.to_owned(),
+        folder,
+        start: manifest.start.clone(),
+        warmup_s: manifest.warmup_s,
+        lock_sha256,
+    })
+}
+
+/// The error for an adapter whose toolchain is missing.
+#[must_use]
+pub fn not_runnable(manifest: &Manifest, missing: &Missing) -> Error {
+    Error::environment(format!("{} {}", manifest.name, missing.reason), missing.hint.clone())
+}
+
+fn lock(path: &Path, adapter: &str) -> Result<Flock<File>> {
+    let open = || File::create(path).map_err(|error| Error::file("create", path, &error));
+    match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err((file, _)) => {
+            eprintln!("another mongodyno is installing {adapter}; waiting for it");
+            Flock::lock(file, FlockArg::LockExclusive)
+                .map_err(|(_, errno)| Error::file("lock", path, &errno.into()))
+        }
+    }
+}
+
+fn fill(
+    manifest: &Manifest,
+    version: &str,
+    folder: &Path,
+    files: &std::collections::BTreeMap<String, Vec<u8>>,
+) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| Error::file("clear", folder, &error))?;
+    }
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        let parent = path.parent().expect("below the folder");
+        fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+        fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
+    }
+    let commands =
+        if version == manifest.default { &manifest.install } else { &manifest.install_version };
+    let spinner = ProgressBar::new_spinner().with_style(
+        ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a valid template"),
+    );
+    spinner.enable_steady_tick(std::time::Duration::from_millis(120));
+    spinner.set_message(format!("installing {}@{version}", manifest.name));
+    if spinner.is_hidden() {
+        eprintln!("installing {}@{version}", manifest.name);
+    }
+    for words in commands {
+        let words: Vec<_> = words.iter().map(|word| word.replace("{version}", version)).collect();
+        step(manifest, version, folder, &words)?;
+    }
+    spinner.finish_and_clear();
+    Ok(())
+}
+
+fn step(manifest: &Manifest, version: &str, folder: &Path, words: &[String]) -> Result<()> {
+    let (program, arguments) = words.split_first().expect("manifest: empty install command");
+    let log = folder.join("install.log");
+    let output = scrubbed(folder, program, arguments)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .map_err(|error| Error::environment(
+            format!("{}: cannot run `{program}`: {error}", manifest.name),
+            "see CONTRIBUTING.md for what each adapter needs",
+        ))?;
+    let mut text = format!("$ {}\n", words.join(" "));
+    text.push_str(&String::from_utf8_lossy(&output.stdout));
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let _ = fs::write(&log, &text);
+    if output.status.success() {
+        return Ok(());
+    }
+    let unknown = manifest.unknown_version.as_ref().is_some_and(|pattern| {
+        regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
+    });
+    if unknown {
+        return Err(Error::environment(
+            format!("{} has no version {version}", manifest.driver),
+            format!("`{}` lists them", manifest.versions_command),
+        ));
+    }
+    let tail: Vec<_> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();
+    let tail: Vec<_> = tail.into_iter().rev().collect();
+    Err(Error::environment(
+        format!(
+            "installing {}@{version} failed: `{}` ended with {}\n  {}",
+            manifest.name, words.join(" "), output.status, tail.join("\n  ")
+        ),
+        format!("the whole output is in {}; is the package registry reachable?", log.display()),
+    ))
+}
+
+/// Lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,214 @@
+//! `adapter.toml`: all the core has to know about an adapter before it runs.
+//!
+//! Adapters are found, never listed: those embedded in the binary, and the folders below
+//! `--adapters-dir`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rust_embed::RustEmbed;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+#[derive(RustEmbed)]
+#[folder = "adapters/"]
+#[exclude = "*/node_modules/*"]
+#[exclude = "*/.venv/*"]
+#[exclude = "*/target/*"]
+#[exclude = "*/adapter"]
+#[exclude = "*__pycache__*"]
+struct Embedded;
+
+/// One adapter.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The word after `-d`.
+    pub name: String,
+    /// Package name as its users know it.
+    pub driver: String,
+    /// Language, for people.
+    pub language: String,
+    /// Version in the adapter's lock file.
+    pub default: String,
+    /// Range the adapter is written for, for people.
+    pub versions: String,
+    /// Warm-up of the first phase of a process, s.
+    pub warmup_s: f64,
+    /// Program and arguments, run in the environment folder.
+    pub start: Vec<String>,
+    /// Lock file after installation.
+    pub lock: Option<String>,
+    /// Commands that install exactly the lock file.
+    #[serde(default)]
+    pub install: Vec<Vec<String>>,
+    /// Commands that install `{version}`.
+    #[serde(default)]
+    pub install_version: Vec<Vec<String>>,
+    /// Matches the installer's output when the version does not exist.
+    pub unknown_version: Option<String>,
+    /// Command that shows a user which versions exist.
+    #[serde(default)]
+    pub versions_command: String,
+    /// The adapter's own tests, run in the environment folder.
+    #[serde(default)]
+    pub test: Vec<String>,
+    /// Toolchains.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+    /// Where the files come from.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+/// A toolchain an adapter needs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Command that tells its version.
+    pub run: Vec<String>,
+    /// Regular expression its output must match.
+    #[serde(rename = "match")]
+    pub matches: String,
+    /// What is wanted, for people.
+    pub wants: String,
+    /// Command that installs it.
+    pub install_hint: String,
+}
+
+/// Where an adapter's files come from.
+#[derive(Debug, Clone, Default)]
+pub enum Source {
+    /// Embedded in the binary, below this folder name.
+    #[default]
+    Embedded,
+    /// A folder on disk.
+    Folder(PathBuf),
+}
+
+/// A toolchain that is missing or too old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is wanted and what was found.
+    pub reason: String,
+    /// Command that installs it.
+    pub hint: String,
+}
+
+impl Manifest {
+    /// Files of the adapter by relative path.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        match &self.source {
+            Source::Embedded => {
+                let prefix = format!("{}/", self.name);
+                Ok(Embedded::iter()
+                    .filter_map(|path| {
+                        let relative = path.strip_prefix(&prefix)?.to_owned();
+                        Some((relative, Embedded::get(&path)?.data.into_owned()))
+                    })
+                    .collect())
+            }
+            Source::Folder(folder) => {
+                let mut files = BTreeMap::new();
+                collect(folder, folder, &mut files)
+                    .map_err(|error| Error::file("read", folder, &error))?;
+                Ok(files)
+            }
+        }
+    }
+
+    /// Probes the toolchains.
+    ///
+    /// # Errors
+    /// The first one that is missing or too old; otherwise what each of them printed, which
+    /// becomes part of the environment's identity.
+    pub fn probe(&self) -> Result<Vec<String>, Missing> {
+        self.needs.iter().map(Need::probe).collect()
+    }
+}
+
+impl Need {
+    fn probe(&self) -> Result<String, Missing> {
+        let (program, arguments) = self.run.split_first().expect("manifest: needs.run is empty");
+        let missing = |found: &str| Missing {
+            reason: format!("needs {} ({found})", self.wants),
+            hint: self.install_hint.clone(),
+        };
+        let output = Command::new(program)
+            .args(arguments)
+            .output()
+            .map_err(|_| missing(&format!("`{program}` not found")))?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        let wanted = regex_lite::Regex::new(&self.matches)
+            .unwrap_or_else(|error| panic!("manifest: needs.match: {error}"));
+        let first = text.lines().next().unwrap_or_default().trim().to_owned();
+        if output.status.success() && wanted.is_match(&text) {
+            Ok(first)
+        } else {
+            Err(missing(&format!("found: {first}")))
+        }
+    }
+}
+
+fn collect(
+    root: &Path,
+    folder: &Path,
+    files: &mut BTreeMap<String, Vec<u8>>,
+) -> std::io::Result<()> {
+    const LEFT_OUT: [&str; 5] = ["node_modules", ".venv", "target", "__pycache__", ".git"];
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            if !LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+                collect(root, &path, files)?;
+            }
+        } else {
+            let relative = path.strip_prefix(root).expect("below root").to_string_lossy();
+            files.insert(relative.into_owned(), std::fs::read(&path)?);
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
+    let mut manifest: Manifest = toml::from_str(text).map_err(|error| {
+        Error::environment(format!("{place}: {error}"), "compare it with CONTRIBUTING.md")
+    })?;
+    manifest.source = source;
+    Ok(manifest)
+}
+
+/// All adapters: embedded ones, and those in the folders below `folder`, which win over
+/// embedded ones of the same name.
+///
+/// # Errors
+/// A manifest that cannot be read.
+pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
+    let mut found = BTreeMap::new();
+    for path in Embedded::iter().filter(|path| path.ends_with("/adapter.toml")) {
+        let file = Embedded::get(&path).expect("listed by the embedding");
+        let text = String::from_utf8_lossy(&file.data).into_owned();
+        let manifest = parse(&text, &path, Source::Embedded)?;
+        found.insert(manifest.name.clone(), manifest);
+    }
+    if let Some(folder) = folder {
+        let entries =
+            std::fs::read_dir(folder).map_err(|error| Error::file("read", folder, &error))?;
+        for entry in entries.flatten() {
+            let path = entry.path().join("adapter.toml");
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                let source = Source::Folder(entry.path());
+                let manifest = parse(&text, &path.display().to_string(), source)?;
+                found.insert(manifest.name.clone(), manifest);
+            }
+        }
+    }
+    Ok(found.into_values().collect())
+}

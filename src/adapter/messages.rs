@@ -1,0 +1,274 @@
+//! The only code that knows the wire format of `protocol/SPEC.md`.
+//!
+//! Both directions derive both ways: the hidden fake adapter speaks with the same types, and
+//! `protocol/messages.schema.json` is generated from them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::workload::plan::{Counter, Operation, Pacing, Stamp};
+use crate::workload::stamp::Input;
+
+/// The one version of the contract so far.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Versions of the contract the core speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ProtocolRange {
+    pub min: u32,
+    pub max: u32,
+}
+
+/// What the core sends, one a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Request {
+    Hello { protocol: ProtocolRange, epoch_ns: String },
+    Clock,
+    Open { uri: String, database: String, role: Role },
+    Prepare(Box<Prepare>),
+    Turn { start_ns: u64, until_ns: u64 },
+    End,
+    Close,
+    Stop,
+    Render { document: Value, stamps: Vec<Stamp>, input: RenderInput },
+}
+
+impl Request {
+    /// Name of the message, for logs and errors.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello { .. } => "hello",
+            Self::Clock => "clock",
+            Self::Open { .. } => "open",
+            Self::Prepare(_) => "prepare",
+            Self::Turn { .. } => "turn",
+            Self::End => "end",
+            Self::Close => "close",
+            Self::Stop => "stop",
+            Self::Render { .. } => "render",
+        }
+    }
+}
+
+/// What a process does in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Role {
+    Worker,
+    Consumer,
+}
+
+/// SPEC section 4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Prepare {
+    pub phase: String,
+    pub role: Role,
+    pub warmup: bool,
+    pub samples: String,
+    pub schedule: String,
+    pub pools: Vec<String>,
+    pub document_form: String,
+    pub workers: u32,
+    pub first_worker: u32,
+    pub limits: Option<Vec<u64>>,
+    pub pacing: Pacing,
+    pub counter: Counter,
+    pub errors_consecutive_max: u32,
+    pub operations: Vec<Operation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<Consumer>,
+}
+
+/// SPEC section 8.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Consumer {
+    pub collection: String,
+    pub expected: u64,
+    pub idle_ms: u64,
+    pub marker_field: String,
+}
+
+/// What a rendered document is made from (SPEC section 7); missing inputs are 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[allow(missing_docs)]
+pub struct RenderInput {
+    pub key: u64,
+    /// 32 hex digits.
+    pub guid: String,
+    pub lap: u64,
+    pub item: u64,
+    pub sequence: u64,
+    pub producer: u64,
+    pub made_ns: u64,
+    pub time_ms: u64,
+}
+
+impl RenderInput {
+    /// The same as the core's own stamping takes it.
+    #[must_use]
+    pub fn values(&self) -> Input {
+        let guid = u128::from_str_radix(&self.guid, 16).unwrap_or(0);
+        Input {
+            key: self.key,
+            guid: guid.to_be_bytes(),
+            lap: self.lap,
+            item: self.item,
+            sequence: self.sequence,
+            producer: self.producer,
+            made_ns: self.made_ns,
+            time_ms: self.time_ms,
+        }
+    }
+}
+
+/// What an adapter answers, one a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Answer {
+    Hello(Box<Hello>),
+    Clock { now_ns: u64 },
+    Opened(Box<Opened>),
+    Armed,
+    Turned(Turned),
+    Ended(Ended),
+    Closed,
+    Rendered { bson: String },
+    Error { code: String, message: String },
+}
+
+impl Answer {
+    /// Name of the message, for logs and errors.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Clock { .. } => "clock",
+            Self::Opened(_) => "opened",
+            Self::Armed => "armed",
+            Self::Turned(_) => "turned",
+            Self::Ended(_) => "ended",
+            Self::Closed => "closed",
+            Self::Rendered { .. } => "rendered",
+            Self::Error { .. } => "error",
+        }
+    }
+}
+
+/// SPEC section 3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Hello {
+    pub protocol: u32,
+    pub adapter: String,
+    pub driver: Driver,
+    pub runtime: Runtime,
+    pub clock: Clock,
+    pub capabilities: Capabilities,
+}
+
+/// The driver as the running adapter knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Driver {
+    pub name: String,
+    pub version: String,
+    pub native: Option<bool>,
+}
+
+/// The language runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Runtime {
+    pub name: String,
+    pub version: String,
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+/// Where the adapter's readings come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Clock {
+    pub source: String,
+    pub resolution_ns: f64,
+}
+
+/// What an adapter can do; computed skips, never lists of adapters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Capabilities {
+    pub operations: Vec<String>,
+    pub roles: Vec<Role>,
+    pub pacing: Vec<String>,
+    pub document_forms: Vec<String>,
+    pub concurrency: Concurrency,
+    pub stop: String,
+}
+
+/// What one worker is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Concurrency {
+    pub kind: String,
+    #[serde(default)]
+    pub max: Option<u32>,
+}
+
+/// Answer to `open`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Opened {
+    pub resolved: Value,
+    pub server: Value,
+}
+
+/// SPEC section 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Turned {
+    pub began_ns: u64,
+    pub ended_ns: u64,
+    pub operations: u64,
+    pub completed_by_deadline: u64,
+    pub errors: u64,
+    pub exhausted: bool,
+    pub gave_up: bool,
+}
+
+/// Totals of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Ended {
+    pub operations: u64,
+    pub samples: u64,
+    pub totals: Totals,
+    pub errors: Vec<ErrorEntry>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Totals {
+    pub documents: u64,
+    pub sum: u64,
+}
+
+/// Errors of one code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ErrorEntry {
+    pub code: i64,
+    pub name: String,
+    pub count: u64,
+    pub message: String,
+}

@@ -1,0 +1,361 @@
+//! One living adapter process: start, request and answer, CPU and memory from outside, end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::adapter::environment::Environment;
+use crate::adapter::messages::{Answer, Hello, ProtocolRange, Request, PROTOCOL_VERSION};
+use crate::clock::Epoch;
+
+/// Longest line of the contract.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+/// Lines that are no answer, while an answer is awaited, before the adapter counts as lost.
+const STRAY_LINES_MAX: u32 = 1000;
+/// Time to finish what is in flight after a stop signal (SPEC section 1).
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a measurement can suffer from its adapter: data of the result, not an error of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It could not be started at all.
+    #[error("the adapter could not be started: {0}")]
+    Start(String),
+    /// It ended before it had answered.
+    #[error("the adapter ended ({status}) instead of answering `{request}`{said}")]
+    Crashed {
+        /// Exit status in words.
+        status: String,
+        /// What it was asked.
+        request: &'static str,
+        /// Its last words on stderr.
+        said: String,
+    },
+    /// It did not answer in time and was killed.
+    #[error("the adapter did not answer `{request}` within {seconds} s and was killed{said}")]
+    Hung {
+        /// What it was asked.
+        request: &'static str,
+        /// How long it had.
+        seconds: u64,
+        /// Its last words on stderr.
+        said: String,
+    },
+    /// It wrote something else than answers.
+    #[error("the adapter answered `{request}` with something that is no message: {line}")]
+    Garbage {
+        /// What it was asked.
+        request: &'static str,
+        /// The beginning of what it wrote.
+        line: String,
+    },
+    /// It answered with an error of the contract.
+    #[error("the adapter refused `{request}` ({code}): {message}")]
+    Refused {
+        /// What it was asked.
+        request: &'static str,
+        /// Code of SPEC section 2.
+        code: String,
+        /// In its own words.
+        message: String,
+    },
+    /// It answered with another message than the contract says.
+    #[error("the adapter answered `{request}` with `{answer}`")]
+    Unexpected {
+        /// What it was asked.
+        request: &'static str,
+        /// What came.
+        answer: &'static str,
+    },
+    /// Its clock is not the core's.
+    #[error("the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}")]
+    Clock {
+        /// Its reading.
+        now_ns: u64,
+        /// Before the request.
+        low_ns: u64,
+        /// After the answer.
+        high_ns: u64,
+    },
+}
+
+/// A living adapter process.
+pub struct AdapterProcess {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    log: Arc<Mutex<Log>>,
+    pid: Pid,
+    /// What it said of itself.
+    pub hello: Option<Hello>,
+}
+
+/// The adapter's log file and its last lines.
+struct Log {
+    file: File,
+    tail: VecDeque<String>,
+    secret: Option<String>,
+}
+
+impl Log {
+    fn line(&mut self, line: &str) {
+        let line = match &self.secret {
+            Some(secret) => line.replace(secret, "***"),
+            None => line.to_owned(),
+        };
+        let _ = writeln!(self.file, "{line}");
+        if self.tail.len() == 3 {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(line);
+    }
+
+    fn said(&self) -> String {
+        let lines: Vec<_> = self.tail.iter().map(String::as_str).collect();
+        if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join(" / ")) }
+    }
+}
+
+impl AdapterProcess {
+    /// Starts the adapter and greets it: `hello` and `clock`.
+    ///
+    /// `secret` (a password of the URI) is masked in the log, should the driver print it.
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong.
+    pub async fn start(
+        environment: &Environment,
+        log: &Path,
+        epoch: &Epoch,
+        secret: Option<String>,
+    ) -> Result<Self, Failure> {
+        let mut process = Self::spawn(environment, log, secret)?;
+        process.greet(epoch).await?;
+        Ok(process)
+    }
+
+    /// Starts the adapter and says nothing.
+    ///
+    /// # Errors
+    /// [`Failure::Start`].
+    pub fn spawn(
+        environment: &Environment,
+        log: &Path,
+        secret: Option<String>,
+    ) -> Result<Self, Failure> {
+        let start = |error: std::io::Error| Failure::Start(error.to_string());
+        let file = File::options().create(true).append(true).open(log).map_err(start)?;
+        let mut command = tokio::process::Command::from(environment.command(&environment.start));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Its own process group: Ctrl-C in the terminal is for the core alone.
+        command.process_group(0).kill_on_drop(true);
+        crate::child::die_with_parent(&mut command);
+        let mut child = command.spawn().map_err(|error| {
+            Failure::Start(format!("{}: {error}", environment.start.join(" ")))
+        })?;
+        let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
+        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), secret }));
+        tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
+        Ok(Self {
+            stdin: child.stdin.take().expect("piped"),
+            stdout: BufReader::new(child.stdout.take().expect("piped")),
+            child,
+            log,
+            pid,
+            hello: None,
+        })
+    }
+
+    async fn greet(&mut self, epoch: &Epoch) -> Result<(), Failure> {
+        let hello = Request::Hello {
+            protocol: ProtocolRange { min: PROTOCOL_VERSION, max: PROTOCOL_VERSION },
+            epoch_ns: epoch.to_string(),
+        };
+        // A JVM on a busy machine takes seconds to begin to speak.
+        match self.request(&hello, Duration::from_secs(30)).await? {
+            Answer::Hello(hello) => self.hello = Some(*hello),
+            other => return Err(Failure::Unexpected { request: "hello", answer: other.name() }),
+        }
+        let low_ns = epoch.now_ns();
+        let answer = self.request(&Request::Clock, Duration::from_secs(5)).await?;
+        let high_ns = epoch.now_ns();
+        match answer {
+            Answer::Clock { now_ns } if (low_ns..=high_ns).contains(&now_ns) => Ok(()),
+            Answer::Clock { now_ns } => Err(Failure::Clock { now_ns, low_ns, high_ns }),
+            other => Err(Failure::Unexpected { request: "clock", answer: other.name() }),
+        }
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn request(&mut self, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
+        self.send(request).await;
+        self.answer(request.name(), timeout).await
+    }
+
+    /// Sends one request. A closed pipe shows when the answer is awaited.
+    pub async fn send(&mut self, request: &Request) {
+        let line = serde_json::to_string(request).expect("requests serialise");
+        self.send_line(&line).await;
+    }
+
+    /// Sends a line as it is (for the vectors of wrong lines).
+    pub async fn send_line(&mut self, line: &str) {
+        let _ = self.stdin.write_all(format!("{line}\n").as_bytes()).await;
+        let _ = self.stdin.flush().await;
+    }
+
+    /// Waits for the answer to `request`; an `error` is a [`Failure::Refused`].
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn answer(
+        &mut self,
+        request: &'static str,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
+        let line = self.answer_line(request, timeout).await?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Error { code, message }) => Err(Failure::Refused { request, code, message }),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(Failure::Garbage { request, line: format!("{} ({error})", cut(&line)) }),
+        }
+    }
+
+    /// Waits for the line that answers `request`, unparsed (for the vectors).
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn answer_line(
+        &mut self,
+        request: &'static str,
+        timeout: Duration,
+    ) -> Result<String, Failure> {
+        match tokio::time::timeout(timeout, self.next_message(request)).await {
+            Ok(Ok(Some(line))) => Ok(line),
+            Ok(Ok(None)) => Err(self.crashed(request).await),
+            Ok(Err(failure)) => {
+                self.kill().await;
+                Err(failure)
+            }
+            Err(_) => {
+                self.kill().await;
+                let said = self.said();
+                Err(Failure::Hung { request, seconds: timeout.as_secs(), said })
+            }
+        }
+    }
+
+    async fn next_message(&mut self, request: &'static str) -> Result<Option<String>, Failure> {
+        let mut stray = 0;
+        loop {
+            let mut line = Vec::new();
+            let mut limited = (&mut self.stdout).take(LINE_BYTES_MAX);
+            match limited.read_until(b'\n', &mut line).await {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if text.starts_with("{\"type\":") {
+                return Ok(Some(text.to_owned()));
+            }
+            self.log.lock().expect("no panic while logging").line(text);
+            stray += 1;
+            if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
+                return Err(Failure::Garbage { request, line: cut(text) });
+            }
+        }
+    }
+
+    async fn crashed(&mut self, request: &'static str) -> Failure {
+        let status = match tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            _ => "closed its output".to_owned(),
+        };
+        self.kill().await;
+        // Its last words may still be on their way through the pipe.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Failure::Crashed { status, request, said: self.said() }
+    }
+
+    fn said(&self) -> String {
+        self.log.lock().expect("no panic while logging").said()
+    }
+
+    /// CPU time of the process so far, ns; None once it has gone.
+    #[must_use]
+    pub fn cpu_ns(&self) -> Option<u64> {
+        crate::child::cpu_ns(self.pid)
+    }
+
+    /// Asks the process to leave (`close`), then makes it leave.
+    pub async fn close(mut self) -> Result<(), Failure> {
+        let answer = self.request(&Request::Close, GRACE).await;
+        drop(self.stdin);
+        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
+            crate::child::kill_group(self.pid, Signal::SIGKILL);
+            let _ = self.child.wait().await;
+        }
+        match answer? {
+            Answer::Closed => Ok(()),
+            other => Err(Failure::Unexpected { request: "close", answer: other.name() }),
+        }
+    }
+
+    /// Sends the stop signal; what is in flight may finish.
+    pub fn stop(&self) {
+        crate::child::signal(self.pid, Signal::SIGTERM);
+    }
+
+    /// Waits until the process has ended by itself; None after `timeout`.
+    pub async fn wait(&mut self, timeout: Duration) -> Option<std::process::ExitStatus> {
+        tokio::time::timeout(timeout, self.child.wait()).await.ok()?.ok()
+    }
+
+    /// Kills the process and what it started.
+    pub async fn kill(&mut self) {
+        crate::child::kill_group(self.pid, Signal::SIGKILL);
+        let _ = self.child.wait().await;
+    }
+}
+
+async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
+    let mut lines = BufReader::new(stderr);
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut lines).take(LINE_BYTES_MAX);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line);
+                log.lock().expect("no panic while logging").line(text.trim_end());
+            }
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 120;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    format!("{}…", text.chars().take(LONGEST).collect::<String>())
+}

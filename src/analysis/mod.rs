@@ -1,0 +1,193 @@
+//! From a folder's records to verdicts: the one place where results meet statistics.
+//!
+//! Reads nothing but the folder, so that any report can be made again later by a newer version.
+
+pub mod compare;
+pub mod quantiles;
+pub mod rounds;
+pub mod types;
+
+use std::collections::BTreeMap;
+
+use crate::analysis::rounds::Rounds;
+use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, PhaseSummary, ResultRow};
+use crate::error::Result;
+use crate::result::folder::Folder;
+use crate::result::records::{Ended, Experiment, Run, SCHEMA_VERSION};
+use crate::stats::compare::Comparison;
+use crate::stats::descriptive::median;
+use crate::workload::plan::{Pacing, Phase};
+
+/// The analysis, and the comparisons that decide whether more rounds are needed.
+pub struct Outcome {
+    /// What reports show.
+    pub analysis: Analysis,
+    /// Throughput of every arm but the A/A one, for the stopping rule.
+    pub deciding: Vec<Comparison>,
+}
+
+/// Analyses an experiment from its folder.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
+    let runs = folder.runs()?;
+    let rounds = Rounds::new(experiment, &runs);
+    let compared = compare::compare_all(experiment, &rounds);
+    let mut warnings = compared.warnings;
+    if experiment.settings.looks.quick {
+        warnings.push(
+            "quick form: one look, short windows, thresholds of at least 5 %; run without --quick \
+             before acting on it"
+                .to_owned(),
+        );
+    }
+    if rounds.count() == 0 {
+        warnings.push("no round was finished: there is nothing to compare".to_owned());
+    }
+    let analysis = Analysis {
+        schema_version: SCHEMA_VERSION,
+        experiment: folder.path().display().to_string(),
+        id: experiment.id.clone(),
+        workload: experiment.plan.workload.clone(),
+        why: experiment.plan.why.clone(),
+        seed: experiment.settings.seed,
+        quick: experiment.settings.looks.quick,
+        rounds: rounds.count() as u32,
+        started_at: experiment.started_at.clone(),
+        ended: match experiment.ended {
+            Some(Ended::Completed) => "completed",
+            Some(Ended::Interrupted) => "interrupted",
+            Some(Ended::Failed) => "failed",
+            None => "unfinished",
+        }
+        .to_owned(),
+        server: experiment.server.clone(),
+        machine: experiment.machine.clone(),
+        arms: arms(experiment, &runs),
+        unavailable: experiment.unavailable.clone(),
+        results: results(folder, experiment, &rounds)?,
+        phases: phases(experiment, &rounds, &compared.noise_percent),
+        comparisons: compared.rows,
+        warnings,
+    };
+    Ok(Outcome { analysis, deciding: compared.deciding })
+}
+
+impl Analysis {
+    /// Whether some arm was compared with the baseline and no comparison holds: exit code 6.
+    #[must_use]
+    pub fn nothing_comparable(&self) -> bool {
+        let compared: Vec<&ComparisonRow> =
+            self.comparisons.iter().filter(|row| !row.is_aa).collect();
+        let none_held = compared.iter().all(|row| row.verdict == "NOT COMPARABLE");
+        self.rounds == 0 || (!compared.is_empty() && none_held)
+    }
+}
+
+fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
+    let summary = |arm: &crate::result::records::Arm| {
+        let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
+        let failed: Vec<&&Run> = own.iter().filter(|run| run.failed.is_some()).collect();
+        let noops: Vec<f64> = own.iter().filter_map(|run| run.noop_ns).collect();
+        ArmSummary {
+            id: arm.id.clone(),
+            adapter: arm.adapter.clone(),
+            driver: arm.driver.clone(),
+            version: arm.version.clone(),
+            native: arm.native,
+            runtime: arm.runtime.clone(),
+            concurrency: arm.concurrency.clone(),
+            is_aa: arm.is_aa,
+            runs: own.len() as u32,
+            failed: failed.len() as u32,
+            reason: failed.first().and_then(|run| run.failed.clone()),
+            noop_ns: median(&noops),
+            resolved: arm.resolved.clone(),
+        }
+    };
+    experiment.arms.iter().map(summary).collect()
+}
+
+fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<Vec<ResultRow>> {
+    let mut rows = Vec::new();
+    for arm in &experiment.arms {
+        for phase in &experiment.plan.phases {
+            let runs = rounds.of(&arm.id, &phase.name);
+            let valid: Vec<_> = runs.iter().copied().flatten().collect();
+            let pooled = quantiles::pooled(folder, valid.iter().map(|run| run.hlog.as_deref()))?;
+            for operation in &phase.operations {
+                let name = &operation.name;
+                let own = |run: &&&crate::result::records::PhaseRun| {
+                    run.by_operation.iter().find(|it| &it.operation == name).cloned()
+                };
+                let by_operation: Vec<_> = valid.iter().filter_map(|run| own(&run)).collect();
+                let service = pooled.get(name).copied().unwrap_or_default();
+                let response = pooled.get(&format!("{name}-response")).copied();
+                let throughputs: Vec<f64> = valid.iter().map(|run| run.throughput).collect();
+                let cpu: Vec<f64> = valid.iter().map(|run| run.cpu_us_per_op).collect();
+                rows.push(ResultRow {
+                    arm: arm.id.clone(),
+                    phase: phase.name.clone(),
+                    operation: name.clone(),
+                    throughput: median(&throughputs),
+                    p50_us: service.p50_us,
+                    p90_us: service.p90_us,
+                    p99_us: service.p99_us,
+                    p999_us: service.p999_us,
+                    response_p50_us: response.and_then(|it| it.p50_us),
+                    response_p99_us: response.and_then(|it| it.p99_us),
+                    cpu_us_per_op: median(&cpu),
+                    rss_peak_bytes: valid.iter().map(|run| run.rss_peak_bytes).max(),
+                    operations: by_operation.iter().map(|it| it.count).sum(),
+                    errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
+                    document_bytes: valid.iter().map(|run| run.document_bytes).sum(),
+                    throughput_by_round: runs
+                        .iter()
+                        .map(|run| run.map(|run| run.throughput))
+                        .collect(),
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn phases(
+    experiment: &Experiment,
+    rounds: &Rounds,
+    noise_percent: &BTreeMap<String, f64>,
+) -> Vec<PhaseSummary> {
+    let summary = |phase: &Phase| {
+        let settings = experiment.settings.interleave.iter().find(|it| it.phase == phase.name);
+        let turns: Vec<f64> = experiment
+            .arms
+            .iter()
+            .flat_map(|arm| rounds.of(&arm.id, &phase.name))
+            .flatten()
+            .map(|run| run.turn_ms)
+            .collect();
+        let in_flight = phase.workers * phase.processes;
+        PhaseSummary {
+            phase: phase.name.clone(),
+            interleave: settings.map_or(String::new(), |it| match it.interleave {
+                crate::stats::threshold::Interleave::Turns => "turns".to_owned(),
+                crate::stats::threshold::Interleave::Runs => "runs".to_owned(),
+            }),
+            interleave_reason: settings.map_or(String::new(), |it| it.reason.clone()),
+            turn_ms: median(&turns),
+            loop_note: match phase.pacing {
+                Pacing::Awaited { .. } | Pacing::Window { .. } => format!(
+                    "closed loop, {in_flight} in flight; omits waiting a real caller would see"
+                ),
+                Pacing::Rate { per_second, poisson } => format!(
+                    "open loop, {per_second} operations a second offered{}",
+                    if poisson { ", Poisson arrivals" } else { "" }
+                ),
+                Pacing::Burst {} => "burst: every operation intended at the start".to_owned(),
+            },
+            aa_noise_percent: noise_percent.get(&phase.name).copied(),
+        }
+    };
+    experiment.plan.phases.iter().map(summary).collect()
+}

@@ -1,0 +1,172 @@
+//! What every report shows: computed from a folder's records, written as the JSON of
+//! `run --json` and `report --format json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::result::records::{Machine, Server, Unavailable};
+
+/// The whole answer of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Analysis {
+    /// Version of this document's format.
+    pub schema_version: u32,
+    /// Path of the experiment folder.
+    pub experiment: String,
+    /// Experiment id.
+    pub id: String,
+    /// Workload name.
+    pub workload: String,
+    /// Why that workload exists.
+    pub why: String,
+    /// Seed.
+    pub seed: u64,
+    /// Quick form: one look, wide threshold.
+    pub quick: bool,
+    /// Rounds finished.
+    pub rounds: u32,
+    /// Start, RFC 3339.
+    pub started_at: String,
+    /// `completed`, `interrupted`, `failed` or `unfinished`.
+    pub ended: String,
+    /// Server measured against.
+    pub server: Server,
+    /// Machine.
+    pub machine: Machine,
+    /// Arms in the order asked for; the first is the baseline.
+    pub arms: Vec<ArmSummary>,
+    /// What could not take part.
+    pub unavailable: Vec<Unavailable>,
+    /// One row per arm, phase and operation.
+    pub results: Vec<ResultRow>,
+    /// One row per compared arm, phase and metric.
+    pub comparisons: Vec<ComparisonRow>,
+    /// A/A noise floors and other figures per phase.
+    pub phases: Vec<PhaseSummary>,
+    /// What the reader must know before trusting the numbers, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// An arm over all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmSummary {
+    /// Arm id.
+    pub id: String,
+    /// Adapter.
+    pub adapter: String,
+    /// Driver.
+    pub driver: String,
+    /// Version, as the running adapter reported it.
+    pub version: String,
+    /// Compiled extension in use.
+    pub native: Option<bool>,
+    /// Runtime and version.
+    pub runtime: String,
+    /// threads, tasks, processes.
+    pub concurrency: String,
+    /// Duplicate of the baseline.
+    pub is_aa: bool,
+    /// Finished runs, failed ones among them.
+    pub runs: u32,
+    /// Void runs.
+    pub failed: u32,
+    /// Why, for the first void run.
+    pub reason: Option<String>,
+    /// Median cost of one operation's bookkeeping, ns.
+    pub noop_ns: Option<f64>,
+    /// Resolved defaults.
+    pub resolved: serde_json::Value,
+}
+
+/// One operation of one phase of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultRow {
+    /// Arm id.
+    pub arm: String,
+    /// Phase.
+    pub phase: String,
+    /// Operation.
+    pub operation: String,
+    /// Operations a second: median of the rounds (of the whole phase).
+    pub throughput: Option<f64>,
+    /// Service time quantiles of all rounds together, us; None where too few samples.
+    pub p50_us: Option<f64>,
+    /// p90, us.
+    pub p90_us: Option<f64>,
+    /// p99, us.
+    pub p99_us: Option<f64>,
+    /// p99.9, us.
+    pub p999_us: Option<f64>,
+    /// Response time p50 and p99 (open loop), us.
+    pub response_p50_us: Option<f64>,
+    /// Response time p99 (open loop), us.
+    pub response_p99_us: Option<f64>,
+    /// Client CPU per operation, median of the rounds, us.
+    pub cpu_us_per_op: Option<f64>,
+    /// Largest peak resident set, bytes.
+    pub rss_peak_bytes: Option<u64>,
+    /// Operations measured in all rounds.
+    pub operations: u64,
+    /// Failed operations in all rounds.
+    pub errors: u64,
+    /// BSON bytes of the documents written or read.
+    pub document_bytes: u64,
+    /// Throughput of each round, for plots; None where the run is void.
+    pub throughput_by_round: Vec<Option<f64>>,
+}
+
+/// One comparison, ready to print.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonRow {
+    /// Baseline arm id.
+    pub baseline: String,
+    /// Compared arm id.
+    pub arm: String,
+    /// Whether this is the A/A comparison.
+    pub is_aa: bool,
+    /// Phase.
+    pub phase: String,
+    /// Operation the metric belongs to; the phase's name for throughput and CPU of a mix.
+    pub operation: String,
+    /// `throughput`, `p50`, `p90`, `p99`, `p999`, `cpu_per_op`.
+    pub metric: String,
+    /// SLOWER, FASTER, SAME, INCONCLUSIVE, NOT COMPARABLE.
+    pub verdict: String,
+    /// Direction is clear, size is not.
+    pub direction_only: bool,
+    /// Change of time per operation, percent, + is slower.
+    pub estimate_percent: Option<f64>,
+    /// Lower end of the interval.
+    pub low_percent: Option<f64>,
+    /// Upper end of the interval.
+    pub high_percent: Option<f64>,
+    /// Achieved confidence level, 0..1.
+    pub level: Option<f64>,
+    /// Rounds used.
+    pub rounds: u32,
+    /// Practical threshold, percent.
+    pub threshold_percent: f64,
+    /// Exact signed-rank p, for the detail table.
+    pub p_value: Option<f64>,
+    /// Survives Benjamini-Hochberg at q = 0.05 over the report.
+    pub bh_rejected: Option<bool>,
+    /// The verdict in words.
+    pub sentence: String,
+}
+
+/// A phase over all arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseSummary {
+    /// Phase.
+    pub phase: String,
+    /// `turns` or `runs`.
+    pub interleave: String,
+    /// Why.
+    pub interleave_reason: String,
+    /// Median turn length, ms.
+    pub turn_ms: Option<f64>,
+    /// `closed loop, N in flight; omits waiting a real caller would see`, or the offered rate.
+    pub loop_note: String,
+    /// Noise floor of the A/A arm on throughput, percent.
+    pub aa_noise_percent: Option<f64>,
+}

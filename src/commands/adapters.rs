@@ -1,0 +1,66 @@
+//! `mongodyno adapters list|install|test`.
+
+use serde_json::json;
+
+use crate::adapter::environment;
+use crate::adapter::manifest::discover;
+use crate::cli::{AdaptersAction, AdaptersArgs};
+use crate::error::{Error, Exit, Result};
+
+/// Runs the verb.
+///
+/// # Errors
+/// An adapter that is not there or cannot be installed; tests that fail.
+pub fn run(args: AdaptersArgs) -> Result<()> {
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    match args.action {
+        AdaptersAction::List { json } => list(&manifests, json),
+        AdaptersAction::Install { adapter } => {
+            let environment = super::install(&manifests, &adapter)?;
+            super::print(&format!("{}\n", environment.folder.display()))
+        }
+        AdaptersAction::Test { adapter } => {
+            let (name, _) = super::split_version(&adapter);
+            let manifest = super::find(&manifests, name)?;
+            let environment = super::install(&manifests, &adapter)?;
+            let status = environment.command(&manifest.test).status().map_err(|error| {
+                Error::environment(format!("cannot run the tests of {name}: {error}"), "")
+            })?;
+            if status.success() {
+                return Ok(());
+            }
+            Err(Error::new(Exit::GateFailed, format!("the tests of {name} failed ({status})"), ""))
+        }
+    }
+}
+
+fn list(manifests: &[crate::adapter::manifest::Manifest], json: bool) -> Result<()> {
+    let mut table = super::table();
+    table.set_header(["adapter", "driver", "default", "versions", "this machine"]);
+    let mut rows = Vec::new();
+    for manifest in manifests {
+        let state = match manifest.probe() {
+            Ok(_) => "can run it".to_owned(),
+            Err(missing) => {
+                let error = environment::not_runnable(manifest, &missing);
+                format!("{}; {}", missing.reason, error.hint)
+            }
+        };
+        rows.push(json!({
+            "name": manifest.name, "driver": manifest.driver, "language": manifest.language,
+            "default": manifest.default, "versions": manifest.versions, "state": state,
+        }));
+        table.add_row([
+            manifest.name.clone(),
+            format!("{} ({})", manifest.driver, manifest.language),
+            manifest.default.clone(),
+            manifest.versions.clone(),
+            state,
+        ]);
+    }
+    if json {
+        let text = serde_json::to_string_pretty(&rows).expect("rows serialise");
+        return super::print(&format!("{text}\n"));
+    }
+    super::print(&format!("{table}\n"))
+}

@@ -1,0 +1,299 @@
+//! A deterministic adapter for tests, hidden: it speaks the contract and only pretends.
+//!
+//! Every operation takes `op_ns` of pretended time, so that orders, verdicts, texts and faults can
+//! be tested without a database and without luck. A manifest that starts it says `simulated`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, Write as _};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::adapter::environment::hex;
+use crate::adapter::messages::{
+    Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
+    PROTOCOL_VERSION, Prepare, RenderInput, Request, Role, Runtime, Totals, Turned,
+};
+use crate::clock::Epoch;
+use crate::error::{Error, Result};
+use crate::result::samples::{Sample, WARMUP};
+use crate::workload::plan::{Pacing, Stamp};
+use crate::workload::stamp;
+
+/// Longest pretended phase: a test that asks for more is wrong.
+const OPERATIONS_MAX: u64 = 10_000_000;
+
+/// What the fake is told to do, `key=value` on its command line.
+#[derive(Debug, Clone)]
+struct Behaviour {
+    /// Pretended time of an operation, ns.
+    op_ns: u64,
+    /// Largest pretended deviation of a turn from it, percent.
+    noise_percent: f64,
+    /// Version it reports.
+    version: String,
+    /// At which message (`turn:3`: the third turn) it does `fault`.
+    at: String,
+    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`.
+    fault: String,
+}
+
+impl Behaviour {
+    fn parse(words: &[String]) -> Result<Self> {
+        let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| {
+                Error::usage(format!("fake-adapter: {word} is not key=value"), "")
+            })?;
+            known.insert(key, value);
+        }
+        let number = |key: &str, default: f64| {
+            known.get(key).and_then(|value| value.parse().ok()).unwrap_or(default)
+        };
+        let text = |key: &str, default: &str| (*known.get(key).unwrap_or(&default)).to_owned();
+        Ok(Self {
+            op_ns: number("op_ns", 100_000.0) as u64,
+            noise_percent: number("noise_percent", 0.0),
+            version: text("version", "1.0.0"),
+            at: text("at", ""),
+            fault: text("fault", ""),
+        })
+    }
+}
+
+struct Fake {
+    behaviour: Behaviour,
+    epoch: Option<Epoch>,
+    phase: Option<Phase>,
+    seen: BTreeMap<&'static str, u32>,
+}
+
+struct Phase {
+    prepare: Prepare,
+    done: Vec<u64>,
+    records: Vec<u8>,
+    errors: u64,
+    turns: u64,
+}
+
+/// Runs the fake until its stdin ends.
+///
+/// # Errors
+/// A behaviour that is not `key=value`.
+pub fn run(behaviour: &[String]) -> Result<()> {
+    let behaviour = Behaviour::parse(behaviour)?;
+    let mut fake = Fake { behaviour, epoch: None, phase: None, seen: BTreeMap::new() };
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let answer = match serde_json::from_str::<Request>(&line) {
+            Ok(request) => fake.answer(&request),
+            Err(_) if unsupported(&line) => error("unsupported", "the fake cannot do that"),
+            Err(problem) => error("protocol", &problem.to_string()),
+        };
+        say(&answer);
+        if answer == Answer::Closed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A `prepare` that is well-formed but for an operation or pacing nobody knows.
+fn unsupported(line: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|value| value["type"] == "prepare")
+}
+
+fn error(code: &str, message: &str) -> Answer {
+    Answer::Error { code: code.to_owned(), message: message.to_owned() }
+}
+
+fn say(answer: &Answer) {
+    let line = serde_json::to_string(answer).expect("answers serialise");
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{line}");
+    let _ = stdout.flush();
+}
+
+impl Fake {
+    fn answer(&mut self, request: &Request) -> Answer {
+        let count = self.seen.entry(request.name()).or_default();
+        *count += 1;
+        let here = format!("{}:{count}", request.name());
+        let faulty = self.behaviour.at == here;
+        if faulty {
+            if let Some(answer) = self.fault() {
+                return answer;
+            }
+        }
+        match request {
+            Request::Hello { protocol, epoch_ns } => {
+                if !(protocol.min..=protocol.max).contains(&PROTOCOL_VERSION) {
+                    return error("protocol", "no version in common");
+                }
+                self.epoch = epoch_ns.parse().ok();
+                self.hello()
+            }
+            Request::Clock => Answer::Clock {
+                now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 },
+            },
+            Request::Open { .. } => Answer::Opened(Box::new(Opened {
+                resolved: json!({ "max_pool_size": null }),
+                server: json!({ "version": null }),
+            })),
+            Request::Prepare(prepare) => self.prepare(prepare),
+            Request::Turn { start_ns, until_ns } => self.turn(*start_ns, *until_ns, faulty),
+            Request::End => self.end(faulty),
+            Request::Close => Answer::Closed,
+            Request::Stop => std::process::abort(), // declared "sigterm": never sent
+            Request::Render { document, stamps, input } => render(document, stamps, input),
+        }
+    }
+
+    /// Faults that need no knowledge of the message.
+    fn fault(&self) -> Option<Answer> {
+        match self.behaviour.fault.as_str() {
+            "crash" => {
+                eprintln!("the fake was told to crash");
+                std::process::abort()
+            }
+            "hang" => loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            },
+            "garbage" => {
+                for _ in 0..5000 {
+                    let _ = writeln!(std::io::stdout(), "%PDF-1.4 this is no message");
+                }
+                Some(error("internal", "unreachable: the core has given up"))
+            }
+            "chatter" => {
+                let _ = writeln!(std::io::stdout(), "driver: connection pool created");
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.map_or(0, |epoch| epoch.now_ns())
+    }
+
+    fn hello(&self) -> Answer {
+        Answer::Hello(Box::new(Hello {
+            protocol: PROTOCOL_VERSION,
+            adapter: "fake".to_owned(),
+            driver: Driver {
+                name: "fake-driver".to_owned(),
+                version: self.behaviour.version.clone(),
+                native: None,
+            },
+            runtime: Runtime { name: "none".to_owned(), version: "0".to_owned(), flags: vec![] },
+            clock: Clock { source: "CLOCK_MONOTONIC".to_owned(), resolution_ns: 1.0 },
+            capabilities: Capabilities {
+                operations: vec!["noop".to_owned()],
+                roles: vec![Role::Worker],
+                pacing: vec!["awaited".to_owned()],
+                document_forms: vec!["native".to_owned()],
+                concurrency: Concurrency { kind: "pretended".to_owned(), max: None },
+                stop: "sigterm".to_owned(),
+            },
+        }))
+    }
+
+    fn prepare(&mut self, prepare: &Prepare) -> Answer {
+        if !matches!(prepare.pacing, Pacing::Awaited { .. }) || prepare.role != Role::Worker {
+            return error("unsupported", "the fake only pretends awaited operations");
+        }
+        if let Err(problem) = fs::metadata(&prepare.schedule) {
+            return error("internal", &format!("{}: {problem}", prepare.schedule));
+        }
+        self.phase = Some(Phase {
+            prepare: prepare.clone(),
+            done: vec![0; prepare.workers as usize],
+            records: Vec::new(),
+            errors: 0,
+            turns: 0,
+        });
+        Answer::Armed
+    }
+
+    fn turn(&mut self, start_ns: u64, until_ns: u64, faulty: bool) -> Answer {
+        let began_ns = self.now_ns().max(start_ns);
+        let op_ns = self.behaviour.op_ns;
+        let noise = self.behaviour.noise_percent / 100.0;
+        let fails = faulty && self.behaviour.fault == "errors";
+        let Some(phase) = &mut self.phase else {
+            return error("protocol", "turn before prepare");
+        };
+        phase.turns += 1;
+        // A triangle wave: deterministic, with a mean of nothing over four turns.
+        let wave = [0.0, 1.0, 0.0, -1.0][(phase.turns % 4) as usize];
+        let op_ns = ((op_ns as f64 * (1.0 + noise * wave)) as u64).max(1);
+        let limits = phase.prepare.limits.clone();
+        let (mut operations, mut ended_ns, mut exhausted) = (0, began_ns, true);
+        for worker in 0..phase.prepare.workers as usize {
+            let left = limits.as_ref().map_or(u64::MAX, |it| it[worker] - phase.done[worker]);
+            let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
+            let count = left.min(fitting).min(OPERATIONS_MAX);
+            for number in 0..count {
+                let start_ns = began_ns + number * op_ns;
+                let outcome = if fails { 2 } else { 0 };
+                let sample = Sample {
+                    intended_ns: start_ns,
+                    start_ns,
+                    service_ns: op_ns,
+                    index: (phase.done[worker] + number) as u32,
+                    operation: 0,
+                    outcome: if phase.prepare.warmup { outcome | WARMUP } else { outcome },
+                    worker: phase.prepare.first_worker as u16 + worker as u16,
+                };
+                phase.records.extend_from_slice(&sample.to_bytes());
+            }
+            phase.done[worker] += count;
+            operations += count;
+            ended_ns = ended_ns.max(began_ns + count * op_ns);
+            exhausted &= limits.is_some() && count == left;
+        }
+        let errors = if fails { operations } else { 0 };
+        phase.errors += errors;
+        Answer::Turned(Turned {
+            began_ns,
+            ended_ns,
+            operations,
+            completed_by_deadline: operations,
+            errors,
+            exhausted,
+            gave_up: fails,
+        })
+    }
+
+    fn end(&mut self, faulty: bool) -> Answer {
+        let Some(phase) = self.phase.take() else {
+            return error("protocol", "end before prepare");
+        };
+        if let Err(problem) = fs::write(&phase.prepare.samples, &phase.records) {
+            return error("internal", &format!("{}: {problem}", phase.prepare.samples));
+        }
+        let samples: u64 = phase.done.iter().sum();
+        let lie = if faulty && self.behaviour.fault == "lie" { 1000 } else { 0 };
+        let entry = ErrorEntry {
+            code: 11600,
+            name: "InterruptedAtShutdown".to_owned(),
+            count: phase.errors,
+            message: "pretended".to_owned(),
+        };
+        Answer::Ended(Ended {
+            operations: samples + lie,
+            samples,
+            totals: Totals::default(),
+            errors: if phase.errors > 0 { vec![entry] } else { vec![] },
+        })
+    }
+}
+
+fn render(document: &Value, stamps: &[Stamp], input: &RenderInput) -> Answer {
+    match stamp::render(document, stamps, &input.values()) {
+        Ok(bytes) => Answer::Rendered { bson: hex(&bytes) },
+        Err(problem) => error("internal", &problem.to_string()),
+    }
+}

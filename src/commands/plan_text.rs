@@ -1,0 +1,107 @@
+//! `run --plan`: exactly what would be done.
+
+use std::fmt::Write as _;
+
+use crate::experiment::progress::duration;
+use crate::experiment::settings::Estimate;
+use crate::result::records::Settings;
+use crate::stats::threshold::Interleave;
+use crate::workload::plan::{Limit, Pacing, Phase, Plan};
+
+/// The plan as text.
+#[must_use]
+pub fn text(
+    plan: &Plan,
+    settings: &Settings,
+    arms: &[String],
+    server: &str,
+    estimate: &Estimate,
+) -> String {
+    let mut text = String::new();
+    let looks: Vec<String> = settings.looks.looks().iter().map(|look| look.rounds.to_string()).collect();
+    let _ = writeln!(text, "workload  {}: {}", plan.workload, first_sentence(&plan.why));
+    for (name, value) in &plan.parameters {
+        let _ = writeln!(text, "          {name} = {value}");
+    }
+    let _ = writeln!(text, "server    {server}");
+    let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
+    let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
+    let _ = writeln!(
+        text,
+        "time      about {} a round, {} to the first look",
+        duration(estimate.round),
+        duration(estimate.round * settings.looks.first_rounds())
+    );
+    let _ = writeln!(
+        text,
+        "disk      about {} MB of samples a round (at 10,000 operations a second and worker)",
+        estimate.round_sample_bytes >> 20
+    );
+    for collection in &plan.collections {
+        let bytes = collection.document_bytes_mean * collection.loaded as f64;
+        let _ = writeln!(
+            text,
+            "\ncollection {}: {} documents of {:.0} bytes loaded ({:.1} MB){}",
+            collection.name, collection.loaded, collection.document_bytes_mean, bytes / 1e6,
+            collection.capped.as_ref().map_or(String::new(), |capped| {
+                format!(", capped at {} bytes", capped.size_bytes)
+            })
+        );
+    }
+    for (phase, interleave) in plan.phases.iter().zip(&settings.interleave) {
+        let how = match interleave.interleave {
+            Interleave::Turns => "in turns",
+            Interleave::Runs => "as whole runs",
+        };
+        let _ = writeln!(text, "\nphase {} {how} ({})", phase.name, interleave.reason);
+        let _ = writeln!(text, "  {}", operations(phase));
+        let _ = writeln!(
+            text, "  {} × {} workers, {}, {}",
+            phase.processes, phase.workers, pacing(phase), limit(phase, settings)
+        );
+    }
+    text
+}
+
+fn first_sentence(why: &str) -> &str {
+    why.split_inclusive(". ").next().unwrap_or(why).trim()
+}
+
+fn operations(phase: &Phase) -> String {
+    let total: u32 = phase.weights.iter().sum();
+    let one = |(operation, weight): (&crate::workload::plan::Operation, &u32)| {
+        let share = if phase.operations.len() == 1 {
+            String::new()
+        } else {
+            format!("{:.1} % ", 100.0 * f64::from(*weight) / f64::from(total.max(1)))
+        };
+        let on = if operation.collection.is_empty() { String::new() } else {
+            format!(" on {}", operation.collection)
+        };
+        let batch = operation.batch.map_or(String::new(), |batch| format!(" of {batch}"));
+        format!("{share}{}{batch}{on}", operation.name)
+    };
+    let each: Vec<String> = phase.operations.iter().zip(&phase.weights).map(one).collect();
+    each.join(", ")
+}
+
+fn pacing(phase: &Phase) -> String {
+    match phase.pacing {
+        Pacing::Awaited { think_ns: 0 } => "closed loop".to_owned(),
+        Pacing::Awaited { think_ns } => format!("closed loop, {} us think time", think_ns / 1000),
+        Pacing::Window { size } => format!("{size} in flight for each worker"),
+        Pacing::Rate { per_second, poisson } => {
+            format!("{per_second} a second{}", if poisson { ", Poisson" } else { "" })
+        }
+        Pacing::Burst {} => "all at once".to_owned(),
+    }
+}
+
+fn limit(phase: &Phase, settings: &Settings) -> String {
+    match phase.limit {
+        Limit::Duration { seconds } => {
+            format!("{} s per arm and round", seconds.unwrap_or(settings.measured_s))
+        }
+        Limit::Operations { count } => format!("{count} operations per arm and round"),
+    }
+}

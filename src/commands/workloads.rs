@@ -1,0 +1,21 @@
+//! `mongodyno workloads [NAME]`.
+
+use crate::cli::WorkloadsArgs;
+use crate::error::Result;
+use crate::workload::builtin;
+
+/// Runs the verb.
+///
+/// # Errors
+/// A name that is not there.
+pub fn run(args: &WorkloadsArgs) -> Result<()> {
+    if let Some(name) = &args.name {
+        return super::print(&builtin::text(name)?);
+    }
+    let mut text = String::new();
+    for (name, why) in builtin::list() {
+        let short = why.split_once(". ").map_or(why.as_str(), |(first, _)| first);
+        text.push_str(&format!("{name:<16} {}\n", short.trim_end_matches('.')));
+    }
+    super::print(&text)
+}

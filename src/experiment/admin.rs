@@ -1,0 +1,219 @@
+//! Administration of the server: set-up, loading, counters, sizes, clearing away.
+//!
+//! The official Rust driver does this and nothing else: no measured operation ever goes through
+//! a driver linked into the core.
+
+use std::collections::BTreeMap;
+
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::ClientOptions;
+use mongodb::{Client, Database};
+
+use crate::error::Result;
+use crate::workload::plan::Collection;
+
+/// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
+const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
+/// Documents of one insert_many while loading: the server's limit.
+const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
+
+/// Connection for administration, and the one database this experiment may touch.
+pub struct Admin {
+    client: Client,
+    database: Database,
+}
+
+/// Counters whose differences are receipts and rates.
+pub type Counters = BTreeMap<String, i64>;
+
+impl Admin {
+    /// Connects. `database` is the name this experiment made up for itself.
+    ///
+    /// # Errors
+    /// A URI the driver does not take.
+    pub async fn connect(uri: &str, database: &str) -> Result<Self> {
+        let mut options = ClientOptions::parse(uri).await?;
+        options.app_name = Some("mongodyno".to_owned());
+        options.server_selection_timeout = Some(std::time::Duration::from_secs(5));
+        let client = Client::with_options(options)?;
+        let database = client.database(database);
+        Ok(Self { client, database })
+    }
+
+    /// Makes a collection anew, with its indexes.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
+        self.database.collection::<Document>(name).drop().await?;
+        let mut create = doc! { "create": name };
+        if let Some(capped) = &collection.capped {
+            create.insert("capped", true);
+            create.insert("size", i64::try_from(capped.size_bytes).unwrap_or(i64::MAX));
+            if let Some(max) = capped.max_documents {
+                create.insert("max", i64::try_from(max).unwrap_or(i64::MAX));
+            }
+        }
+        self.database.run_command(create).await?;
+        if !collection.indexes.is_empty() {
+            let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
+            self.database.run_command(doc! { "createIndexes": name, "indexes": indexes }).await?;
+        }
+        Ok(())
+    }
+
+    /// Inserts documents in batches.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn load(
+        &self,
+        name: &str,
+        documents: impl Iterator<Item = RawDocumentBuf>,
+    ) -> Result<()> {
+        let collection = self.database.collection::<RawDocumentBuf>(name);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for document in documents {
+            bytes += document.as_bytes().len();
+            batch.push(document);
+            if bytes >= LOAD_BATCH_BYTES_MAX || batch.len() >= LOAD_BATCH_DOCUMENTS_MAX {
+                collection.insert_many(std::mem::take(&mut batch)).ordered(false).await?;
+                bytes = 0;
+            }
+        }
+        if !batch.is_empty() {
+            collection.insert_many(batch).ordered(false).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until what was loaded is on disk, so that no checkpoint of it falls into a phase.
+    /// A server that does not let us is left as it is.
+    pub async fn settle(&self) {
+        let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
+    }
+
+    /// Drops a collection of this experiment.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn drop_collection(&self, name: &str) -> Result<()> {
+        Ok(self.database.collection::<Document>(name).drop().await?)
+    }
+
+    /// Drops the experiment's database.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn drop_database(&self) -> Result<()> {
+        Ok(self.database.drop().await?)
+    }
+
+    /// Documents in a collection, by its metadata.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn count(&self, name: &str) -> Result<i64> {
+        let count = self.database.collection::<Document>(name).estimated_document_count().await?;
+        Ok(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    /// Every document of a collection in the order of `_id` (for `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.database.collection::<RawDocumentBuf>(name);
+        let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await?;
+        let mut documents = Vec::new();
+        while cursor.advance().await? {
+            documents.push(cursor.current().to_owned());
+        }
+        Ok(documents)
+    }
+
+    /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn counters(&self, all: bool) -> Result<Counters> {
+        // Sections that are on by default are turned off one by one: the reply of a whole
+        // serverStatus is 40 KB and takes the server a millisecond.
+        let mut command = doc! {
+            "serverStatus": 1, "metrics": 0, "locks": 0, "repl": 0, "tcmalloc": 0,
+            "transactions": 0, "twoPhaseCommitCoordinator": 0, "logicalSessionRecordCache": 0,
+            "opLatencies": 0, "security": 0, "electionMetrics": 0, "flowControl": 0,
+            "globalLock": 0, "indexBulkBuilder": 0, "freeMonitoring": 0, "mirroredReads": 0,
+            "asserts": 0, "batchedDeletes": 0, "catalogStats": 0, "defaultRWConcern": 0,
+            "featureCompatibilityVersion": 0, "tenantMigrations": 0, "trafficRecording": 0,
+            "transportSecurity": 0, "scramCache": 0, "readConcernCounters": 0, "internalTransactions": 0,
+            "storageEngine": 0, "opcountersRepl": 0, "indexStats": 0, "Instance Information": 0,
+            "readPreferenceCounters": 0, "resourceConsumption": 0, "shardSplits": 0,
+            "changeStreamPreImages": 0, "queryAnalyzers": 0, "extra_info": 0,
+        };
+        if !all {
+            command.insert("wiredTiger", 0);
+        }
+        let status = self.client.database("admin").run_command(command).await?;
+        let mut counters = Counters::new();
+        for (section, fields) in [
+            ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"][..]),
+            ("network", &["bytesIn", "bytesOut", "numRequests"]),
+            ("connections", &["current", "totalCreated", "active"]),
+            ("mem", &["resident"]),
+        ] {
+            if let Ok(values) = status.get_document(section) {
+                pick(values, section, fields, &mut counters);
+            }
+        }
+        if let Ok(cache) = status.get_document("wiredTiger").and_then(|wt| wt.get_document("cache"))
+        {
+            let fields = ["bytes currently in the cache", "tracked dirty bytes in the cache",
+                "bytes read into cache", "bytes written from cache"];
+            pick(cache, "cache", &fields, &mut counters);
+        }
+        Ok(counters)
+    }
+
+    /// Sizes of a collection in bytes, from collStats; empty where the server has none.
+    pub async fn sizes(&self, name: &str) -> Counters {
+        let mut sizes = Counters::new();
+        if let Ok(stats) = self.database.run_command(doc! { "collStats": name }).await {
+            let fields = ["count", "size", "storageSize", "totalIndexSize", "avgObjSize"];
+            pick(&stats, "collStats", &fields, &mut sizes);
+        }
+        if let Ok(stats) = self.database.run_command(doc! { "dbStats": 1 }).await {
+            pick(&stats, "dbStats", &["dataSize", "storageSize", "indexSize"], &mut sizes);
+        }
+        sizes
+    }
+}
+
+fn index_document(index: &crate::workload::plan::Index) -> Document {
+    let keys: Document =
+        index.keys.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
+    let name: Vec<_> = index.keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
+    doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
+}
+
+fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
+    for field in fields {
+        let value = match from.get(field) {
+            Some(Bson::Int32(value)) => i64::from(*value),
+            Some(Bson::Int64(value)) => *value,
+            Some(Bson::Double(value)) => *value as i64,
+            _ => continue,
+        };
+        into.insert(format!("{section}.{field}"), value);
+    }
+}
+
+/// What happened between two readings.
+#[must_use]
+pub fn difference(before: &Counters, after: &Counters) -> Counters {
+    after
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))
+        .collect()
+}

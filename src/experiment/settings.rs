@@ -1,0 +1,97 @@
+//! Rounds, looks, measured seconds; the estimate of time and bytes.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::result::records::PhaseInterleave;
+use crate::stats::threshold::Interleave;
+use crate::workload::plan::{Limit, Phase, Plan};
+
+/// Measured seconds per arm, phase and round.
+pub const MEASURED_S: f64 = 3.0;
+/// The same in the quick form.
+pub const QUICK_MEASURED_S: f64 = 1.0;
+/// Warm-up per phase once a process is warm, and of every phase in the quick form, s.
+pub const WARMUP_S: f64 = 1.0;
+/// Phases of the quick form.
+pub const QUICK_PHASES_MAX: usize = 2;
+/// What a turn costs beside its length: wake-up, two readings of the server (measured).
+const TURN_OVERHEAD_S: f64 = 0.003;
+/// Setting up and clearing away one phase of one arm (measured with crud).
+const PHASE_OVERHEAD_S: f64 = 0.25;
+/// Starting, greeting, calibrating and closing one arm (measured).
+const ARM_OVERHEAD_S: f64 = 0.35;
+
+/// Warm-up of one arm in one phase.
+#[must_use]
+pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> Duration {
+    let seconds = match phase.warmup_s {
+        Some(seconds) => seconds,
+        None if first_phase && !quick => profile_s,
+        None => WARMUP_S,
+    };
+    Duration::from_secs_f64(seconds)
+}
+
+/// Turns or whole runs for each phase (methodology 2.7 d), with the reason.
+///
+/// # Errors
+/// Turns asked for where they do not fit.
+pub fn interleave(plan: &Plan, asked: Option<Interleave>) -> Result<Vec<PhaseInterleave>> {
+    let choose = |phase: &Phase| -> Result<PhaseInterleave> {
+        let (interleave, reason) = match (asked, &phase.whole_run_reason) {
+            (Some(Interleave::Turns), Some(reason)) => {
+                return Err(Error::usage(
+                    format!("phase {} cannot take turns: {reason}", phase.name),
+                    "leave --interleave away: the choice is automatic",
+                ));
+            }
+            (Some(Interleave::Runs), None) => (Interleave::Runs, "asked for".to_owned()),
+            (_, Some(reason)) => (Interleave::Runs, reason.clone()),
+            (asked, None) => {
+                let reason = if asked.is_some() { "asked for" } else { "closed loop" };
+                (Interleave::Turns, reason.to_owned())
+            }
+        };
+        Ok(PhaseInterleave { phase: phase.name.clone(), interleave, reason })
+    };
+    plan.phases.iter().map(choose).collect()
+}
+
+/// Time and disk an experiment is going to take up to its first look.
+#[derive(Debug, Clone, Copy)]
+pub struct Estimate {
+    /// Time of one round.
+    pub round: Duration,
+    /// Bytes of raw samples of one round, at a guess of 10,000 operations a second.
+    pub round_sample_bytes: u64,
+}
+
+/// Guesses before anything ran.
+#[must_use]
+pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -> Estimate {
+    const GUESSED_RATE: f64 = 10_000.0;
+    let mut seconds = 0.0;
+    let mut operations = 0.0;
+    for profile_s in profiles_s {
+        seconds += ARM_OVERHEAD_S;
+        for (number, phase) in plan.phases.iter().enumerate() {
+            let warmup = warmup(*profile_s, phase, number == 0, quick).as_secs_f64();
+            let (measured, count) = match phase.limit {
+                Limit::Duration { seconds } => {
+                    let measured = seconds.unwrap_or(measured_s);
+                    let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
+                    (measured, measured * rate)
+                }
+                Limit::Operations { count } => (count as f64 / GUESSED_RATE, count as f64),
+            };
+            let turns = (measured / 0.05).max(40.0) + warmup / 0.1;
+            seconds += warmup + measured + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S;
+            operations += count;
+        }
+    }
+    Estimate {
+        round: Duration::from_secs_f64(seconds),
+        round_sample_bytes: (operations * 32.0) as u64,
+    }
+}

@@ -1,0 +1,360 @@
+//! From turns and samples to the record of one phase of one run. Streams: memory does not grow
+//! with the number of operations.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::experiment::phase::Measured;
+use crate::experiment::receipt;
+use crate::result::folder::Folder;
+use crate::result::records::{Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles};
+use crate::result::samples::{Sample, Samples};
+use crate::server::mask_uri;
+use crate::stats::gates::{self, Checked, Outcome};
+use crate::stats::histogram::Histogram;
+use crate::stats::hlog::{Interval, IntervalLog};
+use crate::stats::little::{Stretch, little};
+use crate::workload::expected::Expected;
+use crate::workload::plan::{Pacing, Phase, Plan};
+
+/// Intervals of one `.hlog`: one second each, longer where a phase lasts longer than this many.
+const INTERVALS_MAX: u64 = 64;
+/// Samples per second kept open loop's busy count exact enough.
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Where the samples of one phase of one run lie, and what they are held against.
+pub struct Source<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The phase.
+    pub phase: &'a Phase,
+    /// Files of samples, one a process.
+    pub files: Vec<PathBuf>,
+    /// What the answers should have added up to; a field is None where the core cannot know it.
+    pub expected: Expected,
+    /// Whether the server is ours alone: then its counters are a receipt.
+    pub exclusive: bool,
+    /// Name of the `.hlog` under the folder.
+    pub hlog: String,
+    /// Arm id, for the sentences of gates.
+    pub arm: &'a str,
+}
+
+/// Reads the samples and writes the record.
+///
+/// # Errors
+/// Files that cannot be read or written.
+pub fn summarise(source: Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
+    let (operations, measured_s) = counted(measured, source.phase);
+    let total: u64 = measured.turns.iter().map(|turn| turn.turned.operations).sum();
+    let cpu_ns: u64 = measured.turns.iter().map(|turn| turn.cpu_ns).sum();
+    let wall_ns: u64 = measured.turns.iter().map(|turn| length_ns(turn)).sum();
+    let mut pass = Pass::new(&source, measured);
+    for file in &source.files {
+        let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
+        for sample in samples {
+            let sample = sample.map_err(|error| Error::file("read", file, &error))?;
+            pass.add(&sample);
+        }
+    }
+    let found = check_little(&source.files, measured, total);
+    write_hlog(folder, &source.hlog, &pass)?;
+    let mut run = PhaseRun {
+        phase: source.phase.name.clone(),
+        turns: measured.turns.len() as u32,
+        turn_ms: measured.turn_length.as_secs_f64() * 1e3,
+        measured_s,
+        operations,
+        throughput: if measured_s > 0.0 { operations as f64 / measured_s } else { 0.0 },
+        exhausted: measured.turns.last().is_some_and(|turn| turn.turned.exhausted),
+        by_operation: pass.by_operation(source.phase),
+        errors: errors(measured),
+        cpu_ns,
+        cpu_us_per_op: cpu_ns as f64 / 1e3 / total.max(1) as f64,
+        rss_peak_bytes: measured.rss_peak_bytes,
+        rss_armed_bytes: measured.rss_armed_bytes,
+        document_bytes: document_bytes(source.plan, source.phase, measured, &pass),
+        idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
+        server: measured.counters.clone(),
+        receipt: receipt::receipt(source.phase, measured, &pass.done, source.exclusive),
+        answers: answers(measured, source.expected),
+        little: found.map(|little| Little {
+            in_flight: little.in_flight,
+            throughput_times_residence: little.rate_times_time,
+        }),
+        half_log_ratio: pass.half_log_ratio(),
+        warmup_throughput: measured.warmup_throughput.clone(),
+        sizes: measured.sizes.clone(),
+        gates: Vec::new(),
+        open_loop: pass.open_loop(source.phase, measured_s),
+        hlog: Some(source.hlog.clone()),
+        samples: Vec::new(),
+    };
+    // What an adapter claims at the end must be what its turns and its samples say.
+    let claimed = measured.ended.as_ref().map_or(total, |ended| ended.operations);
+    run.gates = run_gates(source.arm, &run, found.as_ref(), claimed);
+    Ok(run)
+}
+
+fn length_ns(turn: &crate::experiment::arm::Turn) -> u64 {
+    turn.turned.ended_ns.saturating_sub(turn.turned.began_ns)
+}
+
+/// Operations and seconds that throughput is made of (methodology 2.7 c): with one worker a
+/// turn's time runs to the last end; with more, operations completed by the deadline count over
+/// the turn's length, because the time after it belongs to fewer workers than were asked for.
+fn counted(measured: &Measured, phase: &Phase) -> (u64, f64) {
+    let one_worker = phase.workers * phase.processes == 1;
+    let (mut operations, mut ns) = (0, 0);
+    for turn in &measured.turns {
+        let turned = turn.turned;
+        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
+            operations += turned.operations;
+            ns += length_ns(turn);
+        } else {
+            operations += turned.completed_by_deadline;
+            ns += turn.until_ns.saturating_sub(turned.began_ns);
+        }
+    }
+    (operations, ns as f64 / 1e9)
+}
+
+fn errors(measured: &Measured) -> Vec<ErrorCount> {
+    let ended = measured.ended.as_ref();
+    ended.map_or_else(Vec::new, |ended| {
+        let one = |error: &crate::adapter::messages::ErrorEntry| ErrorCount {
+            code: error.code,
+            name: error.name.clone(),
+            count: error.count,
+            message: mask_uri(&error.message),
+        };
+        ended.errors.iter().map(one).collect()
+    })
+}
+
+fn answers(measured: &Measured, expected: Expected) -> Answers {
+    let totals = measured.ended.as_ref().map(|ended| ended.totals).unwrap_or_default();
+    Answers {
+        documents: totals.documents,
+        sum: totals.sum,
+        documents_expected: expected.documents,
+        sum_expected: expected.sum,
+    }
+}
+
+fn document_bytes(plan: &Plan, phase: &Phase, measured: &Measured, pass: &Pass) -> u64 {
+    let mean = |name: &str| {
+        let found = plan.collections.iter().find(|collection| collection.name == name);
+        found.map_or(0.0, |collection| collection.document_bytes_mean)
+    };
+    let mut bytes = 0.0;
+    for (operation, done) in phase.operations.iter().zip(&pass.done) {
+        if operation.documents.is_some() {
+            let documents = *done as f64 * f64::from(operation.batch.unwrap_or(1));
+            bytes += documents * mean(&operation.collection);
+        }
+    }
+    let read = measured.ended.as_ref().map_or(0, |ended| ended.totals.documents);
+    let reader = phase.operations.iter().find(|operation| operation.kind.reads_documents());
+    if let Some(operation) = reader {
+        bytes += read as f64 * mean(&operation.collection);
+    }
+    bytes as u64
+}
+
+/// One pass over the samples.
+struct Pass {
+    /// Successful samples by operation.
+    done: Vec<u64>,
+    wrong: Vec<u64>,
+    failed: Vec<u64>,
+    service: Vec<Histogram>,
+    response: Option<Vec<Histogram>>,
+    halves: [Histogram; 2],
+    middle_ns: u64,
+    began_ns: u64,
+    interval_ns: u64,
+    intervals: BTreeMap<(u64, String), Histogram>,
+    names: Vec<String>,
+    lag: Histogram,
+    busy_ns: u64,
+}
+
+impl Pass {
+    fn new(source: &Source<'_>, measured: &Measured) -> Self {
+        let operations = source.phase.operations.len();
+        let open = matches!(source.phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
+        let turns = &measured.turns;
+        let began_ns = turns.first().map_or(0, |turn| turn.turned.began_ns);
+        let ended_ns = turns.last().map_or(0, |turn| turn.turned.ended_ns);
+        let middle_ns = match turns.len() {
+            0 => 0,
+            1 => u64::midpoint(began_ns, ended_ns),
+            many => turns[many / 2].turned.began_ns,
+        };
+        let seconds = (ended_ns - began_ns).div_ceil(NS_PER_S).div_ceil(INTERVALS_MAX).max(1);
+        let histograms = || (0..operations).map(|_| Histogram::new()).collect::<Vec<_>>();
+        Self {
+            done: vec![0; operations],
+            wrong: vec![0; operations],
+            failed: vec![0; operations],
+            service: histograms(),
+            response: open.then(histograms),
+            halves: [Histogram::new(), Histogram::new()],
+            middle_ns,
+            began_ns,
+            interval_ns: seconds * NS_PER_S,
+            intervals: BTreeMap::new(),
+            names: source.phase.operations.iter().map(|it| it.name.clone()).collect(),
+            lag: Histogram::new(),
+            busy_ns: 0,
+        }
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        let operation = usize::from(sample.operation);
+        let Some(done) = self.done.get_mut(operation) else { return };
+        match sample.result() {
+            0 => *done += 1,
+            1 => self.wrong[operation] += 1,
+            _ => self.failed[operation] += 1,
+        }
+        self.busy_ns += sample.service_ns;
+        if sample.result() != 0 {
+            // Failed operations are counted, not timed: a refusal may be quick, a timeout slow.
+            return;
+        }
+        self.service[operation].record(sample.service_ns);
+        self.halves[usize::from(sample.start_ns >= self.middle_ns)].record(sample.service_ns);
+        let interval = sample.start_ns.saturating_sub(self.began_ns) / self.interval_ns;
+        self.interval(interval, self.names[operation].clone()).record(sample.service_ns);
+        if let Some(response) = &mut self.response {
+            response[operation].record(sample.response_ns());
+            self.lag.record(sample.start_ns.saturating_sub(sample.intended_ns));
+            let name = format!("{}-response", self.names[operation]);
+            self.interval(interval, name).record(sample.response_ns());
+        }
+    }
+
+    fn interval(&mut self, interval: u64, name: String) -> &mut Histogram {
+        self.intervals.entry((interval, name)).or_default()
+    }
+
+    fn by_operation(&self, phase: &Phase) -> Vec<OperationRun> {
+        let each = phase.operations.iter().enumerate();
+        each.map(|(at, operation)| OperationRun {
+            operation: operation.name.clone(),
+            count: self.done[at] + self.wrong[at] + self.failed[at],
+            wrong: self.wrong[at],
+            failed: self.failed[at],
+            service: quantiles(&self.service[at]),
+            response: self.response.as_ref().map(|response| quantiles(&response[at])),
+        })
+        .collect()
+    }
+
+    fn half_log_ratio(&self) -> Option<f64> {
+        let [first, second] = &self.halves;
+        let median = |half: &Histogram| Some(half.percentile_ns(50.0)? as f64);
+        Some((median(second)? / median(first)?).ln())
+    }
+
+    fn open_loop(&self, phase: &Phase, measured_s: f64) -> Option<OpenLoop> {
+        let Pacing::Rate { per_second, .. } = phase.pacing else { return None };
+        let done: u64 = self.done.iter().sum();
+        let us = |percent: f64| self.lag.percentile_ns(percent).unwrap_or(0) as f64 / 1e3;
+        let workers = f64::from(phase.workers * phase.processes);
+        Some(OpenLoop {
+            offered_per_s: per_second,
+            achieved_fraction: done as f64 / (per_second * measured_s).max(1.0),
+            pacer_lag_p50_us: us(50.0),
+            pacer_lag_p99_us: us(99.0),
+            pacer_lag_max_us: us(100.0),
+            busy_fraction: self.busy_ns as f64 / 1e9 / (measured_s * workers).max(1e-9),
+        })
+    }
+}
+
+/// Quantiles of a histogram in us; None where too few values stand above them.
+#[must_use]
+pub fn quantiles(histogram: &Histogram) -> Quantiles {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);
+    Quantiles {
+        mean_us: histogram.mean_ns().unwrap_or(0.0) / 1e3,
+        min_us: histogram.min_ns().map_or(0.0, us),
+        p50_us: percentile(50.0),
+        p90_us: percentile(90.0),
+        p99_us: percentile(99.0),
+        p999_us: percentile(99.9),
+        max_us: histogram.max_ns().map_or(0.0, us),
+    }
+}
+
+fn check_little(
+    files: &[PathBuf],
+    measured: &Measured,
+    claimed: u64,
+) -> Option<crate::stats::little::Little> {
+    let stretches: Vec<Stretch> = measured
+        .turns
+        .iter()
+        .map(|turn| Stretch { start_ns: turn.turned.began_ns, end_ns: turn.turned.ended_ns })
+        .collect();
+    let samples = files
+        .iter()
+        .filter_map(|file| Samples::open(file).ok())
+        .flat_map(|samples| samples.filter_map(std::result::Result::ok))
+        .map(|sample| (sample.start_ns, sample.end_ns()));
+    little(samples, &stretches, Some(claimed))
+}
+
+fn write_hlog(folder: &Folder, name: &str, pass: &Pass) -> Result<()> {
+    let length = Duration::from_nanos(pass.interval_ns);
+    let intervals = pass.intervals.iter().map(|((number, tag), histogram)| Interval {
+        tag: Some(tag.clone()),
+        start: length * u32::try_from(*number).unwrap_or(u32::MAX),
+        length,
+        histogram: histogram.clone(),
+    });
+    let log = IntervalLog { start_time: None, intervals: intervals.collect() };
+    let mut bytes = Vec::new();
+    log.write(&mut bytes).expect("writing to memory; tags are operation names");
+    folder.write_whole(name, &bytes)
+}
+
+fn run_gates(
+    arm: &str,
+    run: &PhaseRun,
+    little: Option<&crate::stats::little::Little>,
+    claimed: u64,
+) -> Vec<crate::result::records::Gate> {
+    let failed: u64 = run.by_operation.iter().map(|it| it.failed + it.wrong).sum();
+    let seen: u64 = run.by_operation.iter().map(|it| it.count).sum();
+    let counts = gates::RunCounts { operations: claimed, errors: failed, received: Some(seen), checksum: None };
+    let mut checked = vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
+    if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
+        let p99_us = first.response.map_or(0.0, |it| it.p99_us.unwrap_or(it.max_us));
+        checked.push(gates::offered_rate(arm, &gates::OpenLoop {
+            offered_per_second: open.offered_per_s,
+            achieved_per_second: open.offered_per_s * open.achieved_fraction,
+            dropped: 0,
+            pacer_lag_p99_ns: open.pacer_lag_p99_us * 1e3,
+            response_p99_ns: p99_us * 1e3,
+        }));
+    }
+    checked.iter().filter_map(record).collect()
+}
+
+/// A gate that does not pass, as it is kept.
+#[must_use]
+pub fn record(checked: &Checked) -> Option<crate::result::records::Gate> {
+    let (fails, reason) = match &checked.outcome {
+        Outcome::Pass => return None,
+        Outcome::Warn(reason) => (false, reason.clone()),
+        Outcome::Fail(reason) => (true, reason.clone()),
+    };
+    Some(crate::result::records::Gate { id: checked.gate.id().to_owned(), fails, reason })
+}

@@ -1,0 +1,21 @@
+//! mongodyno, the dynamometer for MongoDB drivers and deployments.
+//!
+//! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
+//! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
+//! [`stats`] (pure mathematics) → [`report`]. [`server`] starts what is measured against,
+//! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
+
+pub mod adapter;
+pub mod analysis;
+pub mod child;
+pub mod cli;
+pub mod clock;
+pub mod commands;
+pub mod error;
+pub mod experiment;
+pub mod paths;
+pub mod report;
+pub mod result;
+pub mod server;
+pub mod stats;
+pub mod workload;

@@ -1,0 +1,37 @@
+//! Parse, dispatch, print the error, exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use mongodyno::cli::{Cli, Verb};
+use mongodyno::commands;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // One thread: the core waits while it measures, and children must be started from a thread
+    // that lives as long as the program (see child::die_with_parent).
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be made");
+    let result = runtime.block_on(async {
+        match cli.verb {
+            Verb::Run(args) => commands::run::run(*args).await,
+            Verb::Report(args) => commands::report::run(&args),
+            Verb::Check(args) => commands::check::run(args).await,
+            Verb::Workloads(args) => commands::workloads::run(&args),
+            Verb::Adapters(args) => commands::adapters::run(args),
+            Verb::Server(args) => commands::server::run(args).await,
+            Verb::Schema { name } => commands::schema::run(name),
+            Verb::GuardServer { arguments } => commands::server::guard(&arguments),
+            Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit as u8)
+        }
+    }
+}

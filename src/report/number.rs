@@ -1,0 +1,243 @@
+//! How figures are written: one place, so that every format says the same.
+
+/// What stands where there is nothing to show.
+pub const MISSING: &str = "n/a";
+
+/// A whole number with thousands separators: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Three significant digits, whole numbers from 100 on: `0.0123`, `1.23`, `12.3`, `12,345`.
+#[must_use]
+pub fn figure(value: f64) -> String {
+    if !value.is_finite() || value < 0.0 {
+        return MISSING.to_owned();
+    }
+    if value >= 99.95 {
+        // At most 2^53 in practice; `as` saturates beyond.
+        return count(value.round() as u64);
+    }
+    let decimals = match value {
+        v if v >= 9.995 => 1,
+        v if v >= 0.995 || v == 0.0 => 2,
+        v if v >= 0.0995 => 3,
+        _ => 4,
+    };
+    if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") }
+}
+
+/// [`figure`], or `n/a`.
+#[must_use]
+pub fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| MISSING.to_owned(), figure)
+}
+
+/// The unit a column of times is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// 1e-9 s.
+    Nanoseconds,
+    /// 1e-6 s.
+    Microseconds,
+    /// 1e-3 s.
+    Milliseconds,
+    /// 1 s.
+    Seconds,
+}
+
+impl TimeUnit {
+    /// The largest unit in which the smallest of these times (us) is still at least one.
+    #[must_use]
+    pub fn fitting(times_us: impl IntoIterator<Item = f64>) -> Self {
+        let smallest =
+            times_us.into_iter().filter(|t| t.is_finite() && *t > 0.0).fold(f64::MAX, f64::min);
+        match smallest {
+            f64::MAX => Self::Microseconds,
+            t if t >= 1e6 => Self::Seconds,
+            t if t >= 1e3 => Self::Milliseconds,
+            // Some hundredths of a microsecond read better than a whole column in ns.
+            t if t >= 0.1 => Self::Microseconds,
+            _ => Self::Nanoseconds,
+        }
+    }
+
+    /// `ns`, `µs`, `ms`, `s`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+
+    /// A time given in us, in this unit, without the label.
+    #[must_use]
+    pub fn figure(self, time_us: Option<f64>) -> String {
+        let factor = match self {
+            Self::Nanoseconds => 1e3,
+            Self::Microseconds => 1.0,
+            Self::Milliseconds => 1e-3,
+            Self::Seconds => 1e-6,
+        };
+        optional(time_us.map(|t| t * factor))
+    }
+}
+
+/// A single time with its unit: `1.21 ms`.
+#[must_use]
+pub fn time(time_us: f64) -> String {
+    let unit = if time_us < 1.0 { TimeUnit::Nanoseconds } else { TimeUnit::fitting([time_us]) };
+    format!("{} {}", unit.figure(Some(time_us)), unit.label())
+}
+
+/// Bytes as MiB, without the label, for a column.
+#[must_use]
+pub fn mebibytes(bytes: Option<u64>) -> String {
+    optional(bytes.map(|b| b as f64 / f64::from(1 << 20)))
+}
+
+/// Bytes with the unit that fits: `512 B`, `1.50 KiB`, `7.75 GiB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{} {}", figure(value), UNITS[unit]) }
+}
+
+/// Decimals an interval supports: two significant digits of its half-width (methodology 3.5).
+#[must_use]
+pub fn decimals(low: f64, high: f64) -> usize {
+    let half_width = (high - low).abs() / 2.0;
+    if !half_width.is_finite() || half_width <= 0.0 {
+        return 1;
+    }
+    (1.0 - half_width.log10().floor()).clamp(0.0, 3.0) as usize
+}
+
+/// A signed percentage without the sign `%`: `+7.2`, `-0.4`, `0.0`.
+#[must_use]
+pub fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    if text[1..].bytes().all(|b| b == b'0' || b == b'.') { text[1..].to_owned() } else { text }
+}
+
+/// `-1.9 to +1.2 %`: an interval in percent, None where an end is missing or infinite.
+#[must_use]
+pub fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
+    let (low, high) = (low.filter(|v| v.is_finite())?, high.filter(|v| v.is_finite())?);
+    let places = decimals(low, high);
+    Some(format!("{} to {} %", signed(low, places), signed(high, places)))
+}
+
+/// `+7.2 % (+5.1 to +9.4 %)`: never an estimate without its interval.
+#[must_use]
+pub fn change(estimate: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    let estimate = estimate.filter(|v| v.is_finite())?;
+    let interval = interval(low, high)?;
+    let places = decimals(low?, high?);
+    Some(format!("{} % ({interval})", signed(estimate, places)))
+}
+
+/// A threshold or a level in percent, as few decimals as it needs: `3`, `95.1`, `4.25`.
+#[must_use]
+pub fn short_percent(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_separated() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn figures_have_three_significant_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.0123, "0.0123"),
+            (0.5, "0.500"),
+            (0.9996, "1.00"),
+            (1.234, "1.23"),
+            (9.996, "10.0"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (5_712.4, "5,712"),
+            (f64::NAN, "n/a"),
+            (f64::INFINITY, "n/a"),
+            (-1.0, "n/a"),
+        ] {
+            assert_eq!(figure(value), text);
+        }
+    }
+
+    #[test]
+    fn a_column_gets_the_unit_of_its_smallest_time() {
+        assert_eq!(TimeUnit::fitting([203.0, 25_100.0]), TimeUnit::Microseconds);
+        assert_eq!(TimeUnit::fitting([1_203.0, 25_100.0]), TimeUnit::Milliseconds);
+        assert_eq!(TimeUnit::fitting([0.05]), TimeUnit::Nanoseconds);
+        assert_eq!(TimeUnit::fitting([2e6]), TimeUnit::Seconds);
+        assert_eq!(TimeUnit::fitting([]), TimeUnit::Microseconds);
+        assert_eq!(TimeUnit::Milliseconds.figure(Some(25_100.0)), "25.1");
+        assert_eq!(TimeUnit::Milliseconds.figure(None), "n/a");
+        assert_eq!(time(0.042), "42.0 ns");
+        assert_eq!(time(0.9), "900 ns");
+        assert_eq!(time(1_210.0), "1.21 ms");
+    }
+
+    #[test]
+    fn bytes_carry_their_unit() {
+        assert_eq!(bytes(512), "512 B");
+        assert_eq!(bytes(1_536), "1.50 KiB");
+        assert_eq!(bytes(8_320_000_000), "7.75 GiB");
+        assert_eq!(mebibytes(Some(64 << 20)), "64.0");
+        assert_eq!(mebibytes(None), "n/a");
+    }
+
+    #[test]
+    fn an_interval_decides_the_decimals() {
+        assert_eq!(
+            change(Some(7.24), Some(5.12), Some(9.41)).as_deref(),
+            Some("+7.2 % (+5.1 to +9.4 %)")
+        );
+        assert_eq!(
+            change(Some(412.4), Some(390.0), Some(431.0)).as_deref(),
+            Some("+412 % (+390 to +431 %)")
+        );
+        assert_eq!(interval(Some(-0.02), Some(0.61)).as_deref(), Some("-0.02 to +0.61 %"));
+        assert_eq!(interval(Some(-0.001), Some(2.0)).as_deref(), Some("0.0 to +2.0 %"));
+        assert_eq!(change(Some(1.0), None, Some(2.0)), None);
+        assert_eq!(interval(Some(f64::NEG_INFINITY), Some(2.0)), None);
+    }
+
+    #[test]
+    fn thresholds_are_short() {
+        assert_eq!(short_percent(3.0), "3");
+        assert_eq!(short_percent(95.1), "95.1");
+        assert_eq!(short_percent(4.25), "4.25");
+    }
+}

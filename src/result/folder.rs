@@ -1,0 +1,170 @@
+//! The experiment folder: the boundary between measuring and reporting.
+//!
+//! `experiment.json` is written whole (beside, then renamed), the `.jsonl` files only grow; so a
+//! finished run stays readable whatever happens next.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Exit, Result};
+use crate::result::records::{Experiment, Run, SCHEMA_VERSION, ServerSample};
+
+/// An experiment folder.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes a new folder with its sub-folders.
+    ///
+    /// # Errors
+    /// A folder that is there and not empty, or cannot be made.
+    pub fn create(path: &Path) -> Result<Self> {
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::usage(
+                format!("{} is there and not empty", path.display()),
+                "choose another --out: results are never written over",
+            ));
+        }
+        let folder = Self { path: path.to_owned() };
+        for name in ["samples", "hlog", "logs"] {
+            let path = folder.path.join(name);
+            fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
+        }
+        // What is printed must work from anywhere.
+        folder.path.canonicalize().map(|path| Self { path }).map_err(|error| {
+            Error::file("read", path, &error)
+        })
+    }
+
+    /// Opens a folder to read.
+    ///
+    /// # Errors
+    /// A path that holds no experiment, or one of a newer format.
+    pub fn open(path: &Path) -> Result<(Self, Experiment)> {
+        let file = path.join("experiment.json");
+        let text = fs::read_to_string(&file).map_err(|error| {
+            Error::usage(
+                format!("{} is no experiment folder: {error}", path.display()),
+                "name the folder that `mongodyno run` printed at its end",
+            )
+        })?;
+        let experiment: Experiment = serde_json::from_str(&text).map_err(|error| {
+            Error::usage(format!("{}: {error}", file.display()), "it may come from a newer version")
+        })?;
+        if experiment.schema_version > SCHEMA_VERSION {
+            return Err(Error::usage(
+                format!(
+                    "{} was written by mongodyno {} in format {}, this one knows {SCHEMA_VERSION}",
+                    path.display(), experiment.mongodyno, experiment.schema_version
+                ),
+                "use a newer mongodyno",
+            ));
+        }
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Ok((Self { path }, experiment))
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path below it.
+    #[must_use]
+    pub fn join(&self, relative: &str) -> PathBuf {
+        self.path.join(relative)
+    }
+
+    /// Writes `experiment.json`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_experiment(&self, experiment: &Experiment) -> Result<()> {
+        let text = serde_json::to_string_pretty(experiment).expect("records serialise");
+        self.write_whole("experiment.json", text.as_bytes())
+    }
+
+    /// Writes a file so that it is there whole or not at all.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path.join(name);
+        let beside = self.path.join(format!("{name}.partial"));
+        let write = || {
+            let mut file = File::create(&beside)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&beside, &path)
+        };
+        write().map_err(|error| Error::file("write", &path, &error))
+    }
+
+    /// Appends one run.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn append_run(&self, run: &Run) -> Result<()> {
+        self.append("runs.jsonl", run)
+    }
+
+    /// Appends one reading of the server.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn append_server_sample(&self, sample: &ServerSample) -> Result<()> {
+        self.append("server.jsonl", sample)
+    }
+
+    fn append(&self, name: &str, record: &impl Serialize) -> Result<()> {
+        let path = self.path.join(name);
+        let mut line = serde_json::to_string(record).expect("records serialise");
+        line.push('\n');
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(|error| Error::file("write", &path, &error))
+    }
+
+    /// All finished runs. A torn last line (of a run cut off while it was written) is left out.
+    ///
+    /// # Errors
+    /// A line in the middle that is no run.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        read_lines(&self.path.join("runs.jsonl"))
+    }
+}
+
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let Ok(file) = File::open(path) else {
+        return Ok(Vec::new());
+    };
+    let lines: Vec<String> = BufReader::new(file)
+        .lines()
+        .collect::<std::io::Result<_>>()
+        .map_err(|error| Error::file("read", path, &error))?;
+    let mut records = Vec::with_capacity(lines.len());
+    for (number, line) in lines.iter().enumerate() {
+        match serde_json::from_str(line) {
+            Ok(record) => records.push(record),
+            Err(_) if number + 1 == lines.len() => {}
+            Err(error) => {
+                return Err(Error::new(
+                    Exit::Environment,
+                    format!("{}:{}: {error}", path.display(), number + 1),
+                    "the file was changed or damaged; the lines before it are whole",
+                ));
+            }
+        }
+    }
+    Ok(records)
+}

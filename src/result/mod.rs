@@ -1,0 +1,6 @@
+//! What is kept: records, raw samples, the experiment folder, the machine.
+
+pub mod folder;
+pub mod machine;
+pub mod records;
+pub mod samples;

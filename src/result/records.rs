@@ -1,0 +1,355 @@
+//! What an experiment keeps: the records of `experiment.json`, `runs.jsonl` and `server.jsonl`.
+//!
+//! Records are only ever appended or added to; a reader ignores fields it does not know, so that
+//! a newer version's folder stays readable by an older one and the reverse.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::looks::LookPlan;
+use crate::stats::threshold::Interleave;
+use crate::workload::plan::Plan;
+
+/// Version of the folder's format; raised when a field changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// `experiment.json`: everything known before the first run, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Version of mongodyno that wrote it.
+    pub mongodyno: String,
+    /// Identity: start time and a random suffix, also the prefix of its databases.
+    pub id: String,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// End, RFC 3339 in UTC; None while it runs or if it was cut off.
+    pub finished_at: Option<String>,
+    /// Why it ended, once it has.
+    pub ended: Option<Ended>,
+    /// The command line, credentials masked.
+    pub command: Vec<String>,
+    /// Rounds, seconds, looks, thresholds.
+    pub settings: Settings,
+    /// What is done.
+    pub plan: Plan,
+    /// Arms in the order asked for; the first is the baseline.
+    pub arms: Vec<Arm>,
+    /// Adapters that this machine cannot run, or versions that would not install.
+    pub unavailable: Vec<Unavailable>,
+    /// The server measured against.
+    pub server: Server,
+    /// The machine.
+    pub machine: Machine,
+}
+
+/// How an experiment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Ended {
+    Completed,
+    Interrupted,
+    Failed,
+}
+
+/// How the experiment is run and judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// Seed of orders, names, pools and keys.
+    pub seed: u64,
+    /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
+    pub looks: LookPlan,
+    /// `turns` or `runs` for each phase, with the reason.
+    pub interleave: Vec<PhaseInterleave>,
+    /// Measured seconds per arm, phase and round.
+    pub measured_s: f64,
+}
+
+/// How the arms of a round share the machine in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseInterleave {
+    /// Phase name.
+    pub phase: String,
+    /// `turns` or `runs`.
+    pub interleave: Interleave,
+    /// Why, in a few words ("asked for", "unacknowledged writes do not fit turns").
+    pub reason: String,
+}
+
+/// One thing compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// What tables call it: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
+    pub id: String,
+    /// Adapter name.
+    pub adapter: String,
+    /// Duplicate of the baseline.
+    pub is_aa: bool,
+    /// Driver's name as its adapter reports it.
+    pub driver: String,
+    /// Driver's version as the running adapter reports it.
+    pub version: String,
+    /// Compiled extension in use; None where the driver has none.
+    pub native: Option<bool>,
+    /// Runtime and its version.
+    pub runtime: String,
+    /// What one worker is: threads, tasks, processes.
+    pub concurrency: String,
+    /// Defaults the driver resolved (pool size, write concern, …), as reported.
+    pub resolved: serde_json::Value,
+    /// SHA-256 of the environment's lock file, hex.
+    pub lock_sha256: Option<String>,
+}
+
+/// An arm or adapter that could not take part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unavailable {
+    /// Adapter (and version) asked for or found.
+    pub adapter: String,
+    /// What is missing.
+    pub reason: String,
+    /// One thing to do.
+    pub hint: String,
+}
+
+/// The server measured against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// `embedded`, `mongod`, `external` or `none`.
+    pub kind: String,
+    /// Version of buildInfo.
+    pub version: String,
+    /// URI with credentials masked.
+    pub uri: String,
+    /// Flags it was started with.
+    pub flags: Vec<String>,
+    /// `standalone`, `replica set NAME` or `sharded`.
+    pub topology: String,
+    /// Package an embedded server came out of, and its licence.
+    pub source: Option<String>,
+}
+
+/// The machine the experiment ran on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Processor model.
+    pub cpu: String,
+    /// Usable cores.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Operating system.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Clock source (`tsc`).
+    pub clock_source: String,
+    /// Frequency governor, if the system tells.
+    pub governor: Option<String>,
+}
+
+/// One line of `runs.jsonl`: one arm in one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Round, from 1.
+    pub round: u32,
+    /// Arm id.
+    pub arm: String,
+    /// Place in the round's starting order, from 0.
+    pub position: u32,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
+    pub failed: Option<String>,
+    /// Cost of one operation's bookkeeping, ns: the adapter's own no-op loop.
+    pub noop_ns: Option<f64>,
+    /// Median time from the core's message to the first operation of a turn, us.
+    pub wakeup_us: Option<f64>,
+    /// Steal and foreign CPU during the round (gate G4), as fractions of the machine.
+    pub machine_noise: MachineNoise,
+    /// Phases in order.
+    pub phases: Vec<PhaseRun>,
+}
+
+/// What else the machine did during a round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineNoise {
+    /// CPU time stolen by the hypervisor.
+    pub steal_fraction: f64,
+    /// CPU time of processes that are not ours.
+    pub foreign_fraction: f64,
+}
+
+/// One phase of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRun {
+    /// Phase name.
+    pub phase: String,
+    /// Turns taken (1 for a whole run).
+    pub turns: u32,
+    /// Length of a turn, ms.
+    pub turn_ms: f64,
+    /// Time measured, s: the sum over turns (methodology 2.7 c).
+    pub measured_s: f64,
+    /// Operations counted for throughput.
+    pub operations: u64,
+    /// Operations a second.
+    pub throughput: f64,
+    /// The phase ran out of work before its time.
+    pub exhausted: bool,
+    /// Per operation of the phase's mix.
+    pub by_operation: Vec<OperationRun>,
+    /// Errors by code.
+    pub errors: Vec<ErrorCount>,
+    /// CPU of the arm's processes while they had their turns, ns.
+    pub cpu_ns: u64,
+    /// CPU per operation, us.
+    pub cpu_us_per_op: f64,
+    /// Peak resident set of the arm's processes, bytes.
+    pub rss_peak_bytes: u64,
+    /// Resident set when armed, bytes.
+    pub rss_armed_bytes: u64,
+    /// BSON bytes of the documents written or read, by the pool's mean.
+    pub document_bytes: u64,
+    /// CPU the idle arms used during this arm's turns, fraction of that time (gate G9).
+    pub idle_cpu_fraction: Option<f64>,
+    /// Server counters over the arm's turns (opcounters.insert, network.bytesIn, …).
+    pub server: BTreeMap<String, i64>,
+    /// Claimed operations against what the server counted.
+    pub receipt: Receipt,
+    /// Totals the adapter read, against what the core expects.
+    pub answers: Answers,
+    /// Little's law over all turns (gate G2).
+    pub little: Option<Little>,
+    /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
+    pub half_log_ratio: Option<f64>,
+    /// Operations per second in each second of the warm-up.
+    pub warmup_throughput: Vec<f64>,
+    /// Sizes from collStats before and after (bytes).
+    pub sizes: BTreeMap<String, i64>,
+    /// Failed or warned gates, in words.
+    pub gates: Vec<Gate>,
+    /// Open loop: offered operations a second, achieved fraction and pacer lag.
+    pub open_loop: Option<OpenLoop>,
+    /// Interval histograms under the folder, tagged `operation` or `operation-response`.
+    pub hlog: Option<String>,
+    /// Files of raw samples under the folder; none when the disk budget was used up.
+    pub samples: Vec<String>,
+}
+
+/// One operation kind in one phase of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationRun {
+    /// Operation name.
+    pub operation: String,
+    /// Samples.
+    pub count: u64,
+    /// Samples with a wrong answer.
+    pub wrong: u64,
+    /// Samples that failed (errors and timeouts).
+    pub failed: u64,
+    /// Service time of the successful ones.
+    pub service: Quantiles,
+    /// Response time (open loop only).
+    pub response: Option<Quantiles>,
+}
+
+/// Quantiles in us, None where there are fewer than 100/(1-q) samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Quantiles {
+    pub mean_us: f64,
+    pub min_us: f64,
+    pub p50_us: Option<f64>,
+    pub p90_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub p999_us: Option<f64>,
+    pub max_us: f64,
+}
+
+/// Errors of one code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// Server's code, 0 where the driver failed on its own.
+    pub code: i64,
+    /// Code name or exception class.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// First message, credentials masked.
+    pub message: String,
+}
+
+/// Operations claimed against what the server counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    /// `opcounters`, `collection` or `none`.
+    pub level: String,
+    /// Documents or operations the adapter claims, per counter.
+    pub claimed: BTreeMap<String, i64>,
+    /// What the server counted.
+    pub counted: BTreeMap<String, i64>,
+    /// Whether they agree.
+    pub agrees: bool,
+}
+
+/// Totals of what was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Answers {
+    pub documents: u64,
+    pub sum: u64,
+    /// None where the core cannot know it.
+    pub documents_expected: Option<u64>,
+    /// None where the core cannot know it.
+    pub sum_expected: Option<u64>,
+}
+
+/// Little's law: in flight = throughput x residence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Little {
+    pub in_flight: f64,
+    pub throughput_times_residence: f64,
+}
+
+/// Outcome of one gate of methodology 3.4.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// `G1` to `G9`.
+    pub id: String,
+    /// true: the comparison is void; false: a warning.
+    pub fails: bool,
+    /// In words.
+    pub reason: String,
+}
+
+/// How well an open loop kept its schedule (gate G3).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct OpenLoop {
+    pub offered_per_s: f64,
+    pub achieved_fraction: f64,
+    pub pacer_lag_p50_us: f64,
+    pub pacer_lag_p99_us: f64,
+    pub pacer_lag_max_us: f64,
+    /// Mean fraction of the workers that were busy.
+    pub busy_fraction: f64,
+}
+
+/// One line of `server.jsonl`, once a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSample {
+    /// ns since the experiment's epoch.
+    pub at_ns: u64,
+    /// Round and phase under way.
+    pub round: u32,
+    /// Phase under way, empty between phases.
+    pub phase: String,
+    /// Counters and gauges by dotted name (opcounters.insert, wiredTiger.cache.bytes, …).
+    pub values: BTreeMap<String, i64>,
+}

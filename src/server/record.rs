@@ -1,0 +1,62 @@
+//! What a result says about its server.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::Wheel;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerKind {
+    Embedded,
+    Mongod,
+    External,
+}
+
+/// Serialised into every result; holds no credentials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    pub kind: ServerKind,
+    pub version: String,
+    pub git_version: String,
+    /// `standalone`, `replica set NAME` or `sharded`.
+    pub topology: String,
+    pub max_wire_version: i32,
+    /// Masked.
+    pub uri: String,
+    /// The rest is empty for a server that we did not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_gb: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<ServerSource>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_folder: Option<PathBuf>,
+    /// Whether the OpenSSL 1.1 of the cache was given to it.
+    #[serde(default)]
+    pub openssl_from_cache: bool,
+}
+
+/// Where an embedded server came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerSource {
+    pub wheel: String,
+    pub sha256: String,
+    pub licence: String,
+}
+
+impl ServerSource {
+    pub(super) fn of(wheel: &Wheel) -> Self {
+        Self {
+            wheel: wheel.file.clone(),
+            sha256: wheel.sha256.clone(),
+            licence: super::catalogue::LICENCE.to_string(),
+        }
+    }
+}

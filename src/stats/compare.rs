@@ -1,0 +1,342 @@
+//! A against B: paired rounds in, a verdict with its sentence out (sections 3.2 to 3.5).
+
+use serde::{Deserialize, Serialize};
+
+use super::descriptive::{Outliers, first_run_slow, median};
+use super::rank::{HodgesLehmann, hodges_lehmann, interval_rank, signed_rank_p};
+use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, ThresholdParts};
+use super::wording::{self, Finding};
+
+/// More than this share of rounds lost to gates makes a comparison void.
+const LOST_ROUNDS_LIMIT: f64 = 0.20;
+/// No plan goes beyond this many rounds, so no advice does either.
+pub const MAX_ROUNDS: u32 = 40;
+
+/// What a comparison ends in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// B costs more time per operation than A.
+    #[serde(rename = "SLOWER")]
+    Slower,
+    /// B costs less time per operation than A.
+    #[serde(rename = "FASTER")]
+    Faster,
+    /// The whole interval lies within the threshold.
+    #[serde(rename = "SAME")]
+    Same,
+    /// The interval is too wide to say.
+    #[serde(rename = "INCONCLUSIVE")]
+    Inconclusive,
+    /// A gate failed: the numbers must not be compared.
+    #[serde(rename = "NOT COMPARABLE")]
+    NotComparable,
+}
+
+impl Verdict {
+    /// The word as printed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Slower => "SLOWER",
+            Self::Faster => "FASTER",
+            Self::Same => "SAME",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotComparable => "NOT COMPARABLE",
+        }
+    }
+}
+
+/// The two arms of a comparison: one value per round, None where a gate threw the run out.
+#[derive(Debug, Clone, Copy)]
+pub struct Arms<'a> {
+    /// Name of the base arm, as printed.
+    pub name_a: &'a str,
+    /// Name of the arm compared with it.
+    pub name_b: &'a str,
+    /// Base values by round, in the quantity's unit.
+    pub a: &'a [Option<f64>],
+    /// Compared values by round; rounds missing at the end of the shorter list count as lost.
+    pub b: &'a [Option<f64>],
+}
+
+/// How a comparison is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Error spent at this look (0.05 asks for a 95 % interval).
+    pub alpha: f64,
+    /// What the threshold is made of, `--quick` included.
+    pub threshold: ThresholdParts,
+}
+
+/// The result of one comparison of one metric. Percentages: time (cost) per op, + is slower.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Name of the metric, such as `find_one/throughput`.
+    pub metric: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// SLOWER or FASTER of uncertain size: the threshold lies inside the interval.
+    pub direction_only: bool,
+    /// Rounds paired (A and B of one round); false for imported or separate sessions.
+    pub paired: bool,
+    /// Made with `--quick`.
+    pub quick: bool,
+    /// Hodges-Lehmann estimate; None without usable rounds.
+    pub estimate_percent: Option<f64>,
+    /// Lower bound; None when unbounded (too few rounds).
+    pub low_percent: Option<f64>,
+    /// Upper bound; None when unbounded (too few rounds).
+    pub high_percent: Option<f64>,
+    /// Level achieved by the interval, 0 to 1; None when unbounded.
+    pub level: Option<f64>,
+    /// Rounds kept (paired), or runs of the smaller side (unpaired).
+    pub rounds: usize,
+    /// Rounds thrown out by gates.
+    pub rounds_lost: usize,
+    /// Delta.
+    pub threshold_percent: f64,
+    /// What delta rests on.
+    pub threshold_origin: ThresholdOrigin,
+    /// Exact p-value, for the table of details only.
+    pub p_value: Option<f64>,
+    /// INCONCLUSIVE: how many more rounds would probably settle it. None: not asked, or more than
+    /// [`MAX_ROUNDS`] in all.
+    pub rounds_needed: Option<u32>,
+    /// The verdict as a sentence.
+    pub sentence: String,
+    /// Why it is NOT COMPARABLE; empty otherwise.
+    pub reasons: Vec<String>,
+    /// What the reader should know although it decides nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Comparison {
+    /// True when further rounds are pointless: every verdict but INCONCLUSIVE and direction only.
+    #[must_use]
+    pub fn settled(&self) -> bool {
+        self.verdict != Verdict::Inconclusive && !self.direction_only
+    }
+}
+
+/// Per-round log ratios ln(B/A) of time per operation: + is slower. None for lost rounds.
+///
+/// Two equal values have ratio 0 even when both are zero (no bytes allocated on either side). A
+/// zero, negative or non-finite value otherwise has no ratio and the round is lost.
+#[must_use]
+#[expect(
+    clippy::float_cmp,
+    reason = "exactly equal values, zero included, are meant"
+)]
+pub fn log_ratios(direction: Direction, a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64>> {
+    let value = |values: &[Option<f64>], round: usize| {
+        values
+            .get(round)
+            .copied()
+            .flatten()
+            .filter(|v| v.is_finite() && *v >= 0.0)
+    };
+    (0..a.len().max(b.len()))
+        .map(|round| {
+            let (a, b) = (value(a, round)?, value(b, round)?);
+            if a == b {
+                return Some(0.0);
+            }
+            let ratio = match direction {
+                Direction::LowerIsBetter => (b / a).ln(),
+                Direction::HigherIsBetter => (a / b).ln(),
+            };
+            ratio.is_finite().then_some(ratio)
+        })
+        .collect()
+}
+
+/// (e^x - 1) 100 %.
+#[must_use]
+pub fn percent(log_ratio: f64) -> f64 {
+    100.0 * log_ratio.exp_m1()
+}
+
+/// Compares B with A. `failed_gates` are the reasons of gates that failed for the whole comparison.
+#[must_use]
+pub fn compare(
+    metric: &str,
+    quantity: Quantity,
+    arms: &Arms<'_>,
+    rules: &Rules,
+    failed_gates: &[String],
+) -> Comparison {
+    let ratios = log_ratios(quantity.direction(), arms.a, arms.b);
+    let kept: Vec<f64> = ratios.iter().copied().flatten().collect();
+    let base: Vec<f64> = arms.a.iter().copied().flatten().collect();
+    let threshold = rules
+        .threshold
+        .threshold(quantity, median(&base).unwrap_or(0.0));
+    let mut comparison = empty(metric, threshold, rules, &ratios);
+    comparison.reasons.extend_from_slice(failed_gates);
+    if comparison.rounds_lost as f64 > LOST_ROUNDS_LIMIT * ratios.len() as f64 {
+        let (lost, all) = (comparison.rounds_lost, ratios.len());
+        comparison
+            .reasons
+            .push(format!("{lost} of {all} rounds were lost, more than 20 %"));
+    }
+    comparison.warnings = warnings(quantity, arms);
+    // NOT COMPARABLE still carries its numbers: a failed measurement is data.
+    let interval = hodges_lehmann(&kept, rules.alpha);
+    if let Some(interval) = &interval {
+        comparison.fill(interval, &kept);
+    }
+    comparison.judge(quantity, arms, rules.alpha);
+    if rules.threshold.quick {
+        wording::append(&mut comparison.sentence, "(quick)");
+    }
+    comparison
+}
+
+fn empty(metric: &str, threshold: Threshold, rules: &Rules, ratios: &[Option<f64>]) -> Comparison {
+    let rounds = ratios.iter().flatten().count();
+    Comparison {
+        metric: metric.to_owned(),
+        verdict: Verdict::Inconclusive,
+        direction_only: false,
+        paired: true,
+        quick: rules.threshold.quick,
+        estimate_percent: None,
+        low_percent: None,
+        high_percent: None,
+        level: None,
+        rounds,
+        rounds_lost: ratios.len() - rounds,
+        threshold_percent: threshold.percent,
+        threshold_origin: threshold.origin,
+        p_value: None,
+        rounds_needed: None,
+        sentence: String::new(),
+        reasons: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+impl Comparison {
+    fn fill(&mut self, interval: &HodgesLehmann, differences: &[f64]) {
+        self.estimate_percent = Some(percent(interval.estimate));
+        self.p_value = Some(signed_rank_p(differences));
+        if interval.rank > 0 {
+            self.low_percent = Some(percent(interval.low));
+            self.high_percent = Some(percent(interval.high));
+            self.level = Some(interval.level);
+        }
+    }
+
+    /// Chooses verdict and sentence by the table of section 3.5, in its order.
+    fn judge(&mut self, quantity: Quantity, arms: &Arms<'_>, alpha: f64) {
+        if !self.reasons.is_empty() {
+            self.verdict = Verdict::NotComparable;
+            self.sentence = wording::not_comparable_sentence(&self.reasons);
+            return;
+        }
+        let Some(finding) = self.finding(quantity, arms) else {
+            let needed = rounds_for_an_interval(alpha);
+            self.rounds_needed = needed.checked_sub(self.rounds).map(|more| more as u32);
+            self.sentence = wording::too_few_sentence(self.rounds, needed, alpha);
+            return;
+        };
+        let (low, high) = (finding.low_percent, finding.high_percent);
+        let delta = finding.threshold_percent;
+        if low > delta || high < -delta {
+            self.verdict = if low > delta {
+                Verdict::Slower
+            } else {
+                Verdict::Faster
+            };
+            self.sentence = finding.clear_sentence(self.verdict);
+        } else if -delta <= low && high <= delta {
+            self.verdict = Verdict::Same;
+            self.sentence = finding.same_sentence();
+        } else if low > 0.0 || high < 0.0 {
+            self.verdict = if low > 0.0 {
+                Verdict::Slower
+            } else {
+                Verdict::Faster
+            };
+            self.direction_only = true;
+            self.sentence = finding.direction_sentence(self.verdict);
+        } else {
+            let wanted = rounds_wanted(&finding);
+            self.rounds_needed = more_rounds(wanted, finding.rounds as f64);
+            if wanted > f64::from(MAX_ROUNDS) {
+                self.warnings.push(format!(
+                    "with this scatter even {MAX_ROUNDS} rounds would probably not decide"
+                ));
+            }
+            self.sentence = finding.inconclusive_sentence(self.rounds_needed, MAX_ROUNDS);
+        }
+    }
+
+    fn finding<'a>(&self, quantity: Quantity, arms: &Arms<'a>) -> Option<Finding<'a>> {
+        Some(Finding {
+            name_a: arms.name_a,
+            name_b: arms.name_b,
+            quantity,
+            estimate_percent: self.estimate_percent?,
+            low_percent: self.low_percent?,
+            high_percent: self.high_percent?,
+            level: self.level?,
+            rounds: self.rounds,
+            threshold_percent: self.threshold_percent,
+        })
+    }
+}
+
+/// The fewest rounds for which an interval with this error exists: 6 for 5 %, 8 for 1 %.
+#[must_use]
+pub fn rounds_for_an_interval(alpha: f64) -> usize {
+    (1..=60)
+        .find(|&rounds| interval_rank(rounds, alpha).0 > 0)
+        .unwrap_or(60)
+}
+
+/// K (half-width / distance of the estimate from the nearest threshold)^2 (section 2.6).
+fn rounds_wanted(finding: &Finding<'_>) -> f64 {
+    let half_width = (finding.high_percent - finding.low_percent) / 2.0;
+    let distance = (finding.estimate_percent.abs() - finding.threshold_percent).abs();
+    finding.rounds as f64 * (half_width / distance).powi(2)
+}
+
+/// The rounds still to make, at least 1, capped at [`MAX_ROUNDS`] in all; None when those are made.
+fn more_rounds(wanted: f64, made: f64) -> Option<u32> {
+    let spare = f64::from(MAX_ROUNDS) - made;
+    (spare > 0.0).then(|| (wanted - made).ceil().clamp(1.0, spare) as u32)
+}
+
+/// Outliers and a slow first round, per arm: named, never removed.
+fn warnings(quantity: Quantity, arms: &Arms<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, values) in [(arms.name_a, arms.a), (arms.name_b, arms.b)] {
+        let times: Vec<f64> = values
+            .iter()
+            .flatten()
+            .map(|&v| {
+                if quantity.direction() == Direction::LowerIsBetter {
+                    v
+                } else {
+                    1.0 / v
+                }
+            })
+            .filter(|v| v.is_finite())
+            .collect();
+        let outliers = Outliers::count(&times);
+        if outliers.many() {
+            let far = outliers.far_from_median.max(outliers.tukey_severe);
+            warnings.push(format!(
+                "{name}: {far} of {} runs are outliers (kept)",
+                outliers.runs
+            ));
+        }
+        if values.first().is_some_and(Option::is_some) && first_run_slow(&times) {
+            warnings.push(format!(
+                "{name}: the first round is much slower than the others (kept)"
+            ));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,142 @@
+//! Medians, spread and outliers. Outliers are counted and named, never dropped (section 3.2).
+
+use serde::Serialize;
+
+/// Distance from the median, in median absolute deviations, beyond which a run is an outlier.
+/// hyperfine's threshold: 10 normal standard deviations (`src/outlier_detection.rs`).
+pub const MAD_THRESHOLD: f64 = 14.826;
+
+/// The middle value, or the mean of the two middle ones. None without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n.is_multiple_of(2) => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+        _ => Some(sorted[middle]),
+    }
+}
+
+/// Median absolute deviation from the median, unscaled. None without values.
+#[must_use]
+pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
+    let centre = median(values)?;
+    median(
+        &values
+            .iter()
+            .map(|v| (v - centre).abs())
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The quantile `q` (0 to 1) with linear interpolation between order statistics (R's type 7).
+/// None without values.
+#[must_use]
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    quantile_of_sorted(&sorted(values), q)
+}
+
+pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
+    let position = q.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let (below, above) = (position.floor() as usize, position.ceil() as usize);
+    Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
+}
+
+/// How many runs stand apart, by three rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Outliers {
+    /// Runs looked at.
+    pub runs: usize,
+    /// Further than 14.826 median absolute deviations from the median.
+    pub far_from_median: usize,
+    /// Beyond 1.5 interquartile ranges from the quartiles, the severe ones included.
+    pub tukey_mild: usize,
+    /// Beyond 3 interquartile ranges from the quartiles.
+    pub tukey_severe: usize,
+}
+
+impl Outliers {
+    /// Counts the outliers among `values` (one per run, any unit).
+    #[must_use]
+    pub fn count(values: &[f64]) -> Self {
+        let sorted = sorted(values);
+        let (Some(q1), Some(q3)) = (
+            quantile_of_sorted(&sorted, 0.25),
+            quantile_of_sorted(&sorted, 0.75),
+        ) else {
+            return Self::default();
+        };
+        let outside = |ranges: f64| {
+            let fence = ranges * (q3 - q1);
+            values
+                .iter()
+                .filter(|&&v| v < q1 - fence || v > q3 + fence)
+                .count()
+        };
+        Self {
+            runs: values.len(),
+            far_from_median: deviations(values)
+                .filter(|d| d.abs() > MAD_THRESHOLD)
+                .count(),
+            tukey_mild: outside(1.5),
+            tukey_severe: outside(3.0),
+        }
+    }
+
+    /// More than 10 % of the runs stand far apart.
+    ///
+    /// Mild Tukey outliers do not count here: among ten healthy runs one or two are usual.
+    #[must_use]
+    pub fn many(&self) -> bool {
+        self.far_from_median.max(self.tukey_severe) * 10 > self.runs
+    }
+}
+
+/// True when the first run is an outlier towards the slow side (values: time, larger is slower).
+#[must_use]
+pub fn first_run_slow(times: &[f64]) -> bool {
+    deviations(times)
+        .next()
+        .is_some_and(|deviation| deviation > MAD_THRESHOLD)
+}
+
+/// Distances from the median in median absolute deviations.
+fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
+    let centre = median(values).unwrap_or(0.0);
+    let spread = median_absolute_deviation(values).unwrap_or(0.0);
+    // As hyperfine does: when more than half the runs are equal, any other value is far away.
+    let spread = spread
+        .max(f64::EPSILON * centre.abs())
+        .max(f64::MIN_POSITIVE);
+    values.iter().map(move |v| (v - centre) / spread)
+}
+
+/// Exact order-statistic interval of the median as (low, high, achieved level).
+///
+/// None when no interval of this level exists: 95 % needs 6 values, 99 % needs 8. As benchstat
+/// (golang/perf `benchmath`), but with the achieved level.
+#[must_use]
+pub fn median_interval(values: &[f64], alpha: f64) -> Option<(f64, f64, f64)> {
+    let n = values.len();
+    let mut below = 0.0;
+    let mut rank = 0;
+    // P(X = k) of Binomial(n, 1/2), by the recurrence from k = 0; underflows beyond 1 000 values.
+    let mut term = 0.5_f64.powi(i32::try_from(n.min(1_000)).ok()?);
+    while rank < n / 2 && 2.0 * (below + term) <= alpha {
+        below += term;
+        term *= (n - rank) as f64 / (rank + 1) as f64;
+        rank += 1;
+    }
+    if rank == 0 || n > 1_000 {
+        return None;
+    }
+    let sorted = sorted(values);
+    Some((sorted[rank - 1], sorted[n - rank], 1.0 - 2.0 * below))
+}
+
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}

@@ -1,0 +1,367 @@
+//! The gates G1 to G9: checks that must hold before numbers may be compared (sections 3.4, 2.7 e).
+//!
+//! Each is a pure function of numbers measured elsewhere. A failed gate makes the comparison NOT
+//! COMPARABLE and is named there; a warning is shown beside the verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::{Comparison, Verdict};
+use super::little::Little;
+use super::rank::hodges_lehmann_estimate;
+use super::spearman::spearman;
+
+/// Which check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// G1: errors, receipts and result checksums.
+    Errors,
+    /// G2: Little's law over the samples.
+    LittlesLaw,
+    /// G3: the open-loop schedule was kept.
+    OfferedRate,
+    /// G4: the machine was ours and its clock fit.
+    Machine,
+    /// G5: no drift within the runs.
+    Steadiness,
+    /// G6: no effect of the position within a round.
+    Order,
+    /// G7: the A/A arm shows no difference.
+    SameVersion,
+    /// G8: both arms ran under the same conditions.
+    Conditions,
+    /// G9: idle arms were idle.
+    IdleCpu,
+}
+
+/// What a gate says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "result", content = "reason")]
+pub enum Outcome {
+    /// Holds, or does not apply.
+    Pass,
+    /// Shown beside the verdict.
+    Warn(String),
+    /// NOT COMPARABLE, with this reason.
+    Fail(String),
+}
+
+/// A gate with its outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Which check.
+    pub gate: Gate,
+    /// What it says.
+    pub outcome: Outcome,
+}
+
+impl Gate {
+    /// Its number in the methodology, `G1` to `G9`.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Errors => "G1",
+            Self::LittlesLaw => "G2",
+            Self::OfferedRate => "G3",
+            Self::Machine => "G4",
+            Self::Steadiness => "G5",
+            Self::Order => "G6",
+            Self::SameVersion => "G7",
+            Self::Conditions => "G8",
+            Self::IdleCpu => "G9",
+        }
+    }
+
+    fn pass(self) -> Checked {
+        Checked {
+            gate: self,
+            outcome: Outcome::Pass,
+        }
+    }
+
+    fn warn(self, reason: String) -> Checked {
+        Checked {
+            gate: self,
+            outcome: Outcome::Warn(reason),
+        }
+    }
+
+    fn fail(self, reason: String) -> Checked {
+        Checked {
+            gate: self,
+            outcome: Outcome::Fail(reason),
+        }
+    }
+
+    /// The first reason that applies, failures before warnings.
+    fn first(self, failures: &[(bool, String)], warnings: &[(bool, String)]) -> Checked {
+        let applying = |list: &[(bool, String)]| {
+            list.iter()
+                .find(|(applies, _)| *applies)
+                .map(|(_, reason)| reason.clone())
+        };
+        match (applying(failures), applying(warnings)) {
+            (Some(reason), _) => self.fail(reason),
+            (None, Some(reason)) => self.warn(reason),
+            (None, None) => self.pass(),
+        }
+    }
+}
+
+/// The reasons of all failed gates, as `compare` takes them.
+#[must_use]
+pub fn failures(checked: &[Checked]) -> Vec<String> {
+    let reason = |checked: &Checked| match &checked.outcome {
+        Outcome::Fail(reason) => Some(reason.clone()),
+        Outcome::Pass | Outcome::Warn(_) => None,
+    };
+    checked.iter().filter_map(reason).collect()
+}
+
+/// What one run did, for G1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunCounts {
+    /// Operations the worker claims, failed ones included.
+    pub operations: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Operations the server counted (the receipt), where it can count them.
+    pub received: Option<u64>,
+    /// Checksum of the results, where the workload has one.
+    pub checksum: Option<u64>,
+}
+
+/// G1: errors above 0.1 % of the operations, claims and receipts apart by more than 0.1 % of the
+/// operations, or different checksums.
+///
+/// "Counts differ" of section 3.4 is read as claims against receipts of one arm: in a timed window
+/// two arms of different speed never do the same number of operations.
+#[must_use]
+pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
+    let mut reasons = Vec::new();
+    for (name, run) in [(name_a, a), (name_b, b)] {
+        let limit = run.operations as f64 / 1_000.0;
+        let (operations, errors) = (run.operations, run.errors);
+        let reason = format!("{name} failed in {errors} of {operations} operations");
+        reasons.push((errors as f64 > limit, reason));
+        let received = run.received.unwrap_or(operations);
+        let reason = format!("{name} claims {operations} operations, the server saw {received}");
+        reasons.push((received.abs_diff(operations) as f64 > limit, reason));
+        reasons.push((operations == 0, format!("{name} completed no operation")));
+    }
+    let checksums = a.checksum.zip(b.checksum);
+    let reason = format!("{name_a} and {name_b} returned different results");
+    reasons.push((checksums.is_some_and(|(a, b)| a != b), reason));
+    Gate::Errors.first(&reasons, &[])
+}
+
+/// G2: N̄ and X R̄ apart by more than 2 %, or samples of another clock.
+#[must_use]
+pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
+    let gate = Gate::LittlesLaw;
+    let Some(little) = little else {
+        return gate.warn(format!("{name}: no samples, Little's law was not checked"));
+    };
+    let Some(percent) = little.discrepancy_percent() else {
+        return gate.fail(format!("{name}: no sample lies in its measured time"));
+    };
+    let reason = format!(
+        "{name}: {:.3} operations in flight but rate x time is {:.3} \
+         (Little's law, {percent:.1} %)",
+        little.in_flight, little.rate_times_time
+    );
+    let clocks = format!(
+        "{name}: {} of {} samples lie outside the measured time",
+        little.outside, little.samples
+    );
+    let many_outside = little.outside as f64 > 0.02 * little.samples as f64;
+    gate.first(&[(percent > 2.0, reason), (many_outside, clocks)], &[])
+}
+
+/// What an open-loop run achieved, for G3.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpenLoop {
+    /// Operations per second of the schedule.
+    pub offered_per_second: f64,
+    /// Operations per second completed.
+    pub achieved_per_second: f64,
+    /// Operations given up.
+    pub dropped: u64,
+    /// 99th percentile of start minus intended start that the generator itself caused, ns.
+    pub pacer_lag_p99_ns: f64,
+    /// 99th percentile of the response time, ns.
+    pub response_p99_ns: f64,
+}
+
+/// G3: the schedule was not kept, by achieved rate, drops or the pacer's own lag.
+#[must_use]
+pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
+    let lag_limit_ns = (0.1 * run.response_p99_ns).max(2e6);
+    let because = |what: String| format!("{name} is generator-limited: {what}");
+    let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
+    let rate = because(format!(
+        "{achieved:.0} of {offered:.0} operations/s achieved"
+    ));
+    let dropped = because(format!("{} operations dropped", run.dropped));
+    let lag_ms = run.pacer_lag_p99_ns / 1e6;
+    let lag = because(format!("the pacer itself is late by {lag_ms:.1} ms (p99)"));
+    Gate::OfferedRate.first(
+        &[
+            (achieved < 0.99 * offered, rate),
+            (run.dropped > 0, dropped),
+            (run.pacer_lag_p99_ns > lag_limit_ns, lag),
+        ],
+        &[],
+    )
+}
+
+/// The machine during a run, for G4.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine<'a> {
+    /// CPU time stolen by the hypervisor, percent of all.
+    pub steal_percent: f64,
+    /// CPU time of processes that are neither ours nor the server's, percent of all.
+    pub foreign_cpu_percent: f64,
+    /// Which of our own processes filled its share of the cores, if any.
+    pub saturated: Option<&'a str>,
+    /// Name of the system's clock source; None where the system names none.
+    pub clock_source: Option<&'a str>,
+}
+
+/// G4: steal above 2 %, foreign CPU above 5 %, or a clock that is slow or not monotonic.
+///
+/// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM are as good as tsc
+/// (monotonic, read without a system call), so they pass too; `hpet`, `acpi_pm` and
+/// `jiffies` do not.
+#[must_use]
+pub fn machine(machine: &Machine<'_>) -> Checked {
+    const CLOCKS: [&str; 6] = [
+        "tsc",
+        "monotonic",
+        "kvm-clock",
+        "xen",
+        "hyperv_clocksource_tsc_page",
+        "arch_sys_counter",
+    ];
+    let clock = machine.clock_source.unwrap_or("monotonic");
+    let steal = format!(
+        "the hypervisor took {:.1} % of the CPU",
+        machine.steal_percent
+    );
+    let foreign = format!(
+        "other processes used {:.1} % of the CPU",
+        machine.foreign_cpu_percent
+    );
+    let saturated = format!(
+        "{} used all the CPU it had",
+        machine.saturated.unwrap_or_default()
+    );
+    Gate::Machine.first(
+        &[
+            (machine.steal_percent > 2.0, steal),
+            (machine.foreign_cpu_percent > 5.0, foreign),
+            (
+                !CLOCKS.contains(&clock),
+                format!("the clock source is {clock}"),
+            ),
+        ],
+        &[(machine.saturated.is_some(), saturated)],
+    )
+}
+
+/// G5: within the runs of an arm the second half differs from the first by more than delta / 2.
+///
+/// `halves` has one pair per run: the medians of its first and of its second half (same unit).
+#[must_use]
+pub fn steadiness(name: &str, halves: &[(f64, f64)], threshold_percent: f64) -> Checked {
+    let ratios: Vec<f64> = halves
+        .iter()
+        .map(|(first, second)| (second / first).ln())
+        .filter(|d| d.is_finite())
+        .collect();
+    let Some(drift) = hodges_lehmann_estimate(&ratios).map(super::compare::percent) else {
+        return Gate::Steadiness.pass();
+    };
+    let reason = format!("{name} is still drifting: {drift:+.1} % from first to second half");
+    Gate::Steadiness.first(&[(drift.abs() > threshold_percent / 2.0, reason)], &[])
+}
+
+/// G6: the position within the round explains the residuals: |rho| > 0.5 with p < 0.01.
+///
+/// One entry per run in both lists: its position (from 0) and its log value less those of its arm
+/// and its round.
+#[must_use]
+pub fn order(positions: &[f64], residuals: &[f64]) -> Checked {
+    let Some(found) = spearman(positions, residuals) else {
+        return Gate::Order.pass();
+    };
+    let reason = format!(
+        "the position within the round matters (Spearman rho {:.2}, p = {:.4})",
+        found.rho, found.p
+    );
+    Gate::Order.first(&[(found.rho.abs() > 0.5 && found.p < 0.01, reason)], &[])
+}
+
+/// G7: the A/A comparison, judged by the table floors
+/// ([`super::threshold::ThresholdParts::for_same_version`]).
+#[must_use]
+pub fn same_version(comparison: &Comparison) -> Checked {
+    let apart = matches!(comparison.verdict, Verdict::Slower | Verdict::Faster);
+    let metric = &comparison.metric;
+    let reason = format!("two copies of one version differ in {metric}");
+    let hint = format!("two copies of one version seem to differ in {metric}, size uncertain");
+    Gate::SameVersion.first(
+        &[(apart && !comparison.direction_only, reason)],
+        &[(apart, hint)],
+    )
+}
+
+/// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
+/// that differ between the arms.
+///
+/// What follows from the declared axis (driver, version, and the defaults these resolve to) is
+/// named in `follows_from_axis`; such differences are listed as a warning and not gated.
+#[must_use]
+pub fn conditions(
+    a: &BTreeMap<String, String>,
+    b: &BTreeMap<String, String>,
+    follows_from_axis: &BTreeSet<String>,
+) -> Checked {
+    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, key: &str| {
+        of.get(key).cloned().unwrap_or_else(|| "unknown".to_owned())
+    };
+    let (mut gated, mut listed) = (Vec::new(), Vec::new());
+    for key in keys.into_iter().filter(|key| a.get(*key) != b.get(*key)) {
+        let difference = format!("{key} {} against {}", value(a, key), value(b, key));
+        if follows_from_axis.contains(key) {
+            &mut listed
+        } else {
+            &mut gated
+        }
+        .push(difference);
+    }
+    Gate::Conditions.first(
+        &[(
+            !gated.is_empty(),
+            format!("the arms differ in {}", gated.join(", ")),
+        )],
+        &[(
+            !listed.is_empty(),
+            format!("defaults differ: {}", listed.join(", ")),
+        )],
+    )
+}
+
+/// G9: CPU used by idle arms during the turns of another, in percent of those turns' time: above
+/// 2 % a warning, above 5 % a failure (a collector or compiler thread at work).
+#[must_use]
+pub fn idle_cpu(name: &str, percent: f64) -> Checked {
+    let reason = format!("{name} used {percent:.1} % CPU while others had their turn");
+    Gate::IdleCpu.first(
+        &[(percent > 5.0, reason.clone())],
+        &[(percent > 2.0, reason)],
+    )
+}

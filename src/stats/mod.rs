@@ -1,0 +1,22 @@
+//! The statistics of mongodyno: pure functions from numbers to numbers and sentences.
+//!
+//! No input or output happens here, no clock is read and every random draw comes from a seed that
+//! the caller passes in: the same experiment folder always gives the same report.
+//! The specification is `docs/methodology.md`; section numbers in the comments refer to it.
+
+pub mod compare;
+pub mod descriptive;
+pub mod gates;
+pub mod histogram;
+pub mod hlog;
+pub mod little;
+pub mod looks;
+pub mod mann_whitney;
+pub mod multiple;
+pub mod noise;
+pub mod rank;
+pub mod spearman;
+mod special;
+pub mod threshold;
+pub mod unpaired;
+pub mod wording;

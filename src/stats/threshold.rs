@@ -1,0 +1,233 @@
+//! The practical threshold delta: differences below it are not worth a verdict (section 3.3).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::descriptive::{quantile_of_sorted, sorted};
+
+/// Past unchanged comparisons needed before their spread says anything.
+pub const HISTORY_MIN: usize = 30;
+/// The smallest threshold of a `--quick` comparison, in percent.
+pub const QUICK_FLOOR_PERCENT: f64 = 5.0;
+
+/// How the arms of a round share the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Interleave {
+    /// The live processes take turns of some 50 ms: the noise is small, and so are the floors.
+    Turns,
+    /// Each runs whole, one after the other.
+    Runs,
+}
+
+/// Which way a metric gets better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// A rate: turned into time per operation by taking its inverse.
+    HigherIsBetter,
+    /// A time, a size, a cost.
+    LowerIsBetter,
+}
+
+/// What a per-round value measures: it decides the direction, the floor and the words.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Operations per second.
+    Throughput,
+    /// Median time of an operation, in nanoseconds.
+    P50,
+    /// 90th percentile, in nanoseconds.
+    P90,
+    /// 99th percentile, in nanoseconds.
+    P99,
+    /// 99.9th percentile, in nanoseconds.
+    P999,
+    /// CPU time of the worker's process per operation (any unit).
+    CpuPerOperation,
+    /// Bytes allocated per operation.
+    AllocatedBytes,
+    /// Anything else, with its own floor.
+    Other {
+        /// Which way it gets better.
+        direction: Direction,
+        /// The smallest difference worth a verdict, in percent.
+        floor_percent: f64,
+    },
+}
+
+impl Quantity {
+    /// Which way the quantity gets better.
+    #[must_use]
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Throughput => Direction::HigherIsBetter,
+            Self::Other { direction, .. } => direction,
+            _ => Direction::LowerIsBetter,
+        }
+    }
+
+    /// The table floor in percent, for whole runs (section 3.3) or turns (section 2.7 g).
+    #[must_use]
+    pub fn floor_percent(self, interleave: Interleave) -> f64 {
+        let turns = interleave == Interleave::Turns;
+        match self {
+            Self::Throughput | Self::P50 | Self::CpuPerOperation => {
+                if turns {
+                    2.0
+                } else {
+                    3.0
+                }
+            }
+            Self::P90 => {
+                if turns {
+                    4.0
+                } else {
+                    5.0
+                }
+            }
+            Self::P99 => 10.0,
+            Self::P999 => 20.0,
+            Self::AllocatedBytes => 1.0,
+            Self::Other { floor_percent, .. } => floor_percent,
+        }
+    }
+
+    /// True for latencies, which a timer read at both ends of an operation cannot resolve finely.
+    ///
+    /// Throughput and CPU are read over a whole turn, so the timer's cost does not limit them.
+    #[must_use]
+    pub fn limited_by_timer(self) -> bool {
+        matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::P999)
+    }
+}
+
+/// What a threshold rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdOrigin {
+    /// The table of floors.
+    Floor,
+    /// The 5 % of `--quick`.
+    Quick,
+    /// Twice the A/A noise floor.
+    Noise,
+    /// max(2 us, 5 x timer cost), as a share of the base arm's median.
+    Timer,
+    /// The fence of past changes.
+    History,
+}
+
+/// The threshold of one comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// Delta, in percent.
+    pub percent: f64,
+    /// The largest of the parts, which decided it.
+    pub origin: ThresholdOrigin,
+}
+
+/// What the threshold of a metric is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThresholdParts {
+    /// Turns or whole runs: two tables of floors.
+    pub interleave: Interleave,
+    /// `--quick`: at least 5 %.
+    pub quick: bool,
+    /// A/A noise floor of this metric in percent, when there are rounds enough for one.
+    pub noise_floor_percent: Option<f64>,
+    /// [`history_fence_percent`] of this series, when it has history.
+    pub history_fence_percent: Option<f64>,
+    /// Cost of one timestamp in nanoseconds, as calibrated in the worker.
+    pub timer_cost_ns: f64,
+}
+
+impl ThresholdParts {
+    /// The table floors alone: what the A/A arm is judged by, since the widened delta could not
+    /// fire (section 2.5).
+    #[must_use]
+    pub fn for_same_version(self) -> Self {
+        Self {
+            quick: false,
+            noise_floor_percent: None,
+            history_fence_percent: None,
+            ..self
+        }
+    }
+
+    /// The threshold: the largest of all parts. `base_median` is the base arm's median value, used
+    /// for latencies only (nanoseconds).
+    ///
+    /// The history fence is an "also require" of section 3.3. Taking it as one more part is at
+    /// least as strict (the whole interval must lie beyond it) and keeps one printed threshold.
+    #[must_use]
+    pub fn threshold(self, quantity: Quantity, base_median: f64) -> Threshold {
+        let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
+        let timed = quantity.limited_by_timer() && base_median > 0.0;
+        let floor = quantity.floor_percent(self.interleave);
+        let mut threshold = Threshold {
+            percent: floor,
+            origin: ThresholdOrigin::Floor,
+        };
+        for (part, origin) in [
+            (
+                self.quick.then_some(QUICK_FLOOR_PERCENT),
+                ThresholdOrigin::Quick,
+            ),
+            (
+                self.noise_floor_percent.map(|noise| 2.0 * noise),
+                ThresholdOrigin::Noise,
+            ),
+            (
+                timed.then(|| 100.0 * timer_ns / base_median),
+                ThresholdOrigin::Timer,
+            ),
+            (self.history_fence_percent, ThresholdOrigin::History),
+        ] {
+            if let Some(percent) = part.filter(|&percent| percent > threshold.percent) {
+                threshold = Threshold { percent, origin };
+            }
+        }
+        threshold
+    }
+}
+
+/// Q3 + 3 IQR of the sizes of past changes in percent (rustc-perf `site/src/comparison.rs`).
+///
+/// None with fewer than 30 past comparisons of versions known to be unchanged.
+#[must_use]
+pub fn history_fence_percent(past_changes_percent: &[f64]) -> Option<f64> {
+    if past_changes_percent.len() < HISTORY_MIN {
+        return None;
+    }
+    let sizes: Vec<f64> = past_changes_percent
+        .iter()
+        .map(|change| change.abs())
+        .collect();
+    let sizes = sorted(&sizes);
+    let (q1, q3) = (
+        quantile_of_sorted(&sizes, 0.25)?,
+        quantile_of_sorted(&sizes, 0.75)?,
+    );
+    Some(q3 + 3.0 * (q3 - q1))
+}
+
+/// How large a change is, in words: the mean of its size bucket and its multiple of the threshold
+/// (rustc-perf; <1.5 very small, <3 small, <6 medium, <12 large).
+///
+/// The size bucket is the size in percent, bucketed by the same limits (rustc-perf's table of
+/// absolute sizes differs per metric and is not in the specification).
+#[must_use]
+pub fn magnitude_word(change_percent: f64, threshold_percent: f64) -> &'static str {
+    const WORDS: [&str; 5] = ["very small", "small", "medium", "large", "very large"];
+    let bucket = |value: f64| {
+        [1.5, 3.0, 6.0, 12.0]
+            .iter()
+            .filter(|&&l| value >= l)
+            .count()
+    };
+    let size = change_percent.abs();
+    // Rounded down: of two readings the smaller word is the safer claim.
+    WORDS[usize::midpoint(bucket(size), bucket(size / threshold_percent))]
+}

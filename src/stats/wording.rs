@@ -1,0 +1,258 @@
+//! The sentences of section 3.5: fixed templates, no more decimals than the interval supports.
+
+use super::compare::Verdict;
+use super::threshold::Quantity;
+
+/// Words that must never appear in a verdict (section 3.5); the tests search for them.
+pub const BANNED: [&str; 5] = [
+    "no regression",
+    "no change",
+    "significant",
+    "definitely",
+    "proved",
+];
+
+/// The numbers a sentence about an interval is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding<'a> {
+    /// Name of the base arm.
+    pub name_a: &'a str,
+    /// Name of the arm compared with it.
+    pub name_b: &'a str,
+    /// What was measured: it chooses the verb.
+    pub quantity: Quantity,
+    /// B against A in percent of time (cost) per operation: + is slower.
+    pub estimate_percent: f64,
+    /// Lower bound of the interval, percent.
+    pub low_percent: f64,
+    /// Upper bound of the interval, percent.
+    pub high_percent: f64,
+    /// Level achieved, 0 to 1.
+    pub level: f64,
+    /// Rounds kept, each a pair.
+    pub rounds: usize,
+    /// Delta, percent.
+    pub threshold_percent: f64,
+}
+
+impl Finding<'_> {
+    /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
+    ///
+    /// FASTER mirrors SLOWER: the sizes are printed without sign, "less" says the direction.
+    #[must_use]
+    pub fn clear_sentence(&self, verdict: Verdict) -> String {
+        let decimals = self.decimals();
+        let slower = self.estimate_percent > 0.0;
+        let sizes = [self.low_percent, self.high_percent].map(f64::abs);
+        format!(
+            "{}: {} {} ({} CI {} to {} %, {}, threshold {} %).",
+            verdict.word(),
+            self.name_b,
+            claim(
+                self.quantity,
+                slower,
+                &fixed(self.estimate_percent.abs(), decimals)
+            )
+            .replace("{A}", self.name_a),
+            level(self.level),
+            fixed(sizes[0].min(sizes[1]), decimals),
+            fixed(sizes[0].max(sizes[1]), decimals),
+            rounds(self.rounds),
+            threshold(self.threshold_percent),
+        )
+    }
+
+    /// `SAME within ±3 %: ...`, the interval inside the threshold.
+    #[must_use]
+    pub fn same_sentence(&self) -> String {
+        let decimals = self.decimals();
+        let mut sentence = format!(
+            "SAME within ±{} %: {} vs {} {} % ({} CI {} to {} %, {}).",
+            threshold(self.threshold_percent),
+            self.name_b,
+            self.name_a,
+            fixed(self.estimate_percent, decimals),
+            level(self.level),
+            fixed(self.low_percent, decimals),
+            fixed(self.high_percent, decimals),
+            rounds(self.rounds),
+        );
+        if self.low_percent > 0.0 || self.high_percent < 0.0 {
+            let word = if self.low_percent > 0.0 {
+                "slower"
+            } else {
+                "faster"
+            };
+            let name = self.name_b;
+            let limit = threshold(self.threshold_percent);
+            let aside = format!("(direction clear: {name} is {word}, by less than {limit} %)");
+            append(&mut sentence, &aside);
+        }
+        sentence
+    }
+
+    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside.
+    #[must_use]
+    pub fn direction_sentence(&self, verdict: Verdict) -> String {
+        let decimals = self.decimals();
+        let sizes = [self.low_percent, self.high_percent].map(f64::abs);
+        format!(
+            "{}, size uncertain: at least {} %, at most {} %; the {} % threshold is inside the \
+             interval.",
+            verdict.word(),
+            fixed(sizes[0].min(sizes[1]), decimals),
+            fixed(sizes[0].max(sizes[1]), decimals),
+            threshold(self.threshold_percent),
+        )
+    }
+
+    /// `INCONCLUSIVE: between ...`; `more_rounds` None says that no affordable number would do.
+    #[must_use]
+    pub fn inconclusive_sentence(&self, more_rounds: Option<u32>, max_rounds: u32) -> String {
+        let needed = match more_rounds {
+            Some(1) => "about 1 more round needed".to_owned(),
+            Some(more) => format!("about {more} more rounds needed"),
+            None => format!("more than {max_rounds} rounds would be needed"),
+        };
+        format!("INCONCLUSIVE: {}; {needed}.", self.between())
+    }
+
+    /// `between -2.1 % and +9.0 %`.
+    #[must_use]
+    pub fn between(&self) -> String {
+        let decimals = self.decimals();
+        let (low, high) = (
+            signed(self.low_percent, decimals),
+            signed(self.high_percent, decimals),
+        );
+        format!("between {low} % and {high} %")
+    }
+
+    /// Decimals that the interval's width supports.
+    #[must_use]
+    pub fn decimals(&self) -> usize {
+        decimals((self.high_percent - self.low_percent) / 2.0)
+    }
+}
+
+/// `NOT COMPARABLE: <reason>.`, several reasons joined by semicolons.
+#[must_use]
+pub fn not_comparable_sentence(reasons: &[String]) -> String {
+    let reasons: Vec<&str> = reasons
+        .iter()
+        .map(|reason| reason.trim_end_matches('.'))
+        .collect();
+    format!("NOT COMPARABLE: {}.", reasons.join("; "))
+}
+
+/// Too few rounds for any interval; section 3.5 has no template for it.
+#[must_use]
+pub fn too_few_sentence(rounds_kept: usize, needed: usize, alpha: f64) -> String {
+    format!(
+        "INCONCLUSIVE: {} give no {} interval; at least {needed} needed.",
+        rounds(rounds_kept),
+        level(1.0 - alpha)
+    )
+}
+
+/// Puts a remark before the sentence's full stop.
+pub fn append(sentence: &mut String, remark: &str) {
+    let end = sentence.trim_end_matches('.').len();
+    sentence.truncate(end);
+    sentence.push(' ');
+    sentence.push_str(remark);
+    sentence.push('.');
+}
+
+/// Decimals such that the half-width shows two significant digits; 0 to 2.
+///
+/// The cap keeps an interval of width zero (bytes allocated, for instance) readable.
+#[must_use]
+pub fn decimals(half_width: f64) -> usize {
+    if !half_width.is_finite() {
+        return 0;
+    }
+    if half_width == 0.0 {
+        return 2;
+    }
+    // Round first: 0.996 becomes 1.0, which needs one decimal and not two.
+    let magnitude = format!("{:.1e}", half_width.abs());
+    let exponent = magnitude
+        .rsplit_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok());
+    usize::try_from(1 - exponent.unwrap_or(0))
+        .unwrap_or(0)
+        .min(2)
+}
+
+/// `-0.4`, `7.2`: never `-0.0`.
+#[must_use]
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+    if zero {
+        text.trim_start_matches('-').to_owned()
+    } else {
+        text
+    }
+}
+
+/// `+9.0`, `-2.1`; zero has no sign.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    if zero || text.starts_with('-') {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// `95.2 %`, `99 %`; never `100 %`, which no interval from data has.
+#[must_use]
+pub fn level(level: f64) -> String {
+    let percent = format!("{:.1}", (100.0 * level).min(99.9));
+    format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
+}
+
+/// Two significant digits without trailing zeros: `3`, `3.5`, `12`.
+#[must_use]
+pub fn threshold(percent: f64) -> String {
+    let text = fixed(percent, decimals(percent));
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn rounds(count: usize) -> String {
+    if count == 1 {
+        "1 paired round".to_owned()
+    } else {
+        format!("{count} paired rounds")
+    }
+}
+
+/// The verb phrase; `{A}` stands for the base arm's name.
+///
+/// The template's "takes ... longer per op" is kept for throughput. It would be false of a
+/// percentile, of CPU time or of bytes, so those name what they are.
+fn claim(quantity: Quantity, more: bool, percent: &str) -> String {
+    let longer = if more { "longer" } else { "less time" };
+    let comparative = if more { "more" } else { "less" };
+    let at = |name: &str| format!("takes {percent} % {longer} per op at {name} than {{A}}");
+    match quantity {
+        Quantity::Throughput => format!("takes {percent} % {longer} per op than {{A}}"),
+        Quantity::P50 => at("p50"),
+        Quantity::P90 => at("p90"),
+        Quantity::P99 => at("p99"),
+        Quantity::P999 => at("p99.9"),
+        Quantity::CpuPerOperation => {
+            format!("uses {percent} % {comparative} CPU time per op than {{A}}")
+        }
+        Quantity::AllocatedBytes => {
+            format!("allocates {percent} % {comparative} bytes per op than {{A}}")
+        }
+        Quantity::Other { .. } => format!("costs {percent} % {comparative} per op than {{A}}"),
+    }
+}

@@ -1,0 +1,200 @@
+//! A loaded workload to a plan and its pools; everything wrong with it is found on the way.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use super::at::At;
+use super::check::Check;
+use super::collection::collection;
+use super::error::{WorkloadError, did_you_mean};
+use super::load::Loaded;
+use super::phase::phase;
+use super::plan::{KeySource, Kind, Limit, Phase, Plan, StampForm, StampSource};
+use super::pool::Pool;
+use super::schema;
+use super::tree::Tree;
+
+/// A workload ready to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// What is done.
+    pub plan: Plan,
+    /// The pools of `plan.collections`, in their order.
+    pub pools: Vec<Pool>,
+}
+
+/// Checks a workload and computes its plan.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
+    let mut check = Check::new(loaded);
+    let file = &loaded.file;
+    let mut collections = Vec::new();
+    let mut pools = Vec::new();
+    for (name, given) in &file.collections.0 {
+        if let Some((made, pool)) = collection(&mut check, name, given, seed) {
+            collections.push(made);
+            pools.push(pool);
+        }
+    }
+    let names: Vec<&str> = file.collections.names().collect();
+    if file.phases.value.is_empty() {
+        check.wrong(file.phases.place, "a workload without phases", "`phases: [{operation: …}]`");
+    }
+    let mut phases: Vec<Phase> = Vec::new();
+    for given in &file.phases.value {
+        let Some(made) = phase(&mut check, given, &collections, &names, seed) else { continue };
+        same_name(&mut check, given, &made, &phases);
+        check_inserted(&mut check, given, &made, &collections);
+        phases.push(made);
+    }
+    if file.why.value.trim().is_empty() {
+        check.wrong(file.why.place, "`why` is empty", "say what this workload is for");
+    }
+    let uri_options = options(&mut check);
+    let name = file.name.as_ref().map_or(&loaded.stem, |name| &name.value).clone();
+    if let Some(error) = loaded.error(check.problems) {
+        return Err(error);
+    }
+    let plan = Plan {
+        workload: name,
+        workload_sha256: hex(&Sha256::digest(loaded.text.as_bytes())),
+        why: file.why.value.trim().to_owned(),
+        seed,
+        parameters: loaded.parameters.clone(),
+        uri_options,
+        collections,
+        phases,
+    };
+    Ok(Workload { plan, pools })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn same_name(
+    check: &mut Check<'_>,
+    given: &At<schema::Phase>,
+    made: &Phase,
+    before: &[Phase],
+) {
+    let keys = &given.value;
+    let place = keys.name.as_ref().map(|name| name.place);
+    let place = place.or(keys.operation.as_ref().map(|at| at.place)).unwrap_or(given.place);
+    if before.iter().any(|phase| phase.name == made.name) {
+        let message = format!("two phases are called `{}`", made.name);
+        check.wrong(place, message, "give one of them another `name:`");
+    }
+    // The name becomes part of file names.
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    if made.name.is_empty() || made.name.len() > 60 || !made.name.chars().all(fits) {
+        let message = format!("`{}` is no good phase name", made.name);
+        check.wrong(place, message, "letters, digits, `_`, `-` and `.`, at most 60");
+    }
+}
+
+/// Keys of inserted documents must fit the int they go into.
+fn check_inserted(
+    check: &mut Check<'_>,
+    given: &At<schema::Phase>,
+    made: &Phase,
+    collections: &[super::plan::Collection],
+) {
+    let Limit::Operations { count } = made.limit else { return };
+    for operation in made.operations.iter().filter(|made| made.key == KeySource::Counter) {
+        let Some(collection) = collections.iter().find(|it| it.name == operation.collection) else {
+            continue;
+        };
+        let batch = match operation.kind {
+            Kind::InsertMany => u64::from(operation.batch.unwrap_or(1)),
+            _ => 1,
+        };
+        let largest = collection.loaded + count.saturating_mul(batch);
+        let narrow = collection.stamps.iter().find(|stamp| {
+            stamp.from == StampSource::Key && stamp.form == StampForm::Int32
+        });
+        if let Some(stamp) = narrow.filter(|_| largest > i32::MAX as u64) {
+            let path = stamp.path.join(".");
+            let place = given.value.operations.as_ref().map_or(given.place, |at| at.place);
+            let message = format!("{largest} keys do not fit the int `{path}`");
+            check.wrong(place, message, format!("make `{path}` a long"));
+        }
+    }
+}
+
+/// Standard URI options that do not belong to the arm or the core (credentials, hosts).
+const URI_OPTIONS: [&str; 24] = [
+    "maxPoolSize",
+    "minPoolSize",
+    "maxConnecting",
+    "maxIdleTimeMS",
+    "waitQueueTimeoutMS",
+    "compressors",
+    "zlibCompressionLevel",
+    "retryWrites",
+    "retryReads",
+    "w",
+    "journal",
+    "wTimeoutMS",
+    "readConcernLevel",
+    "readPreference",
+    "maxStalenessSeconds",
+    "localThresholdMS",
+    "connectTimeoutMS",
+    "socketTimeoutMS",
+    "serverSelectionTimeoutMS",
+    "timeoutMS",
+    "heartbeatFrequencyMS",
+    "serverMonitoringMode",
+    "directConnection",
+    "loadBalanced",
+];
+
+fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::new();
+    for (name, value) in &check.loaded.file.options.0 {
+        if !URI_OPTIONS.contains(&name.value.as_str()) {
+            let squeezed = name.value.replace(['_', '-'], "").to_lowercase();
+            let hint = match squeezed.as_str() {
+                "poolsize" | "maxpool" | "pool" => Some("did you mean `maxPoolSize`?".to_owned()),
+                _ => did_you_mean(&squeezed, URI_OPTIONS),
+            };
+            let message = format!("`{}` is no URI option that a workload sets", name.value);
+            check.wrong_maybe(name.place, message, hint);
+            continue;
+        }
+        let value = match &value.value {
+            Tree::String(word) if word == "default" => continue,
+            Tree::String(word) => word.clone(),
+            Tree::Int(number) if *number < 0 => {
+                let message = format!("`{}` cannot be negative", name.value);
+                check.wrong(value.place, message, "0 or more, or `default`");
+                continue;
+            }
+            Tree::Int(number) => number.to_string(),
+            Tree::Double(number) => number.to_string(),
+            Tree::Bool(yes) => yes.to_string(),
+            Tree::List(items) => {
+                let words = items.iter().filter_map(|item| match &item.value {
+                    Tree::String(word) => Some(word.as_str()),
+                    _ => None,
+                });
+                words.collect::<Vec<_>>().join(",")
+            }
+            other => {
+                let message = format!("{} cannot stand here", other.kind());
+                check.wrong(value.place, message, "a number, a word or a list of words");
+                continue;
+            }
+        };
+        options.insert(name.value.clone(), value);
+    }
+    options
+}

@@ -1,0 +1,39 @@
+//! Collects mistakes while a workload is checked, so that a user sees all of them at once.
+
+use serde_saphyr::Location;
+
+use super::error::Problem;
+use super::load::Loaded;
+
+/// The workload under check and what was found so far.
+#[derive(Debug)]
+pub struct Check<'a> {
+    /// What is checked.
+    pub loaded: &'a Loaded,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Check<'a> {
+    /// Nothing found yet.
+    pub fn new(loaded: &'a Loaded) -> Self {
+        Self { loaded, problems: Vec::new() }
+    }
+
+    /// Notes a mistake.
+    pub fn wrong(&mut self, place: Location, message: impl Into<String>, hint: impl Into<String>) {
+        let span = self.loaded.span(place);
+        self.problems.push(Problem::new(message, span).hint(hint));
+    }
+
+    /// Notes a mistake whose hint may be missing.
+    pub fn wrong_maybe(
+        &mut self,
+        place: Location,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        let span = self.loaded.span(place);
+        self.problems.push(Problem::new(message, span).maybe_hint(hint));
+    }
+}

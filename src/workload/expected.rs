@@ -1,0 +1,140 @@
+//! What the answers of a phase must add up to ("Answers are read", SPEC section 4).
+
+use super::meaning::{Meaning, meaning};
+use super::plan::{Collection, KeySource, Kind, Operation, Phase, Plan, StampSource};
+use super::schedule::Schedule;
+
+/// Totals of the right answers; None where the core cannot know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    /// Sum of `totals.documents`.
+    pub documents: Option<u64>,
+    /// Sum of `totals.sum`.
+    pub sum: Option<u64>,
+}
+
+/// One operation that was answered rightly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// Slice of the schedule: the worker's number in its process; 0 in a shared queue.
+    pub slice: u32,
+    /// The sample's index.
+    pub index: u64,
+    /// The sample's operation.
+    pub operation: u8,
+}
+
+/// Totals of one process's right answers.
+pub fn expected(
+    plan: &Plan,
+    phase: &Phase,
+    schedule: &Schedule,
+    answered: impl IntoIterator<Item = Answered>,
+) -> Expected {
+    let answers: Vec<Answer> = phase.operations.iter().map(|made| answer(plan, made)).collect();
+    let mut total = Expected { documents: Some(0), sum: Some(0) };
+    for one in answered {
+        let answer = answers.get(usize::from(one.operation));
+        let record = schedule.record(one.slice, one.index);
+        let (Some(answer), Some((record, _))) = (answer, record) else {
+            return Expected { documents: None, sum: None };
+        };
+        let add = answer.to(record.key);
+        total.documents = total.documents.zip(add.documents).map(|(a, b)| a + b);
+        total.sum = total.sum.zip(add.sum).map(|(a, b)| a + b);
+    }
+    total
+}
+
+/// Totals where every operation of each slice up to a count was answered rightly.
+#[must_use] 
+pub fn expected_of_counts(
+    plan: &Plan,
+    phase: &Phase,
+    schedule: &Schedule,
+    counts: &[u64],
+) -> Expected {
+    let answered = counts.iter().enumerate().flat_map(|(slice, count)| {
+        let slice = slice as u32;
+        (0..*count).map(move |index| {
+            let operation = schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
+            Answered { slice, index, operation }
+        })
+    });
+    expected(plan, phase, schedule, answered)
+}
+
+/// How an operation's answer follows from its key.
+enum Answer {
+    /// It adds nothing.
+    Nothing,
+    /// It cannot be known.
+    Unknown,
+    /// One document.
+    One { sum_add: Option<i64> },
+    /// The documents of a range, cut at `loaded` and at a limit.
+    Range { length: u64, loaded: u64, limit: u64, sum_add: Option<i64> },
+}
+
+fn answer(plan: &Plan, made: &Operation) -> Answer {
+    match made.kind {
+        Kind::FindOne | Kind::Find | Kind::Count => {}
+        Kind::Aggregate => return Answer::Unknown,
+        _ => return Answer::Nothing,
+    }
+    let collection = plan.collections.iter().find(|it| it.name == made.collection);
+    let Some(collection) = collection.filter(|it| it.capped.is_none()) else {
+        return Answer::Unknown;
+    };
+    if made.key != KeySource::Schedule {
+        return Answer::Unknown;
+    }
+    let sum_add = sum_add(made, collection);
+    let limit = made.limit.filter(|limit| *limit > 0).map_or(u64::MAX, |limit| limit as u64);
+    match meaning(made, collection) {
+        Meaning::One => Answer::One { sum_add },
+        Meaning::Range(length) => {
+            Answer::Range { length, loaded: collection.loaded, limit, sum_add }
+        }
+        Meaning::Other => Answer::Unknown,
+    }
+}
+
+/// What is added to the key in the field that is summed; None where nothing is summed.
+fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
+    let field = made.sum_field.as_ref()?;
+    let is_it = |stamp: &&super::plan::Stamp| {
+        stamp.from == StampSource::Key && stamp.path.len() == 1 && stamp.path[0] == *field
+    };
+    collection.stamps.iter().find(is_it).map(|stamp| stamp.add)
+}
+
+impl Answer {
+    fn to(&self, key: u64) -> Expected {
+        let value = |key: u64, add: i64| key.checked_add_signed(add);
+        match self {
+            Self::Nothing => Expected { documents: Some(0), sum: Some(0) },
+            Self::Unknown => Expected { documents: None, sum: None },
+            Self::One { sum_add } => {
+                let sum = sum_add.map_or(Some(0), |add| value(key, add));
+                Expected { documents: Some(1), sum }
+            }
+            Self::Range { length, loaded, limit, sum_add } => {
+                let found = (*length).min(loaded.saturating_sub(key));
+                let documents = Some(found.min(*limit));
+                if sum_add.is_some() && found > *limit {
+                    // Which of them the server picks is not said.
+                    return Expected { documents, sum: None };
+                }
+                let sum = match sum_add {
+                    None => Some(0),
+                    Some(_) if found == 0 => Some(0),
+                    Some(add) => value(key, *add).map(|first| {
+                        found * first + found * (found - 1) / 2
+                    }),
+                };
+                Expected { documents, sum }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How keys are chosen.
+
+use super::numbers::pow;
+use super::plan::KeyChoice;
+use super::random::{Random, mix64};
+
+/// From here on zeta is an integral: the error is below 1e-9.
+const ZETA_SUMMED: u64 = 10_000;
+
+/// A choice among the keys below `space`.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    space: u64,
+    choice: KeyChoice,
+    zipfian: Option<Zipfian>,
+}
+
+impl Keys {
+    /// A choice among so many keys.
+    pub fn new(choice: KeyChoice, space: u64) -> Self {
+        let zipfian = match choice {
+            KeyChoice::Zipfian { theta } | KeyChoice::Latest { theta } => {
+                Some(Zipfian::new(space.max(1), theta))
+            }
+            KeyChoice::Sequential | KeyChoice::Uniform => None,
+        };
+        Self { space: space.max(1), choice, zipfian }
+    }
+
+    /// The key of the operation at a position of the whole sequence.
+    pub fn key(&self, random: &mut Random, position: u64) -> u64 {
+        match self.choice {
+            KeyChoice::Sequential => position % self.space,
+            KeyChoice::Uniform => random.below(self.space),
+            KeyChoice::Zipfian { .. } => mix64(self.offset(random) + 1) % self.space,
+            KeyChoice::Latest { .. } => self.space - 1 - self.offset(random),
+        }
+    }
+
+    /// A rank, 0 the most frequent; for `latest`, the offset back from the newest.
+    pub fn offset(&self, random: &mut Random) -> u64 {
+        self.zipfian.as_ref().map_or(0, |zipfian| zipfian.rank(random.unit()))
+    }
+}
+
+/// Gray et al., "Quickly generating billion-record synthetic databases", as YCSB has it.
+#[derive(Debug, Clone)]
+struct Zipfian {
+    items: f64,
+    theta: f64,
+    zeta: f64,
+    alpha: f64,
+    eta: f64,
+}
+
+impl Zipfian {
+    fn new(items: u64, theta: f64) -> Self {
+        let zeta = zeta(items, theta);
+        let two = zeta_of_two(theta);
+        let eta = (1.0 - pow(2.0 / items as f64, 1.0 - theta)) / (1.0 - two / zeta);
+        // With one or two items the first two branches of `rank` are all there is.
+        let eta = if items > 2 { eta } else { 0.0 };
+        Self { items: items as f64, theta, zeta, alpha: 1.0 / (1.0 - theta), eta }
+    }
+
+    fn rank(&self, unit: f64) -> u64 {
+        let scaled = unit * self.zeta;
+        let rank = if scaled < 1.0 {
+            0.0
+        } else if scaled < 1.0 + pow(0.5, self.theta) {
+            1.0
+        } else {
+            (self.items * pow(self.eta * unit - self.eta + 1.0, self.alpha)).floor()
+        };
+        rank.clamp(0.0, self.items - 1.0) as u64
+    }
+}
+
+fn zeta_of_two(theta: f64) -> f64 {
+    1.0 + pow(0.5, theta)
+}
+
+/// The sum of i^-theta for i from 1 to `items`.
+fn zeta(items: u64, theta: f64) -> f64 {
+    let summed = items.min(ZETA_SUMMED);
+    let sum: f64 = (1..=summed).map(|i| pow(i as f64, -theta)).sum();
+    if items == summed {
+        return sum;
+    }
+    // Euler and Maclaurin's first two terms for the rest.
+    let (low, high) = (summed as f64, items as f64);
+    let integral = (pow(high, 1.0 - theta) - pow(low, 1.0 - theta)) / (1.0 - theta);
+    sum + integral + (pow(high, -theta) - pow(low, -theta)) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipfian_has_the_frequencies_of_the_law() {
+        let keys = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 1000);
+        let mut random = Random::new(1, "test", &[]);
+        let mut counts = vec![0_u32; 1000];
+        for _ in 0..200_000 {
+            counts[keys.offset(&mut random) as usize] += 1;
+        }
+        let zeta = zeta(1000, 0.99);
+        for rank in [0, 1] {
+            let expected = 200_000.0 * pow(rank as f64 + 1.0, -0.99) / zeta;
+            let seen = f64::from(counts[rank]);
+            assert!((seen / expected - 1.0).abs() < 0.03, "rank {rank}: {seen} of {expected}");
+        }
+        // The method is exact for the first two ranks and an approximation beyond them.
+        let hottest: u32 = counts[..100].iter().sum();
+        let law: f64 = (1..=100).map(|i| pow(f64::from(i), -0.99) / zeta).sum();
+        assert!((f64::from(hottest) / 200_000.0 - law).abs() < 0.03);
+    }
+
+    #[test]
+    fn zipfian_scatters_its_hot_keys_and_latest_does_not() {
+        let mut random = Random::new(1, "test", &[]);
+        let zipfian = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 10_000);
+        let low = (0..10_000).filter(|_| zipfian.key(&mut random, 0) < 1000).count();
+        assert!((400..2500).contains(&low), "{low} of 10000 in the first tenth");
+        let latest = Keys::new(KeyChoice::Latest { theta: 0.99 }, 10_000);
+        let newest = (0..10_000).filter(|_| latest.key(&mut random, 0) >= 9000).count();
+        assert!(newest > 7000, "{newest} of 10000 in the newest tenth");
+    }
+
+    #[test]
+    fn small_spaces_stay_in_bounds() {
+        let mut random = Random::new(1, "test", &[]);
+        for space in 1..=5 {
+            for choice in [
+                KeyChoice::Sequential,
+                KeyChoice::Uniform,
+                KeyChoice::Zipfian { theta: 0.5 },
+                KeyChoice::Latest { theta: 0.99 },
+            ] {
+                let keys = Keys::new(choice, space);
+                assert!((0..1000).all(|i| keys.key(&mut random, i) < space), "{choice:?} {space}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_integral_continues_the_sum() {
+        let exact: f64 = (1..=100_000).map(|i| pow(f64::from(i), -0.99)).sum();
+        assert!((zeta(100_000, 0.99) / exact - 1.0).abs() < 1e-9);
+    }
+}

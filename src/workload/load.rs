@@ -1,0 +1,208 @@
+//! Reads a workload file: parameters are put in, YAML is parsed, errors point at the user's text.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miette::NamedSource;
+use serde::Deserialize;
+use serde_saphyr::Location;
+
+use super::at::{At, Named};
+use super::error::{Problem, Source, WorkloadError, did_you_mean};
+use super::schema::File;
+use super::substitute::{Substituted, blank, substitute};
+use super::tree::Tree;
+
+/// A parsed workload and all that is needed to point into it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What was read.
+    pub file: File,
+    /// Parameters after `--set`.
+    pub parameters: BTreeMap<String, String>,
+    /// Text after parameters were put in.
+    pub text: String,
+    /// File's name without folder and ending.
+    pub stem: String,
+    /// Folder against which `file:` is resolved.
+    pub folder: PathBuf,
+    pub(super) map: Substituted,
+    pub(super) source: Source,
+}
+
+/// The part that is read before parameters are put in.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    parameters: Named<At<Tree>>,
+}
+
+/// Parses the text of a workload; `path` names it in messages and finds its `file:`s.
+///
+/// # Errors
+/// What is wrong with its YAML or its parameters.
+pub fn parse(
+    text: &str,
+    path: &Path,
+    sets: &BTreeMap<String, String>,
+) -> Result<Loaded, WorkloadError> {
+    let name = path.display().to_string();
+    let source: Source = Arc::new(NamedSource::new(name, text.to_owned()));
+    let fail = |problems: Vec<Problem>| WorkloadError::of_some(problems, &source);
+    let blanked = blank(text);
+    let head: Head = serde_saphyr::from_str_with_options(&blanked, options())
+        .map_err(|error| fail(vec![explain(&error, &blanked, None)]))?;
+    let parameters = resolve(&head.parameters, sets, text).map_err(fail)?;
+    let map = substitute(text, &parameters).map_err(fail)?;
+    let file: File = serde_saphyr::from_str_with_options(&map.text, options())
+        .map_err(|error| fail(vec![explain(&error, &map.text, Some(&map))]))?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Ok(Loaded {
+        file,
+        parameters,
+        text: map.text.clone(),
+        stem: stem.unwrap_or_default(),
+        folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        map,
+        source,
+    })
+}
+
+impl Loaded {
+    /// Byte offset and length in the user's file.
+    pub(super) fn span(&self, place: Location) -> Option<(usize, usize)> {
+        span(place, &self.text).map(|span| self.map.original(span))
+    }
+
+    /// The error of these problems, if there are any.
+    pub(super) fn error(&self, problems: Vec<Problem>) -> Option<WorkloadError> {
+        WorkloadError::of(problems, &self.source)
+    }
+}
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! { with_snippet: false }
+}
+
+fn resolve(
+    defaults: &Named<At<Tree>>,
+    sets: &BTreeMap<String, String>,
+    text: &str,
+) -> Result<BTreeMap<String, String>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut parameters = BTreeMap::new();
+    for (name, value) in &defaults.0 {
+        let scalar = match &value.value {
+            Tree::Bool(value) => value.to_string(),
+            Tree::Int(value) => value.to_string(),
+            Tree::Double(value) => value.to_string(),
+            Tree::String(value) => value.clone(),
+            other => {
+                let message = format!("the default of `{}` is {}", name.value, other.kind());
+                let problem = Problem::new(message, span(value.place, text));
+                problems.push(problem.hint("a parameter is a number, a word or true/false"));
+                continue;
+            }
+        };
+        parameters.insert(name.value.clone(), scalar);
+    }
+    for (name, value) in sets {
+        if !parameters.contains_key(name) {
+            let hint = if parameters.is_empty() {
+                Some("this workload has no parameters".to_owned())
+            } else {
+                did_you_mean(name, parameters.keys().map(String::as_str))
+            };
+            let message = format!("--set {name}={value}: the workload has no parameter `{name}`");
+            problems.push(Problem::new(message, None).maybe_hint(hint));
+        }
+    }
+    parameters.extend(sets.iter().map(|(name, value)| (name.clone(), value.clone())));
+    if problems.is_empty() { Ok(parameters) } else { Err(problems) }
+}
+
+/// Byte offset and length of a place; the parser counts characters where it knows no bytes.
+fn span(place: Location, text: &str) -> Option<(usize, usize)> {
+    if place == Location::UNKNOWN {
+        return None;
+    }
+    let known = place.span().byte_offset().zip(place.span().byte_len());
+    let (offset, length) = if let Some((offset, length)) = known { (offset as usize, length as usize) } else {
+        let characters = place.span().offset() as usize;
+        let offset = text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
+        (offset, 1)
+    };
+    let offset = offset.min(text.len());
+    let rest = &text[offset..];
+    let line = rest.find('\n').unwrap_or(rest.len());
+    Some((offset, length.clamp(usize::from(line > 0), line.max(1))))
+}
+
+/// Turns a parser's error into one in our words.
+fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -> Problem {
+    use serde_saphyr::Error as E;
+    let error = error.without_snippet();
+    let found = error.location().and_then(|place| span(place, text));
+    let word = found.and_then(|(at, length)| text.get(at..at + length)).unwrap_or("").trim();
+    let at = found.map(|span| map.map_or(span, |map| map.original(span)));
+    match error {
+        E::SerdeUnknownField { field, expected, .. } => {
+            let hint = foreign(field).or_else(|| did_you_mean(field, expected.iter().copied()));
+            Problem::new(format!("unknown key `{field}`"), at).maybe_hint(hint)
+        }
+        E::SerdeUnknownVariant { variant, expected, .. } => {
+            let hint = did_you_mean(variant, expected.iter().copied());
+            Problem::new(format!("`{variant}` is not known here"), at).maybe_hint(hint)
+        }
+        E::SerdeMissingField { field, .. } => {
+            Problem::new(format!("the key `{field}` is missing"), at)
+        }
+        E::InvalidScalar { ty, .. } => {
+            let wanted = match *ty {
+                "u64" | "u32" | "u8" => "a whole number, 0 or more",
+                "i64" | "i32" => "a whole number",
+                "f64" | "f32" => "a number",
+                "bool" | "boolean" => "true or false",
+                other => other,
+            };
+            Problem::new(format!("`{word}` is no value for this"), at)
+                .hint(format!("expected {wanted}"))
+        }
+        E::InvalidBooleanStrict { .. } => {
+            Problem::new(format!("`{word}` is no value for this"), at).hint("true or false")
+        }
+        E::DuplicateMappingKey { key, .. } => {
+            let key = key.as_deref().unwrap_or(word);
+            Problem::new(format!("the key `{key}` stands here twice"), at)
+                .hint("remove one of the two")
+        }
+        E::SerdeInvalidType { unexpected, expected, .. }
+        | E::SerdeInvalidValue { unexpected, expected, .. } => {
+            Problem::new(format!("{unexpected} cannot stand here"), at)
+                .hint(format!("expected {expected}"))
+        }
+        E::Eof { .. } => Problem::new("the file ends too early or is empty", at)
+            .hint("`mongodyno workloads crud` prints a workload to begin with"),
+        other => {
+            let text = other.to_string();
+            let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
+            Problem::new(message, at)
+        }
+    }
+}
+
+/// Words of k6, YCSB and genny for keys that have another name here.
+fn foreign(key: &str) -> Option<String> {
+    let ours = match key.to_lowercase().as_str() {
+        "threads" | "vus" | "threadcount" | "concurrency" | "clients" => "workers",
+        "iterations" | "operationcount" | "repeat" | "count" => "operations",
+        "recordcount" => "documents",
+        "target" | "rps" | "arrival_rate" | "globalrate" => "rate",
+        "sleep" => "think",
+        "requestdistribution" | "distribution" => "keys",
+        "bulk" | "batchsize" => "batch",
+        _ => return None,
+    };
+    Some(format!("here it is called `{ours}`"))
+}

@@ -1,0 +1,91 @@
+//! When a phase's operations begin and when it ends.
+
+use serde_saphyr::Location;
+
+use super::at::At;
+use super::check::Check;
+use super::plan::{Limit, Pacing};
+use super::schema::{self, Time};
+
+const DAY_S: f64 = 86_400.0;
+const RATE_MAX: f64 = 10_000_000.0;
+const WINDOW_MAX: u32 = 10_000;
+/// So many operations have indices that fit a sample.
+const OPERATIONS_MAX: u64 = u32::MAX as u64;
+
+/// How operations are issued.
+pub fn pacing_of(check: &mut Check<'_>, keys: &schema::Phase) -> Pacing {
+    let burst = keys.burst.as_ref().filter(|burst| burst.value);
+    let given = [
+        ("rate", keys.rate.as_ref().map(|key| key.place)),
+        ("window", keys.window.as_ref().map(|key| key.place)),
+        ("burst", burst.map(|key| key.place)),
+        ("think", keys.think.as_ref().map(|key| key.place)),
+    ];
+    let mut given = given.into_iter().filter_map(|(name, place)| Some((name, place?)));
+    if let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) {
+        check.wrong(place, format!("`{first}` and `{second}` exclude each other"), "keep one");
+    }
+    if let (Some(poisson), None) = (&keys.poisson, &keys.rate) {
+        check.wrong(poisson.place, "`poisson` without `rate`", "add `rate:`, in operations/s");
+    }
+    if let Some(rate) = &keys.rate {
+        if !(rate.value > 0.0 && rate.value <= RATE_MAX) {
+            let message = format!("a rate of {} operations per second", rate.value);
+            check.wrong(rate.place, message, format!("above 0, at most {RATE_MAX}"));
+        }
+        let poisson = keys.poisson.as_ref().is_some_and(|poisson| poisson.value);
+        return Pacing::Rate { per_second: rate.value, poisson };
+    }
+    if let Some(window) = &keys.window {
+        if window.value == 0 || window.value > WINDOW_MAX {
+            let message = format!("a window of {} operations", window.value);
+            check.wrong(window.place, message, format!("from 1 to {WINDOW_MAX}"));
+        }
+        return Pacing::Window { size: window.value };
+    }
+    if burst.is_some() {
+        return Pacing::Burst {};
+    }
+    let think = keys.think.as_ref().map_or(0.0, |think| time(check, think, 0.0));
+    Pacing::Awaited { think_ns: (think * 1e9).round() as u64 }
+}
+
+/// Where the phase ends.
+pub fn limit_of(
+    check: &mut Check<'_>,
+    keys: &schema::Phase,
+    pacing: Pacing,
+    place: Location,
+) -> Limit {
+    if let (Some(_), Some(duration)) = (&keys.operations, &keys.duration) {
+        let message = "`operations` and `duration` exclude each other";
+        check.wrong(duration.place, message, "keep one");
+    }
+    if pacing == (Pacing::Burst {}) && keys.operations.is_none() {
+        check.wrong(place, "a burst needs a size", "add `operations:`");
+    }
+    if let Some(operations) = &keys.operations {
+        if operations.value == 0 || operations.value > OPERATIONS_MAX {
+            let message = format!("{} operations", operations.value);
+            check.wrong(operations.place, message, format!("from 1 to {OPERATIONS_MAX}"));
+        }
+        return Limit::Operations { count: operations.value };
+    }
+    Limit::Duration { seconds: keys.duration.as_ref().map(|at| time(check, at, 0.001)) }
+}
+
+/// Seconds of warm-up.
+pub fn warmup_of(check: &mut Check<'_>, keys: &schema::Phase) -> Option<f64> {
+    keys.warmup.as_ref().map(|warmup| time(check, warmup, 0.0))
+}
+
+fn time(check: &mut Check<'_>, time: &At<Time>, least: f64) -> f64 {
+    let seconds = time.value.0;
+    if seconds >= least && seconds <= DAY_S {
+        return seconds;
+    }
+    let message = format!("a time of {seconds} s");
+    check.wrong(time.place, message, format!("from {least} s to a day"));
+    least
+}

@@ -1,0 +1,188 @@
+//! A collection's pool: documents that are inserted over and over, at most 16 MiB of them.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use bson::Document;
+
+use super::document::{Layout, SizeError, size};
+use super::plan::{Collection, Counter};
+use super::random::{Random, guid_of};
+use super::stamp::{self, Input, StampError};
+
+/// Bytes of a pool, at most (SPEC section 4).
+pub const POOL_BYTES_MAX: u64 = 16 << 20;
+/// Documents of a pool, at most: enough that neither server nor compression see a pattern.
+pub const POOL_DOCUMENTS_MAX: usize = 10_000;
+
+/// What a loaded document's wall clock says: 2026-01-01, so that data sets are equal.
+const LOADED_TIME_MS: u64 = 1_767_225_600_000;
+
+/// Documents of one collection before stamping.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pool {
+    documents: Vec<Document>,
+    /// BSON size of each.
+    sizes: Vec<u64>,
+}
+
+impl Pool {
+    /// Takes documents until the pool is full; empty where the first one does not fit.
+    pub fn of(documents: impl IntoIterator<Item = Document>) -> Self {
+        let mut pool = Self::default();
+        let mut bytes = 0;
+        for document in documents.into_iter().take(POOL_DOCUMENTS_MAX) {
+            let size = size(&document);
+            bytes += size;
+            if bytes > POOL_BYTES_MAX {
+                break;
+            }
+            pool.documents.push(document);
+            pool.sizes.push(size);
+        }
+        pool
+    }
+
+    /// Makes the documents of a layout.
+    ///
+    /// # Errors
+    /// A document that cannot have the size asked for.
+    pub fn generate(layout: &Layout, seed: u64, collection: &str) -> Result<Self, SizeError> {
+        let mut error = None;
+        let random = Random::new(seed, collection, &[]);
+        let documents = (0..).map_while(|number| match layout.make(&random, number) {
+            Ok(document) => Some(document),
+            Err(wrong) => {
+                error = Some(wrong);
+                None
+            }
+        });
+        let pool = Self::of(documents);
+        error.map_or(Ok(pool), Err)
+    }
+
+    /// The documents.
+    #[must_use] 
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    /// Mean and largest BSON size.
+    #[must_use] 
+    pub fn sizes(&self) -> (f64, u64) {
+        let total: u64 = self.sizes.iter().sum();
+        let mean = total as f64 / self.sizes.len().max(1) as f64;
+        (mean, self.sizes.iter().max().copied().unwrap_or(0))
+    }
+
+    /// Writes the pool as mongodump does: one document after another.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        for document in &self.documents {
+            file.write_all(&stamp::encode(document))?;
+        }
+        file.flush()
+    }
+
+    /// Reads a pool back.
+    ///
+    /// # Errors
+    /// The system's, or bytes that are no BSON.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut file = BufReader::new(File::open(path)?);
+        let documents = read_documents(&mut file, u64::MAX)?;
+        let sizes = documents.iter().map(size).collect();
+        Ok(Self { documents, sizes })
+    }
+}
+
+/// Reads BSON documents until the end or until so many bytes are taken.
+///
+/// # Errors
+/// The system's, or bytes that are no BSON.
+pub fn read_documents(file: &mut impl Read, bytes_max: u64) -> io::Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    let mut taken = 0;
+    loop {
+        let mut header = [0; 4];
+        let mut got = 0;
+        while got < 4 {
+            match file.read(&mut header[got..])? {
+                0 if got == 0 => return Ok(documents),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => got += count,
+            }
+        }
+        let length = u64::from(u32::from_le_bytes(header));
+        if !(5..=POOL_BYTES_MAX + 16_384).contains(&length) {
+            let message = format!("document {} says it has {length} bytes", documents.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        taken += length;
+        if taken > bytes_max && !documents.is_empty() {
+            return Ok(documents);
+        }
+        let mut bytes = header.to_vec();
+        bytes.resize(length as usize, 0);
+        file.read_exact(&mut bytes[4..])?;
+        let document = Document::from_reader(&bytes[..]).map_err(|error| {
+            let message = format!("document {}: {error}", documents.len());
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        })?;
+        documents.push(document);
+    }
+}
+
+/// The loaded document of a key: what the core loads, and what must be found.
+///
+/// # Errors
+/// A key too large for the field it goes into.
+pub fn document_for_key(
+    collection: &Collection,
+    pool: &Pool,
+    seed: u64,
+    key: u64,
+) -> Result<Document, StampError> {
+    let input = Input {
+        key,
+        guid: guid_of(seed, key),
+        sequence: key,
+        time_ms: LOADED_TIME_MS,
+        ..Input::default()
+    };
+    stamped(collection, pool, key, &input)
+}
+
+/// The document that a worker has inserted with a key in a closed loop; sequence, producer and
+/// clocks are 0 in it, for the core does not know them.
+///
+/// # Errors
+/// A key too large for the field it goes into.
+pub fn inserted_document(
+    collection: &Collection,
+    pool: &Pool,
+    seed: u64,
+    counter: &Counter,
+    key: u64,
+) -> Result<Document, StampError> {
+    let number = key.saturating_sub(counter.first) / counter.stride.max(1);
+    let input = Input { key, guid: guid_of(seed, key), ..Input::default() };
+    stamped(collection, pool, number, &input)
+}
+
+fn stamped(
+    collection: &Collection,
+    pool: &Pool,
+    number: u64,
+    input: &Input,
+) -> Result<Document, StampError> {
+    let missing = || StampError::NoSuchPath("an empty pool".to_owned());
+    let index = number % pool.documents.len().max(1) as u64;
+    let mut document = pool.documents.get(index as usize).cloned().ok_or_else(missing)?;
+    stamp::apply(&mut document, &collection.stamps, input)?;
+    Ok(document)
+}

@@ -1,0 +1,141 @@
+//! The schedule file of SPEC section 4.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"MDYNSCH1";
+const HEADER_BYTES: usize = 32;
+const PLAIN_BYTES: usize = 24;
+const GUID_BYTES: usize = 40;
+
+/// One operation to come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Offset from T0 in an open loop.
+    pub intended_ns: u64,
+    /// Key, below 2^53.
+    pub key: u64,
+    /// Pool document.
+    pub document: u32,
+    /// Index into the phase's operations.
+    pub operation: u8,
+    /// Written only where the schedule has guids.
+    pub guid: [u8; 16],
+}
+
+/// What one process does in one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Equal contiguous parts, one a worker; 1 for a shared queue.
+    pub slices: u32,
+    /// Added to intended times for each lap.
+    pub lap_ns: u64,
+    /// Whether records carry a guid.
+    pub guids: bool,
+    /// All records.
+    pub records: Vec<Record>,
+}
+
+impl Schedule {
+    /// Records of one slice.
+    #[must_use] 
+    pub fn slice_records(&self) -> usize {
+        self.records.len() / (self.slices.max(1) as usize)
+    }
+
+    /// The record of a slice's operation of that index, and its lap.
+    #[must_use] 
+    pub fn record(&self, slice: u32, index: u64) -> Option<(&Record, u64)> {
+        let length = self.slice_records() as u64;
+        if length == 0 || slice >= self.slices {
+            return None;
+        }
+        let at = u64::from(slice) * length + index % length;
+        Some((&self.records[at as usize], index / length))
+    }
+
+    /// Bytes of the file.
+    #[must_use] 
+    pub fn bytes(&self) -> u64 {
+        (HEADER_BYTES + self.records.len() * self.record_bytes()) as u64
+    }
+
+    fn record_bytes(&self) -> usize {
+        if self.guids { GUID_BYTES } else { PLAIN_BYTES }
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        self.write_to(&mut file)?;
+        file.flush()
+    }
+
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_to(&self, file: &mut impl Write) -> io::Result<()> {
+        file.write_all(MAGIC)?;
+        file.write_all(&(self.record_bytes() as u32).to_le_bytes())?;
+        file.write_all(&(self.records.len() as u32).to_le_bytes())?;
+        file.write_all(&self.slices.to_le_bytes())?;
+        file.write_all(&[0; 4])?;
+        file.write_all(&self.lap_ns.to_le_bytes())?;
+        for record in &self.records {
+            file.write_all(&record.intended_ns.to_le_bytes())?;
+            file.write_all(&record.key.to_le_bytes())?;
+            file.write_all(&record.document.to_le_bytes())?;
+            file.write_all(&[record.operation, 0, 0, 0])?;
+            if self.guids {
+                file.write_all(&record.guid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a file back.
+    ///
+    /// # Errors
+    /// The system's, or a file that is no schedule.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        BufReader::new(File::open(path)?).read_to_end(&mut bytes)?;
+        Self::parse(&bytes).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("no schedule: {}", path.display()))
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let record_bytes = u32_at(8)? as usize;
+        let (count, slices) = (u32_at(12)? as usize, u32_at(16)?);
+        let right = bytes.starts_with(MAGIC)
+            && [PLAIN_BYTES, GUID_BYTES].contains(&record_bytes)
+            && bytes.len() == HEADER_BYTES + count * record_bytes
+            && slices > 0
+            && count % slices as usize == 0;
+        if !right {
+            return None;
+        }
+        let guids = record_bytes == GUID_BYTES;
+        let record = |number: usize| {
+            let at = HEADER_BYTES + number * record_bytes;
+            let guid = if guids { bytes.get(at + 24..at + 40)?.try_into().ok()? } else { [0; 16] };
+            Some(Record {
+                intended_ns: u64_at(at)?,
+                key: u64_at(at + 8)?,
+                document: u32_at(at + 16)?,
+                operation: *bytes.get(at + 20)?,
+                guid,
+            })
+        };
+        let records = (0..count).map(record).collect::<Option<Vec<_>>>()?;
+        Some(Self { slices, lap_ns: u64_at(24)?, guids, records })
+    }
+}

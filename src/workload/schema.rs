@@ -1,0 +1,386 @@
+//! The YAML of a workload; the doc comments are the reference that editors show.
+#![allow(clippy::doc_markdown)] // editors show these comments as plain text
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::at::{At, Named};
+use super::fields::Field;
+use super::plan::Kind;
+use super::tree::Tree;
+
+/// A workload: documents and phases. `${name}` anywhere takes a parameter's value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Name in results; the file's name where it is missing.
+    pub name: Option<At<String>>,
+    /// One paragraph: what this workload is for.
+    pub why: At<String>,
+    /// Parameters and their defaults; `--set name=value` changes them.
+    #[serde(default)]
+    pub parameters: Named<At<Tree>>,
+    /// Standard URI options for every arm (`maxPoolSize: 50`); `default` leaves one unset.
+    #[serde(default)]
+    pub options: Named<At<Tree>>,
+    /// Collections by name.
+    #[serde(default)]
+    pub collections: Named<At<Collection>>,
+    /// What is measured, in this order. Each phase that writes begins on collections made anew.
+    pub phases: At<Vec<At<Phase>>>,
+}
+
+/// A collection and its documents.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collection {
+    /// Documents loaded beforehand (default 0; with `file`, as many as the file holds).
+    pub documents: Option<At<u64>>,
+    /// Secondary indexes.
+    #[serde(default)]
+    pub indexes: Vec<At<Index>>,
+    /// Makes it a capped collection.
+    pub capped: Option<At<Capped>>,
+    /// BSON size of every document in bytes; a field with `length: fill` makes it up.
+    pub size_bytes: Option<At<u64>>,
+    /// Fields of a document, in order. Without an `_id` there comes an objectid made of the key.
+    pub document: Option<At<Named<At<Field>>>>,
+    /// The user's own documents: `.bson` (mongodump) or `.jsonl` (Extended JSON, one a line),
+    /// relative to the workload. The first 16 MiB are taken, over and over.
+    pub file: Option<At<String>>,
+    /// With `file`: top-level field by which documents are found (default `_id`); like `_id` it
+    /// is replaced by a value made of the document's number.
+    pub key: Option<At<String>>,
+}
+
+/// Limits of a capped collection.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capped {
+    /// Size limit in bytes.
+    pub size_bytes: At<u64>,
+    /// Limit in documents.
+    pub documents: Option<At<u64>>,
+}
+
+/// An index: a field's name, or `{keys: {field: 1}, unique: true}`.
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// Fields and directions.
+    pub keys: Named<At<i32>>,
+    /// A field's name alone.
+    pub field: Option<String>,
+    /// Whether duplicates are refused.
+    pub unique: bool,
+}
+
+/// Defines a struct with the keys of an operation, which a phase and an entry of `mix` share;
+/// serde's flatten would lose the places that messages point at.
+macro_rules! with_operation_keys {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $key:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$doc])* pub $key: $type,)*
+            /// insert_one, insert_many, find_one, find, update_one, replace_one, delete_one,
+            /// count, aggregate, command or noop.
+            pub operation: Option<At<Kind>>,
+            /// Collection; the only one where there is one.
+            pub collection: Option<At<String>>,
+            /// find_one, find, update_one, replace_one, delete_one, count: field that is looked
+            /// for, one with `value: key`; default `_id`.
+            pub by: Option<At<String>>,
+            /// find, count: so many keys from the chosen one on (a field that is a number).
+            pub range: Option<At<u64>>,
+            /// find_one, find, count: a filter of one's own in place of `by`. Here and in
+            /// `update`, `pipeline` and `command`, `{$stamp: key}` is a value made per
+            /// operation (a long), `{$stamp: {type: int, value: key, add: 5}}` in full.
+            pub filter: Option<At<Tree>>,
+            /// find: largest number of documents.
+            pub limit: Option<At<u32>>,
+            /// find, aggregate: documents in one batch of the cursor.
+            pub batch_size: Option<At<u32>>,
+            /// insert_many: documents of one call.
+            pub batch: Option<At<u32>>,
+            /// insert_many: stop at the first error (default true).
+            pub ordered: Option<At<bool>>,
+            /// update_one: fields and their new values, written as in `document`.
+            pub set: Option<At<Named<At<Field>>>>,
+            /// update_one: an update document in place of `set`.
+            pub update: Option<At<Tree>>,
+            /// update_one, replace_one: insert where nothing matches.
+            pub upsert: Option<At<bool>>,
+            /// aggregate: its stages.
+            pub pipeline: Option<At<Tree>>,
+            /// command: its document.
+            pub command: Option<At<Tree>>,
+            /// Write concern, `{w: 1}`, `{w: majority, j: true}`; w: 0 is unacknowledged.
+            pub write_concern: Option<At<WriteConcern>>,
+            /// Read concern: local, majority, available, linearizable or snapshot.
+            pub read_concern: Option<At<String>>,
+            /// Read preference: primary, primaryPreferred, secondary, secondaryPreferred, nearest.
+            pub read_preference: Option<At<String>>,
+        }
+
+        impl $name {
+            /// The keys of the operation alone.
+            #[must_use]
+            pub fn operation_keys(&self) -> OperationKeys {
+                OperationKeys {
+                    operation: self.operation.clone(),
+                    collection: self.collection.clone(),
+                    by: self.by.clone(),
+                    range: self.range.clone(),
+                    filter: self.filter.clone(),
+                    limit: self.limit.clone(),
+                    batch_size: self.batch_size.clone(),
+                    batch: self.batch.clone(),
+                    ordered: self.ordered.clone(),
+                    set: self.set.clone(),
+                    update: self.update.clone(),
+                    upsert: self.upsert.clone(),
+                    pipeline: self.pipeline.clone(),
+                    command: self.command.clone(),
+                    write_concern: self.write_concern.clone(),
+                    read_concern: self.read_concern.clone(),
+                    read_preference: self.read_preference.clone(),
+                }
+            }
+        }
+    };
+}
+
+with_operation_keys! {
+    /// What a phase and an entry of `mix` have in common.
+    OperationKeys {}
+}
+
+with_operation_keys! {
+    /// An operation of a `mix`; collection and concerns default to the phase's.
+    Mixed {
+        /// How often, relative to the others (default 1).
+        weight: Option<At<u32>>,
+        /// Name in results; default: the operation.
+        name: Option<At<String>>,
+    }
+}
+
+with_operation_keys! {
+    /// One timed stretch of one operation or one mix of operations.
+    Phase {
+        /// Name in results; default: the operation.
+        name: Option<At<String>>,
+        /// Several operations, each with its weight, in place of `operation`.
+        mix: Option<At<Vec<At<Mixed>>>>,
+        /// How keys are chosen: sequential, uniform (default), zipfian, latest, or with an
+        /// exponent {zipfian: 0.8}.
+        keys: Option<At<Keys>>,
+        /// Ends after so many operations, over all workers of an arm.
+        operations: Option<At<u64>>,
+        /// Ends after this time: seconds, or `500ms`, `10s`, `2m` (default 3 s, quick 1 s).
+        duration: Option<At<Time>>,
+        /// Warm-up; default: what the adapter's language needs.
+        warmup: Option<At<Time>>,
+        /// Threads or tasks in each process (default 1).
+        workers: Option<At<u32>>,
+        /// Processes (default 1).
+        processes: Option<At<u32>>,
+        /// Open loop: operations per second over all workers, begun on time whatever comes back.
+        rate: Option<At<f64>>,
+        /// With `rate`: random (Poisson) arrivals in place of even gaps.
+        poisson: Option<At<bool>>,
+        /// Each worker keeps so many operations in flight.
+        window: Option<At<u32>>,
+        /// All operations intended at the start.
+        burst: Option<At<bool>>,
+        /// Pause of a worker after each operation.
+        think: Option<At<Time>>,
+        /// How documents are given to the driver: native (default), struct or raw.
+        document_form: Option<At<DocumentForm>>,
+    }
+}
+
+/// Form of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DocumentForm {
+    /// dict, bson.D, Document, plain object.
+    Native,
+    /// A mapped class.
+    Struct,
+    /// Raw BSON.
+    Raw,
+}
+
+/// A write concern.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteConcern {
+    /// Number of members, or `majority`.
+    pub w: Option<At<Tree>>,
+    /// Wait for the journal.
+    pub j: Option<At<bool>>,
+}
+
+/// Name of a key choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KeysName {
+    /// 0, 1, 2, …
+    Sequential,
+    /// Every key alike.
+    Uniform,
+    /// Few keys often.
+    Zipfian,
+    /// The newest often.
+    Latest,
+}
+
+/// A key choice.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    /// Which.
+    pub name: KeysName,
+    /// Exponent of zipfian and latest.
+    pub theta: Option<f64>,
+}
+
+/// A time in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Time(pub f64);
+
+struct IndexVisitor;
+
+impl<'de> Visitor<'de> for IndexVisitor {
+    type Value = Index;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field's name or {keys: {field: 1}, unique: true}")
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Index, E> {
+        Ok(Index { keys: Named::default(), field: Some(value.to_owned()), unique: false })
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Index, A::Error> {
+        let long = IndexKeys::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Index { keys: long.keys, field: None, unique: long.unique })
+    }
+}
+
+/// An index in full.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IndexKeys {
+    /// Fields and directions, 1 or -1.
+    keys: Named<At<i32>>,
+    /// Refuse duplicates.
+    #[serde(default)]
+    unique: bool,
+}
+
+impl<'de> Deserialize<'de> for Index {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IndexVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sequential, uniform, zipfian, latest or {zipfian: 0.8}")
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Keys, E> {
+        let name = KeysName::deserialize(StrDeserializer::<E>::new(value))?;
+        Ok(Keys { name, theta: None })
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keys, A::Error> {
+        let keys = KeysWithTheta::deserialize(MapAccessDeserializer::new(map))?;
+        let (name, theta) = match keys {
+            KeysWithTheta::Zipfian(theta) => (KeysName::Zipfian, theta),
+            KeysWithTheta::Latest(theta) => (KeysName::Latest, theta),
+        };
+        Ok(Keys { name, theta: Some(theta) })
+    }
+}
+
+/// A key choice with its exponent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum KeysWithTheta {
+    /// Exponent, between 0 and 1.
+    Zipfian(f64),
+    /// Exponent, between 0 and 1.
+    Latest(f64),
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KeysVisitor)
+    }
+}
+
+struct TimeVisitor;
+
+impl Visitor<'_> for TimeVisitor {
+    type Value = Time;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time: seconds, or with a unit as in 500ms, 10s, 2m")
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Time, E> {
+        Ok(Time(value as f64))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Time, E> {
+        Ok(Time(value as f64))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Time, E> {
+        Ok(Time(value))
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Time, E> {
+        let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+        let seconds = units.iter().find_map(|(unit, factor)| {
+            let number = value.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
+            Some(number * factor)
+        });
+        let wrong = || E::invalid_value(serde::de::Unexpected::Str(value), &self);
+        seconds.map(Time).ok_or_else(wrong)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TimeVisitor)
+    }
+}
+
+/// Lets schemars see a hand-read type as one of several others.
+macro_rules! any_of_schema {
+    ($type:ident, $name:literal, $generator:ident, [$($part:expr),*]) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
+                schemars::json_schema!({"anyOf": [$($part),*]})
+            }
+        }
+    };
+}
+
+any_of_schema!(Index, "Index", g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
+any_of_schema!(Keys, "Keys", g, [
+    g.subschema_for::<KeysName>(),
+    g.subschema_for::<KeysWithTheta>()
+]);
+any_of_schema!(Time, "Time", g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);
+
+/// The JSON Schema of a workload file, for editors.
+#[must_use] 
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(File).to_value()
+}

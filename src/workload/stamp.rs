@@ -1,0 +1,154 @@
+//! The core's own implementation of SPEC section 7: values put into documents.
+
+use bson::oid::ObjectId;
+use bson::spec::BinarySubtype;
+use bson::{Binary, Bson, DateTime, Document};
+
+use super::plan::{Stamp, StampForm, StampSource};
+
+/// What stamps are made from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Input {
+    /// The operation's key.
+    pub key: u64,
+    /// The record's guid.
+    pub guid: [u8; 16],
+    /// How often the schedule was gone through before.
+    pub lap: u64,
+    /// Number of the document in its `insert_many`.
+    pub item: u64,
+    /// Number of the operation in its worker.
+    pub sequence: u64,
+    /// Number of the worker.
+    pub producer: u64,
+    /// Monotonic clock.
+    pub made_ns: u64,
+    /// Wall clock.
+    pub time_ms: u64,
+}
+
+/// A stamp that does not fit its document; only a template made by hand can have one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StampError {
+    /// No value to replace.
+    #[error("the document has no value at `{0}`")]
+    NoSuchPath(String),
+    /// An integer form too small for its value.
+    #[error("{0} does not fit {1}")]
+    TooLarge(i128, &'static str),
+    /// An `ObjectId`'s prefix.
+    #[error("the prefix `{0}` is not 8 hex digits")]
+    Prefix(String),
+    /// Not canonical Extended JSON.
+    #[error("no Extended JSON document: {0}")]
+    Json(String),
+}
+
+/// The BSON of a templated document (Extended JSON) with its stamps put in.
+///
+/// # Errors
+/// A stamp that does not fit, or what is no Extended JSON.
+pub fn render(
+    document: &serde_json::Value,
+    stamps: &[Stamp],
+    input: &Input,
+) -> Result<Vec<u8>, StampError> {
+    let wrong = |what: String| StampError::Json(what);
+    let mut document = match Bson::try_from(document.clone()) {
+        Ok(Bson::Document(document)) => document,
+        Ok(other) => return Err(wrong(format!("{other}"))),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    apply(&mut document, stamps, input)?;
+    Ok(encode(&document))
+}
+
+/// Puts the stamps into a document.
+///
+/// # Errors
+/// A path that is not there, or a value too large for its form.
+pub fn apply(document: &mut Document, stamps: &[Stamp], input: &Input) -> Result<(), StampError> {
+    for stamp in stamps {
+        let value = value_of(stamp, input)?;
+        let missing = || StampError::NoSuchPath(stamp.path.join("."));
+        *find(document, &stamp.path).ok_or_else(missing)? = value;
+    }
+    Ok(())
+}
+
+/// A document's bytes.
+///
+/// # Panics
+/// On a field name with a zero byte, which neither YAML, JSON nor BSON lets through to here.
+#[must_use] 
+pub fn encode(document: &Document) -> Vec<u8> {
+    document.to_vec().expect("field names hold no zero byte: parsed from YAML, JSON or BSON")
+}
+
+fn find<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson> {
+    let (first, rest) = path.split_first()?;
+    let mut value = document.get_mut(first)?;
+    for name in rest {
+        value = match value {
+            Bson::Document(inner) => inner.get_mut(name)?,
+            Bson::Array(items) => items.get_mut(name.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(value)
+}
+
+/// The value a stamp puts in.
+///
+/// # Errors
+/// A value too large for its form.
+pub fn value_of(stamp: &Stamp, input: &Input) -> Result<Bson, StampError> {
+    let from = match stamp.from {
+        StampSource::Key => input.key,
+        StampSource::Sequence => input.sequence + input.item,
+        StampSource::Producer => input.producer,
+        StampSource::MadeNs => input.made_ns,
+        StampSource::TimeMs => input.time_ms,
+    };
+    let value = i128::from(from) + i128::from(stamp.add);
+    let long = i64::try_from(value).map_err(|_| StampError::TooLarge(value, "a long"));
+    Ok(match stamp.form {
+        StampForm::Int32 => {
+            Bson::Int32(i32::try_from(value).map_err(|_| StampError::TooLarge(value, "an int"))?)
+        }
+        StampForm::Int64 => Bson::Int64(long?),
+        StampForm::Double => Bson::Double(value as f64),
+        StampForm::Date => Bson::DateTime(DateTime::from_millis(long?)),
+        StampForm::String => {
+            let prefix = stamp.prefix.as_deref().unwrap_or("");
+            let width = stamp.width.unwrap_or(0) as usize;
+            Bson::String(format!("{prefix}{value:0width$}"))
+        }
+        StampForm::ObjectId => Bson::ObjectId(object_id(stamp, value as u64)?),
+        StampForm::Guid => Bson::Binary(Binary {
+            subtype: BinarySubtype::Uuid,
+            bytes: guid(input).to_vec(),
+        }),
+    })
+}
+
+fn object_id(stamp: &Stamp, value: u64) -> Result<ObjectId, StampError> {
+    let prefix = stamp.prefix.as_deref().unwrap_or("00000000");
+    let wrong = || StampError::Prefix(prefix.to_owned());
+    let number = u32::from_str_radix(prefix, 16).ok().filter(|_| prefix.len() == 8);
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&number.ok_or_else(wrong)?.to_be_bytes());
+    bytes[4..].copy_from_slice(&value.to_be_bytes());
+    Ok(ObjectId::from_bytes(bytes))
+}
+
+fn guid(input: &Input) -> [u8; 16] {
+    let mut guid = input.guid;
+    let lap = (input.lap as u32).to_be_bytes();
+    let item = (input.item as u32).to_be_bytes();
+    for at in 0..4 {
+        guid[at] ^= lap[at];
+        guid[12 + at] ^= item[at];
+    }
+    guid
+}

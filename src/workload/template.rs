@@ -1,0 +1,186 @@
+//! Free YAML to templates: canonical Extended JSON and its stamps.
+
+use bson::{Bson, Document};
+use serde::Deserialize;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+
+use super::at::At;
+use super::check::Check;
+use super::error::did_you_mean;
+use super::fields::{FieldKeys, FieldType};
+use super::layout;
+use super::plan::{Stamp, StampSource, Template};
+use super::stamp::{Input, value_of};
+use super::tree::Tree;
+
+/// The Extended JSON that SPEC section 7 allows.
+const EXTENDED: [&str; 6] =
+    ["$oid", "$numberInt", "$numberLong", "$numberDouble", "$date", "$binary"];
+
+/// A template of free YAML.
+pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> Template {
+    let mut stamps = Vec::new();
+    let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
+    let value = to_bson(check, tree, &mut path, Some(&mut stamps));
+    let document = match (wrap, value) {
+        (Some(name), value) => Document::from_iter([(name.to_owned(), value)]),
+        (None, Bson::Document(document)) => document,
+        (None, _) => {
+            let message = format!("{} cannot stand here", tree.value.kind());
+            check.wrong(tree.place, message, "expected a mapping");
+            Document::new()
+        }
+    };
+    of_document(document, stamps)
+}
+
+/// A template of a document.
+pub fn of_document(document: Document, stamps: Vec<Stamp>) -> Template {
+    Template { document: Bson::Document(document).into_canonical_extjson(), stamps }
+}
+
+/// A constant: no stamps in it.
+pub fn constant(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
+    to_bson(check, tree, &mut Vec::new(), None)
+}
+
+fn to_bson(
+    check: &mut Check<'_>,
+    tree: &At<Tree>,
+    path: &mut Vec<String>,
+    mut stamps: Option<&mut Vec<Stamp>>,
+) -> Bson {
+    match &tree.value {
+        Tree::Null => Bson::Null,
+        Tree::Bool(value) => Bson::Boolean(*value),
+        Tree::Int(value) => i32::try_from(*value).map_or(Bson::Int64(*value), Bson::Int32),
+        Tree::Double(value) => Bson::Double(*value),
+        Tree::String(value) => Bson::String(value.clone()),
+        Tree::List(items) => {
+            let mut made = Vec::new();
+            for (number, item) in items.iter().enumerate() {
+                path.push(number.to_string());
+                made.push(to_bson(check, item, path, stamps.as_deref_mut()));
+                path.pop();
+            }
+            Bson::Array(made)
+        }
+        Tree::Map(entries) => {
+            if let [(name, value)] = &entries[..] {
+                if name.value == "$stamp" {
+                    return stamped(check, value, path, stamps);
+                }
+                if EXTENDED.contains(&name.value.as_str()) {
+                    return extended(check, tree);
+                }
+            }
+            let mut document = Document::new();
+            for (name, value) in entries {
+                path.push(name.value.clone());
+                let value = to_bson(check, value, path, stamps.as_deref_mut());
+                document.insert(name.value.clone(), value);
+                path.pop();
+            }
+            Bson::Document(document)
+        }
+    }
+}
+
+fn extended(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
+    fn json(tree: &Tree) -> serde_json::Value {
+        match tree {
+            Tree::Null => serde_json::Value::Null,
+            Tree::Bool(value) => (*value).into(),
+            // Canonical Extended JSON writes numbers as text; people do not.
+            Tree::Int(value) => value.to_string().into(),
+            Tree::Double(value) => value.to_string().into(),
+            Tree::String(value) => value.clone().into(),
+            Tree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
+            Tree::Map(entries) => serde_json::Value::Object(
+                entries.iter().map(|(name, value)| (name.value.clone(), json(&value.value))).collect(),
+            ),
+        }
+    }
+    Bson::try_from(json(&tree.value)).unwrap_or_else(|error| {
+        check.wrong(tree.place, format!("no Extended JSON: {error}"), "`{$oid: <24 hex digits>}`");
+        Bson::Null
+    })
+}
+
+fn stamped(
+    check: &mut Check<'_>,
+    value: &At<Tree>,
+    path: &[String],
+    stamps: Option<&mut Vec<Stamp>>,
+) -> Bson {
+    let Some(stamps) = stamps else {
+        check.wrong(value.place, "a constant cannot have a `$stamp`", "use `value:` on the field");
+        return Bson::Null;
+    };
+    let Some(keys) = stamp_keys(check, value) else { return Bson::Null };
+    let Some(source) = &keys.value else {
+        let hint = "`{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
+        check.wrong(value.place, "a `$stamp` needs a `value`", hint);
+        return Bson::Null;
+    };
+    let Some(mut stamp) = layout::stamp(check, &keys, source, value.place) else {
+        return Bson::Null;
+    };
+    path.clone_into(&mut stamp.path);
+    let placeholder = value_of(&stamp, &Input::default());
+    stamps.push(stamp);
+    placeholder.unwrap_or(Bson::Null)
+}
+
+/// Reads `key` or `{type: …, value: …}` out of free YAML.
+fn stamp_keys(check: &mut Check<'_>, tree: &At<Tree>) -> Option<FieldKeys> {
+    let mut keys = FieldKeys::default();
+    let entries = match &tree.value {
+        Tree::String(_) => {
+            keys.value = Some(word(check, tree)?);
+            return Some(keys);
+        }
+        Tree::Map(entries) => entries,
+        _ => {
+            let hint = "`{$stamp: key}` or `{$stamp: {type: int, value: key}}`";
+            check.wrong(tree.place, "this is no `$stamp`", hint);
+            return None;
+        }
+    };
+    for (name, value) in entries {
+        match (name.value.as_str(), &value.value) {
+            ("value", _) => keys.value = Some(word::<StampSource>(check, value)?),
+            ("type", _) => keys.kind = Some(word::<FieldType>(check, value)?),
+            ("add", Tree::Int(add)) => keys.add = Some(At { value: *add, place: value.place }),
+            ("width", Tree::Int(width)) => {
+                let width = u32::try_from(*width).unwrap_or(u32::MAX);
+                keys.width = Some(At { value: width, place: value.place });
+            }
+            ("prefix", Tree::String(prefix)) => {
+                keys.prefix = Some(At { value: prefix.clone(), place: value.place });
+            }
+            (other, _) => {
+                let hint = did_you_mean(other, ["type", "value", "add", "prefix", "width"]);
+                check.wrong_maybe(name.place, format!("`{other}` cannot stand here"), hint);
+                return None;
+            }
+        }
+    }
+    Some(keys)
+}
+
+fn word<T: for<'de> Deserialize<'de>>(check: &mut Check<'_>, tree: &At<Tree>) -> Option<At<T>> {
+    let Tree::String(text) = &tree.value else {
+        check.wrong(tree.place, format!("{} cannot stand here", tree.value.kind()), "a word");
+        return None;
+    };
+    match T::deserialize(StrDeserializer::<ValueError>::new(text)) {
+        Ok(value) => Some(At { value, place: tree.place }),
+        Err(error) => {
+            let text = error.to_string();
+            let (message, hint) = text.split_once(", expected ").unwrap_or((&text, "another"));
+            check.wrong(tree.place, message, format!("expected {hint}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Every report format, from fixtures that hold every verdict, missing values, hostile strings,
+//! failed arms and a single arm.
+
+use std::path::Path;
+
+use mongodyno::analysis::types::Analysis;
+use mongodyno::report::{Format, Options, render, text};
+use mongodyno::result::records::Run;
+
+fn fixture(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn analysis(name: &str) -> Analysis {
+    serde_json::from_str(&fixture(name)).unwrap()
+}
+
+fn runs() -> Vec<Run> {
+    fixture("runs.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn rendered(name: &str, format: Format, options: &Options) -> String {
+    let mut out = Vec::new();
+    render(&analysis(name), &runs(), format, options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn columns(width: u16) -> Options {
+    Options { width: Some(width), page: Some("/tmp/report.html".to_owned()), colour: false }
+}
+
+#[test]
+fn terminal_snapshots() {
+    for width in [80, 120] {
+        let text = rendered("everything.json", Format::Terminal, &columns(width));
+        insta::assert_snapshot!(format!("terminal_{width}"), text);
+    }
+    let text = rendered("one_arm.json", Format::Terminal, &columns(100));
+    insta::assert_snapshot!("terminal_one_arm", text);
+    let text = rendered("all_failed.json", Format::Terminal, &columns(100));
+    insta::assert_snapshot!("terminal_all_failed", text);
+}
+
+/// The page without style and script, so that a change of theirs is not a change of the snapshot.
+fn without_assets(page: &str) -> String {
+    let mut text = page.to_owned();
+    for (start, end) in [("<style>", "</style>"), ("<script>", "</script>")] {
+        let from = text.find(start).unwrap() + start.len();
+        let to = from + text[from..].find(end).unwrap();
+        text.replace_range(from..to, "…");
+    }
+    text
+}
+
+#[test]
+fn file_snapshots() {
+    let options = columns(80);
+    for (format, name) in Format::ALL {
+        if !matches!(format, Format::Terminal | Format::Json) {
+            let text = rendered("everything.json", format, &options);
+            let text = if format == Format::Html { without_assets(&text) } else { text };
+            insta::assert_snapshot!(name, text);
+        }
+    }
+}
+
+#[test]
+fn terminal_keeps_to_its_width_and_has_no_stray_escapes() {
+    for width in [60, 80, 100, 120, 200] {
+        for name in ["everything.json", "one_arm.json", "all_failed.json"] {
+            let out = rendered(name, Format::Terminal, &columns(width));
+            // Open loop mixes at 60 columns are the one table that cannot be squeezed further.
+            let limit = usize::from(width.max(80));
+            for line in out.lines() {
+                assert!(text::width(line) <= limit, "{width} columns: {line:?}");
+                assert!(!line.contains('\u{1b}'), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let plain = rendered("everything.json", Format::Terminal, &columns(120));
+    let options = Options { colour: true, ..columns(120) };
+    let coloured = rendered("everything.json", Format::Terminal, &options);
+    assert!(coloured.contains("\u{1b}["));
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(start) = rest.find('\u{1b}') {
+        stripped.push_str(&rest[..start]);
+        rest = &rest[start..];
+        rest = &rest[rest.find('m').unwrap() + 1..];
+    }
+    stripped.push_str(rest);
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    assert_eq!(trimmed(&stripped), trimmed(&plain));
+}
+
+#[test]
+fn json_is_the_analysis_itself() {
+    let text = rendered("everything.json", Format::Json, &columns(80));
+    assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), analysis("everything.json"));
+}
+
+#[test]
+fn csv_has_a_row_per_metric() {
+    let text = rendered("everything.json", Format::Csv, &columns(80));
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let rows = table.records().map(Result::unwrap).count();
+    assert_eq!(rows, analysis("everything.json").results.len() * 12);
+}
+
+#[test]
+fn no_wording_that_the_method_forbids() {
+    for (format, name) in Format::ALL {
+        let text = rendered("everything.json", format, &columns(80)).to_lowercase();
+        for banned in ["no regression", "no change", "significant", "definitely", "proved"] {
+            assert!(!text.contains(banned), "{name} says {banned:?}");
+        }
+    }
+}
+
+#[test]
+fn the_page_is_one_file_that_no_string_escapes_from() {
+    let page = rendered("everything.json", Format::Html, &columns(80));
+    assert_eq!(page.matches("</script>").count(), 2, "data and script");
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("<img src=x"));
+    assert!(!page.contains("<b>documents"));
+    for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let data = &page[start..start + page[start..].find("</script>").unwrap()];
+    assert_eq!(serde_json::from_str::<Analysis>(data).unwrap(), analysis("everything.json"));
+}
+
+#[test]
+fn every_format_takes_an_experiment_without_results() {
+    let mut empty = analysis("all_failed.json");
+    empty.arms.clear();
+    empty.phases.clear();
+    for (format, name) in Format::ALL {
+        let mut out = Vec::new();
+        render(&empty, &[], format, &Options::default(), &mut out).unwrap();
+        assert!(!out.is_empty(), "{name}");
+        assert_eq!(name.parse(), Ok(format));
+        assert_eq!(format.name(), name);
+    }
+    assert!("pdf".parse::<Format>().unwrap_err().contains("benchstat"));
+}

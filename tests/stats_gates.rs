@@ -1,0 +1,394 @@
+//! The gates at and around their limits, and Little's law on synthetic samples.
+#![allow(
+    missing_docs,
+    clippy::float_cmp,
+    clippy::unreadable_literal,
+    clippy::print_stdout
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mongodyno::stats::compare::{Arms, Comparison, Rules, compare};
+use mongodyno::stats::gates::{
+    Checked, Gate, Machine, OpenLoop, Outcome, RunCounts, conditions, errors, failures, idle_cpu,
+    littles_law, machine, offered_rate, order, same_version, steadiness,
+};
+use mongodyno::stats::little::{Little, Stretch, little};
+use mongodyno::stats::threshold::{Interleave, Quantity, ThresholdParts};
+
+#[track_caller]
+fn fails(checked: &Checked, gate: Gate, why: &str) {
+    assert_eq!(
+        checked,
+        &Checked {
+            gate,
+            outcome: Outcome::Fail(why.to_owned())
+        }
+    );
+}
+
+#[track_caller]
+fn warns(checked: &Checked, why: &str) {
+    assert_eq!(checked.outcome, Outcome::Warn(why.to_owned()));
+}
+
+#[track_caller]
+fn passes(checked: &Checked) {
+    assert_eq!(checked.outcome, Outcome::Pass);
+}
+
+#[test]
+fn g1_errors_receipts_and_checksums() {
+    let fine = RunCounts {
+        operations: 10_000,
+        errors: 10,
+        received: Some(9_990),
+        checksum: Some(1),
+    };
+    let check = |b: RunCounts| errors("A", &fine, "B", &b);
+    passes(&check(fine));
+    passes(&check(RunCounts {
+        received: None,
+        checksum: None,
+        ..fine
+    }));
+    let failed = check(RunCounts { errors: 11, ..fine });
+    fails(&failed, Gate::Errors, "B failed in 11 of 10000 operations");
+    let missing = check(RunCounts {
+        received: Some(9_989),
+        ..fine
+    });
+    fails(
+        &missing,
+        Gate::Errors,
+        "B claims 10000 operations, the server saw 9989",
+    );
+    let other = check(RunCounts {
+        checksum: Some(2),
+        ..fine
+    });
+    fails(&other, Gate::Errors, "A and B returned different results");
+    fails(
+        &check(RunCounts::default()),
+        Gate::Errors,
+        "B completed no operation",
+    );
+    assert_eq!(
+        failures(&[failed, check(fine)]),
+        ["B failed in 11 of 10000 operations"]
+    );
+}
+
+#[test]
+fn g2_limits() {
+    let found = |rate_times_time, outside| Little {
+        in_flight: 4.0,
+        rate_times_time,
+        samples: 1_000,
+        outside,
+    };
+    passes(&littles_law("A", Some(&found(4.079, 20))));
+    fails(
+        &littles_law("A", Some(&found(4.1, 0))),
+        Gate::LittlesLaw,
+        "A: 4.000 operations in flight but rate x time is 4.100 (Little's law, 2.5 %)",
+    );
+    fails(
+        &littles_law("A", Some(&found(4.0, 21))),
+        Gate::LittlesLaw,
+        "A: 21 of 1000 samples lie outside the measured time",
+    );
+    let empty = Little {
+        in_flight: 0.0,
+        rate_times_time: 0.0,
+        samples: 0,
+        outside: 0,
+    };
+    let none = littles_law("A", Some(&empty));
+    fails(
+        &none,
+        Gate::LittlesLaw,
+        "A: no sample lies in its measured time",
+    );
+    warns(
+        &littles_law("A", None),
+        "A: no samples, Little's law was not checked",
+    );
+}
+
+#[test]
+fn g3_open_loop() {
+    let kept = OpenLoop {
+        offered_per_second: 1_000.0,
+        achieved_per_second: 990.0,
+        dropped: 0,
+        pacer_lag_p99_ns: 2e6,
+        response_p99_ns: 5e6,
+    };
+    let check = |run: OpenLoop| offered_rate("B", &run);
+    passes(&check(kept));
+    passes(&check(OpenLoop {
+        pacer_lag_p99_ns: 9e6,
+        response_p99_ns: 100e6,
+        ..kept
+    }));
+    let slow = check(OpenLoop {
+        achieved_per_second: 980.0,
+        ..kept
+    });
+    let why = "B is generator-limited: 980 of 1000 operations/s achieved";
+    fails(&slow, Gate::OfferedRate, why);
+    let dropped = check(OpenLoop { dropped: 1, ..kept });
+    fails(
+        &dropped,
+        Gate::OfferedRate,
+        "B is generator-limited: 1 operations dropped",
+    );
+    let late = check(OpenLoop {
+        pacer_lag_p99_ns: 2.5e6,
+        ..kept
+    });
+    let why = "B is generator-limited: the pacer itself is late by 2.5 ms (p99)";
+    fails(&late, Gate::OfferedRate, why);
+}
+
+#[test]
+fn g4_machine() {
+    let quiet = Machine {
+        steal_percent: 2.0,
+        foreign_cpu_percent: 5.0,
+        saturated: None,
+        clock_source: Some("tsc"),
+    };
+    passes(&machine(&quiet));
+    passes(&machine(&Machine {
+        clock_source: None,
+        ..quiet
+    }));
+    let server = Machine {
+        saturated: Some("the server"),
+        ..quiet
+    };
+    warns(&machine(&server), "the server used all the CPU it had");
+    let why = "the hypervisor took 2.1 % of the CPU";
+    fails(
+        &machine(&Machine {
+            steal_percent: 2.1,
+            ..server
+        }),
+        Gate::Machine,
+        why,
+    );
+    let why = "other processes used 6.0 % of the CPU";
+    fails(
+        &machine(&Machine {
+            foreign_cpu_percent: 6.0,
+            ..quiet
+        }),
+        Gate::Machine,
+        why,
+    );
+    let slow_clock = machine(&Machine {
+        clock_source: Some("hpet"),
+        ..quiet
+    });
+    fails(&slow_clock, Gate::Machine, "the clock source is hpet");
+}
+
+#[test]
+fn g5_steadiness() {
+    let drifting = |ratio: f64| vec![(100.0, 100.0 * ratio); 10];
+    passes(&steadiness("A", &drifting(1.014), 3.0));
+    let why = "A is still drifting: +1.6 % from first to second half";
+    fails(
+        &steadiness("A", &drifting(1.016), 3.0),
+        Gate::Steadiness,
+        why,
+    );
+    let why = "A is still drifting: -2.0 % from first to second half";
+    fails(
+        &steadiness("A", &drifting(0.98), 3.0),
+        Gate::Steadiness,
+        why,
+    );
+    passes(&steadiness("A", &[(0.0, 1.0)], 3.0));
+}
+
+#[test]
+fn g6_order() {
+    let positions: Vec<f64> = (0..20).map(|i| f64::from(i % 2)).collect();
+    let by_position: Vec<f64> = positions
+        .iter()
+        .zip(0..)
+        .map(|(p, i)| p + f64::from(i))
+        .collect();
+    passes(&order(&positions, &by_position));
+    let why = "the position within the round matters (Spearman rho 1.00, p = 0.0000)";
+    fails(&order(&positions, &positions), Gate::Order, why);
+    passes(&order(&positions, &[0.0; 20]));
+}
+
+#[test]
+fn g7_same_version() {
+    let judged = |percents: [f64; 10]| -> Comparison {
+        let b: Vec<Option<f64>> = percents
+            .iter()
+            .map(|p| Some(1e9 * (1.0 + p / 100.0)))
+            .collect();
+        let arms = Arms {
+            name_a: "A",
+            name_b: "A again",
+            a: &[Some(1e9); 10],
+            b: &b,
+        };
+        let threshold = ThresholdParts {
+            interleave: Interleave::Runs,
+            quick: true,
+            noise_floor_percent: Some(40.0),
+            history_fence_percent: None,
+            timer_cost_ns: 0.0,
+        };
+        let rules = Rules {
+            alpha: 0.05,
+            threshold: threshold.for_same_version(),
+        };
+        compare("p50", Quantity::P50, &arms, &rules, &[])
+    };
+    passes(&same_version(&judged([
+        0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.1, 0.0, 0.0, -0.1,
+    ])));
+    let why = "two copies of one version differ in p50";
+    fails(&same_version(&judged([4.0; 10])), Gate::SameVersion, why);
+    let unsure = judged([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.5, 2.5, 3.5, 4.5]);
+    let why = "two copies of one version seem to differ in p50, size uncertain";
+    warns(&same_version(&unsure), why);
+}
+
+#[test]
+fn g8_conditions() {
+    let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    };
+    let a = map(&[("server", "6.0.5"), ("pool size", "100"), ("tls", "no")]);
+    let axis = BTreeSet::from(["pool size".to_owned()]);
+    passes(&conditions(&a, &a, &axis));
+    let pool = map(&[("server", "6.0.5"), ("pool size", "5"), ("tls", "no")]);
+    warns(
+        &conditions(&a, &pool, &axis),
+        "defaults differ: pool size 100 against 5",
+    );
+    let why = "the arms differ in pool size 100 against 5";
+    fails(
+        &conditions(&a, &pool, &BTreeSet::new()),
+        Gate::Conditions,
+        why,
+    );
+    let other = map(&[("server", "4.4.2"), ("pool size", "5")]);
+    let why = "the arms differ in server 6.0.5 against 4.4.2, tls no against unknown";
+    fails(&conditions(&a, &other, &axis), Gate::Conditions, why);
+}
+
+#[test]
+fn g9_idle_cpu() {
+    passes(&idle_cpu("B", 2.0));
+    warns(
+        &idle_cpu("B", 3.0),
+        "B used 3.0 % CPU while others had their turn",
+    );
+    let why = "B used 5.1 % CPU while others had their turn";
+    fails(&idle_cpu("B", 5.1), Gate::IdleCpu, why);
+}
+
+const TURN_NS: u64 = 50_000_000;
+
+/// Sixty turns of 50 ms, 100 ms apart, and what `workers` closed loops do in them: operations of
+/// 0.6 to 1.8 ms; the last of each worker ends after its turn.
+fn turns(workers: u64) -> (Vec<Stretch>, Vec<(u64, u64)>) {
+    let mut stretches = Vec::new();
+    let mut samples = Vec::new();
+    let mut state = 12_345_u64;
+    for turn in 0..60 {
+        let start_ns = 1_000_000_000 + turn * 2 * TURN_NS;
+        stretches.push(Stretch {
+            start_ns,
+            end_ns: start_ns + TURN_NS,
+        });
+        for _ in 0..workers {
+            let mut at = start_ns;
+            while at < start_ns + TURN_NS {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let end = at + 600_000 + (state >> 33) % 1_200_000;
+                samples.push((at, end));
+                at = end + 1_000;
+            }
+        }
+    }
+    (stretches, samples)
+}
+
+#[test]
+fn littles_law_holds_over_turns() {
+    for workers in [1, 4, 16] {
+        let (stretches, samples) = turns(workers);
+        let claimed = Some(samples.len() as u64);
+        let found = little(samples.iter().copied(), &stretches, claimed).unwrap();
+        assert!(
+            (found.in_flight / workers as f64 - 1.0).abs() < 0.002,
+            "{found:?}"
+        );
+        assert!(found.discrepancy_percent().unwrap() < 0.5, "{found:?}");
+        assert_eq!((found.samples, found.outside), (samples.len() as u64, 0));
+    }
+    // A window that cuts operations off at both ends, and one operation longer than the window.
+    let window = [Stretch {
+        start_ns: 10,
+        end_ns: 1_000_010,
+    }];
+    let cut = (0..1_000).map(|i| (i * 1_000, i * 1_000 + 1_000));
+    assert!(
+        little(cut, &window, None)
+            .unwrap()
+            .discrepancy_percent()
+            .unwrap()
+            < 0.1
+    );
+    let long = little([(0, 4_000_000)], &window, None).unwrap();
+    assert!((long.in_flight - 1.0).abs() < 1e-12 && long.discrepancy_percent().unwrap() < 1e-9);
+}
+
+#[test]
+fn littles_law_shows_lost_samples_and_foreign_clocks() {
+    let (stretches, samples) = turns(4);
+    let claimed = Some(samples.len() as u64);
+    let check = |samples: &mut dyn Iterator<Item = (u64, u64)>, claimed| {
+        littles_law("A", little(samples, &stretches, claimed).as_ref()).outcome
+    };
+    assert_eq!(check(&mut samples.iter().copied(), claimed), Outcome::Pass);
+    let mut kept = samples
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|(i, _)| i % 20 != 0)
+        .map(|(_, s)| s);
+    assert!(
+        matches!(check(&mut kept, claimed), Outcome::Fail(why) if why.contains("Little's law"))
+    );
+    // A clock 30 ms ahead, or counting from another start.
+    let mut ahead = samples
+        .iter()
+        .map(|(start, end)| (start + 30_000_000, end + 30_000_000));
+    assert!(matches!(check(&mut ahead, claimed), Outcome::Fail(_)));
+    let mut other = samples
+        .iter()
+        .map(|(start, end)| (start + (1 << 60), end + (1 << 60)));
+    assert!(matches!(check(&mut other, claimed), Outcome::Fail(_)));
+    // Ends read from another clock than starts: everything ends before it begins.
+    let mut backwards = samples.iter().map(|(start, end)| (*end, *start));
+    assert!(matches!(check(&mut backwards, claimed), Outcome::Fail(_)));
+    assert!(little(samples, &[], None).is_none());
+}

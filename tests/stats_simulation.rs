@@ -1,0 +1,257 @@
+//! The verdicts under simulated noise: false positives no more often than the level says, and the
+//! detection rates of the tables in sections 2.6 and 2.7 of the methodology.
+#![allow(
+    missing_docs,
+    clippy::float_cmp,
+    clippy::unreadable_literal,
+    clippy::print_stdout
+)]
+
+use std::f64::consts::TAU;
+
+use mongodyno::stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use mongodyno::stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// Random draws and the machine's slow drift.
+struct Noise {
+    random: ChaCha8Rng,
+    drift: f64,
+}
+
+impl Noise {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            drift: 0.0,
+        }
+    }
+
+    /// Uniform in (0, 1].
+    fn uniform(&mut self) -> f64 {
+        ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
+    }
+
+    /// Student's t with 4 degrees of freedom, scaled to standard deviation 1.
+    fn t4(&mut self) -> f64 {
+        let chi_squared: f64 = (0..4).map(|_| self.normal().powi(2)).sum();
+        self.normal() / (chi_squared / 4.0).sqrt() / 2.0_f64.sqrt()
+    }
+
+    /// The log of one run's time: drift AR(1, 0.9) of 2 % (stationary), 2 % per run, and one run
+    /// in twenty hit by Exp(10 %).
+    fn run(&mut self) -> f64 {
+        let innovation = 0.02 * (1.0_f64 - 0.9 * 0.9).sqrt();
+        self.drift = 0.9 * self.drift + innovation * self.normal();
+        let hit = if self.uniform() <= 0.05 {
+            -0.10 * self.uniform().ln()
+        } else {
+            0.0
+        };
+        self.drift + 0.02 * self.normal() + hit
+    }
+
+    /// K rounds of whole runs in shuffled order: values of A and B in nanoseconds.
+    fn whole_runs(&mut self, rounds: usize, effect: f64) -> [Vec<Option<f64>>; 2] {
+        self.drift = 0.02 * self.normal();
+        let mut arms = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            let round = 0.03 * self.normal();
+            let first = usize::from(self.uniform() > 0.5);
+            for arm in [first, 1 - first] {
+                let log = round + self.run() + if arm == 1 { effect } else { 0.0 };
+                arms[arm].push(Some(1e6 * log.exp()));
+            }
+        }
+        arms
+    }
+
+    /// K rounds of turns: the log ratio scatters by `scatter`, t4.
+    fn turns(&mut self, rounds: usize, effect: f64, scatter: f64) -> [Vec<Option<f64>>; 2] {
+        let a = vec![Some(1e6); rounds];
+        let mut b = Vec::new();
+        for _ in 0..rounds {
+            b.push(Some(1e6 * (effect + scatter * self.t4()).exp()));
+        }
+        [a, b]
+    }
+}
+
+fn judge(arms: &[Vec<Option<f64>>; 2], delta_percent: f64, alpha: f64) -> Comparison {
+    let quantity = Quantity::Other {
+        direction: Direction::LowerIsBetter,
+        floor_percent: delta_percent,
+    };
+    let threshold = ThresholdParts {
+        interleave: Interleave::Runs,
+        quick: false,
+        noise_floor_percent: None,
+        history_fence_percent: None,
+        timer_cost_ns: 0.0,
+    };
+    let arms = Arms {
+        name_a: "A",
+        name_b: "B",
+        a: &arms[0],
+        b: &arms[1],
+    };
+    compare("m", quantity, &arms, &Rules { alpha, threshold }, &[])
+}
+
+/// Shares in percent of: SLOWER, direction only, SAME, FASTER, interval without 0; mean width.
+struct Rates {
+    slower: f64,
+    direction: f64,
+    same: f64,
+    faster: f64,
+    nonzero: f64,
+    width: f64,
+}
+
+fn rates(draws: u32, mut draw: impl FnMut() -> Comparison) -> Rates {
+    let mut sums = [0.0; 6];
+    for _ in 0..draws {
+        let found = draw();
+        let (low, high) = (found.low_percent.unwrap(), found.high_percent.unwrap());
+        let clear = |verdict| !found.direction_only && found.verdict == verdict;
+        let facts = [
+            clear(Verdict::Slower),
+            found.direction_only,
+            clear(Verdict::Same),
+            clear(Verdict::Faster),
+            low > 0.0 || high < 0.0,
+        ];
+        for (sum, fact) in sums.iter_mut().zip(facts) {
+            *sum += f64::from(u8::from(fact));
+        }
+        sums[5] += (high - low) / 100.0;
+    }
+    let [slower, direction, same, faster, nonzero, width] =
+        sums.map(|sum| 100.0 * sum / f64::from(draws));
+    Rates {
+        slower,
+        direction,
+        same,
+        faster,
+        nonzero,
+        width,
+    }
+}
+
+fn show(name: &str, rates: &Rates) {
+    let Rates {
+        slower,
+        direction,
+        same,
+        faster,
+        nonzero,
+        width,
+    } = rates;
+    println!(
+        "{name}: SLOWER {slower:.1} direction {direction:.1} SAME {same:.1} FASTER {faster:.1} \
+         without 0 {nonzero:.2} width {width:.1} %"
+    );
+}
+
+#[test]
+fn ten_thousand_same_versions() {
+    let draws = 10_000;
+    // K 6 is --quick with its threshold of 5 %; with 3 % a few in 10 000 would fire.
+    let looks = [
+        (10, 0.05, 0.951_17, 3.0),
+        (6, 0.05, 0.968_75, 5.0),
+        (10, 0.01, 0.990_23, 3.0),
+    ];
+    for (rounds, alpha, level, delta) in looks {
+        let mut noise = Noise::new(1);
+        let found = rates(draws, || {
+            judge(&noise.whole_runs(rounds, 0.0), delta, alpha)
+        });
+        show(&format!("A/A, K {rounds}, alpha {alpha}"), &found);
+        let nominal: f64 = 1.0 - level;
+        let three_errors = 300.0 * (nominal * (1.0 - nominal) / f64::from(draws)).sqrt();
+        assert!(
+            found.nonzero <= 100.0 * nominal + three_errors,
+            "K {rounds}: {}",
+            found.nonzero
+        );
+        // "Never": not once in 10 000.
+        assert!(
+            found.slower + found.faster <= 0.0,
+            "{} {}",
+            found.slower,
+            found.faster
+        );
+    }
+}
+
+/// The rows of section 2.6 are single looks at K with a fixed 95 % interval, not the sequence of
+/// looks, and their effects are log ratios ("simulation noise, log scale"): 5 % is ln B/A = 0.05.
+#[test]
+fn the_table_of_whole_runs() {
+    // K, draws, CI width, true 0: SAME, true 5 %: SLOWER, direction only, true 8 %: SLOWER.
+    let table = [
+        (10, 2_000, 6.7, 33.0, 38.0, 47.0, 85.0),
+        (20, 1_000, 3.3, 84.0, 69.0, 31.0, 99.5),
+        (40, 300, 2.2, 99.7, 94.0, 6.0, 100.0),
+    ];
+    for (rounds, draws, width, same, slower, direction, eight) in table {
+        let mut noise = Noise::new(2);
+        let mut at = |effect: f64| {
+            let found = rates(draws, || {
+                judge(&noise.whole_runs(rounds, effect), 3.0, 0.05)
+            });
+            show(
+                &format!("whole runs, K {rounds}, true {:.0} %", 100.0 * effect),
+                &found,
+            );
+            found
+        };
+        let (none, five, more) = (at(0.0), at(0.05), at(0.08));
+        for (got, want) in [
+            (none.same, same),
+            (five.slower, slower),
+            (five.direction, direction),
+            (more.slower, eight),
+        ] {
+            // Three standard errors of ours, and two points for the table's own.
+            let share: f64 = want / 100.0;
+            let allowed = 2.0 + 300.0 * (share * (1.0 - share) / f64::from(draws)).sqrt();
+            assert!(
+                f64::abs(got - want) <= allowed,
+                "K {rounds}: {got} for {want}"
+            );
+        }
+        assert!(
+            (none.width - width).abs() < 0.3,
+            "K {rounds}: {}",
+            none.width
+        );
+        assert!(none.slower + none.faster <= 0.0);
+    }
+}
+
+#[test]
+fn turns_need_ten_rounds() {
+    let mut noise = Noise::new(3);
+    let mut at = |effect: f64, delta: f64| {
+        let found = rates(2_000, || {
+            judge(&noise.turns(10, effect, 0.018), delta, 0.05)
+        });
+        show(
+            &format!("turns, true {:.0} %, delta {delta} %", 100.0 * effect),
+            &found,
+        );
+        found
+    };
+    let (slower, same, wide) = (at(0.05, 2.0), at(0.0, 2.0), at(0.0, 3.0));
+    assert!((slower.slower - 98.0).abs() < 2.0, "{}", slower.slower);
+    assert!((same.same - 75.0).abs() < 3.0, "{}", same.same);
+    assert!((wide.same - 94.0).abs() < 2.0, "{}", wide.same);
+    assert!((same.width / 2.0 - 1.1).abs() < 0.2, "{}", same.width);
+}

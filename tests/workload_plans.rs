@@ -1,0 +1,51 @@
+//! Workloads come down to the same plan, pools and schedules every time.
+
+use std::collections::BTreeMap;
+
+use mongodyno::workload::{self, BUILTINS, Request, Schedule, Workload, schedule};
+
+fn open(name: &str) -> Workload {
+    workload::open(name, &BTreeMap::new(), 7).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn crud_comes_down_to_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let crud = open("crud");
+    for (collection, pool) in crud.plan.collections.iter().zip(&crud.pools) {
+        let path = folder.path().join(&collection.name);
+        pool.write(&path).unwrap();
+        assert!(workload::Pool::read(&path).unwrap() == *pool);
+        assert_eq!((collection.document_bytes_mean, collection.document_bytes_max), (275.0, 275));
+    }
+    for phase in 0..crud.plan.phases.len() {
+        let request = Request { phase, process: 0, round: 1, seconds: 3.0 };
+        let scheduled = schedule(&crud.plan, &request);
+        let path = folder.path().join("schedule");
+        scheduled.schedule.write(&path).unwrap();
+        assert!(Schedule::read(&path).unwrap() == scheduled.schedule);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), scheduled.schedule.bytes());
+    }
+}
+
+#[test]
+fn every_builtin_plans_and_says_why() {
+    let mut files: Vec<String> = std::fs::read_dir("workloads")
+        .unwrap()
+        .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| name != "check")
+        .collect();
+    files.sort();
+    let names: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+    assert_eq!(files, names, "src/workload/builtin.rs lists what lies in workloads/");
+    for builtin in BUILTINS {
+        let workload = open(builtin.name);
+        assert!(workload.plan.why.len() > 80, "{} has no why", builtin.name);
+        assert_eq!(workload.plan.workload, builtin.name);
+        for phase in 0..workload.plan.phases.len() {
+            let request = Request { phase, process: 0, round: 0, seconds: 0.5 };
+            let scheduled = schedule(&workload.plan, &request);
+            assert!(!scheduled.schedule.records.is_empty());
+        }
+    }
+}
