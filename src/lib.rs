@@ -7,6 +7,7 @@
 
 pub mod adapter;
 pub mod analysis;
+pub mod check;
 pub mod child;
 pub mod cli;
 pub mod clock;

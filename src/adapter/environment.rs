@@ -17,8 +17,18 @@ use crate::paths::cache_dir;
 
 /// Variables that would let packages of the user's machine into an environment.
 const SCRUBBED: [&str; 12] = [
-    "NODE_PATH", "NODE_OPTIONS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV",
-    "GEM_HOME", "GEM_PATH", "PERL5LIB", "CLASSPATH", "GOFLAGS", "RUSTFLAGS",
+    "NODE_PATH",
+    "NODE_OPTIONS",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "VIRTUAL_ENV",
+    "GEM_HOME",
+    "GEM_PATH",
+    "PERL5LIB",
+    "CLASSPATH",
+    "GOFLAGS",
+    "RUSTFLAGS",
 ];
 
 /// An adapter ready to start.
@@ -34,6 +44,8 @@ pub struct Environment {
     pub start: Vec<String>,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
+    /// Its times are pretended.
+    pub simulated: bool,
     /// SHA-256 of the lock file, hex.
     pub lock_sha256: Option<String>,
 }
@@ -48,6 +60,7 @@ impl Environment {
             folder: std::env::current_dir().unwrap_or_default(),
             start: command.to_vec(),
             warmup_s: 1.0,
+            simulated: false,
             lock_sha256: None,
         }
     }
@@ -119,6 +132,7 @@ pub fn install(manifest: &Manifest, version: Option<&str>) -> Result<Environment
         folder,
         start: manifest.start.clone(),
         warmup_s: manifest.warmup_s,
+        simulated: manifest.simulated,
         lock_sha256,
     })
 }
@@ -180,10 +194,12 @@ fn step(manifest: &Manifest, version: &str, folder: &Path, words: &[String]) -> 
     let output = scrubbed(folder, program, arguments)
         .stdin(std::process::Stdio::null())
         .output()
-        .map_err(|error| Error::environment(
+        .map_err(|error| {
+        Error::environment(
             format!("{}: cannot run `{program}`: {error}", manifest.name),
             "see CONTRIBUTING.md for what each adapter needs",
-        ))?;
+        )
+    })?;
     let mut text = format!("$ {}\n", words.join(" "));
     text.push_str(&String::from_utf8_lossy(&output.stdout));
     text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -205,7 +221,10 @@ fn step(manifest: &Manifest, version: &str, folder: &Path, words: &[String]) -> 
     Err(Error::environment(
         format!(
             "installing {}@{version} failed: `{}` ended with {}\n  {}",
-            manifest.name, words.join(" "), output.status, tail.join("\n  ")
+            manifest.name,
+            words.join(" "),
+            output.status,
+            tail.join("\n  ")
         ),
         format!("the whole output is in {}; is the package registry reachable?", log.display()),
     ))

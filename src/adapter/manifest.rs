@@ -55,6 +55,9 @@ pub struct Manifest {
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
+    /// Its times are pretended, so the machine's noise cannot touch them: the fake of the tests.
+    #[serde(default)]
+    pub simulated: bool,
     /// Toolchains.
     #[serde(default)]
     pub needs: Vec<Need>,

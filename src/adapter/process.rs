@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::adapter::environment::Environment;
-use crate::adapter::messages::{Answer, Hello, ProtocolRange, Request, PROTOCOL_VERSION};
+use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
 
 /// Longest line of the contract.
@@ -77,7 +77,9 @@ pub enum Failure {
         answer: &'static str,
     },
     /// Its clock is not the core's.
-    #[error("the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}")]
+    #[error(
+        "the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}"
+    )]
     Clock {
         /// Its reading.
         now_ns: u64,
@@ -91,7 +93,8 @@ pub enum Failure {
 /// A living adapter process.
 pub struct AdapterProcess {
     child: Child,
-    stdin: ChildStdin,
+    /// None once it is closed.
+    stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     log: Arc<Mutex<Log>>,
     pid: Pid,
@@ -159,14 +162,14 @@ impl AdapterProcess {
         // Its own process group: Ctrl-C in the terminal is for the core alone.
         command.process_group(0).kill_on_drop(true);
         crate::child::die_with_parent(&mut command);
-        let mut child = command.spawn().map_err(|error| {
-            Failure::Start(format!("{}: {error}", environment.start.join(" ")))
-        })?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
         let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), secret }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
-            stdin: child.stdin.take().expect("piped"),
+            stdin: child.stdin.take(),
             stdout: BufReader::new(child.stdout.take().expect("piped")),
             child,
             log,
@@ -205,7 +208,11 @@ impl AdapterProcess {
     ///
     /// # Errors
     /// Whatever the adapter does wrong; after `timeout` it is killed.
-    pub async fn request(&mut self, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
+    pub async fn request(
+        &mut self,
+        request: &Request,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
         self.send(request).await;
         self.answer(request.name(), timeout).await
     }
@@ -218,8 +225,15 @@ impl AdapterProcess {
 
     /// Sends a line as it is (for the vectors of wrong lines).
     pub async fn send_line(&mut self, line: &str) {
-        let _ = self.stdin.write_all(format!("{line}\n").as_bytes()).await;
-        let _ = self.stdin.flush().await;
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(format!("{line}\n").as_bytes()).await;
+            let _ = stdin.flush().await;
+        }
+    }
+
+    /// Closes the adapter's input, as the end of the core would.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
     }
 
     /// Waits for the answer to `request`; an `error` is a [`Failure::Refused`].
@@ -235,7 +249,9 @@ impl AdapterProcess {
         match serde_json::from_str(&line) {
             Ok(Answer::Error { code, message }) => Err(Failure::Refused { request, code, message }),
             Ok(answer) => Ok(answer),
-            Err(error) => Err(Failure::Garbage { request, line: format!("{} ({error})", cut(&line)) }),
+            Err(error) => {
+                Err(Failure::Garbage { request, line: format!("{} ({error})", cut(&line)) })
+            }
         }
     }
 
@@ -309,7 +325,7 @@ impl AdapterProcess {
     /// Asks the process to leave (`close`), then makes it leave.
     pub async fn close(mut self) -> Result<(), Failure> {
         let answer = self.request(&Request::Close, GRACE).await;
-        drop(self.stdin);
+        self.close_input();
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
             crate::child::kill_group(self.pid, Signal::SIGKILL);
             let _ = self.child.wait().await;

@@ -100,7 +100,9 @@ impl<'a> PhaseComparison<'a> {
             let mut ratios = Vec::new();
             for twin in &twins {
                 let (a, b) = (self.values(self.baseline, metric), self.values(twin, metric));
-                ratios.push(log_ratios(metric.quantity.direction(), &a, &b).into_iter().flatten().collect());
+                ratios.push(
+                    log_ratios(metric.quantity.direction(), &a, &b).into_iter().flatten().collect(),
+                );
                 // The A/A arm is judged by the table floors, never with the widened threshold.
                 let parts = self.parts(None, twin).for_same_version();
                 let comparison = self.compare(twin, metric, parts, &self.gates(twin, 2.0));
@@ -184,6 +186,8 @@ impl<'a> PhaseComparison<'a> {
                 reasons.extend(self.rounds.losses(&arm.id, &self.phase.name).into_iter().take(1));
             }
         }
+        let mut said = BTreeSet::new();
+        reasons.retain(|reason| said.insert(reason.clone()));
         let arms = Arms { name_a: &self.baseline.id, name_b: &arm.id, a: &a, b: &b };
         let name = format!("{}/{}", metric.operation, metric.name);
         compare(&name, metric.quantity, &arms, &Rules { alpha: self.alpha, threshold }, &reasons)
@@ -201,11 +205,17 @@ impl<'a> PhaseComparison<'a> {
             if self.interleave == Interleave::Turns {
                 let idle: Vec<f64> = runs.iter().filter_map(|run| run.idle_cpu_fraction).collect();
                 let percent = crate::stats::descriptive::median(&idle).unwrap_or(0.0) * 100.0;
-                checked.push(gates::idle_cpu(&format!("beside {}, the waiting arms", arm.id), percent));
+                checked.push(gates::idle_cpu(
+                    &format!("beside {}, the waiting arms", arm.id),
+                    percent,
+                ));
             }
-            checked.extend(runs.iter().flat_map(|run| &run.gates).filter(|it| !it.fails).map(|it| {
-                Checked { gate: gates::Gate::Errors, outcome: Outcome::Warn(it.reason.clone()) }
-            }));
+            checked.extend(runs.iter().flat_map(|run| &run.gates).filter(|it| !it.fails).map(
+                |it| Checked {
+                    gate: gates::Gate::Errors,
+                    outcome: Outcome::Warn(it.reason.clone()),
+                },
+            ));
         }
         checked
     }
@@ -302,19 +312,20 @@ fn metrics(phase: &Phase) -> Vec<Metric> {
         whole("cpu_per_op", Quantity::CpuPerOperation, |run| Some(run.cpu_us_per_op)),
     ];
     for operation in &phase.operations {
-        let latency = |name, quantity, pick: fn(&crate::result::records::Quantiles) -> Option<f64>| {
-            let wanted = operation.name.clone();
-            Metric {
-                operation: wanted.clone(),
-                name,
-                quantity,
-                // Open loops are judged by response time: from the intended start.
-                value: Box::new(move |run| {
-                    let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
-                    Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
-                }),
-            }
-        };
+        let latency =
+            |name, quantity, pick: fn(&crate::result::records::Quantiles) -> Option<f64>| {
+                let wanted = operation.name.clone();
+                Metric {
+                    operation: wanted.clone(),
+                    name,
+                    quantity,
+                    // Open loops are judged by response time: from the intended start.
+                    value: Box::new(move |run| {
+                        let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
+                        Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
+                    }),
+                }
+            };
         metrics.push(latency("p50", Quantity::P50, |it| it.p50_us));
         metrics.push(latency("p90", Quantity::P90, |it| it.p90_us));
         metrics.push(latency("p99", Quantity::P99, |it| it.p99_us));

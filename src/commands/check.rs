@@ -1,10 +1,101 @@
-//! `mongodyno check` (placeholder until the thin path runs).
+//! `mongodyno check [ADAPTER | -- COMMAND]`.
+
+use crate::adapter::environment::Environment;
+use crate::adapter::manifest::discover;
+use crate::check::{Checked, offline, online};
 use crate::cli::CheckArgs;
-use crate::error::Result;
+use crate::clock::Epoch;
+use crate::error::{Error, Exit, Result};
+use crate::experiment::stop::Stop;
+use crate::paths::cache_dir;
+use crate::result::folder::Folder;
+use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
+
 /// Runs the verb.
 ///
 /// # Errors
-/// None yet.
-pub async fn run(_args: CheckArgs) -> Result<()> {
-    Ok(())
+/// A check that fails, with [`Exit::GateFailed`]; an adapter that cannot be installed; no server.
+pub async fn run(args: CheckArgs) -> Result<()> {
+    let environments = environments(&args)?;
+    let path = cache_dir().join("check").join(std::process::id().to_string());
+    let folder = Folder::create(&path)?;
+    let stop = Stop::default();
+    let result = tokio::select! {
+        result = check_all(&args, &environments, &folder) => result,
+        error = stop.second() => Err(error),
+    };
+    let _ = std::fs::remove_dir_all(&path);
+    match result? {
+        0 => Ok(()),
+        failed => Err(Error::new(
+            Exit::GateFailed,
+            format!("{failed} checks failed"),
+            "protocol/SPEC.md says what an adapter has to do",
+        )),
+    }
+}
+
+fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
+    if !args.command.is_empty() {
+        return Ok(vec![Environment::of_command(&args.command)]);
+    }
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    if let Some(adapter) = &args.adapter {
+        return Ok(vec![super::install(&manifests, adapter)?]);
+    }
+    let (good, bad) = super::runnable(&manifests);
+    for (manifest, missing) in bad {
+        eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
+    }
+    good.into_iter().map(|it| crate::adapter::environment::install(it, None)).collect()
+}
+
+/// Checks every environment; answers how many checks failed.
+async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Folder) -> Result<u32> {
+    let epoch = Epoch::start();
+    let mut failed = 0;
+    for environment in environments {
+        super::print(&format!("{} {}, offline\n", environment.adapter, environment.version))?;
+        failed += show(&offline::check(environment, folder.path(), &epoch).await)?;
+    }
+    if args.offline {
+        return Ok(failed);
+    }
+    let host = Host::detect()?;
+    let choice = ServerChoice::parse(Some(&args.server), args.uri.as_deref())?;
+    let program = prepare(&host, &choice, Progress::default())?;
+    let options = StartOptions::new(folder.join("logs/mongod.log"));
+    let server = Server::open(&host, &choice, program.as_ref(), &options).await?;
+    for (number, environment) in environments.iter().enumerate() {
+        super::print(&format!(
+            "{} {}, on MongoDB {}\n",
+            environment.adapter,
+            environment.version,
+            server.record().version
+        ))?;
+        let bench = online::Bench {
+            uri: &super::run::with_options(server.uri(), &std::collections::BTreeMap::new()),
+            database: format!("mongodyno_check_{}_{number}", std::process::id()),
+            exclusive: matches!(server, Server::Managed(_)),
+            folder,
+            epoch: &epoch,
+        };
+        failed += show(&online::check(environment, &bench).await)?;
+    }
+    server.stop().await;
+    Ok(failed)
+}
+
+fn show(checked: &[Checked]) -> Result<u32> {
+    let mut failed = 0;
+    for it in checked {
+        match &it.problem {
+            None => super::print(&format!("  ok    {}\n", it.name))?,
+            Some(problem) => {
+                failed += 1;
+                super::print(&format!("  FAIL  {}: {problem}\n", it.name))?;
+            }
+        }
+    }
+    Ok(failed)
 }

@@ -134,9 +134,9 @@ impl Fake {
                 self.epoch = epoch_ns.parse().ok();
                 self.hello()
             }
-            Request::Clock => Answer::Clock {
-                now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 },
-            },
+            Request::Clock => {
+                Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
+            }
             Request::Open { .. } => Answer::Opened(Box::new(Opened {
                 resolved: json!({ "max_pool_size": null }),
                 server: json!({ "version": null }),

@@ -18,7 +18,8 @@ pub fn text(
     estimate: &Estimate,
 ) -> String {
     let mut text = String::new();
-    let looks: Vec<String> = settings.looks.looks().iter().map(|look| look.rounds.to_string()).collect();
+    let looks: Vec<String> =
+        settings.looks.looks().iter().map(|look| look.rounds.to_string()).collect();
     let _ = writeln!(text, "workload  {}: {}", plan.workload, first_sentence(&plan.why));
     for (name, value) in &plan.parameters {
         let _ = writeln!(text, "          {name} = {value}");
@@ -42,7 +43,10 @@ pub fn text(
         let _ = writeln!(
             text,
             "\ncollection {}: {} documents of {:.0} bytes loaded ({:.1} MB){}",
-            collection.name, collection.loaded, collection.document_bytes_mean, bytes / 1e6,
+            collection.name,
+            collection.loaded,
+            collection.document_bytes_mean,
+            bytes / 1e6,
             collection.capped.as_ref().map_or(String::new(), |capped| {
                 format!(", capped at {} bytes", capped.size_bytes)
             })
@@ -56,8 +60,12 @@ pub fn text(
         let _ = writeln!(text, "\nphase {} {how} ({})", phase.name, interleave.reason);
         let _ = writeln!(text, "  {}", operations(phase));
         let _ = writeln!(
-            text, "  {} × {} workers, {}, {}",
-            phase.processes, phase.workers, pacing(phase), limit(phase, settings)
+            text,
+            "  {} × {} workers, {}, {}",
+            phase.processes,
+            phase.workers,
+            pacing(phase),
+            limit(phase, settings)
         );
     }
     text
@@ -75,7 +83,9 @@ fn operations(phase: &Phase) -> String {
         } else {
             format!("{:.1} % ", 100.0 * f64::from(*weight) / f64::from(total.max(1)))
         };
-        let on = if operation.collection.is_empty() { String::new() } else {
+        let on = if operation.collection.is_empty() {
+            String::new()
+        } else {
             format!(" on {}", operation.collection)
         };
         let batch = operation.batch.map_or(String::new(), |batch| format!(" of {batch}"));

@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 
 use crate::analysis::analyse;
+use crate::analysis::types::Analysis;
 use crate::cli::{FormatArg, ReportArgs};
 use crate::error::Result;
-use crate::analysis::types::Analysis;
 use crate::report::{self, Format, Options};
 use crate::result::folder::Folder;
 use crate::result::records::Run;

@@ -9,6 +9,7 @@ use crate::adapter::manifest::{Manifest, discover};
 use crate::analysis::{self, types::Analysis};
 use crate::cli::{InterleaveArg, RunArgs};
 use crate::clock::{Epoch, wall};
+use crate::commands::report::render;
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::Admin;
 use crate::experiment::materials::Materials;
@@ -17,7 +18,6 @@ use crate::experiment::rounds::{Laboratory, SAMPLE_BUDGET_BYTES};
 use crate::experiment::sampler::Sampler;
 use crate::experiment::settings;
 use crate::experiment::stop::Stop;
-use crate::commands::report::render;
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::machine;
@@ -70,9 +70,10 @@ type Sets = BTreeMap<String, String>;
 fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
     let sets = pairs(&args.set, "--set")?;
     let Some(sweep) = &args.sweep else { return Ok(vec![(None, sets)]) };
-    let (name, values) = sweep.split_once('=').filter(|(_, values)| !values.is_empty()).ok_or_else(
-        || Error::usage(format!("--sweep {sweep} names no values"), "write --sweep threads=1,2,4"),
-    )?;
+    let (name, values) =
+        sweep.split_once('=').filter(|(_, values)| !values.is_empty()).ok_or_else(|| {
+            Error::usage(format!("--sweep {sweep} names no values"), "write --sweep threads=1,2,4")
+        })?;
     let cell = |value: &str| {
         let mut sets = sets.clone();
         sets.insert(name.to_owned(), value.trim().to_owned());
@@ -122,15 +123,16 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     }
     let profiles: Vec<f64> = arms.iter().map(|(manifest, _)| manifest.warmup_s).collect();
     let profiles = [&profiles[..], &profiles[..1]].concat(); // the A/A arm repeats the baseline
-    let estimate = settings::estimate(
-        &workload.plan, &profiles, args.quick, settings.measured_s,
-    );
+    let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
     if args.plan {
-        let names: Vec<String> = arms.iter().map(|(manifest, version)| {
-            format!("{}@{}", manifest.name, version.as_deref().unwrap_or(&manifest.default))
-        }).collect();
+        let names: Vec<String> = arms
+            .iter()
+            .map(|(manifest, version)| {
+                format!("{}@{}", manifest.name, version.as_deref().unwrap_or(&manifest.default))
+            })
+            .collect();
         let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
         super::print(&text)?;
         return Ok(None);
@@ -138,7 +140,9 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     let environments = install(&arms, args, &mut unavailable)?;
     eprintln!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm, {} phases)",
-        duration(until_look), environments.len() + 1, workload.plan.phases.len()
+        duration(until_look),
+        environments.len() + 1,
+        workload.plan.phases.len()
     );
     let setup = Setup { args, label, workload, settings, environments, unavailable, until_look };
     setup.experiment().await.map(Some)
@@ -215,7 +219,8 @@ fn install(
     for (manifest, version) in arms {
         match environment::install(manifest, version.as_deref()) {
             Ok(environment) => {
-                environments.push((format!("{}@{}", manifest.name, environment.version), environment));
+                environments
+                    .push((format!("{}@{}", manifest.name, environment.version), environment));
             }
             Err(error) if args.drivers.is_empty() && environments.len() + 1 < arms.len() => {
                 eprintln!("{}: left out, {error}", manifest.name);
@@ -258,9 +263,8 @@ struct Setup<'a> {
 impl Setup<'_> {
     async fn experiment(self) -> Result<Analysis> {
         let id = format!("{}-{:06x}", wall().replace([':', '-'], ""), drawn_seed() & 0xff_ffff);
-        let mut path = self.args.out.clone().unwrap_or_else(|| {
-            PathBuf::from("mongodyno-results").join(&id)
-        });
+        let mut path =
+            self.args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
         if let Some(label) = self.label {
             path = path.join(label);
         }
@@ -279,7 +283,10 @@ impl Setup<'_> {
             Ok(()) => false,
             Err(error) if error.exit == Exit::Interrupted => true,
             Err(error) => {
-                eprintln!("what was finished is kept: mongodyno report {}", folder.path().display());
+                eprintln!(
+                    "what was finished is kept: mongodyno report {}",
+                    folder.path().display()
+                );
                 return Err(error);
             }
         };
@@ -329,7 +336,8 @@ impl Setup<'_> {
         laboratory.folder.write_experiment(&laboratory.experiment)?;
         // On a server of ours the database goes with its data folder.
         if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
-            let dropped = tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
+            let dropped =
+                tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
             if !matches!(dropped, Ok(Ok(()))) {
                 eprintln!("warning: the database {} could not be dropped", laboratory.database);
             }
@@ -435,7 +443,10 @@ fn facts(server: Option<&Server>) -> ServerFacts {
         uri: record.uri.clone(),
         flags: record.flags.clone(),
         topology: record.topology.clone(),
-        source: record.source.as_ref().map(|source| format!("{} ({})", source.wheel, source.licence)),
+        source: record
+            .source
+            .as_ref()
+            .map(|source| format!("{} ({})", source.wheel, source.licence)),
     }
 }
 
@@ -483,7 +494,9 @@ fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
     Err(Error::environment(
         format!(
             "{} has {} MB free; this experiment wants {} MB for samples, logs and data",
-            folder.path().display(), free >> 20, wanted >> 20
+            folder.path().display(),
+            free >> 20,
+            wanted >> 20
         ),
         "free some disk space, or choose another --out",
     ))

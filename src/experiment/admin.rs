@@ -133,6 +133,33 @@ impl Admin {
         Ok(documents)
     }
 
+    /// Has the server write down every command of this database (for `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn profile(&self, on: bool) -> Result<()> {
+        self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await?;
+        if on {
+            return Ok(());
+        }
+        self.drop_collection("system.profile").await
+    }
+
+    /// Commands of one name on one collection that the server has written down.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn profiled(&self, command: &str, collection: &str) -> Result<Vec<Document>> {
+        let field = format!("command.{command}");
+        let profile = self.database.collection::<Document>("system.profile");
+        let mut cursor = profile.find(doc! { field: collection }).await?;
+        let mut commands = Vec::new();
+        while cursor.advance().await? {
+            commands.push(cursor.deserialize_current()?);
+        }
+        Ok(commands)
+    }
+
     /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
     ///
     /// # Errors
@@ -169,8 +196,12 @@ impl Admin {
         }
         if let Ok(cache) = status.get_document("wiredTiger").and_then(|wt| wt.get_document("cache"))
         {
-            let fields = ["bytes currently in the cache", "tracked dirty bytes in the cache",
-                "bytes read into cache", "bytes written from cache"];
+            let fields = [
+                "bytes currently in the cache",
+                "tracked dirty bytes in the cache",
+                "bytes read into cache",
+                "bytes written from cache",
+            ];
             pick(cache, "cache", &fields, &mut counters);
         }
         Ok(counters)

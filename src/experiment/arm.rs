@@ -202,7 +202,8 @@ impl LiveArm {
                 return None;
             }
         };
-        let mut all = Ended { operations: 0, samples: 0, totals: Totals::default(), errors: vec![] };
+        let mut all =
+            Ended { operations: 0, samples: 0, totals: Totals::default(), errors: vec![] };
         for answer in answers {
             let Answer::Ended(ended) = answer else {
                 let failure = Failure::Unexpected { request: "end", answer: answer.name() };
@@ -214,9 +215,11 @@ impl LiveArm {
             all.totals.documents += ended.totals.documents;
             all.totals.sum += ended.totals.sum;
             for error in ended.errors {
-                match all.errors.iter_mut().find(|known| {
-                    known.code == error.code && known.name == error.name
-                }) {
+                match all
+                    .errors
+                    .iter_mut()
+                    .find(|known| known.code == error.code && known.name == error.name)
+                {
                     Some(known) => known.count += error.count,
                     None => all.errors.push(error),
                 }

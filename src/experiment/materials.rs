@@ -151,7 +151,11 @@ impl Materials {
             let answered = samples.filter_map(std::result::Result::ok).filter_map(|sample| {
                 let slice = if shared { 0 } else { u32::from(sample.worker).checked_sub(first)? };
                 let index = u64::from(sample.index);
-                (sample.result() == 0).then_some(Answered { slice, index, operation: sample.operation })
+                (sample.result() == 0).then_some(Answered {
+                    slice,
+                    index,
+                    operation: sample.operation,
+                })
             });
             let more = expected(plan, phase, &schedule, answered);
             total.documents = total.documents.zip(more.documents).map(|(a, b)| a + b);

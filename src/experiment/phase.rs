@@ -32,6 +32,8 @@ const TURNS_MIN: u32 = 40;
 const TURN_OPERATIONS_MIN: f64 = 40.0;
 /// A phase limited by a count ends at the latest after this.
 const COUNTED_PHASE_MAX: Duration = Duration::from_secs(600);
+/// A worker that fails so often in a row gives the phase up: the server is gone.
+const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Turns of a warm-up.
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 
@@ -90,7 +92,9 @@ pub struct Measured {
 }
 
 impl Measured {
-    fn new(arm: usize) -> Self {
+    /// Nothing measured yet.
+    #[must_use]
+    pub fn new(arm: usize) -> Self {
         Self {
             arm,
             turns: Vec::new(),
@@ -238,33 +242,57 @@ async fn prepare(
 ) {
     let phase = &stage.plan.phases[number];
     for (place, arm) in arms.iter_mut().enumerate() {
-        let mut operations = phase.operations.clone();
-        if phase.writes {
-            for operation in &mut operations {
-                if !operation.collection.is_empty() {
-                    operation.collection = own_name(&operation.collection, slots[place], warmup);
-                }
-            }
-        }
-        let prepares = (0..phase.processes).map(|process| Prepare {
-            phase: phase.name.clone(),
-            role: Role::Worker,
-            warmup,
-            samples: stage.materials.samples(stage.round, arm.index, number, process, warmup),
-            schedule: stage.materials.schedule(number, process),
-            pools: stage.materials.pools(phase),
-            document_form: phase.document_form.clone(),
-            workers: phase.workers,
-            first_worker: process * phase.workers,
-            limits: stage.materials.limits(number, process),
-            pacing: phase.pacing,
-            counter: schedule::counter(stage.plan, phase),
-            errors_consecutive_max: 10,
-            operations: operations.clone(),
-            consumer: None,
-        });
-        arm.prepare(prepares.collect()).await;
+        let own = |name: &str| {
+            if phase.writes { own_name(name, slots[place], warmup) } else { name.to_owned() }
+        };
+        let which = Which { round: stage.round, arm: arm.index, phase: number, warmup };
+        arm.prepare(prepares(stage.materials, stage.plan, which, own)).await;
     }
+}
+
+/// Which phase of which run.
+#[derive(Debug, Clone, Copy)]
+pub struct Which {
+    /// Round, from 1.
+    pub round: u32,
+    /// Index of the arm.
+    pub arm: usize,
+    /// Index of the phase.
+    pub phase: usize,
+    /// Its warm-up instead.
+    pub warmup: bool,
+}
+
+/// The `prepare` of each process; `own` names a collection as it is called on the server.
+pub fn prepares(
+    materials: &Materials,
+    plan: &Plan,
+    which: Which,
+    own: impl Fn(&str) -> String,
+) -> Vec<Prepare> {
+    let phase = &plan.phases[which.phase];
+    let mut operations = phase.operations.clone();
+    for operation in operations.iter_mut().filter(|it| !it.collection.is_empty()) {
+        operation.collection = own(&operation.collection);
+    }
+    let prepare = |process| Prepare {
+        phase: phase.name.clone(),
+        role: Role::Worker,
+        warmup: which.warmup,
+        samples: materials.samples(which.round, which.arm, which.phase, process, which.warmup),
+        schedule: materials.schedule(which.phase, process),
+        pools: materials.pools(phase),
+        document_form: phase.document_form.clone(),
+        workers: phase.workers,
+        first_worker: process * phase.workers,
+        limits: materials.limits(which.phase, process),
+        pacing: phase.pacing,
+        counter: schedule::counter(plan, phase),
+        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+        operations: operations.clone(),
+        consumer: None,
+    };
+    (0..phase.processes).map(prepare).collect()
 }
 
 /// Warm-up in turns: every arm has its seconds, in laps of shuffled order. Answers the rate of
@@ -350,9 +378,10 @@ async fn take_turns(
         shuffle(&mut order, stage.rng);
         for place in order {
             stage.stop.check()?;
-            let rate = measured[place].turns.last().map_or(0.0, |turn: &Turn| {
-                turn.turned.operations as f64 / length.as_secs_f64()
-            });
+            let rate = measured[place]
+                .turns
+                .last()
+                .map_or(0.0, |turn: &Turn| turn.turned.operations as f64 / length.as_secs_f64());
             stage.progress.turn(arms[place].index, &phase.name, rate);
             let others_before = idle_cpu_ns(arms, place);
             let turn = stage.sampler.during(arms[place].turn(stage.epoch, length)).await?;

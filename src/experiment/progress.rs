@@ -76,8 +76,14 @@ impl Progress {
         }
         let message = format!(
             "round {}/{}  {} ({}/{})  {}  {}{}",
-            self.round, self.rounds, self.phase.0, self.phase.1 + 1, self.phase.2,
-            if doing == self.phase.0 { self.arms[arm].clone() } else {
+            self.round,
+            self.rounds,
+            self.phase.0,
+            self.phase.1 + 1,
+            self.phase.2,
+            if doing == self.phase.0 {
+                self.arms[arm].clone()
+            } else {
                 format!("{} {doing}", self.arms[arm])
             },
             if rate > 0.0 { format!("{rate:.0} ops/s  ") } else { String::new() },
@@ -99,7 +105,8 @@ impl Progress {
         let done = (f64::from(self.round.max(1)) - 1.0 + round) / f64::from(self.rounds.max(1));
         let elapsed = self.started.elapsed();
         // The estimate at first, what was measured later on.
-        let whole = if done > 0.1 { elapsed.as_secs_f64() / done } else { self.estimated.as_secs_f64() };
+        let whole =
+            if done > 0.1 { elapsed.as_secs_f64() / done } else { self.estimated.as_secs_f64() };
         let left = Duration::from_secs_f64((whole - elapsed.as_secs_f64()).max(0.0));
         format!("{} left", duration(left))
     }

@@ -122,7 +122,8 @@ impl Laboratory {
         let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
         shuffle(&mut order, rng);
         // Where no phase takes turns every arm runs whole, alone; else all of them live together.
-        let alone = self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
+        let alone =
+            self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
         let groups: Vec<Vec<usize>> =
             if alone { order.iter().map(|arm| vec![*arm]).collect() } else { vec![order.clone()] };
         let mut runs = Vec::new();
@@ -134,8 +135,11 @@ impl Laboratory {
         }
         let ours = self.own_cpu_ns().saturating_sub(own_before) + adapters_ns;
         let noise = CpuReading::take().noise_since(&cpu_before, ours);
+        let simulated = self.environments.iter().all(|it| it.simulated);
         for run in &mut runs {
-            run.machine_noise = noise;
+            if !simulated {
+                run.machine_noise = noise;
+            }
             self.folder.append_run(run)?;
         }
         Ok(())
@@ -193,9 +197,8 @@ impl Laboratory {
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let environment = &self.environments[index];
             let started_at = wall();
-            let arm = LiveArm::start(
-                index, position, environment, processes, &log, &self.epoch, &target,
-            );
+            let arm =
+                LiveArm::start(index, position, environment, processes, &log, &self.epoch, &target);
             arms.push(arm.await);
             runs.push(Run {
                 round,

@@ -47,7 +47,16 @@ impl Sampler {
             });
         }
         let last = Instant::now();
-        Ok(Self { admin, folder, epoch, last, cost, readings: [0; 2], round: 0, phase: String::new() })
+        Ok(Self {
+            admin,
+            folder,
+            epoch,
+            last,
+            cost,
+            readings: [0; 2],
+            round: 0,
+            phase: String::new(),
+        })
     }
 
     /// What the samples from now on belong to.

@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::experiment::phase::Measured;
 use crate::experiment::receipt;
 use crate::result::folder::Folder;
-use crate::result::records::{Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles};
+use crate::result::records::{
+    Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles,
+};
 use crate::result::samples::{Sample, Samples};
 use crate::server::mask_uri;
 use crate::stats::gates::{self, Checked, Outcome};
@@ -333,17 +335,26 @@ fn run_gates(
 ) -> Vec<crate::result::records::Gate> {
     let failed: u64 = run.by_operation.iter().map(|it| it.failed + it.wrong).sum();
     let seen: u64 = run.by_operation.iter().map(|it| it.count).sum();
-    let counts = gates::RunCounts { operations: claimed, errors: failed, received: Some(seen), checksum: None };
-    let mut checked = vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
+    let counts = gates::RunCounts {
+        operations: claimed,
+        errors: failed,
+        received: Some(seen),
+        checksum: None,
+    };
+    let mut checked =
+        vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
         let p99_us = first.response.map_or(0.0, |it| it.p99_us.unwrap_or(it.max_us));
-        checked.push(gates::offered_rate(arm, &gates::OpenLoop {
-            offered_per_second: open.offered_per_s,
-            achieved_per_second: open.offered_per_s * open.achieved_fraction,
-            dropped: 0,
-            pacer_lag_p99_ns: open.pacer_lag_p99_us * 1e3,
-            response_p99_ns: p99_us * 1e3,
-        }));
+        checked.push(gates::offered_rate(
+            arm,
+            &gates::OpenLoop {
+                offered_per_second: open.offered_per_s,
+                achieved_per_second: open.offered_per_s * open.achieved_fraction,
+                dropped: 0,
+                pacer_lag_p99_ns: open.pacer_lag_p99_us * 1e3,
+                response_p99_ns: p99_us * 1e3,
+            },
+        ));
     }
     checked.iter().filter_map(record).collect()
 }

@@ -37,9 +37,11 @@ impl Folder {
             fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
         }
         // What is printed must work from anywhere.
-        folder.path.canonicalize().map(|path| Self { path }).map_err(|error| {
-            Error::file("read", path, &error)
-        })
+        folder
+            .path
+            .canonicalize()
+            .map(|path| Self { path })
+            .map_err(|error| Error::file("read", path, &error))
     }
 
     /// Opens a folder to read.
@@ -61,7 +63,9 @@ impl Folder {
             return Err(Error::usage(
                 format!(
                     "{} was written by mongodyno {} in format {}, this one knows {SCHEMA_VERSION}",
-                    path.display(), experiment.mongodyno, experiment.schema_version
+                    path.display(),
+                    experiment.mongodyno,
+                    experiment.schema_version
                 ),
                 "use a newer mongodyno",
             ));

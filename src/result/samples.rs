@@ -133,7 +133,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("samples.bin");
         let sample = Sample {
-            intended_ns: 1, start_ns: 1, service_ns: 1, index: 0, operation: 0, outcome: 0, worker: 0,
+            intended_ns: 1,
+            start_ns: 1,
+            service_ns: 1,
+            index: 0,
+            operation: 0,
+            outcome: 0,
+            worker: 0,
         };
         let mut bytes = sample.to_bytes().to_vec();
         bytes.extend_from_slice(&sample.to_bytes()[..7]);

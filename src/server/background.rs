@@ -123,9 +123,7 @@ fn look_at(instance: &Instance) -> BackgroundServer {
             format!("mongod {}. {quote}", describe(ending))
         }),
         record,
-        pid: processes(instance)
-            .filter(|_| running)
-            .map(|(_, mongod)| mongod.pid),
+        pid: processes(instance).filter(|_| running).map(|(_, mongod)| mongod.pid),
     }
 }
 
@@ -142,11 +140,7 @@ pub fn stop(host: &Host, name: &str) -> Result<(), ServerError> {
     instances.retain(|instance| !instance.name().starts_with("run-"));
     let Some(instance) = instances.iter().find(|instance| instance.name() == name) else {
         let names: Vec<String> = instances.iter().map(Instance::name).collect();
-        let known = if names.is_empty() {
-            "there are none".into()
-        } else {
-            names.join(", ")
-        };
+        let known = if names.is_empty() { "there are none".into() } else { names.join(", ") };
         return Err(ServerError::usage(
             format!("there is no background server {name:?}; running: {known}"),
             "see `mongodyno server status`",

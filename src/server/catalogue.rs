@@ -68,10 +68,7 @@ impl Catalogue {
             return Ok(&self.servers[0]);
         };
         let in_series = |entry: &&Entry| {
-            entry
-                .version
-                .strip_prefix(wanted)
-                .is_some_and(|rest| rest.starts_with('.'))
+            entry.version.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
         };
         let exact = self.servers.iter().find(|entry| entry.version == wanted);
         exact.or_else(|| self.servers.iter().find(in_series)).ok_or_else(|| {
@@ -107,12 +104,7 @@ mod tests {
         for wanted in ["7.0", "6.0.2", "", "6.", "4.4.2.1"] {
             let error = catalogue().resolve(Some(wanted)).expect_err(wanted);
             assert_eq!(error.exit_code(), 2);
-            assert!(
-                error
-                    .to_string()
-                    .contains("6.0.5, 6.0.27, 5.0.4, 4.4.2, 4.2.6"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("6.0.5, 6.0.27, 5.0.4, 4.4.2, 4.2.6"), "{error}");
         }
     }
 

@@ -30,10 +30,7 @@ impl ServerChoice {
             ));
         }
         let server = server.unwrap_or("embedded");
-        match server
-            .split_once('@')
-            .map_or((server, None), |(kind, v)| (kind, Some(v)))
-        {
+        match server.split_once('@').map_or((server, None), |(kind, v)| (kind, Some(v))) {
             ("embedded", version) => Ok(Self::Embedded(version.map(String::from))),
             ("mongod", None) => Ok(Self::Mongod(None)),
             ("absorber", None) => Ok(Self::Absorber),
@@ -73,20 +70,11 @@ mod tests {
     fn every_form_is_understood() {
         let parse = |server| ServerChoice::parse(Some(server), None).expect(server);
         assert_eq!(parse("embedded"), ServerChoice::Embedded(None));
-        assert_eq!(
-            parse("embedded@4.4"),
-            ServerChoice::Embedded(Some("4.4".into()))
-        );
+        assert_eq!(parse("embedded@4.4"), ServerChoice::Embedded(Some("4.4".into())));
         assert_eq!(parse("mongod"), ServerChoice::Mongod(None));
-        assert_eq!(
-            parse("/opt/m/mongod"),
-            ServerChoice::Mongod(Some("/opt/m/mongod".into()))
-        );
+        assert_eq!(parse("/opt/m/mongod"), ServerChoice::Mongod(Some("/opt/m/mongod".into())));
         assert_eq!(parse("absorber"), ServerChoice::Absorber);
-        assert_eq!(
-            ServerChoice::parse(None, None).unwrap(),
-            ServerChoice::Embedded(None)
-        );
+        assert_eq!(ServerChoice::parse(None, None).unwrap(), ServerChoice::Embedded(None));
         let external = ServerChoice::parse(Some("embedded"), Some("mongodb://u:s3cret@h")).unwrap();
         assert_eq!(format!("{external:?}"), "External(\"mongodb://***:***@h\")");
     }

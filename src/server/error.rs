@@ -21,24 +21,15 @@ pub enum ServerError {
 
 impl ServerError {
     pub fn usage(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Usage {
-            text: text.into(),
-            hint: hint.into(),
-        }
+        Self::Usage { text: text.into(), hint: hint.into() }
     }
 
     pub fn unreachable(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Unreachable {
-            text: text.into(),
-            hint: hint.into(),
-        }
+        Self::Unreachable { text: text.into(), hint: hint.into() }
     }
 
     pub fn environment(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Environment {
-            text: text.into(),
-            hint: hint.into(),
-        }
+        Self::Environment { text: text.into(), hint: hint.into() }
     }
 
     /// A failed file operation: `doing` reads on after "cannot", as in "write the receipt".

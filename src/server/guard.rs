@@ -72,18 +72,14 @@ pub fn guard_main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match guard(Path::new(&folder)) {
         Ok(()) => 0,
         Err(error) => {
-            say(&GuardEvent::Failed {
-                reason: error.to_string(),
-            });
+            say(&GuardEvent::Failed { reason: error.to_string() });
             5
         }
     }
 }
 
 fn guard(folder: &Path) -> std::io::Result<()> {
-    let instance = Instance {
-        folder: folder.to_path_buf(),
-    };
+    let instance = Instance { folder: folder.to_path_buf() };
     let _lock = hold(&instance)?;
     let order: GuardOrder = instance::read_json(&instance.order())?;
     if order.detached {
@@ -169,18 +165,10 @@ fn listen(asked: &Arc<AtomicBool>) -> std::io::Result<UnixStream> {
 
 fn start_mongod(order: &GuardOrder) -> std::io::Result<Child> {
     // One file for what mongod logs and for what it prints before it can log.
-    let log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&order.log)?;
+    let log = OpenOptions::new().create(true).append(true).open(&order.log)?;
     let mut command = Command::new(&order.program);
-    command
-        .args(&order.arguments)
-        .current_dir(&order.data_folder);
-    command
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log);
+    command.args(&order.arguments).current_dir(&order.data_folder);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     if let Some(library_path) = &order.library_path {
         command.env("LD_LIBRARY_PATH", library_path);
     }
@@ -249,11 +237,7 @@ fn drain(mut signals: &UnixStream) {
 
 fn ending(status: ExitStatus, expected: bool) -> Ending {
     use std::os::unix::process::ExitStatusExt;
-    Ending {
-        code: status.code(),
-        signal: status.signal(),
-        expected,
-    }
+    Ending { code: status.code(), signal: status.signal(), expected }
 }
 
 /// mongodyno may be gone; then nobody needs to hear it.

@@ -40,28 +40,18 @@ impl GuardHandle {
         let stderr = OpenOptions::new().create(true).append(true).open(log);
         let stderr = stderr.map_err(|error| ServerError::io("write", log, &error))?;
         let mut command = Command::new(program);
-        command
-            .arg0("mongodyno")
-            .arg("guard-server")
-            .arg(&instance.folder);
+        command.arg0("mongodyno").arg("guard-server").arg(&instance.folder);
         command.stdout(Stdio::piped()).stderr(stderr);
         if detached {
             command.stdin(Stdio::null());
         } else {
             command.stdin(Stdio::piped()).process_group(0);
         }
-        let mut child = command
-            .spawn()
-            .map_err(|error| ServerError::io("start the guard", program, &error))?;
+        let mut child =
+            command.spawn().map_err(|error| ServerError::io("start the guard", program, &error))?;
         let stdin = child.stdin.take();
         let events = listen(&mut child);
-        Ok(Self {
-            child,
-            stdin,
-            events,
-            instance,
-            released: false,
-        })
+        Ok(Self { child, stdin, events, instance, released: false })
     }
 
     /// The guard and mongod, or why there is none.
@@ -83,11 +73,7 @@ impl GuardHandle {
             }
             if events.changed().await.is_err() {
                 // The guard was killed, and the kernel killed mongod with it.
-                let killed = Ending {
-                    code: None,
-                    signal: Some(9),
-                    expected: false,
-                };
+                let killed = Ending { code: None, signal: Some(9), expected: false };
                 return self.ending().unwrap_or(killed);
             }
         }

@@ -42,20 +42,14 @@ pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health, Server
 
 /// Any server, by its connection string.
 pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
-    let options = ClientOptions::parse(uri)
-        .await
-        .map_err(|error| match error.kind.as_ref() {
-            ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
-            reason => ServerError::usage(
-                format!(
-                    "{} cannot be used: {}",
-                    mask_uri(uri),
-                    mask_text(&reason.to_string(), uri)
-                ),
-                "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? in the \
+    let options = ClientOptions::parse(uri).await.map_err(|error| match error.kind.as_ref() {
+        ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
+        reason => ServerError::usage(
+            format!("{} cannot be used: {}", mask_uri(uri), mask_text(&reason.to_string(), uri)),
+            "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? in the \
              password percent-encoded",
-            ),
-        })?;
+        ),
+    })?;
     knock(&options, uri).await?;
     let given = Given {
         credentials: options.credential.is_some(),
@@ -85,11 +79,7 @@ async fn knock(options: &ClientOptions, uri: &str) -> Result<(), ServerError> {
             _ => return Ok(()),
         }
     }
-    Err(if refused {
-        connection_refused(uri)
-    } else {
-        unknown_host(uri)
-    })
+    Err(if refused { connection_refused(uri) } else { unknown_host(uri) })
 }
 
 async fn ask(
@@ -97,18 +87,12 @@ async fn ask(
     limit: Duration,
     check_rights: bool,
 ) -> Result<Health, Error> {
-    options
-        .app_name
-        .get_or_insert_with(|| "mongodyno".to_string());
+    options.app_name.get_or_insert_with(|| "mongodyno".to_string());
     let own = options.server_selection_timeout.unwrap_or(limit);
     options.server_selection_timeout = Some(own.min(limit));
     options.connect_timeout.get_or_insert(limit);
     let client = Client::with_options(options)?;
-    let asked = timeout(
-        limit + Duration::from_secs(2),
-        questions(&client, check_rights),
-    )
-    .await;
+    let asked = timeout(limit + Duration::from_secs(2), questions(&client, check_rights)).await;
     client.shutdown().immediate(true).await;
     asked.unwrap_or_else(|_| Err(std::io::Error::new(TimedOut, "timed out").into()))
 }

@@ -77,9 +77,7 @@ impl Host {
 
 fn has_avx(cpuinfo: &str) -> bool {
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
-    flags
-        .next()
-        .is_some_and(|line| line.split_whitespace().any(|flag| flag == "avx"))
+    flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "avx"))
 }
 
 pub(super) fn is_executable(path: &Path) -> bool {

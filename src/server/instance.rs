@@ -51,11 +51,7 @@ impl Instance {
     }
 
     pub fn name(&self) -> String {
-        self.folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Whether its guard lives. Unknown counts as yes, since the answer no lets things be deleted.
@@ -72,10 +68,7 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
     let Ok(entries) = fs::read_dir(host.instances()) else {
         return Vec::new();
     };
-    let folders = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir());
+    let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     let mut instances: Vec<Instance> = folders.map(|folder| Instance { folder }).collect();
     instances.sort_by(|a, b| a.folder.cmp(&b.folder));
     instances

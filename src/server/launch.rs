@@ -79,16 +79,7 @@ pub(super) async fn launch(
     loop {
         tries_left -= 1;
         let port = options.port.map_or_else(free_port, Ok)?;
-        let started = Start {
-            host,
-            program,
-            options,
-            id,
-            detached,
-            port,
-        }
-        .run()
-        .await;
+        let started = Start { host, program, options, id, detached, port }.run().await;
         match started {
             Err(Failure::PortTaken) if tries_left > 0 => {}
             Err(Failure::PortTaken) => {
@@ -191,16 +182,11 @@ impl Start<'_> {
         log: &Path,
         flags: &[String],
     ) -> Result<Instance, ServerError> {
-        let instance = Instance {
-            folder: self.host.instances().join(self.id),
-        };
+        let instance = Instance { folder: self.host.instances().join(self.id) };
         if instance.folder.exists() {
             return Err(ServerError::usage(
                 format!("a server named {:?} is already running", self.id),
-                format!(
-                    "stop it with `mongodyno server stop {}`, or choose another name",
-                    self.id
-                ),
+                format!("stop it with `mongodyno server stop {}`, or choose another name", self.id),
             ));
         }
         if let Some(folder) = log.parent() {
@@ -255,9 +241,7 @@ impl Start<'_> {
     async fn listens(&self, log: &Path, log_start: u64, begin: Instant) -> bool {
         let silent_log = begin.elapsed() > Duration::from_secs(5);
         (log_tail::says_ready(log, log_start) || silent_log)
-            && tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
-                .await
-                .is_ok()
+            && tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
     }
 
     fn explain(&self, why: Unhealthy, log: &Path, log_start: u64) -> Failure {
@@ -296,10 +280,7 @@ enum Unhealthy {
 
 fn start_failed(reason: &str, log: &Path) -> Failure {
     Failure::Other(ServerError::environment(
-        format!(
-            "mongod could not be started: {reason} (its log: {})",
-            log.display()
-        ),
+        format!("mongod could not be started: {reason} (its log: {})", log.display()),
         "try again; if it stays, give your own server: --uri",
     ))
 }

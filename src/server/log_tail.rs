@@ -12,24 +12,15 @@ const WIDTH: usize = 240;
 /// The reason and the last lines of `log`, as sentences; looks only at what follows `from`.
 pub(super) fn quote(log: &Path, from: u64) -> String {
     let text = read_end(log, from).unwrap_or_default();
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return format!("Its log is empty: {}", log.display());
     }
     let reason = lines.iter().rev().find_map(|line| reason(line));
-    let reason = reason
-        .map(|text| format!("Reason: {}\n", cut(&text)))
-        .unwrap_or_default();
+    let reason = reason.map(|text| format!("Reason: {}\n", cut(&text))).unwrap_or_default();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     let last: Vec<String> = last.iter().map(|line| format!("  {}", cut(line))).collect();
-    format!(
-        "{reason}The end of its log, {}:\n{}",
-        log.display(),
-        last.join("\n")
-    )
+    format!("{reason}The end of its log, {}:\n{}", log.display(), last.join("\n"))
 }
 
 /// Whether mongod says after `from` that it takes connections; the words are the same in all
@@ -64,19 +55,14 @@ fn reason(line: &str) -> Option<String> {
     }
     // 4.2: "2026-01-01T00:00:00.000+0000 E  STORAGE  [initandlisten] text".
     let mut words = line.split_whitespace();
-    let time = words
-        .next()
-        .filter(|word| word.contains('T') && word.len() > 20);
+    let time = words.next().filter(|word| word.contains('T') && word.len() > 20);
     match (time, words.next()) {
         (Some(_), Some("F" | "E")) => {
             Some(line.split_once("] ").map_or(line, |(_, text)| text).into())
         }
         (Some(_), _) => None,
         // Printed before it could log: a wrong flag, the loader.
-        (None, _) => line
-            .to_lowercase()
-            .contains("error")
-            .then(|| line.to_string()),
+        (None, _) => line.to_lowercase().contains("error").then(|| line.to_string()),
     }
 }
 
@@ -99,13 +85,7 @@ mod tests {
         assert_eq!(reason(r#"{"s":"I","msg":"fine","attr":{}}"#), None);
         let old = "2026-01-01T00:00:00.000+0000 E  STORAGE  [initandlisten] disk gone";
         assert_eq!(reason(old).as_deref(), Some("disk gone"));
-        assert_eq!(
-            reason("2026-01-01T00:00:00.000+0000 I  X  [y] error word"),
-            None
-        );
-        assert_eq!(
-            reason("Error parsing command line"),
-            Some("Error parsing command line".into())
-        );
+        assert_eq!(reason("2026-01-01T00:00:00.000+0000 I  X  [y] error word"), None);
+        assert_eq!(reason("Error parsing command line"), Some("Error parsing command line".into()));
     }
 }

@@ -25,10 +25,7 @@ pub struct RunningServer {
 #[derive(Debug)]
 pub enum Server {
     Managed(Box<RunningServer>),
-    External {
-        uri: String,
-        record: Box<ServerRecord>,
-    },
+    External { uri: String, record: Box<ServerRecord> },
 }
 
 /// The mongod that `choice` names, installed if need be. Blocks (downloads): call it before the
@@ -56,11 +53,7 @@ pub async fn start(
     options: &StartOptions,
 ) -> Result<RunningServer, ServerError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let id = format!(
-        "run-{}-{}",
-        std::process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    );
+    let id = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let launched = launch(host, program, options, &id, false).await?;
     let record = record_of(program, &launched);
     Ok(RunningServer { launched, record })
@@ -89,11 +82,7 @@ pub async fn connect(uri: &str) -> Result<ServerRecord, ServerError> {
 pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord {
     let health = launched.health.clone();
     ServerRecord {
-        kind: if program.wheel.is_some() {
-            ServerKind::Embedded
-        } else {
-            ServerKind::Mongod
-        },
+        kind: if program.wheel.is_some() { ServerKind::Embedded } else { ServerKind::Mongod },
         version: health.version,
         git_version: health.git_version,
         topology: health.topology,
@@ -120,14 +109,9 @@ impl Server {
         match (choice, program) {
             (ServerChoice::External(uri), _) => {
                 let record = Box::new(connect(uri).await?);
-                Ok(Self::External {
-                    uri: uri.clone(),
-                    record,
-                })
+                Ok(Self::External { uri: uri.clone(), record })
             }
-            (_, Some(program)) => Ok(Self::Managed(Box::new(
-                start(host, program, options).await?,
-            ))),
+            (_, Some(program)) => Ok(Self::Managed(Box::new(start(host, program, options).await?))),
             (_, None) => Err(ServerError::usage(
                 "this kind of server is not a process",
                 "use `--server embedded`",

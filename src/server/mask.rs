@@ -68,16 +68,12 @@ fn masked_rest(rest: &str) -> Option<String> {
     if !hosts.split(',').all(is_host) {
         return None;
     }
-    let (path, query) = tail
-        .split_once('?')
-        .map_or((tail, None), |(p, q)| (p, Some(q)));
+    let (path, query) = tail.split_once('?').map_or((tail, None), |(p, q)| (p, Some(q)));
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.%".contains(c);
     if !path.strip_prefix('/').unwrap_or(path).chars().all(is_name) {
         return None;
     }
-    let query = query
-        .map(|q| format!("?{}", masked_options(q)))
-        .unwrap_or_default();
+    let query = query.map(|q| format!("?{}", masked_options(q))).unwrap_or_default();
     Some(format!("{prefix}{hosts}{path}{query}"))
 }
 
@@ -98,9 +94,7 @@ fn masked_options(query: &str) -> String {
 fn is_host(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|h| h.split_once(']')) {
         Some((name, rest)) => (name, rest.strip_prefix(':')),
-        None => host
-            .rsplit_once(':')
-            .map_or((host, None), |(name, port)| (name, Some(port))),
+        None => host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
     };
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.%:".contains(c);
     !name.is_empty() && name.chars().all(allowed) && port.is_none_or(|p| p.parse::<u16>().is_ok())
@@ -122,9 +116,7 @@ pub(super) fn mask_text(text: &str, uri: &str) -> String {
 fn secrets(uri: &str) -> Vec<String> {
     let rest = uri.split_once("://").map_or("", |(_, rest)| rest);
     let user_info = rest.rsplit_once('@').map_or("", |(user_info, _)| user_info);
-    let password = user_info
-        .split_once(':')
-        .map_or("", |(_, password)| password);
+    let password = user_info.split_once(':').map_or("", |(_, password)| password);
     let query = rest.split_once('?').map_or("", |(_, query)| query);
     let hidden = query.split('&').filter_map(|option| {
         let (name, value) = option.split_once('=')?;
@@ -132,10 +124,7 @@ fn secrets(uri: &str) -> Vec<String> {
     });
     let values = std::iter::once(password).chain(hidden);
     // Replacing one or two letters everywhere would garble the text and hide nothing.
-    values
-        .flat_map(|v| [v.to_string(), percent_decoded(v)])
-        .filter(|v| v.len() > 2)
-        .collect()
+    values.flat_map(|v| [v.to_string(), percent_decoded(v)]).filter(|v| v.len() > 2).collect()
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -179,19 +168,10 @@ mod tests {
     fn credentials_are_hidden_and_the_rest_is_kept() {
         for (uri, masked) in [
             ("mongodb://localhost", "mongodb://localhost"),
-            (
-                "mongodb://u:p@h:27017/db?w=1",
-                "mongodb://***:***@h:27017/db?w=1",
-            ),
+            ("mongodb://u:p@h:27017/db?w=1", "mongodb://***:***@h:27017/db?w=1"),
             ("mongodb://u@h", "mongodb://***:***@h"),
-            (
-                "mongodb+srv://u:p%40x@c.mongodb.net/",
-                "mongodb+srv://***:***@c.mongodb.net/",
-            ),
-            (
-                "mongodb://a:1,b:2/?replicaSet=r",
-                "mongodb://a:1,b:2/?replicaSet=r",
-            ),
+            ("mongodb+srv://u:p%40x@c.mongodb.net/", "mongodb+srv://***:***@c.mongodb.net/"),
+            ("mongodb://a:1,b:2/?replicaSet=r", "mongodb://a:1,b:2/?replicaSet=r"),
             ("mongodb://[::1]:27017/", "mongodb://[::1]:27017/"),
             ("mongodb://%2Ftmp%2Fm.sock/", "mongodb://%2Ftmp%2Fm.sock/"),
             (

@@ -76,21 +76,13 @@ impl Program {
         }
         let output = run(&path, &["--version"], library_path.as_ref(), false)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text
-            .lines()
-            .find_map(|line| line.strip_prefix("db version v"));
+        let version = text.lines().find_map(|line| line.strip_prefix("db version v"));
         let Some(version) = version.map(|version| version.trim().to_string()) else {
             return Err(does_not_run(&path, &output));
         };
         let git_version = git_version(&text);
         let wheel = entry.map(|entry| &entry.wheel);
-        Ok(Self {
-            path,
-            version,
-            git_version,
-            wheel,
-            library_path,
-        })
+        Ok(Self { path, version, git_version, wheel, library_path })
     }
 }
 
@@ -98,13 +90,9 @@ impl Program {
 fn git_version(text: &str) -> String {
     let value = text.lines().find_map(|line| {
         let line = line.trim();
-        line.strip_prefix("git version: ")
-            .or_else(|| line.strip_prefix("\"gitVersion\": "))
+        line.strip_prefix("git version: ").or_else(|| line.strip_prefix("\"gitVersion\": "))
     });
-    value
-        .unwrap_or_default()
-        .trim_matches(|c| c == '"' || c == ',')
-        .to_string()
+    value.unwrap_or_default().trim_matches(|c| c == '"' || c == ',').to_string()
 }
 
 /// `folder` before what the user has set.
@@ -166,11 +154,7 @@ fn lacks(path: &Path, missing: &[String]) -> ServerError {
         format!("run `apt-get install {packages}`, or give your own server: --uri")
     };
     ServerError::environment(
-        format!(
-            "{} needs libraries that are missing: {}",
-            path.display(),
-            missing.join(", ")
-        ),
+        format!("{} needs libraries that are missing: {}", path.display(), missing.join(", ")),
         hint,
     )
 }
@@ -202,21 +186,14 @@ fn does_not_run(path: &Path, output: &Output) -> ServerError {
         );
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let reason = stderr
-        .lines()
-        .next()
-        .unwrap_or("it printed nothing")
-        .to_string();
+    let reason = stderr.lines().next().unwrap_or("it printed nothing").to_string();
     let hint = if reason.contains("GLIBC") {
         "this system's C library is too old for it: use `--server embedded@4.4` or --uri"
     } else {
         "see that it is a mongod, or give your own server: --uri"
     };
     ServerError::environment(
-        format!(
-            "`{path} --version` did not answer ({}): {reason}",
-            output.status
-        ),
+        format!("`{path} --version` did not answer ({}): {reason}", output.status),
         hint,
     )
 }
@@ -227,27 +204,14 @@ mod tests {
 
     #[test]
     fn both_ways_of_writing_the_git_version_are_read() {
-        assert_eq!(
-            git_version("db version v4.2.6\ngit version: 2036\n"),
-            "2036"
-        );
-        assert_eq!(
-            git_version("Build Info: {\n    \"gitVersion\": \"c9a9\",\n"),
-            "c9a9"
-        );
+        assert_eq!(git_version("db version v4.2.6\ngit version: 2036\n"), "2036");
+        assert_eq!(git_version("Build Info: {\n    \"gitVersion\": \"c9a9\",\n"), "c9a9");
     }
 
     #[test]
     fn a_missing_library_names_its_package() {
-        let error = lacks(
-            Path::new("/m"),
-            &["libcurl.so.4".into(), "liblzma.so.5".into()],
-        );
-        assert!(
-            error.hint().contains("apt-get install libcurl4 liblzma5"),
-            "{}",
-            error.hint()
-        );
+        let error = lacks(Path::new("/m"), &["libcurl.so.4".into(), "liblzma.so.5".into()]);
+        assert!(error.hint().contains("apt-get install libcurl4 liblzma5"), "{}", error.hint());
         assert_eq!(error.exit_code(), 5);
         let error = lacks(Path::new("/m"), &["libcrypto.so.3".into()]);
         assert!(error.hint().contains("embedded@4.4"), "{}", error.hint());

@@ -38,10 +38,7 @@ pub(super) fn code(error: &Error) -> Option<i32> {
 
 /// Whether more patience would not help: the driver itself goes on trying until its limit.
 pub(super) fn is_final(error: &Error, given: Given) -> bool {
-    !matches!(
-        cause(error, given),
-        Cause::Timeout | Cause::Other | Cause::ConnectionRefused
-    )
+    !matches!(cause(error, given), Cause::Timeout | Cause::Other | Cause::ConnectionRefused)
 }
 
 pub(super) fn is_unknown_host(error: &std::io::Error) -> bool {
@@ -67,14 +64,7 @@ fn cause(error: &Error, given: Given) -> Cause {
         Cause::TooOld
     } else if has(&["invalid wire protocol", "invalid reply"]) {
         Cause::NotMongoDb
-    } else if !given.tls
-        && has(&[
-            "end of file",
-            "early eof",
-            "connection reset",
-            "broken pipe",
-        ])
-    {
+    } else if !given.tls && has(&["end of file", "early eof", "connection reset", "broken pipe"]) {
         Cause::ExpectsTls
     } else if has(&["timed out", "timeout", "deadline"]) {
         Cause::Timeout
@@ -147,10 +137,5 @@ fn hint(cause: Cause) -> &'static str {
 /// The driver wraps the cause in a description of the whole topology.
 fn last_cause(said: &str) -> &str {
     let cause = said.rsplit_once("Error: ").map_or(said, |(_, cause)| cause);
-    cause
-        .split(", labels")
-        .next()
-        .unwrap_or(cause)
-        .trim_start_matches("Kind: ")
-        .trim()
+    cause.split(", labels").next().unwrap_or(cause).trim_start_matches("Kind: ").trim()
 }

@@ -123,17 +123,10 @@ impl Comparison {
 /// Two equal values have ratio 0 even when both are zero (no bytes allocated on either side). A
 /// zero, negative or non-finite value otherwise has no ratio and the round is lost.
 #[must_use]
-#[expect(
-    clippy::float_cmp,
-    reason = "exactly equal values, zero included, are meant"
-)]
+#[expect(clippy::float_cmp, reason = "exactly equal values, zero included, are meant")]
 pub fn log_ratios(direction: Direction, a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64>> {
     let value = |values: &[Option<f64>], round: usize| {
-        values
-            .get(round)
-            .copied()
-            .flatten()
-            .filter(|v| v.is_finite() && *v >= 0.0)
+        values.get(round).copied().flatten().filter(|v| v.is_finite() && *v >= 0.0)
     };
     (0..a.len().max(b.len()))
         .map(|round| {
@@ -168,16 +161,12 @@ pub fn compare(
     let ratios = log_ratios(quantity.direction(), arms.a, arms.b);
     let kept: Vec<f64> = ratios.iter().copied().flatten().collect();
     let base: Vec<f64> = arms.a.iter().copied().flatten().collect();
-    let threshold = rules
-        .threshold
-        .threshold(quantity, median(&base).unwrap_or(0.0));
+    let threshold = rules.threshold.threshold(quantity, median(&base).unwrap_or(0.0));
     let mut comparison = empty(metric, threshold, rules, &ratios);
     comparison.reasons.extend_from_slice(failed_gates);
     if comparison.rounds_lost as f64 > LOST_ROUNDS_LIMIT * ratios.len() as f64 {
         let (lost, all) = (comparison.rounds_lost, ratios.len());
-        comparison
-            .reasons
-            .push(format!("{lost} of {all} rounds were lost, more than 20 %"));
+        comparison.reasons.push(format!("{lost} of {all} rounds were lost, more than 20 %"));
     }
     comparison.warnings = warnings(quantity, arms);
     // NOT COMPARABLE still carries its numbers: a failed measurement is data.
@@ -243,21 +232,13 @@ impl Comparison {
         let (low, high) = (finding.low_percent, finding.high_percent);
         let delta = finding.threshold_percent;
         if low > delta || high < -delta {
-            self.verdict = if low > delta {
-                Verdict::Slower
-            } else {
-                Verdict::Faster
-            };
+            self.verdict = if low > delta { Verdict::Slower } else { Verdict::Faster };
             self.sentence = finding.clear_sentence(self.verdict);
         } else if -delta <= low && high <= delta {
             self.verdict = Verdict::Same;
             self.sentence = finding.same_sentence();
         } else if low > 0.0 || high < 0.0 {
-            self.verdict = if low > 0.0 {
-                Verdict::Slower
-            } else {
-                Verdict::Faster
-            };
+            self.verdict = if low > 0.0 { Verdict::Slower } else { Verdict::Faster };
             self.direction_only = true;
             self.sentence = finding.direction_sentence(self.verdict);
         } else {
@@ -290,9 +271,7 @@ impl Comparison {
 /// The fewest rounds for which an interval with this error exists: 6 for 5 %, 8 for 1 %.
 #[must_use]
 pub fn rounds_for_an_interval(alpha: f64) -> usize {
-    (1..=60)
-        .find(|&rounds| interval_rank(rounds, alpha).0 > 0)
-        .unwrap_or(60)
+    (1..=60).find(|&rounds| interval_rank(rounds, alpha).0 > 0).unwrap_or(60)
 }
 
 /// K (half-width / distance of the estimate from the nearest threshold)^2 (section 2.6).
@@ -315,27 +294,16 @@ fn warnings(quantity: Quantity, arms: &Arms<'_>) -> Vec<String> {
         let times: Vec<f64> = values
             .iter()
             .flatten()
-            .map(|&v| {
-                if quantity.direction() == Direction::LowerIsBetter {
-                    v
-                } else {
-                    1.0 / v
-                }
-            })
+            .map(|&v| if quantity.direction() == Direction::LowerIsBetter { v } else { 1.0 / v })
             .filter(|v| v.is_finite())
             .collect();
         let outliers = Outliers::count(&times);
         if outliers.many() {
             let far = outliers.far_from_median.max(outliers.tukey_severe);
-            warnings.push(format!(
-                "{name}: {far} of {} runs are outliers (kept)",
-                outliers.runs
-            ));
+            warnings.push(format!("{name}: {far} of {} runs are outliers (kept)", outliers.runs));
         }
         if values.first().is_some_and(Option::is_some) && first_run_slow(&times) {
-            warnings.push(format!(
-                "{name}: the first round is much slower than the others (kept)"
-            ));
+            warnings.push(format!("{name}: the first round is much slower than the others (kept)"));
         }
     }
     warnings

@@ -22,12 +22,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 #[must_use]
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
-    median(
-        &values
-            .iter()
-            .map(|v| (v - centre).abs())
-            .collect::<Vec<_>>(),
-    )
+    median(&values.iter().map(|v| (v - centre).abs()).collect::<Vec<_>>())
 }
 
 /// The quantile `q` (0 to 1) with linear interpolation between order statistics (R's type 7).
@@ -61,24 +56,18 @@ impl Outliers {
     #[must_use]
     pub fn count(values: &[f64]) -> Self {
         let sorted = sorted(values);
-        let (Some(q1), Some(q3)) = (
-            quantile_of_sorted(&sorted, 0.25),
-            quantile_of_sorted(&sorted, 0.75),
-        ) else {
+        let (Some(q1), Some(q3)) =
+            (quantile_of_sorted(&sorted, 0.25), quantile_of_sorted(&sorted, 0.75))
+        else {
             return Self::default();
         };
         let outside = |ranges: f64| {
             let fence = ranges * (q3 - q1);
-            values
-                .iter()
-                .filter(|&&v| v < q1 - fence || v > q3 + fence)
-                .count()
+            values.iter().filter(|&&v| v < q1 - fence || v > q3 + fence).count()
         };
         Self {
             runs: values.len(),
-            far_from_median: deviations(values)
-                .filter(|d| d.abs() > MAD_THRESHOLD)
-                .count(),
+            far_from_median: deviations(values).filter(|d| d.abs() > MAD_THRESHOLD).count(),
             tukey_mild: outside(1.5),
             tukey_severe: outside(3.0),
         }
@@ -96,9 +85,7 @@ impl Outliers {
 /// True when the first run is an outlier towards the slow side (values: time, larger is slower).
 #[must_use]
 pub fn first_run_slow(times: &[f64]) -> bool {
-    deviations(times)
-        .next()
-        .is_some_and(|deviation| deviation > MAD_THRESHOLD)
+    deviations(times).next().is_some_and(|deviation| deviation > MAD_THRESHOLD)
 }
 
 /// Distances from the median in median absolute deviations.
@@ -106,9 +93,7 @@ fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     let centre = median(values).unwrap_or(0.0);
     let spread = median_absolute_deviation(values).unwrap_or(0.0);
     // As hyperfine does: when more than half the runs are equal, any other value is far away.
-    let spread = spread
-        .max(f64::EPSILON * centre.abs())
-        .max(f64::MIN_POSITIVE);
+    let spread = spread.max(f64::EPSILON * centre.abs()).max(f64::MIN_POSITIVE);
     values.iter().map(move |v| (v - centre) / spread)
 }
 

@@ -75,32 +75,21 @@ impl Gate {
     }
 
     fn pass(self) -> Checked {
-        Checked {
-            gate: self,
-            outcome: Outcome::Pass,
-        }
+        Checked { gate: self, outcome: Outcome::Pass }
     }
 
     fn warn(self, reason: String) -> Checked {
-        Checked {
-            gate: self,
-            outcome: Outcome::Warn(reason),
-        }
+        Checked { gate: self, outcome: Outcome::Warn(reason) }
     }
 
     fn fail(self, reason: String) -> Checked {
-        Checked {
-            gate: self,
-            outcome: Outcome::Fail(reason),
-        }
+        Checked { gate: self, outcome: Outcome::Fail(reason) }
     }
 
     /// The first reason that applies, failures before warnings.
     fn first(self, failures: &[(bool, String)], warnings: &[(bool, String)]) -> Checked {
         let applying = |list: &[(bool, String)]| {
-            list.iter()
-                .find(|(applies, _)| *applies)
-                .map(|(_, reason)| reason.clone())
+            list.iter().find(|(applies, _)| *applies).map(|(_, reason)| reason.clone())
         };
         match (applying(failures), applying(warnings)) {
             (Some(reason), _) => self.fail(reason),
@@ -201,9 +190,7 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     let lag_limit_ns = (0.1 * run.response_p99_ns).max(2e6);
     let because = |what: String| format!("{name} is generator-limited: {what}");
     let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
-    let rate = because(format!(
-        "{achieved:.0} of {offered:.0} operations/s achieved"
-    ));
+    let rate = because(format!("{achieved:.0} of {offered:.0} operations/s achieved"));
     let dropped = because(format!("{} operations dropped", run.dropped));
     let lag_ms = run.pacer_lag_p99_ns / 1e6;
     let lag = because(format!("the pacer itself is late by {lag_ms:.1} ms (p99)"));
@@ -237,35 +224,17 @@ pub struct Machine<'a> {
 /// `jiffies` do not.
 #[must_use]
 pub fn machine(machine: &Machine<'_>) -> Checked {
-    const CLOCKS: [&str; 6] = [
-        "tsc",
-        "monotonic",
-        "kvm-clock",
-        "xen",
-        "hyperv_clocksource_tsc_page",
-        "arch_sys_counter",
-    ];
+    const CLOCKS: [&str; 6] =
+        ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
     let clock = machine.clock_source.unwrap_or("monotonic");
-    let steal = format!(
-        "the hypervisor took {:.1} % of the CPU",
-        machine.steal_percent
-    );
-    let foreign = format!(
-        "other processes used {:.1} % of the CPU",
-        machine.foreign_cpu_percent
-    );
-    let saturated = format!(
-        "{} used all the CPU it had",
-        machine.saturated.unwrap_or_default()
-    );
+    let steal = format!("the hypervisor took {:.1} % of the CPU", machine.steal_percent);
+    let foreign = format!("other processes used {:.1} % of the CPU", machine.foreign_cpu_percent);
+    let saturated = format!("{} used all the CPU it had", machine.saturated.unwrap_or_default());
     Gate::Machine.first(
         &[
             (machine.steal_percent > 2.0, steal),
             (machine.foreign_cpu_percent > 5.0, foreign),
-            (
-                !CLOCKS.contains(&clock),
-                format!("the clock source is {clock}"),
-            ),
+            (!CLOCKS.contains(&clock), format!("the clock source is {clock}")),
         ],
         &[(machine.saturated.is_some(), saturated)],
     )
@@ -312,10 +281,7 @@ pub fn same_version(comparison: &Comparison) -> Checked {
     let metric = &comparison.metric;
     let reason = format!("two copies of one version differ in {metric}");
     let hint = format!("two copies of one version seem to differ in {metric}, size uncertain");
-    Gate::SameVersion.first(
-        &[(apart && !comparison.direction_only, reason)],
-        &[(apart, hint)],
-    )
+    Gate::SameVersion.first(&[(apart && !comparison.direction_only, reason)], &[(apart, hint)])
 }
 
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
@@ -336,22 +302,11 @@ pub fn conditions(
     let (mut gated, mut listed) = (Vec::new(), Vec::new());
     for key in keys.into_iter().filter(|key| a.get(*key) != b.get(*key)) {
         let difference = format!("{key} {} against {}", value(a, key), value(b, key));
-        if follows_from_axis.contains(key) {
-            &mut listed
-        } else {
-            &mut gated
-        }
-        .push(difference);
+        if follows_from_axis.contains(key) { &mut listed } else { &mut gated }.push(difference);
     }
     Gate::Conditions.first(
-        &[(
-            !gated.is_empty(),
-            format!("the arms differ in {}", gated.join(", ")),
-        )],
-        &[(
-            !listed.is_empty(),
-            format!("defaults differ: {}", listed.join(", ")),
-        )],
+        &[(!gated.is_empty(), format!("the arms differ in {}", gated.join(", ")))],
+        &[(!listed.is_empty(), format!("defaults differ: {}", listed.join(", ")))],
     )
 }
 
@@ -360,8 +315,5 @@ pub fn conditions(
 #[must_use]
 pub fn idle_cpu(name: &str, percent: f64) -> Checked {
     let reason = format!("{name} used {percent:.1} % CPU while others had their turn");
-    Gate::IdleCpu.first(
-        &[(percent > 5.0, reason.clone())],
-        &[(percent > 2.0, reason)],
-    )
+    Gate::IdleCpu.first(&[(percent > 5.0, reason.clone())], &[(percent > 2.0, reason)])
 }

@@ -35,8 +35,7 @@ impl Histogram {
     /// Records `count` equal durations in nanoseconds, clamped into the geometry.
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
         // Saturating cannot happen after the clamp; it only spares an error nobody can handle.
-        self.counts
-            .saturating_record_n(value_ns.clamp(LOWEST_NS, HIGHEST_NS), count);
+        self.counts.saturating_record_n(value_ns.clamp(LOWEST_NS, HIGHEST_NS), count);
     }
 
     /// Adds all counts of `other`. Exact, because there is only one geometry.
@@ -44,9 +43,7 @@ impl Histogram {
     /// # Panics
     /// Never: equal geometries always add.
     pub fn add(&mut self, other: &Self) {
-        self.counts
-            .add(&other.counts)
-            .expect("equal geometries add");
+        self.counts.add(&other.counts).expect("equal geometries add");
     }
 
     /// Re-records a histogram of any geometry, each bucket at its lowest equivalent value.
@@ -100,9 +97,7 @@ impl Histogram {
         }
         let below = percent.next_down().clamp(0.0, 100.0);
         // nextDown would turn 100 into "the last but a hair", whose rank is still the last.
-        let rank = (below * count as f64 / 100.0)
-            .ceil()
-            .clamp(1.0, count as f64);
+        let rank = (below * count as f64 / 100.0).ceil().clamp(1.0, count as f64);
         // Half a rank below the wanted one: the crate's own ceil() then arrives exactly there.
         Some(self.counts.value_at_quantile((rank - 0.5) / count as f64))
     }
@@ -124,9 +119,7 @@ impl Histogram {
 
     /// The recorded buckets as (highest equivalent value in nanoseconds, count), ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts
-            .iter_recorded()
-            .map(|b| (b.value_iterated_to(), b.count_at_value()))
+        self.counts.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value()))
     }
 
     /// The underlying counts, for the log writer.
@@ -143,12 +136,7 @@ impl Default for Histogram {
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Histogram({} values, max {:?} ns)",
-            self.count(),
-            self.max_ns()
-        )
+        write!(f, "Histogram({} values, max {:?} ns)", self.count(), self.max_ns())
     }
 }
 
@@ -156,7 +144,5 @@ impl fmt::Debug for Histogram {
 #[must_use]
 pub fn values_needed(percent: f64) -> Option<u64> {
     // Rounded, because 100 - 99.9 is a little less than 0.1 in binary.
-    (0.0..100.0)
-        .contains(&percent)
-        .then(|| (10_000.0 / (100.0 - percent)).round() as u64)
+    (0.0..100.0).contains(&percent).then(|| (10_000.0 / (100.0 - percent)).round() as u64)
 }

@@ -58,10 +58,7 @@ impl fmt::Display for HlogError {
         match self {
             Self::Line(line) => write!(f, "interval log: line {line} is not understood"),
             Self::Histogram(interval, why) => {
-                write!(
-                    f,
-                    "interval log: the histogram of interval {interval}: {why}"
-                )
+                write!(f, "interval log: the histogram of interval {interval}: {why}")
             }
         }
     }
@@ -120,12 +117,7 @@ impl IntervalLog {
         for interval in &self.intervals {
             let tag = interval.tag.as_deref().map(checked_tag).transpose()?;
             writer
-                .write_histogram(
-                    interval.histogram.counts(),
-                    interval.start,
-                    interval.length,
-                    tag,
-                )
+                .write_histogram(interval.histogram.counts(), interval.start, interval.length, tag)
                 .map_err(|error| match error {
                     IntervalLogWriterError::IoError(error) => error,
                     IntervalLogWriterError::SerializeError(error) => io::Error::other(error),
@@ -149,10 +141,7 @@ impl IntervalLog {
 
 fn checked_tag(tag: &str) -> io::Result<Tag<'_>> {
     Tag::new(tag).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("not a histogram log tag: {tag:?}"),
-        )
+        io::Error::new(io::ErrorKind::InvalidInput, format!("not a histogram log tag: {tag:?}"))
     })
 }
 
@@ -167,15 +156,11 @@ fn line_of(
 fn decode(text: &str, deserializer: &mut Deserializer) -> Result<Histogram, String> {
     const V1_DEFLATED: u32 = 0x1c84_9302;
     let bytes = BASE64.decode(text).map_err(|error| error.to_string())?;
-    let cookie = bytes
-        .first_chunk()
-        .map(|four| u32::from_be_bytes(*four) & !0xf0);
+    let cookie = bytes.first_chunk().map(|four| u32::from_be_bytes(*four) & !0xf0);
     if cookie == Some(V1_DEFLATED) {
         return decode_v1(&bytes[4..]).map_err(|error| error.to_string());
     }
-    let histogram = deserializer
-        .deserialize(&mut &bytes[..])
-        .map_err(|error| error.to_string())?;
+    let histogram = deserializer.deserialize(&mut &bytes[..]).map_err(|error| error.to_string())?;
     Ok(Histogram::from_other_geometry(&histogram))
 }
 
@@ -199,18 +184,14 @@ fn decode_v1(after_cookie: &[u8]) -> io::Result<Histogram> {
         || lowest == 0
         || ratio.to_bits() != 1.0_f64.to_bits()
     {
-        return Err(invalid(
-            "a V1 header with values we do not support".to_owned(),
-        ));
+        return Err(invalid("a V1 header with values we do not support".to_owned()));
     }
     let word_bytes = ((cookie >> 4) & 0xe) as usize;
     if !matches!(word_bytes, 2 | 4 | 8) {
         return Err(invalid(format!("V1 counts of {word_bytes} bytes")));
     }
     let mut payload = Vec::new();
-    inflated
-        .take(u64::from(payload_bytes))
-        .read_to_end(&mut payload)?;
+    inflated.take(u64::from(payload_bytes)).read_to_end(&mut payload)?;
     let mut histogram = Histogram::new();
     for (index, word) in payload.chunks_exact(word_bytes).enumerate() {
         let count = word.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
@@ -223,10 +204,7 @@ fn decode_v1(after_cookie: &[u8]) -> io::Result<Histogram> {
 
 /// The lowest value of slot `index` in a histogram of the given geometry (`AbstractHistogram`).
 fn lowest_value_of_slot(index: usize, lowest: u64, digits: u32) -> io::Result<u64> {
-    let half_magnitude = (2 * 10_u64.pow(digits))
-        .next_power_of_two()
-        .trailing_zeros()
-        - 1;
+    let half_magnitude = (2 * 10_u64.pow(digits)).next_power_of_two().trailing_zeros() - 1;
     let half = 1_u64 << half_magnitude;
     let (index, unit_magnitude) = (index as u64, lowest.ilog2());
     let (bucket, sub_bucket) = match (index >> half_magnitude).checked_sub(1) {

@@ -47,10 +47,7 @@ pub fn little(
     stretches: &[Stretch],
     claimed: Option<u64>,
 ) -> Option<Little> {
-    let active_ns: u64 = stretches
-        .iter()
-        .map(|s| s.end_ns.saturating_sub(s.start_ns))
-        .sum();
+    let active_ns: u64 = stretches.iter().map(|s| s.end_ns.saturating_sub(s.start_ns)).sum();
     if active_ns == 0 {
         return None;
     }
@@ -72,14 +69,8 @@ pub fn little(
         counted_ns += weight * end.saturating_sub(start) as f64;
     }
     // Samples lost on the way are missing from N̄ but not from what the workers claim.
-    let scale = claimed
-        .filter(|_| seen > 0)
-        .map_or(1.0, |claimed| claimed as f64 / seen as f64);
-    let mean_ns = if counted > 0.0 {
-        counted_ns / counted
-    } else {
-        0.0
-    };
+    let scale = claimed.filter(|_| seen > 0).map_or(1.0, |claimed| claimed as f64 / seen as f64);
+    let mean_ns = if counted > 0.0 { counted_ns / counted } else { 0.0 };
     Some(Little {
         in_flight: inside_ns / active_ns as f64,
         rate_times_time: scale * counted / active_ns as f64 * mean_ns,
@@ -95,9 +86,7 @@ fn ended_before(stretches: &[Stretch], at: u64) -> usize {
 
 /// Both edges count as inside: an operation may end in the very nanosecond that ends its turn.
 fn contains(stretches: &[Stretch], at: u64) -> bool {
-    stretches
-        .get(ended_before(stretches, at))
-        .is_some_and(|stretch| stretch.start_ns <= at)
+    stretches.get(ended_before(stretches, at)).is_some_and(|stretch| stretch.start_ns <= at)
 }
 
 fn overlap_ns(start: u64, end: u64, stretches: &[Stretch]) -> u64 {

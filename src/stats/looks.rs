@@ -38,34 +38,19 @@ impl LookPlan {
     #[must_use]
     pub fn standard() -> Self {
         let looks = [(10, 0.01), (20, 0.02), (40, 0.02)];
-        Self {
-            looks: looks.map(|(rounds, alpha)| Look { rounds, alpha }).to_vec(),
-            quick: false,
-        }
+        Self { looks: looks.map(|(rounds, alpha)| Look { rounds, alpha }).to_vec(), quick: false }
     }
 
     /// One look at 6 rounds with error 0.05.
     #[must_use]
     pub fn quick() -> Self {
-        Self {
-            looks: vec![Look {
-                rounds: 6,
-                alpha: 0.05,
-            }],
-            quick: true,
-        }
+        Self { looks: vec![Look { rounds: 6, alpha: 0.05 }], quick: true }
     }
 
     /// `--rounds N`: one look at N with error 0.05. Below 6 every verdict is INCONCLUSIVE.
     #[must_use]
     pub fn fixed(rounds: u32) -> Self {
-        Self {
-            looks: vec![Look {
-                rounds,
-                alpha: 0.05,
-            }],
-            quick: false,
-        }
+        Self { looks: vec![Look { rounds, alpha: 0.05 }], quick: false }
     }
 
     /// All looks, by number of rounds.
@@ -89,10 +74,7 @@ impl LookPlan {
     /// The look at exactly this many rounds made (lost ones included); None between looks.
     #[must_use]
     pub fn look_at(&self, rounds_made: u32) -> Option<Look> {
-        self.looks
-            .iter()
-            .copied()
-            .find(|look| look.rounds == rounds_made)
+        self.looks.iter().copied().find(|look| look.rounds == rounds_made)
     }
 
     /// The look to judge an experiment by that ended after `rounds_made` rounds, early or not.

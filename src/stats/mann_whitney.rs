@@ -73,20 +73,14 @@ fn rank_sum_counts(ranks: &[usize], size: usize) -> Vec<f64> {
 fn normal_tails(ranks: &[usize], size: usize, rank_sum: usize) -> (f64, f64) {
     let (all, n) = (ranks.len() as f64, size as f64);
     let mean_rank = ranks.iter().sum::<usize>() as f64 / all;
-    let spread = ranks
-        .iter()
-        .map(|&rank| (rank as f64 - mean_rank).powi(2))
-        .sum::<f64>();
+    let spread = ranks.iter().map(|&rank| (rank as f64 - mean_rank).powi(2)).sum::<f64>();
     // Variance of a sum of n drawn without replacement from a finite population.
     let deviation = (n * (all - n) / (all * (all - 1.0)) * spread).sqrt();
     if deviation == 0.0 {
         return (1.0, 1.0);
     }
     let distance = rank_sum as f64 - n * mean_rank;
-    (
-        normal_cdf((distance + 1.0) / deviation),
-        normal_cdf((1.0 - distance) / deviation),
-    )
+    (normal_cdf((distance + 1.0) / deviation), normal_cdf((1.0 - distance) / deviation))
 }
 
 /// Smallest equal sample size at which the two-sided test can reach `alpha` at all.
@@ -124,10 +118,7 @@ pub fn shift(x: &[f64], y: &[f64], alpha: f64) -> Option<Shift> {
     if x.is_empty() || y.is_empty() {
         return None;
     }
-    let mut differences: Vec<f64> = y
-        .iter()
-        .flat_map(|b| x.iter().map(move |a| b - a))
-        .collect();
+    let mut differences: Vec<f64> = y.iter().flat_map(|b| x.iter().map(move |a| b - a)).collect();
     differences.sort_unstable_by(f64::total_cmp);
     let pairs = differences.len();
     let estimate = f64::midpoint(differences[(pairs - 1) / 2], differences[pairs / 2]);
@@ -137,12 +128,7 @@ pub fn shift(x: &[f64], y: &[f64], alpha: f64) -> Option<Shift> {
     } else {
         (differences[rank - 1], differences[pairs - rank])
     };
-    Some(Shift {
-        estimate,
-        low,
-        high,
-        level,
-    })
+    Some(Shift { estimate, low, high, level })
 }
 
 /// Largest r with 2 P(U <= r - 1) <= alpha, and the level achieved.
@@ -152,14 +138,8 @@ fn shift_rank(n: usize, m: usize, alpha: f64) -> (usize, f64) {
         let mean = (n * m) as f64 / 2.0;
         let deviation = ((n * m * (n + m + 1)) as f64 / 12.0).sqrt();
         let error = |rank: usize| 2.0 * normal_cdf((rank as f64 - 0.5 - mean) / deviation);
-        let rank = (1..=n * m / 2)
-            .take_while(|&rank| error(rank) <= alpha)
-            .count();
-        return if rank == 0 {
-            (0, 1.0)
-        } else {
-            (rank, 1.0 - error(rank))
-        };
+        let rank = (1..=n * m / 2).take_while(|&rank| error(rank) <= alpha).count();
+        return if rank == 0 { (0, 1.0) } else { (rank, 1.0 - error(rank)) };
     }
     let counts = rank_sum_counts(&(1..=n + m).collect::<Vec<_>>(), n);
     let total: f64 = counts.iter().sum();

@@ -22,10 +22,7 @@ const RESAMPLES: usize = 2_000;
 pub fn noise_floor_percent(same_version: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut sizes = Vec::with_capacity(RESAMPLES * same_version.len());
-    for rounds in same_version
-        .iter()
-        .filter(|rounds| rounds.len() >= MIN_ROUNDS)
-    {
+    for rounds in same_version.iter().filter(|rounds| rounds.len() >= MIN_ROUNDS) {
         let mut resample = vec![0.0; rounds.len()];
         for _ in 0..RESAMPLES {
             for slot in &mut resample {

@@ -29,10 +29,7 @@ pub struct HodgesLehmann {
 /// When `pairs` exceeds [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
 #[must_use]
 pub fn signed_rank_counts(pairs: usize) -> Vec<u64> {
-    assert!(
-        pairs <= EXACT_MAX_PAIRS,
-        "exact counts are for at most {EXACT_MAX_PAIRS} pairs"
-    );
+    assert!(pairs <= EXACT_MAX_PAIRS, "exact counts are for at most {EXACT_MAX_PAIRS} pairs");
     subset_sum_counts(&(1..=pairs).collect::<Vec<_>>())
 }
 
@@ -87,11 +84,7 @@ fn interval_rank_normal(pairs: usize, alpha: f64) -> (usize, f64) {
             exceeds = middle;
         }
     }
-    if fits == 0 {
-        (0, 1.0)
-    } else {
-        (fits, 1.0 - error(fits))
-    }
+    if fits == 0 { (0, 1.0) } else { (fits, 1.0 - error(fits)) }
 }
 
 /// Hodges-Lehmann estimate and interval of the centre of `values`, with total error `alpha`.
@@ -112,13 +105,7 @@ pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<HodgesLehmann> {
     } else {
         (walsh[rank - 1], walsh[pairs - rank])
     };
-    Some(HodgesLehmann {
-        estimate,
-        low,
-        high,
-        level,
-        rank,
-    })
+    Some(HodgesLehmann { estimate, low, high, level, rank })
 }
 
 /// The Hodges-Lehmann estimate alone; faster, for the bootstrap. None without values.
@@ -131,11 +118,7 @@ pub fn hodges_lehmann_estimate(values: &[f64]) -> Option<f64> {
     let middle = walsh.len() / 2;
     let even = walsh.len().is_multiple_of(2);
     let (below, &mut upper, _) = walsh.select_nth_unstable_by(middle, f64::total_cmp);
-    let lower = if even {
-        below.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    } else {
-        upper
-    };
+    let lower = if even { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { upper };
     Some(f64::midpoint(lower, upper))
 }
 
@@ -159,12 +142,8 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
     }
     let sizes: Vec<f64> = nonzero.iter().map(|d| d.abs()).collect();
     let ranks = doubled_ranks(&sizes);
-    let positive: usize = ranks
-        .iter()
-        .zip(&nonzero)
-        .filter(|&(_, &d)| d > 0.0)
-        .map(|(&rank, _)| rank)
-        .sum();
+    let positive: usize =
+        ranks.iter().zip(&nonzero).filter(|&(_, &d)| d > 0.0).map(|(&rank, _)| rank).sum();
     if nonzero.len() > EXACT_MAX_PAIRS {
         let mean = ranks.iter().sum::<usize>() as f64 / 2.0;
         let variance = ranks.iter().map(|&rank| (rank as f64).powi(2)).sum::<f64>() / 4.0;

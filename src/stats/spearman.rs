@@ -35,12 +35,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Option<Spearman> {
     let rho = (covariance / scale).clamp(-1.0, 1.0);
     let exact = x.len() <= EXACT_MAX_PAIRS;
     let p = if exact {
-        let mut orders = Orders {
-            x: &x,
-            limit: covariance.abs() - 1e-9,
-            all: 0,
-            as_extreme: 0,
-        };
+        let mut orders = Orders { x: &x, limit: covariance.abs() - 1e-9, all: 0, as_extreme: 0 };
         orders.visit(&mut y.clone(), 0, 0.0);
         orders.as_extreme as f64 / orders.all as f64
     } else if rho.abs() >= 1.0 {
@@ -54,10 +49,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Option<Spearman> {
 
 fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let centre = values.len() as f64 + 1.0;
-    doubled_ranks(values)
-        .into_iter()
-        .map(|rank| rank as f64 - centre)
-        .collect()
+    doubled_ranks(values).into_iter().map(|rank| rank as f64 - centre).collect()
 }
 
 /// Walks all orders of y against x and counts those at least as correlated.

@@ -7,11 +7,7 @@ use std::f64::consts::PI;
 
 /// P(Z <= z) of the standard normal distribution.
 pub fn normal_cdf(z: f64) -> f64 {
-    if z > 0.0 {
-        1.0 - normal_lower_tail(z)
-    } else {
-        normal_lower_tail(-z)
-    }
+    if z > 0.0 { 1.0 - normal_lower_tail(z) } else { normal_lower_tail(-z) }
 }
 
 /// P(Z <= -x) for x >= 0: power series near the centre, continued fraction in the tail
@@ -113,11 +109,7 @@ mod tests {
             (-6.0, 9.865_876_450_376_98e-10),
             (1.0, 0.841_344_746_068_542_9),
         ] {
-            assert!(
-                (normal_cdf(z) / want - 1.0).abs() < 1e-12,
-                "{z}: {}",
-                normal_cdf(z)
-            );
+            assert!((normal_cdf(z) / want - 1.0).abs() < 1e-12, "{z}: {}", normal_cdf(z));
         }
         // t tables: the two-sided 5 % and 1 % points; one degree of freedom is Cauchy (p = 0.5).
         for (t, degrees, want) in [

@@ -148,12 +148,7 @@ impl ThresholdParts {
     /// fire (section 2.5).
     #[must_use]
     pub fn for_same_version(self) -> Self {
-        Self {
-            quick: false,
-            noise_floor_percent: None,
-            history_fence_percent: None,
-            ..self
-        }
+        Self { quick: false, noise_floor_percent: None, history_fence_percent: None, ..self }
     }
 
     /// The threshold: the largest of all parts. `base_median` is the base arm's median value, used
@@ -166,23 +161,11 @@ impl ThresholdParts {
         let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
         let timed = quantity.limited_by_timer() && base_median > 0.0;
         let floor = quantity.floor_percent(self.interleave);
-        let mut threshold = Threshold {
-            percent: floor,
-            origin: ThresholdOrigin::Floor,
-        };
+        let mut threshold = Threshold { percent: floor, origin: ThresholdOrigin::Floor };
         for (part, origin) in [
-            (
-                self.quick.then_some(QUICK_FLOOR_PERCENT),
-                ThresholdOrigin::Quick,
-            ),
-            (
-                self.noise_floor_percent.map(|noise| 2.0 * noise),
-                ThresholdOrigin::Noise,
-            ),
-            (
-                timed.then(|| 100.0 * timer_ns / base_median),
-                ThresholdOrigin::Timer,
-            ),
+            (self.quick.then_some(QUICK_FLOOR_PERCENT), ThresholdOrigin::Quick),
+            (self.noise_floor_percent.map(|noise| 2.0 * noise), ThresholdOrigin::Noise),
+            (timed.then(|| 100.0 * timer_ns / base_median), ThresholdOrigin::Timer),
             (self.history_fence_percent, ThresholdOrigin::History),
         ] {
             if let Some(percent) = part.filter(|&percent| percent > threshold.percent) {
@@ -201,15 +184,9 @@ pub fn history_fence_percent(past_changes_percent: &[f64]) -> Option<f64> {
     if past_changes_percent.len() < HISTORY_MIN {
         return None;
     }
-    let sizes: Vec<f64> = past_changes_percent
-        .iter()
-        .map(|change| change.abs())
-        .collect();
+    let sizes: Vec<f64> = past_changes_percent.iter().map(|change| change.abs()).collect();
     let sizes = sorted(&sizes);
-    let (q1, q3) = (
-        quantile_of_sorted(&sizes, 0.25)?,
-        quantile_of_sorted(&sizes, 0.75)?,
-    );
+    let (q1, q3) = (quantile_of_sorted(&sizes, 0.25)?, quantile_of_sorted(&sizes, 0.75)?);
     Some(q3 + 3.0 * (q3 - q1))
 }
 
@@ -221,12 +198,7 @@ pub fn history_fence_percent(past_changes_percent: &[f64]) -> Option<f64> {
 #[must_use]
 pub fn magnitude_word(change_percent: f64, threshold_percent: f64) -> &'static str {
     const WORDS: [&str; 5] = ["very small", "small", "medium", "large", "very large"];
-    let bucket = |value: f64| {
-        [1.5, 3.0, 6.0, 12.0]
-            .iter()
-            .filter(|&&l| value >= l)
-            .count()
-    };
+    let bucket = |value: f64| [1.5, 3.0, 6.0, 12.0].iter().filter(|&&l| value >= l).count();
     let size = change_percent.abs();
     // Rounded down: of two readings the smaller word is the safer claim.
     WORDS[usize::midpoint(bucket(size), bucket(size / threshold_percent))]

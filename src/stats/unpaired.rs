@@ -34,16 +34,8 @@ pub fn compare_unpaired(
     threshold: ThresholdParts,
 ) -> Comparison {
     let log_times = |values: &[f64]| -> Vec<f64> {
-        let sign = if quantity.direction() == Direction::LowerIsBetter {
-            1.0
-        } else {
-            -1.0
-        };
-        values
-            .iter()
-            .map(|v| sign * v.ln())
-            .filter(|v| v.is_finite())
-            .collect()
+        let sign = if quantity.direction() == Direction::LowerIsBetter { 1.0 } else { -1.0 };
+        values.iter().map(|v| sign * v.ln()).filter(|v| v.is_finite()).collect()
     };
     let (a, b) = (log_times(arms.a), log_times(arms.b));
     let threshold = threshold.threshold(quantity, median(arms.a).unwrap_or(0.0));

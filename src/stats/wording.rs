@@ -4,13 +4,7 @@ use super::compare::Verdict;
 use super::threshold::Quantity;
 
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
-pub const BANNED: [&str; 5] = [
-    "no regression",
-    "no change",
-    "significant",
-    "definitely",
-    "proved",
-];
+pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];
 
 /// The numbers a sentence about an interval is made of.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +42,8 @@ impl Finding<'_> {
             "{}: {} {} ({} CI {} to {} %, {}, threshold {} %).",
             verdict.word(),
             self.name_b,
-            claim(
-                self.quantity,
-                slower,
-                &fixed(self.estimate_percent.abs(), decimals)
-            )
-            .replace("{A}", self.name_a),
+            claim(self.quantity, slower, &fixed(self.estimate_percent.abs(), decimals))
+                .replace("{A}", self.name_a),
             level(self.level),
             fixed(sizes[0].min(sizes[1]), decimals),
             fixed(sizes[0].max(sizes[1]), decimals),
@@ -78,11 +68,7 @@ impl Finding<'_> {
             rounds(self.rounds),
         );
         if self.low_percent > 0.0 || self.high_percent < 0.0 {
-            let word = if self.low_percent > 0.0 {
-                "slower"
-            } else {
-                "faster"
-            };
+            let word = if self.low_percent > 0.0 { "slower" } else { "faster" };
             let name = self.name_b;
             let limit = threshold(self.threshold_percent);
             let aside = format!("(direction clear: {name} is {word}, by less than {limit} %)");
@@ -121,10 +107,7 @@ impl Finding<'_> {
     #[must_use]
     pub fn between(&self) -> String {
         let decimals = self.decimals();
-        let (low, high) = (
-            signed(self.low_percent, decimals),
-            signed(self.high_percent, decimals),
-        );
+        let (low, high) = (signed(self.low_percent, decimals), signed(self.high_percent, decimals));
         format!("between {low} % and {high} %")
     }
 
@@ -138,10 +121,7 @@ impl Finding<'_> {
 /// `NOT COMPARABLE: <reason>.`, several reasons joined by semicolons.
 #[must_use]
 pub fn not_comparable_sentence(reasons: &[String]) -> String {
-    let reasons: Vec<&str> = reasons
-        .iter()
-        .map(|reason| reason.trim_end_matches('.'))
-        .collect();
+    let reasons: Vec<&str> = reasons.iter().map(|reason| reason.trim_end_matches('.')).collect();
     format!("NOT COMPARABLE: {}.", reasons.join("; "))
 }
 
@@ -177,12 +157,8 @@ pub fn decimals(half_width: f64) -> usize {
     }
     // Round first: 0.996 becomes 1.0, which needs one decimal and not two.
     let magnitude = format!("{:.1e}", half_width.abs());
-    let exponent = magnitude
-        .rsplit_once('e')
-        .and_then(|(_, e)| e.parse::<i32>().ok());
-    usize::try_from(1 - exponent.unwrap_or(0))
-        .unwrap_or(0)
-        .min(2)
+    let exponent = magnitude.rsplit_once('e').and_then(|(_, e)| e.parse::<i32>().ok());
+    usize::try_from(1 - exponent.unwrap_or(0)).unwrap_or(0).min(2)
 }
 
 /// `-0.4`, `7.2`: never `-0.0`.
@@ -190,22 +166,14 @@ pub fn decimals(half_width: f64) -> usize {
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
-    if zero {
-        text.trim_start_matches('-').to_owned()
-    } else {
-        text
-    }
+    if zero { text.trim_start_matches('-').to_owned() } else { text }
 }
 
 /// `+9.0`, `-2.1`; zero has no sign.
 fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-    if zero || text.starts_with('-') {
-        text
-    } else {
-        format!("+{text}")
-    }
+    if zero || text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// `95.2 %`, `99 %`; never `100 %`, which no interval from data has.
@@ -226,11 +194,7 @@ pub fn threshold(percent: f64) -> String {
 }
 
 fn rounds(count: usize) -> String {
-    if count == 1 {
-        "1 paired round".to_owned()
-    } else {
-        format!("{count} paired rounds")
-    }
+    if count == 1 { "1 paired round".to_owned() } else { format!("{count} paired rounds") }
 }
 
 /// The verb phrase; `{A}` stands for the base arm's name.

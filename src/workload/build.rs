@@ -79,12 +79,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn same_name(
-    check: &mut Check<'_>,
-    given: &At<schema::Phase>,
-    made: &Phase,
-    before: &[Phase],
-) {
+fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, before: &[Phase]) {
     let keys = &given.value;
     let place = keys.name.as_ref().map(|name| name.place);
     let place = place.or(keys.operation.as_ref().map(|at| at.place)).unwrap_or(given.place);
@@ -117,9 +112,10 @@ fn check_inserted(
             _ => 1,
         };
         let largest = collection.loaded + count.saturating_mul(batch);
-        let narrow = collection.stamps.iter().find(|stamp| {
-            stamp.from == StampSource::Key && stamp.form == StampForm::Int32
-        });
+        let narrow = collection
+            .stamps
+            .iter()
+            .find(|stamp| stamp.from == StampSource::Key && stamp.form == StampForm::Int32);
         if let Some(stamp) = narrow.filter(|_| largest > i32::MAX as u64) {
             let path = stamp.path.join(".");
             let place = given.value.operations.as_ref().map_or(given.place, |at| at.place);

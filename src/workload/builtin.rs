@@ -56,7 +56,11 @@ pub fn open(
     seed: u64,
 ) -> Result<Workload, WorkloadError> {
     let yaml = text(name)?;
-    let path = if BUILTINS.iter().any(|builtin| builtin.name == name) { Path::new(name).with_extension("yaml") } else { Path::new(name).to_path_buf() };
+    let path = if BUILTINS.iter().any(|builtin| builtin.name == name) {
+        Path::new(name).with_extension("yaml")
+    } else {
+        Path::new(name).to_path_buf()
+    };
     build(&parse(&yaml, &path, sets)?, seed)
 }
 

@@ -136,9 +136,8 @@ fn check_fill(check: &mut Check<'_>, keys: &schema::Collection, layout: &Layout)
                 let message = format!("a document of {} bytes is too large", size.value);
                 check.wrong(size.place, message, format!("at most {DOCUMENT_BYTES_MAX} (16 MiB)"));
             }
-            let unpadded = |stamp: &&Stamp| {
-                stamp.form == StampForm::String && stamp.width.is_none()
-            };
+            let unpadded =
+                |stamp: &&Stamp| stamp.form == StampForm::String && stamp.width.is_none();
             if let Some(stamp) = layout.stamps.iter().find(unpadded) {
                 let path = stamp.path.join(".");
                 let message = format!("the length of `{path}` changes with its number");

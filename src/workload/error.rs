@@ -48,7 +48,7 @@ impl Problem {
     }
 
     /// Line and column, from 1.
-    #[must_use] 
+    #[must_use]
     pub fn line_column(&self) -> Option<(usize, usize)> {
         let (offset, _) = self.span?;
         let text = self.source.as_ref()?.inner().get(..offset)?;
@@ -81,13 +81,13 @@ impl Diagnostic for Problem {
 
 impl WorkloadError {
     /// A mistake that lies in no file.
-    #[must_use] 
+    #[must_use]
     pub fn plain(problem: Problem) -> Self {
         Self { first: problem, others: Vec::new() }
     }
 
     /// Several mistakes of one file, in its order; None where there are none.
-    #[must_use] 
+    #[must_use]
     pub fn of(mut problems: Vec<Problem>, source: &Source) -> Option<Self> {
         problems.sort_by_key(|problem| problem.span);
         problems.dedup_by(|a, b| a.message == b.message && a.span == b.span);
@@ -138,13 +138,19 @@ impl Diagnostic for WorkloadError {
     }
 }
 
+/// Letters to change; little where one word begins with the other (`zipf`, `integer`).
+fn distance(a: &str, b: &str) -> usize {
+    let begins = a.len().min(b.len()) >= 3 && (a.starts_with(b) || b.starts_with(a));
+    if begins { 1 } else { strsim::osa_distance(a, b) }
+}
+
 /// "did you mean `x`?" for the nearest known word, else the list of known words.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
     let lower = word.to_lowercase();
     let nearest = known
         .iter()
-        .map(|name| (strsim::osa_distance(&lower, &name.to_lowercase()), *name))
+        .map(|name| (distance(&lower, &name.to_lowercase()), *name))
         .min()
         .filter(|(distance, name)| *distance <= (name.len().max(word.len()) / 3).max(1));
     match nearest {

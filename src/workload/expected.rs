@@ -47,7 +47,7 @@ pub fn expected(
 }
 
 /// Totals where every operation of each slice up to a count was answered rightly.
-#[must_use] 
+#[must_use]
 pub fn expected_of_counts(
     plan: &Plan,
     phase: &Phase,
@@ -57,7 +57,8 @@ pub fn expected_of_counts(
     let answered = counts.iter().enumerate().flat_map(|(slice, count)| {
         let slice = slice as u32;
         (0..*count).map(move |index| {
-            let operation = schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
+            let operation =
+                schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
             Answered { slice, index, operation }
         })
     });
@@ -129,9 +130,9 @@ impl Answer {
                 let sum = match sum_add {
                     None => Some(0),
                     Some(_) if found == 0 => Some(0),
-                    Some(add) => value(key, *add).map(|first| {
-                        found * first + found * (found - 1) / 2
-                    }),
+                    Some(add) => {
+                        value(key, *add).map(|first| found * first + found * (found - 1) / 2)
+                    }
                 };
                 Expected { documents, sum }
             }

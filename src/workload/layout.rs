@@ -243,8 +243,11 @@ fn bounds(
     (low, high)
 }
 
-fn one_of(check: &mut Check<'_>, keys: &FieldKeys, values: &At<Vec<At<super::tree::Tree>>>)
--> Option<Shape> {
+fn one_of(
+    check: &mut Check<'_>,
+    keys: &FieldKeys,
+    values: &At<Vec<At<super::tree::Tree>>>,
+) -> Option<Shape> {
     if values.value.is_empty() {
         check.wrong(values.place, "one_of has no values", "`one_of: [open, closed]`");
         return None;
@@ -286,7 +289,7 @@ fn coerce(check: &mut Check<'_>, value: Bson, keys: &FieldKeys, place: Location)
         _ => None,
     };
     coerced.unwrap_or_else(|| {
-        check.wrong(place, format!("this is no {}", kind.name()), "leave `type` away");
+        check.wrong(place, format!("this is not of type {}", kind.name()), "leave `type` away");
         value
     })
 }
@@ -316,24 +319,24 @@ pub fn stamp(
         FieldType::ObjectId if is_key => StampForm::ObjectId,
         FieldType::Guid if is_key => StampForm::Guid,
         other => {
-            let message = format!("a {} cannot take this value", other.name());
+            let message = format!("the type {} cannot take this value", other.name());
             let hint = "value: key goes into int, long, double, date, string, objectid and guid, \
                         the others not into objectid and guid";
             check.wrong(kind_place, message, hint);
             return None;
         }
     };
-    if form == StampForm::Int32
-        && matches!(value.value, StampSource::MadeNs | StampSource::TimeMs)
+    if form == StampForm::Int32 && matches!(value.value, StampSource::MadeNs | StampSource::TimeMs)
     {
         check.wrong(kind_place, "a time does not fit an int", "use `type: long`");
         return None;
     }
     let prefix = prefix(check, keys, form);
     if let Some(width) = &keys.width
-        && (form != StampForm::String || width.value > WIDTH_MAX) {
-            check.wrong(width.place, "`width` belongs to strings, up to 1000", "remove it");
-        }
+        && (form != StampForm::String || width.value > WIDTH_MAX)
+    {
+        check.wrong(width.place, "`width` belongs to strings, up to 1000", "remove it");
+    }
     let width = keys.width.as_ref().map(|width| width.value.min(WIDTH_MAX));
     let add = keys.add.as_ref().map_or(0, |add| add.value);
     Some(Stamp { path: Vec::new(), form, from: value.value, add, prefix, width })

@@ -128,7 +128,9 @@ fn span(place: Location, text: &str) -> Option<(usize, usize)> {
         return None;
     }
     let known = place.span().byte_offset().zip(place.span().byte_len());
-    let (offset, length) = if let Some((offset, length)) = known { (offset as usize, length as usize) } else {
+    let (offset, length) = if let Some((offset, length)) = known {
+        (offset as usize, length as usize)
+    } else {
         let characters = place.span().offset() as usize;
         let offset = text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
         (offset, 1)
@@ -157,10 +159,12 @@ fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -
         }
         E::SerdeMissingField { field, .. } => {
             Problem::new(format!("the key `{field}` is missing"), at)
+                .hint(format!("add `{field}:`"))
         }
         E::InvalidScalar { ty, .. } => {
             let wanted = match *ty {
-                "u64" | "u32" | "u8" => "a whole number, 0 or more",
+                "u64" => "a whole number, 0 or more",
+                "u32" => "a whole number from 0 to 4294967295",
                 "i64" | "i32" => "a whole number",
                 "f64" | "f32" => "a number",
                 "bool" | "boolean" => "true or false",
@@ -187,7 +191,9 @@ fn explain(error: &serde_saphyr::Error, text: &str, map: Option<&Substituted>) -
         other => {
             let text = other.to_string();
             let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
-            Problem::new(message, at)
+            let tab = message.contains("tab");
+            let hint = if tab { "YAML is indented with spaces" } else { "see the line marked" };
+            Problem::new(message, at).hint(hint)
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What an operation asks for, as far as the core can know the answer.
 
-use super::plan::{Collection, KeySource, Kind, Operation, Stamp, StampForm, StampSource, Template};
+use super::plan::{
+    Collection, KeySource, Kind, Operation, Stamp, StampForm, StampSource, Template,
+};
 
 /// What a filter selects among the loaded documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +57,9 @@ pub fn key_space(operation: &Operation, collection: Option<&Collection>) -> u64 
 
 /// Whether some stamp of the operation takes the record's guid.
 pub fn takes_guid(operation: &Operation) -> bool {
-    let templates = [
-        &operation.filter,
-        &operation.update,
-        &operation.pipeline,
-        &operation.command,
-    ];
-    let in_templates = templates.into_iter().flatten().flat_map(|template: &Template| {
-        template.stamps.iter()
-    });
+    let templates = [&operation.filter, &operation.update, &operation.pipeline, &operation.command];
+    let in_templates =
+        templates.into_iter().flatten().flat_map(|template: &Template| template.stamps.iter());
     let in_documents = operation.documents.iter().flat_map(|documents| documents.stamps.iter());
     in_templates.chain(in_documents).any(|stamp| stamp.form == StampForm::Guid)
 }

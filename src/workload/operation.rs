@@ -1,7 +1,6 @@
 //! Turns the keys of an operation into the template that adapters get.
 
 use bson::{Bson, Document};
-use serde_json::json;
 use serde_saphyr::Location;
 
 use super::at::{At, Named};
@@ -10,12 +9,11 @@ use super::document::one_value;
 use super::error::did_you_mean;
 use super::fields::Field;
 use super::layout;
-use super::operation_keys::{check_keys, kind_name};
+use super::operation_keys::{check_keys, check_words, kind_name, write_concern};
 use super::plan::{
-    Collection, Documents, KeySource, Kind, Operation, Stamp, StampForm, StampSource,
-    Template,
+    Collection, Documents, KeySource, Kind, Operation, Stamp, StampForm, StampSource, Template,
 };
-use super::schema::{OperationKeys, WriteConcern};
+use super::schema::OperationKeys;
 use super::stamp::{Input, value_of};
 use super::template::{of_document, template};
 use super::tree::Tree;
@@ -175,7 +173,8 @@ fn needs_documents(
     let inserts = matches!(kind, Kind::InsertOne | Kind::InsertMany)
         || keys.upsert.as_ref().is_some_and(|upsert| upsert.value);
     if !inserts && collection.loaded == 0 {
-        let message = format!("{} on `{}`, which has no documents", kind_name(kind), collection.name);
+        let message =
+            format!("{} on `{}`, which has no documents", kind_name(kind), collection.name);
         check.wrong(place, message, format!("give `{}` some `documents:`", collection.name));
     }
 }
@@ -307,7 +306,8 @@ fn read_filter(
     let add = stamp.add + i64::try_from(range.value).unwrap_or(i64::MAX / 2);
     let high = Stamp { path: vec![name.clone(), "$lt".to_owned()], add, ..stamp.clone() };
     let bound = |stamp: &Stamp| value_of(stamp, &Input::default()).unwrap_or(Bson::Int32(0));
-    let bounds = Document::from_iter([("$gte".to_owned(), bound(&low)), ("$lt".to_owned(), bound(&high))]);
+    let bounds =
+        Document::from_iter([("$gte".to_owned(), bound(&low)), ("$lt".to_owned(), bound(&high))]);
     Some(of_document(Document::from_iter([(name, Bson::Document(bounds))]), vec![low, high]))
 }
 
@@ -374,43 +374,9 @@ fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collectio
 }
 
 fn not_the_key(check: &mut Check<'_>, name: &str, place: Location, collection: &Collection) {
-    let is_key =
-        |stamp: &Stamp| stamp.from == StampSource::Key && stamp.path.join(".") == name;
+    let is_key = |stamp: &Stamp| stamp.from == StampSource::Key && stamp.path.join(".") == name;
     if name == "_id" || collection.stamps.iter().any(is_key) {
         let message = format!("`{name}` is made of the key: later operations would not find it");
         check.wrong(place, message, "change another field");
-    }
-}
-
-fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde_json::Value {
-    let mut made = serde_json::Map::new();
-    if let Some(w) = &concern.value.w {
-        match &w.value {
-            Tree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
-            Tree::String(word) => drop(made.insert("w".to_owned(), json!(word))),
-            _ => check.wrong(w.place, "this is no write concern", "`w:` 0 to 50, or majority"),
-        }
-    }
-    if let Some(j) = &concern.value.j {
-        made.insert("j".to_owned(), json!(j.value));
-        if j.value && made.get("w") == Some(&json!(0)) {
-            check.wrong(j.place, "w: 0 and j: true contradict each other", "remove one of them");
-        }
-    }
-    if made.is_empty() {
-        check.wrong(concern.place, "an empty write concern", "`{w: 1}`, or leave it out");
-    }
-    serde_json::Value::Object(made)
-}
-
-fn check_words(check: &mut Check<'_>, keys: &OperationKeys) {
-    let levels = ["local", "majority", "available", "linearizable", "snapshot"];
-    let modes =
-        ["primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"];
-    for (key, known) in [(&keys.read_concern, &levels), (&keys.read_preference, &modes)] {
-        if let Some(key) = key.as_ref().filter(|key| !known.contains(&key.value.as_str())) {
-            let hint = did_you_mean(&key.value, known.iter().copied());
-            check.wrong_maybe(key.place, format!("`{}` is not known here", key.value), hint);
-        }
     }
 }

@@ -1,8 +1,13 @@
 //! Which keys belong to which operation.
 
+use serde_json::json;
+
+use super::at::At;
 use super::check::Check;
+use super::error::did_you_mean;
 use super::plan::Kind;
-use super::schema::OperationKeys;
+use super::schema::{OperationKeys, WriteConcern};
+use super::tree::Tree;
 
 /// The name of a kind in YAML.
 pub fn kind_name(kind: Kind) -> &'static str {
@@ -88,6 +93,40 @@ pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, kind: Kind) {
                 known => format!("{} has: {}", kind_name(kind), known.join(", ")),
             };
             check.wrong(place, message, hint);
+        }
+    }
+}
+
+/// The write concern as adapters get it.
+pub fn write_concern(check: &mut Check<'_>, concern: &At<WriteConcern>) -> serde_json::Value {
+    let mut made = serde_json::Map::new();
+    if let Some(w) = &concern.value.w {
+        match &w.value {
+            Tree::Int(members @ 0..=50) => drop(made.insert("w".to_owned(), json!(members))),
+            Tree::String(word) => drop(made.insert("w".to_owned(), json!(word))),
+            _ => check.wrong(w.place, "this is no write concern", "`w:` 0 to 50, or majority"),
+        }
+    }
+    if let Some(j) = &concern.value.j {
+        made.insert("j".to_owned(), json!(j.value));
+        if j.value && made.get("w") == Some(&json!(0)) {
+            check.wrong(j.place, "w: 0 and j: true contradict each other", "remove one of them");
+        }
+    }
+    if made.is_empty() {
+        check.wrong(concern.place, "an empty write concern", "`{w: 1}`, or leave it out");
+    }
+    serde_json::Value::Object(made)
+}
+
+/// Complains of read concerns and preferences that do not exist.
+pub fn check_words(check: &mut Check<'_>, keys: &OperationKeys) {
+    let levels = ["local", "majority", "available", "linearizable", "snapshot"];
+    let modes = ["primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"];
+    for (key, known) in [(&keys.read_concern, &levels), (&keys.read_preference, &modes)] {
+        if let Some(key) = key.as_ref().filter(|key| !known.contains(&key.value.as_str())) {
+            let hint = did_you_mean(&key.value, known.iter().copied());
+            check.wrong_maybe(key.place, format!("`{}` is not known here", key.value), hint);
         }
     }
 }

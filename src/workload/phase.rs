@@ -35,13 +35,8 @@ pub fn phase(
         (None, None) => "mix".to_owned(),
     };
     let choice = key_choice(check, keys);
-    let mut site = Site {
-        collections,
-        names: names.to_vec(),
-        seed,
-        phase: &name,
-        pools: Vec::new(),
-    };
+    let mut site =
+        Site { collections, names: names.to_vec(), seed, phase: &name, pools: Vec::new() };
     let (mut operations, weights) = operations_of(check, given, &mut site)?;
     choose_sources(check, given.place, &mut operations, choice);
     check_deletes(check, given, &operations);
@@ -187,9 +182,8 @@ fn choose_sources(
         }
         made.key = KeySource::Latest;
         let templates = [&made.filter, &made.update, &made.pipeline, &made.command];
-        let guid = |template: &Template| {
-            template.stamps.iter().any(|stamp| stamp.form == StampForm::Guid)
-        };
+        let guid =
+            |template: &Template| template.stamps.iter().any(|stamp| stamp.form == StampForm::Guid);
         if templates.into_iter().flatten().any(guid) {
             let hint = "`keys: zipfian`, or a key that is no guid";
             check.wrong(place, "the guid of a document just inserted is not known", hint);
@@ -209,10 +203,11 @@ fn check_deletes(check: &mut Check<'_>, given: &At<schema::Phase>, operations: &
         check.wrong(given.place, message, "delete in another collection or another phase");
     }
     if let Some(keys) = &given.value.keys
-        && !matches!(keys.value.name, KeysName::Sequential | KeysName::Uniform) {
-            let message = "each document can be deleted only once";
-            check.wrong(keys.place, message, "`keys: sequential` or `uniform` (shuffled)");
-        }
+        && !matches!(keys.value.name, KeysName::Sequential | KeysName::Uniform)
+    {
+        let message = "each document can be deleted only once";
+        check.wrong(keys.place, message, "`keys: sequential` or `uniform` (shuffled)");
+    }
 }
 
 fn concurrency(check: &mut Check<'_>, keys: &schema::Phase) -> (u32, u32) {
@@ -254,9 +249,21 @@ fn writes(made: &Operation) -> bool {
             !matches!(
                 first,
                 None | Some(
-                    "ping" | "hello" | "isMaster" | "buildInfo" | "serverStatus" | "dbStats"
-                        | "collStats" | "count" | "distinct" | "find" | "listCollections"
-                        | "listIndexes" | "explain" | "connectionStatus" | "getParameter"
+                    "ping"
+                        | "hello"
+                        | "isMaster"
+                        | "buildInfo"
+                        | "serverStatus"
+                        | "dbStats"
+                        | "collStats"
+                        | "count"
+                        | "distinct"
+                        | "find"
+                        | "listCollections"
+                        | "listIndexes"
+                        | "explain"
+                        | "connectionStatus"
+                        | "getParameter"
                 )
             )
         }

@@ -63,13 +63,13 @@ impl Pool {
     }
 
     /// The documents.
-    #[must_use] 
+    #[must_use]
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
 
     /// Mean and largest BSON size.
-    #[must_use] 
+    #[must_use]
     pub fn sizes(&self) -> (f64, u64) {
         let total: u64 = self.sizes.iter().sum();
         let mean = total as f64 / self.sizes.len().max(1) as f64;
@@ -157,8 +157,8 @@ pub fn document_for_key(
     stamped(collection, pool, key, &input)
 }
 
-/// The document that a worker has inserted with a key in a closed loop; sequence, producer and
-/// clocks are 0 in it, for the core does not know them.
+/// The document that a worker has inserted with a key in a closed loop, `batch` at once; sequence,
+/// producer and clocks are 0 in it, for the core does not know them.
 ///
 /// # Errors
 /// A key too large for the field it goes into.
@@ -167,10 +167,14 @@ pub fn inserted_document(
     pool: &Pool,
     seed: u64,
     counter: &Counter,
+    batch: u64,
     key: u64,
 ) -> Result<Document, StampError> {
     let number = key.saturating_sub(counter.first) / counter.stride.max(1);
-    let input = Input { key, guid: guid_of(seed, key), ..Input::default() };
+    // A record carries the guid of its first document; the others follow from it (SPEC section 7).
+    let item = number % batch.max(1);
+    let guid = guid_of(seed, key - item * counter.stride);
+    let input = Input { key, guid, item, ..Input::default() };
     stamped(collection, pool, number, &input)
 }
 

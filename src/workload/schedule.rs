@@ -9,6 +9,8 @@ pub use super::schedule_file::{Record, Schedule};
 /// Records of a slice and of a file, at most: 6 MB and 25 MB.
 const SLICE_RECORDS_MAX: u64 = 262_144;
 const FILE_RECORDS_MAX: u64 = 1_048_576;
+/// Keys of one deleting phase, at most: beyond what fits its files, only memory would grow.
+const DELETED_MAX: u64 = 1 << 24;
 /// What no worker does in a second, so that a slice rarely comes to its second lap.
 const OPERATIONS_PER_SECOND: f64 = 20_000.0;
 /// Guids of an open loop's inserts, whose keys the core cannot know, are made of numbers from
@@ -38,7 +40,7 @@ pub struct Scheduled {
 }
 
 /// Keys of the documents that a phase inserts.
-#[must_use] 
+#[must_use]
 pub fn counter(plan: &Plan, phase: &Phase) -> Counter {
     let collection = |name: &str| plan.collections.iter().find(|it| it.name == name);
     let used = || phase.operations.iter().filter_map(|made| collection(&made.collection));
@@ -52,7 +54,7 @@ pub fn counter(plan: &Plan, phase: &Phase) -> Counter {
 }
 
 /// The schedule of one process.
-#[must_use] 
+#[must_use]
 pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
     let phase = &plan.phases[request.phase];
     let maker = Maker::new(plan, phase, request);
@@ -93,12 +95,15 @@ impl<'a> Maker<'a> {
             |name: &str| plan.collections.iter().find(|collection| collection.name == name);
         let collections: Vec<_> =
             phase.operations.iter().map(|made| collection(&made.collection)).collect();
-        let keys = phase.operations.iter().zip(&collections).map(|(made, collection)| {
-            Keys::new(phase.keys, key_space(made, *collection))
-        });
+        let keys = phase
+            .operations
+            .iter()
+            .zip(&collections)
+            .map(|(made, collection)| Keys::new(phase.keys, key_space(made, *collection)));
         let deletes = phase.operations.iter().zip(&collections);
         let deletes = deletes.filter(|(made, _)| made.kind == Kind::DeleteOne);
-        let deletable = deletes.filter_map(|(_, collection)| Some(collection.as_ref()?.loaded)).min();
+        let deletable =
+            deletes.filter_map(|(_, collection)| Some(collection.as_ref()?.loaded)).min();
         Self {
             keys: keys.collect(),
             counter: counter(plan, phase),
@@ -144,7 +149,9 @@ impl<'a> Maker<'a> {
                 record.key = *self.deleted.as_ref()?.get(at as usize)?;
                 sequence.deleted += 1;
             }
-            KeySource::Schedule => record.key = self.keys[operation].key(&mut sequence.random, position),
+            KeySource::Schedule => {
+                record.key = self.keys[operation].key(&mut sequence.random, position);
+            }
         }
         if made.key == KeySource::Schedule {
             record.guid = guid_of(self.plan.seed, record.key);
@@ -308,7 +315,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Every loaded key once: in order, or shuffled where keys are chosen at random.
 fn deletion_order(plan: &Plan, phase: &Phase, request: &Request, loaded: u64) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..loaded).collect();
+    let most = (FILE_RECORDS_MAX * u64::from(phase.processes)).min(DELETED_MAX);
+    let mut order: Vec<u64> = (0..loaded.min(most)).collect();
     if phase.keys != KeyChoice::Sequential {
         let label = format!("deletions/{}", phase.name);
         let mut random = Random::new(plan.seed, &label, &[request.round]);
@@ -340,11 +348,8 @@ impl Arrivals {
     }
 
     fn next(&mut self) -> u64 {
-        let intended_s = if self.poisson {
-            self.elapsed_s
-        } else {
-            self.number as f64 / self.per_second
-        };
+        let intended_s =
+            if self.poisson { self.elapsed_s } else { self.number as f64 / self.per_second };
         self.number += 1;
         if self.poisson {
             self.elapsed_s += self.random.exponential() / self.per_second;

@@ -39,13 +39,13 @@ pub struct Schedule {
 
 impl Schedule {
     /// Records of one slice.
-    #[must_use] 
+    #[must_use]
     pub fn slice_records(&self) -> usize {
         self.records.len() / (self.slices.max(1) as usize)
     }
 
     /// The record of a slice's operation of that index, and its lap.
-    #[must_use] 
+    #[must_use]
     pub fn record(&self, slice: u32, index: u64) -> Option<(&Record, u64)> {
         let length = self.slice_records() as u64;
         if length == 0 || slice >= self.slices {
@@ -56,7 +56,7 @@ impl Schedule {
     }
 
     /// Bytes of the file.
-    #[must_use] 
+    #[must_use]
     pub fn bytes(&self) -> u64 {
         (HEADER_BYTES + self.records.len() * self.record_bytes()) as u64
     }

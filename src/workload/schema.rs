@@ -373,14 +373,16 @@ macro_rules! any_of_schema {
 }
 
 any_of_schema!(Index, "Index", g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
-any_of_schema!(Keys, "Keys", g, [
-    g.subschema_for::<KeysName>(),
-    g.subschema_for::<KeysWithTheta>()
-]);
+any_of_schema!(
+    Keys,
+    "Keys",
+    g,
+    [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]
+);
 any_of_schema!(Time, "Time", g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);
 
 /// The JSON Schema of a workload file, for editors.
-#[must_use] 
+#[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(File).to_value()
 }

@@ -3,15 +3,19 @@
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Document};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::plan::{Stamp, StampForm, StampSource};
 
 /// What stamps are made from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct Input {
     /// The operation's key.
     pub key: u64,
-    /// The record's guid.
+    /// The record's guid, in JSON 32 hex digits.
+    #[serde(deserialize_with = "guid_of_hex")]
     pub guid: [u8; 16],
     /// How often the schedule was gone through before.
     pub lap: u64,
@@ -25,6 +29,12 @@ pub struct Input {
     pub made_ns: u64,
     /// Wall clock.
     pub time_ms: u64,
+}
+
+fn guid_of_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 16], D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let number = u128::from_str_radix(&text, 16).ok().filter(|_| text.len() == 32);
+    number.map(u128::to_be_bytes).ok_or_else(|| D::Error::custom("a guid has 32 hex digits"))
 }
 
 /// A stamp that does not fit its document; only a template made by hand can have one.
@@ -80,7 +90,7 @@ pub fn apply(document: &mut Document, stamps: &[Stamp], input: &Input) -> Result
 ///
 /// # Panics
 /// On a field name with a zero byte, which neither YAML, JSON nor BSON lets through to here.
-#[must_use] 
+#[must_use]
 pub fn encode(document: &Document) -> Vec<u8> {
     document.to_vec().expect("field names hold no zero byte: parsed from YAML, JSON or BSON")
 }
@@ -125,10 +135,9 @@ pub fn value_of(stamp: &Stamp, input: &Input) -> Result<Bson, StampError> {
             Bson::String(format!("{prefix}{value:0width$}"))
         }
         StampForm::ObjectId => Bson::ObjectId(object_id(stamp, value as u64)?),
-        StampForm::Guid => Bson::Binary(Binary {
-            subtype: BinarySubtype::Uuid,
-            bytes: guid(input).to_vec(),
-        }),
+        StampForm::Guid => {
+            Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: guid(input).to_vec() })
+        }
     })
 }
 

@@ -95,7 +95,8 @@ pub fn substitute(
         let Some(value) = parameters.get(name) else {
             let hint = did_you_mean(name, parameters.keys().map(String::as_str));
             let hint = hint.or(Some("give it a default under `parameters:`".to_owned()));
-            let problem = Problem::new(format!("no parameter `{name}`"), Some((start, end - start)));
+            let problem =
+                Problem::new(format!("no parameter `{name}`"), Some((start, end - start)));
             problems.push(problem.maybe_hint(hint));
             continue;
         };

@@ -97,7 +97,10 @@ fn extended(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
             Tree::String(value) => value.clone().into(),
             Tree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
             Tree::Map(entries) => serde_json::Value::Object(
-                entries.iter().map(|(name, value)| (name.value.clone(), json(&value.value))).collect(),
+                entries
+                    .iter()
+                    .map(|(name, value)| (name.value.clone(), json(&value.value)))
+                    .collect(),
             ),
         }
     }
@@ -177,9 +180,11 @@ fn word<T: for<'de> Deserialize<'de>>(check: &mut Check<'_>, tree: &At<Tree>) ->
     match T::deserialize(StrDeserializer::<ValueError>::new(text)) {
         Ok(value) => Some(At { value, place: tree.place }),
         Err(error) => {
-            let text = error.to_string();
-            let (message, hint) = text.split_once(", expected ").unwrap_or((&text, "another"));
-            check.wrong(tree.place, message, format!("expected {hint}"));
+            // "unknown variant `a`, expected one of `b`, `c`"
+            let known = error.to_string();
+            let known = known.split_once(", expected ").map_or("", |(_, known)| known);
+            let hint = did_you_mean(text, known.split('`').skip(1).step_by(2));
+            check.wrong_maybe(tree.place, format!("`{text}` is not known here"), hint);
             None
         }
     }

@@ -97,9 +97,7 @@ fn key_stamp(documents: &[Document], field: &str) -> Result<Stamp, FileProblem> 
         Bson::Int64(_) => (StampForm::Int64, None, None),
         Bson::Double(_) => (StampForm::Double, None, None),
         Bson::String(text) => (StampForm::String, None, Some((text.len() as u32).clamp(1, 40))),
-        Bson::ObjectId(_) => {
-            (StampForm::ObjectId, Some(layout::OBJECT_ID_PREFIX.to_owned()), None)
-        }
+        Bson::ObjectId(_) => (StampForm::ObjectId, Some(layout::OBJECT_ID_PREFIX.to_owned()), None),
         Bson::Binary(binary) if binary.subtype == BinarySubtype::Uuid => {
             (StampForm::Guid, None, None)
         }

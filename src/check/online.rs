@@ -1,0 +1,364 @@
+//! Checks on a server: right answers, receipts, the bytes that arrived, reported failures.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mongodb::bson::{Bson, Document, RawDocumentBuf};
+
+use crate::adapter::environment::Environment;
+use crate::adapter::messages::{Ended, Request, Role};
+use crate::check::{ANSWER_TIMEOUT, Checked, ask, equal, start};
+use crate::clock::Epoch;
+use crate::experiment::admin::{Admin, difference};
+use crate::experiment::arm::{LiveArm, Target};
+use crate::experiment::materials::Materials;
+use crate::experiment::phase::{Measured, Which, prepares};
+use crate::experiment::summary::{Source, summarise};
+use crate::result::folder::Folder;
+use crate::result::records::PhaseRun;
+use crate::result::samples::Samples;
+use crate::workload::build::{Workload, build};
+use crate::workload::parse;
+use crate::workload::plan::{Kind, Limit, Pacing, Phase, Plan};
+use crate::workload::pool::inserted_document;
+use crate::workload::schedule;
+
+const OPERATIONS: &str = include_str!("../../workloads/check/operations.yaml");
+const FAILURES: &str = include_str!("../../workloads/check/failures.yaml");
+/// The plan of a check is the same each time.
+const SEED: u64 = 1;
+/// Long enough for every phase of `operations.yaml`; a second turn finishes what it cut.
+const TURN: Duration = Duration::from_secs(10);
+const OUTCOME_WRONG: u8 = 1;
+const OUTCOME_ERROR: u8 = 2;
+
+/// Where the adapter is checked.
+pub struct Bench<'a> {
+    /// URI with credentials and options.
+    pub uri: &'a str,
+    /// Database of this check.
+    pub database: String,
+    /// Whether the server is ours alone.
+    pub exclusive: bool,
+    /// Scratch folder, laid out like an experiment's.
+    pub folder: &'a Folder,
+    /// Zero of all times.
+    pub epoch: &'a Epoch,
+}
+
+/// All checks on a server. What the adapter does not declare is left out, and named.
+pub async fn check(environment: &Environment, bench: &Bench<'_>) -> Vec<Checked> {
+    let mut checked = vec![Checked::of(
+        "open: a server that is not there is a `connect` error",
+        unreachable(environment, bench).await,
+    )];
+    let admin = match Admin::connect(bench.uri, &bench.database).await {
+        Ok(admin) => admin,
+        Err(error) => {
+            checked.push(Checked::of("server", Err(error.to_string())));
+            return checked;
+        }
+    };
+    let operations = Session::open(environment, bench, &admin, OPERATIONS, "operations").await;
+    match operations {
+        Ok(mut session) => session.operations(&mut checked).await,
+        Err(problem) => checked.push(Checked::of("operations", Err(problem))),
+    }
+    let failures = Session::open(environment, bench, &admin, FAILURES, "failures").await;
+    match failures {
+        Ok(mut session) => session.failures(&mut checked).await,
+        Err(problem) => checked.push(Checked::of("failures", Err(problem))),
+    }
+    let dropped = admin.drop_database().await.map_err(|it| it.to_string());
+    checked.push(Checked::of("the database of the check is dropped", dropped));
+    checked
+}
+
+async fn unreachable(environment: &Environment, bench: &Bench<'_>) -> Result<(), String> {
+    let mut process = start(environment, bench.folder.path(), bench.epoch).await?;
+    let open = Request::Open {
+        uri: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500".to_owned(),
+        database: bench.database.clone(),
+        role: Role::Worker,
+    };
+    let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
+    let problem = answer.err().ok_or("it claims to have opened a port nobody listens on")?;
+    if !problem.contains("(connect)") {
+        return Err(problem);
+    }
+    process.close().await.map_err(|it| it.to_string())
+}
+
+/// One adapter process with one workload.
+struct Session<'a> {
+    bench: &'a Bench<'a>,
+    admin: &'a Admin,
+    workload: Workload,
+    materials: Materials,
+    arm: LiveArm,
+}
+
+impl<'a> Session<'a> {
+    async fn open(
+        environment: &Environment,
+        bench: &'a Bench<'a>,
+        admin: &'a Admin,
+        text: &str,
+        name: &str,
+    ) -> Result<Self, String> {
+        let no_sets = std::collections::BTreeMap::new();
+        let path = Path::new(name).with_extension("yaml");
+        let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
+        let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
+        let materials =
+            Materials::write(&workload, bench.folder, 1.0).map_err(|it| it.to_string())?;
+        for (number, collection) in workload.plan.collections.iter().enumerate() {
+            let load = async {
+                admin.create(&collection.name, collection).await?;
+                admin.load(&collection.name, materials.documents(&workload.plan, number)).await
+            };
+            load.await.map_err(|it: crate::error::Error| it.to_string())?;
+        }
+        let log = bench.folder.join("adapter.log");
+        let target = Target { uri: bench.uri, database: &bench.database, secret: None };
+        let arm = LiveArm::start(0, 0, environment, 1, &log, bench.epoch, &target).await;
+        match arm.failed.clone() {
+            Some(failed) => Err(failed),
+            None => Ok(Self { bench, admin, workload, materials, arm }),
+        }
+    }
+
+    async fn operations(&mut self, checked: &mut Vec<Checked>) {
+        for number in 0..self.workload.plan.phases.len() {
+            let phase = self.workload.plan.phases[number].clone();
+            if let Some(missing) = self.missing(&phase) {
+                checked.push(Checked::of(format!("{}: left out, {missing}", phase.name), Ok(())));
+                continue;
+            }
+            let result = self.operation(number, &phase).await;
+            checked.push(Checked::of(phase.name.clone(), result));
+            if !self.arm.alive() {
+                return;
+            }
+        }
+        self.arm.close().await;
+    }
+
+    /// What the adapter does not declare.
+    fn missing(&self, phase: &Phase) -> Option<String> {
+        let capabilities = &self.arm.hello()?.capabilities;
+        let name = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        for operation in &phase.operations {
+            let kind = name(serde_json::to_value(operation.kind).ok()?);
+            if !capabilities.operations.contains(&kind) {
+                return Some(format!("it does not declare the operation {kind}"));
+            }
+        }
+        let pacing = name(serde_json::to_value(phase.pacing).ok()?["mode"].clone());
+        (!capabilities.pacing.contains(&pacing))
+            .then(|| format!("it does not declare the pacing {pacing}"))
+    }
+
+    /// A phase whose every answer must be right.
+    async fn operation(&mut self, number: usize, phase: &Phase) -> Result<(), String> {
+        let text = |it: crate::error::Error| it.to_string();
+        let collection = phase.operations[0].collection.clone();
+        if phase.writes {
+            let (at, made) = self.materials.collection(&self.workload.plan, &collection);
+            self.admin.create(&collection, made).await.map_err(text)?;
+            let documents = self.materials.documents(&self.workload.plan, at);
+            self.admin.load(&collection, documents).await.map_err(text)?;
+        }
+        let profiled = self.bench.exclusive && phase.operations[0].write_concern.is_some();
+        if profiled {
+            self.admin.profile(true).await.map_err(text)?;
+        }
+        let (run, _) = self.phase(number).await?;
+        right(phase, &run)?;
+        if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
+            let found = self.admin.documents(&collection).await.map_err(text)?;
+            inserted(&self.workload, phase, &found)?;
+        }
+        if profiled {
+            let commands = self.admin.profiled("insert", &collection).await.map_err(text)?;
+            self.admin.profile(false).await.map_err(text)?;
+            sent(phase, &commands)?;
+        }
+        Ok(())
+    }
+
+    /// Phases in which every operation fails, in a known way.
+    async fn failures(&mut self, checked: &mut Vec<Checked>) {
+        const CASES: [(&str, u8, i64); 5] = [
+            ("find_nothing", OUTCOME_WRONG, 0),
+            ("update_nothing", OUTCOME_WRONG, 0),
+            ("delete_nothing", OUTCOME_WRONG, 0),
+            ("duplicate_key", OUTCOME_ERROR, 11000),
+            ("no_such_command", OUTCOME_ERROR, 59),
+        ];
+        let (_, missing) = self.materials.collection(&self.workload.plan, "missing");
+        let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());
+        checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
+        for (number, (name, outcome, code)) in CASES.iter().enumerate() {
+            let result = self.failure(number, *outcome, *code).await;
+            checked.push(Checked::of(format!("{name} is reported"), result));
+        }
+        self.arm.close().await;
+    }
+
+    async fn failure(&mut self, number: usize, outcome: u8, code: i64) -> Result<(), String> {
+        let (run, ended) = self.phase(number).await?;
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
+        let outcomes: Vec<u8> = samples.filter_map(Result::ok).map(|it| it.result()).collect();
+        // The first document of a unique index is a right one.
+        let right = usize::from(code == 11000);
+        let failed = outcomes.iter().filter(|it| **it == outcome).count();
+        equal("operations with the outcome of the contract", &failed, &(outcomes.len() - right))?;
+        equal("operations", &run.by_operation[0].count, &(outcomes.len() as u64))?;
+        if outcomes.len() < 8 {
+            return Err(format!("{} operations were tried", outcomes.len()));
+        }
+        if code != 0 {
+            let entry = ended.errors.iter().find(|it| it.code == code);
+            let count = entry.map_or(0, |it| it.count);
+            equal(&format!("`ended.errors` of code {code}"), &count, &(failed as u64))?;
+        }
+        Ok(())
+    }
+
+    async fn phase(&mut self, number: usize) -> Result<(PhaseRun, Ended), String> {
+        let text = |it: crate::error::Error| it.to_string();
+        let plan = &self.workload.plan;
+        let which = Which { round: 1, arm: 0, phase: number, warmup: false };
+        self.arm.prepare(prepares(&self.materials, plan, which, str::to_owned)).await;
+        let mut measured = Measured::new(0);
+        measured.turn_length = TURN;
+        let before = self.admin.counters(false).await.map_err(text)?;
+        for _ in 0..3 {
+            let turn = self.arm.turn(self.bench.epoch, TURN).await;
+            measured.turns.push(turn.ok_or_else(|| self.failed())?);
+            if turn.is_some_and(|it| it.turned.exhausted || it.turned.gave_up) {
+                break;
+            }
+        }
+        let ended = self.arm.end().await.ok_or_else(|| self.failed())?;
+        measured.ended = Some(ended.clone());
+        let phase = &plan.phases[number];
+        if unacknowledged(phase) {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        let after = self.admin.counters(false).await.map_err(text)?;
+        measured.counters = difference(&before, &after);
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let files = vec![file.into()];
+        let source = Source {
+            plan,
+            phase,
+            expected: self.materials.expected(plan, number, &files).map_err(text)?,
+            files,
+            exclusive: self.bench.exclusive,
+            hlog: format!("hlog/{}.hlog", phase.name),
+            arm: "the adapter",
+        };
+        Ok((summarise(source, &measured, self.bench.folder).map_err(text)?, ended))
+    }
+
+    fn failed(&self) -> String {
+        self.arm.failed.clone().unwrap_or_default()
+    }
+}
+
+fn unacknowledged(phase: &Phase) -> bool {
+    let concern = phase.operations[0].write_concern.as_ref();
+    concern.is_some_and(|concern| concern["w"] == 0)
+}
+
+/// Counts, receipt, answers.
+fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
+    let samples: u64 = run.by_operation.iter().map(|it| it.count).sum();
+    if let Limit::Operations { count } = phase.limit {
+        equal("operations", &samples, &count)?;
+    }
+    for operation in &run.by_operation {
+        equal("operations with a wrong answer", &operation.wrong, &0)?;
+        if operation.failed > 0 {
+            let said = run.errors.first().map_or("", |it| it.message.as_str());
+            return Err(format!("{} operations failed: {said}", operation.failed));
+        }
+    }
+    if !run.receipt.agrees {
+        return Err(format!(
+            "it claims {:?}, the server counted {:?}",
+            run.receipt.claimed, run.receipt.counted
+        ));
+    }
+    if let Some(documents) = run.answers.documents_expected {
+        equal("`totals.documents`", &run.answers.documents, &documents)?;
+    }
+    if let Some(sum) = run.answers.sum_expected {
+        equal("`totals.sum`", &run.answers.sum, &sum)?;
+    }
+    match run.gates.iter().find(|gate| gate.fails && gate.id == "G1") {
+        Some(gate) => Err(gate.reason.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Every inserted document, byte for byte as the core makes it.
+fn inserted(workload: &Workload, phase: &Phase, found: &[RawDocumentBuf]) -> Result<(), String> {
+    let plan: &Plan = &workload.plan;
+    let operation = &phase.operations[0];
+    let at = plan.collections.iter().position(|it| it.name == operation.collection);
+    let at = at.ok_or("a collection of the plan")?;
+    let (collection, pool) = (&plan.collections[at], &workload.pools[at]);
+    let Limit::Operations { count } = phase.limit else { return Ok(()) };
+    let batch = u64::from(operation.batch.unwrap_or(1));
+    let documents = count * batch;
+    equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
+    if !matches!(phase.pacing, Pacing::Awaited { .. }) {
+        return Ok(()); // which worker takes what from a shared queue is chance
+    }
+    let counter = schedule::counter(plan, phase);
+    let mut expected = Vec::new();
+    for key in counter.first..counter.first + documents {
+        let document = inserted_document(collection, pool, plan.seed, &counter, batch, key);
+        let document = document.map_err(|it| it.to_string())?;
+        expected.push(RawDocumentBuf::try_from(&document).map_err(|it| it.to_string())?);
+    }
+    let sorted = |documents: &mut Vec<Vec<u8>>| documents.sort();
+    let mut wanted: Vec<Vec<u8>> = expected.into_iter().map(|it| it.into_bytes()).collect();
+    let mut there: Vec<Vec<u8>> = found.iter().map(|it| it.as_bytes().to_vec()).collect();
+    sorted(&mut wanted);
+    sorted(&mut there);
+    let differing = wanted.iter().zip(&there).find(|(wanted, there)| wanted != there);
+    match differing {
+        None => Ok(()),
+        Some((wanted, there)) => Err(format!(
+            "a document arrived as {}, expected {}",
+            crate::adapter::environment::hex(there),
+            crate::adapter::environment::hex(wanted)
+        )),
+    }
+}
+
+/// What went over the wire, as the server has written it down: the write concern asked for, and
+/// one command an operation.
+fn sent(phase: &Phase, commands: &[Document]) -> Result<(), String> {
+    let Limit::Operations { count } = phase.limit else { return Ok(()) };
+    equal("insert commands on the wire", &(commands.len() as u64), &count)?;
+    let wanted = phase.operations[0].write_concern.as_ref();
+    for command in commands {
+        let sent = command.get_document("command").and_then(|it| it.get_document("writeConcern"));
+        let sent = sent.map_err(|_| "an insert went out without its write concern")?;
+        for (name, value) in wanted.and_then(|it| it.as_object()).into_iter().flatten() {
+            let there = sent.get(name).map(|it| plain(it)).unwrap_or_default();
+            equal(&format!("writeConcern.{name} on the wire"), &there, &value.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn plain(value: &Bson) -> serde_json::Value {
+    value.clone().into_relaxed_extjson()
+}
