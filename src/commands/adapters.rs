@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::adapter::environment;
 use crate::adapter::manifest::discover;
 use crate::cli::{AdaptersAction, AdaptersArgs};
+use crate::commands::arms;
 use crate::error::{Error, Exit, Result};
 
 /// Runs the verb.
@@ -16,13 +17,13 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
     match args.action {
         AdaptersAction::List { json } => list(&manifests, json),
         AdaptersAction::Install { adapter } => {
-            let environment = super::install(&manifests, &adapter)?;
+            let environment = arms::install(&manifests, &adapter)?;
             super::print(&format!("{}\n", environment.folder.display()))
         }
         AdaptersAction::Test { adapter } => {
-            let (name, _) = super::split_version(&adapter);
-            let manifest = super::find(&manifests, name)?;
-            let environment = super::install(&manifests, &adapter)?;
+            let (name, _) = arms::split_version(&adapter);
+            let manifest = arms::find(&manifests, name)?;
+            let environment = arms::install(&manifests, &adapter)?;
             let status = environment.command(&manifest.test).status().map_err(|error| {
                 Error::environment(format!("cannot run the tests of {name}: {error}"), "")
             })?;

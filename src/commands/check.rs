@@ -5,10 +5,12 @@ use crate::adapter::manifest::discover;
 use crate::check::{Checked, offline, online};
 use crate::cli::CheckArgs;
 use crate::clock::Epoch;
+use crate::commands::arms;
 use crate::error::{Error, Exit, Result};
 use crate::experiment::stop::Stop;
 use crate::paths::cache_dir;
 use crate::result::folder::Folder;
+use crate::server::uri::with_options;
 use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
 
 /// Runs the verb.
@@ -41,9 +43,9 @@ fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
     }
     let manifests = discover(args.adapters_dir.as_deref())?;
     if let Some(adapter) = &args.adapter {
-        return Ok(vec![super::install(&manifests, adapter)?]);
+        return Ok(vec![arms::install(&manifests, adapter)?]);
     }
-    let (good, bad) = super::runnable(&manifests);
+    let (good, bad) = arms::runnable(&manifests);
     for (manifest, missing) in bad {
         eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
     }
@@ -74,7 +76,7 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
             server.record().version
         ))?;
         let bench = online::Bench {
-            uri: &super::run::with_options(server.uri(), &std::collections::BTreeMap::new()),
+            uri: &with_options(server.uri(), &std::collections::BTreeMap::new()),
             database: format!("mongodyno_check_{}_{number}", std::process::id()),
             exclusive: matches!(server, Server::Managed(_)),
             folder,

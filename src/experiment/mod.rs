@@ -9,6 +9,7 @@ pub mod receipt;
 pub mod rounds;
 pub mod sampler;
 pub mod settings;
+pub mod setup;
 pub mod stop;
 pub mod summary;
 

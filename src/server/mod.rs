@@ -33,6 +33,7 @@ mod program;
 mod progress;
 mod record;
 mod refusal;
+pub mod uri;
 
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};

@@ -1,0 +1,247 @@
+//! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::adapter::environment::Environment;
+use crate::clock::{Epoch, wall};
+use crate::error::{Error, Exit, Result};
+use crate::experiment::admin::Admin;
+use crate::experiment::materials::Materials;
+use crate::experiment::progress::Progress;
+use crate::experiment::rounds::{Laboratory, SAMPLE_BUDGET_BYTES};
+use crate::experiment::sampler::Sampler;
+use crate::experiment::stop::Stop;
+use crate::result::folder::Folder;
+use crate::result::machine;
+use crate::result::records::{
+    Arm, Ended, Experiment, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
+};
+use crate::server::uri::{password, with_options};
+use crate::server::{Host, Server, ServerChoice, StartOptions, mask_uri, prepare};
+use crate::workload::Workload;
+
+/// Everything known before a server is there.
+pub struct Setup {
+    /// What is done.
+    pub workload: Workload,
+    /// Rounds, looks, seconds.
+    pub settings: Settings,
+    /// Arms by id, without the A/A arm; the first is the baseline.
+    pub environments: Vec<(String, Environment)>,
+    /// What could not take part.
+    pub unavailable: Vec<Unavailable>,
+    /// Estimated time to the first look.
+    pub until_look: Duration,
+    /// Identity, also part of the database's name.
+    pub id: String,
+    /// Experiment folder, new or empty.
+    pub path: PathBuf,
+    /// `--server`.
+    pub server: String,
+    /// `--uri`.
+    pub uri: Option<String>,
+    /// Options for every arm's URI.
+    pub options: BTreeMap<String, String>,
+    /// Whether the data of a server of ours outlives it.
+    pub keep_data: bool,
+}
+
+/// An identity that no other experiment has: the time and some bits of it.
+#[must_use]
+pub fn new_id(salt: u64) -> String {
+    format!("{}-{:06x}", wall().replace([':', '-'], ""), salt & 0xff_ffff)
+}
+
+impl Setup {
+    /// Runs the experiment; its results are in the folder, whole or interrupted.
+    ///
+    /// # Errors
+    /// Whatever kept it from its end but Ctrl-C; finished rounds are in the folder.
+    pub async fn run(self) -> Result<Folder> {
+        let folder = Folder::create(&self.path)?;
+        check_disk(&folder, self.settings.looks.first_rounds())?;
+        let host = Host::detect()?;
+        let serverless = self.server == "none" && self.uri.is_none();
+        let server = if serverless { None } else { Some(self.open_server(&host, &folder).await?) };
+        let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
+        if let Some(server) = server {
+            server.stop().await;
+        }
+        match result {
+            Err(error) if error.exit != Exit::Interrupted => {
+                let path = folder.path().display();
+                eprintln!("what was finished is kept: mongodyno report {path}");
+                Err(error)
+            }
+            _ => Ok(folder),
+        }
+    }
+
+    async fn open_server(&self, host: &Host, folder: &Folder) -> Result<Server> {
+        let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
+        let program = prepare(host, &choice, crate::server::Progress::default())?;
+        let mut options = StartOptions::new(folder.join("logs/mongod.log"));
+        options.keep_data = self.keep_data;
+        Ok(Server::open(host, &choice, program.as_ref(), &options).await?)
+    }
+
+    async fn measure(self, folder: &Folder, server: Option<&Server>, stop: &Stop) -> Result<()> {
+        let mut laboratory = self.laboratory(folder, server, stop).await?;
+        laboratory.folder.write_experiment(&laboratory.experiment)?;
+        let died = async {
+            match server {
+                Some(server) => server.died().await.into(),
+                None => std::future::pending().await,
+            }
+        };
+        let result = tokio::select! {
+            result = laboratory.rounds() => result,
+            error = died => Err(error),
+            // The second Ctrl-C: everything that is dropped here ends its children.
+            error = stop.second() => Err(error),
+        };
+        laboratory.progress.finish();
+        laboratory.experiment.finished_at = Some(wall());
+        laboratory.experiment.ended = Some(match &result {
+            Ok(()) => Ended::Completed,
+            Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
+            Err(_) => Ended::Failed,
+        });
+        laboratory.folder.write_experiment(&laboratory.experiment)?;
+        // On a server of ours the database goes with its data folder.
+        if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
+            let dropped =
+                tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
+            if !matches!(dropped, Ok(Ok(()))) {
+                eprintln!("warning: the database {} could not be dropped", laboratory.database);
+            }
+        }
+        result
+    }
+
+    async fn laboratory(
+        self,
+        folder: &Folder,
+        server: Option<&Server>,
+        stop: &Stop,
+    ) -> Result<Laboratory> {
+        let database = format!("mongodyno_{}", self.id.to_lowercase().replace('-', "_"));
+        let epoch = Epoch::start();
+        let (admin, sampled) = match server {
+            Some(server) => (
+                Some(Admin::connect(server.uri(), &database).await?),
+                Some(Admin::connect(server.uri(), &database).await?),
+            ),
+            None => (None, None),
+        };
+        let materials = Materials::write(&self.workload, folder, self.settings.measured_s)?;
+        let mut options = self.workload.plan.uri_options.clone();
+        options.extend(self.options.clone());
+        let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
+        let (first_id, first) = self.environments[0].clone();
+        let mut named = self.environments.clone();
+        named.insert(1, (format!("{first_id} (A/A)"), first));
+        let arms = named.iter().enumerate().map(|(at, named)| arm(named, at == 1)).collect();
+        let rounds = self.settings.looks.first_rounds();
+        let experiment = Experiment {
+            schema_version: SCHEMA_VERSION,
+            mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
+            id: self.id,
+            started_at: wall(),
+            finished_at: None,
+            ended: None,
+            command: std::env::args().map(|word| mask_uri(&word)).collect(),
+            settings: self.settings,
+            plan: self.workload.plan,
+            arms,
+            unavailable: self.unavailable,
+            server: facts(server),
+            machine: machine::describe(),
+        };
+        let names = named.iter().map(|(id, _)| id.clone()).collect();
+        Ok(Laboratory {
+            experiment,
+            environments: named.into_iter().map(|(_, environment)| environment).collect(),
+            folder: folder.clone(),
+            epoch,
+            secret: server.and_then(|server| password(server.uri())),
+            uri,
+            database,
+            admin,
+            server_pid: match server {
+                Some(Server::Managed(server)) => Some(server.pid().cast_signed()),
+                _ => None,
+            },
+            sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
+            materials,
+            progress: Progress::new(names, rounds, self.until_look),
+            stop: stop.clone(),
+        })
+    }
+}
+
+fn arm((id, environment): &(String, Environment), is_aa: bool) -> Arm {
+    Arm {
+        id: id.clone(),
+        adapter: environment.adapter.clone(),
+        is_aa,
+        driver: String::new(),
+        version: environment.version.clone(),
+        native: None,
+        runtime: String::new(),
+        concurrency: String::new(),
+        resolved: serde_json::Value::Null,
+        lock_sha256: environment.lock_sha256.clone(),
+    }
+}
+
+fn facts(server: Option<&Server>) -> ServerFacts {
+    let Some(server) = server else {
+        return ServerFacts {
+            kind: "none".to_owned(),
+            version: String::new(),
+            uri: String::new(),
+            flags: Vec::new(),
+            topology: String::new(),
+            source: None,
+        };
+    };
+    let record = server.record();
+    ServerFacts {
+        kind: serde_json::to_value(record.kind)
+            .ok()
+            .and_then(|kind| kind.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        version: record.version.clone(),
+        uri: record.uri.clone(),
+        flags: record.flags.clone(),
+        topology: record.topology.clone(),
+        source: record
+            .source
+            .as_ref()
+            .map(|source| format!("{} ({})", source.wheel, source.licence)),
+    }
+}
+
+/// Free space is looked at beforehand: a disk that fills up in the middle costs the round.
+fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
+    let stat = nix::sys::statvfs::statvfs(folder.path());
+    let Ok(stat) = stat else { return Ok(()) };
+    let free = stat.blocks_available() * stat.fragment_size();
+    // Samples up to the budget, and some for logs, histograms and the server's data.
+    let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!(
+            "{} has {} MB free; this experiment wants {} MB for samples, logs and data",
+            folder.path().display(),
+            free >> 20,
+            wanted >> 20
+        ),
+        "free some disk space, or choose another --out",
+    ))
+}

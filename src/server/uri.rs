@@ -1,0 +1,63 @@
+//! Options and secrets of connection strings.
+
+use std::collections::BTreeMap;
+
+/// A URI with further options; those that stand in it already win. serverSelectionTimeoutMS is
+/// always set, so that a dead server costs seconds and not the half minute of most drivers.
+#[must_use]
+pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
+    let (base, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut parts: Vec<String> =
+        query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    let mut wanted = options.clone();
+    wanted.entry("serverSelectionTimeoutMS".to_owned()).or_insert_with(|| "5000".to_owned());
+    for (name, value) in wanted {
+        let there = parts.iter().any(|part| {
+            part.split_once('=').is_some_and(|(known, _)| known.eq_ignore_ascii_case(&name))
+        });
+        if !there {
+            parts.push(format!("{name}={value}"));
+        }
+    }
+    let after_scheme = base.find("://").map_or(0, |at| at + 3);
+    let slash = if base[after_scheme..].contains('/') { "" } else { "/" };
+    format!("{base}{slash}?{}", parts.join("&"))
+}
+
+/// The password of a URI, as it stands there.
+#[must_use]
+pub fn password(uri: &str) -> Option<String> {
+    let (_, rest) = uri.split_once("://")?;
+    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
+    let (_, password) = user.split_once(':')?;
+    (!password.is_empty()).then(|| password.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(uri: &str, pairs: &[(&str, &str)]) -> String {
+        let options = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        with_options(uri, &options.collect())
+    }
+
+    #[test]
+    fn options_are_added_and_never_override() {
+        let selection = "serverSelectionTimeoutMS=5000";
+        assert_eq!(with("mongodb://h:1", &[]), format!("mongodb://h:1/?{selection}"));
+        assert_eq!(
+            with("mongodb://u:p@h/db?maxpoolsize=3", &[("maxPoolSize", "9"), ("w", "1")]),
+            format!("mongodb://u:p@h/db?maxpoolsize=3&{selection}&w=1")
+        );
+        let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
+        assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+    }
+
+    #[test]
+    fn the_password_is_found_as_it_stands() {
+        assert_eq!(password("mongodb://u:p%40s@h/db"), Some("p%40s".to_owned()));
+        assert_eq!(password("mongodb://u@h/"), None);
+        assert_eq!(password("mongodb://h/?x=a:b@c"), None);
+    }
+}
