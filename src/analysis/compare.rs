@@ -105,7 +105,8 @@ impl<'a> PhaseComparison<'a> {
                 );
                 // The A/A arm is judged by the table floors, never with the widened threshold.
                 let parts = self.parts(None, twin).for_same_version();
-                let comparison = self.compare(twin, metric, parts, &self.gates(twin, 2.0));
+                let checked = self.gates(twin, floor_percent(parts, metric));
+                let comparison = self.compare(twin, metric, parts, &checked);
                 self.keep(&gates::same_version(&comparison), &mut void, compared);
                 compared.rows.push(self.row(twin, metric, &comparison));
             }
@@ -119,8 +120,7 @@ impl<'a> PhaseComparison<'a> {
         for arm in self.others.iter().filter(|arm| !arm.is_aa) {
             for (metric, floor) in metrics.iter().zip(&floors) {
                 let parts = self.parts(*floor, arm);
-                let delta = parts.threshold(metric.quantity, f64::INFINITY).percent;
-                let mut checked = self.gates(arm, delta);
+                let mut checked = self.gates(arm, floor_percent(parts, metric));
                 checked.extend(void.iter().cloned());
                 let comparison = self.compare(arm, metric, parts, &checked);
                 if metric.name == "throughput" {
@@ -290,6 +290,11 @@ impl<'a> PhaseComparison<'a> {
             sentence: comparison.sentence.clone(),
         }
     }
+}
+
+/// Threshold in percent where no absolute floor in us raises it.
+fn floor_percent(parts: ThresholdParts, metric: &Metric) -> f64 {
+    parts.threshold(metric.quantity, f64::INFINITY).percent
 }
 
 fn warning(checked: &Checked) -> Option<String> {

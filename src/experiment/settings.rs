@@ -11,8 +11,11 @@ use crate::workload::plan::{Limit, Phase, Plan};
 pub const MEASURED_S: f64 = 3.0;
 /// The same in the quick form.
 pub const QUICK_MEASURED_S: f64 = 1.0;
-/// Warm-up per phase once a process is warm, and of every phase in the quick form, s.
-pub const WARMUP_S: f64 = 1.0;
+/// Warm-up of every phase in the quick form, s.
+const QUICK_WARMUP_S: f64 = 1.0;
+/// Warm-up of a phase in a process that earlier phases have warmed, s: some 2,000 operations of a
+/// new kind. With a whole second the first look at five arms and four phases came after 16 minutes.
+const LATER_WARMUP_S: f64 = 0.5;
 /// Phases of the quick form.
 pub const QUICK_PHASES_MAX: usize = 2;
 /// What a turn costs beside its length: wake-up, two readings of the server (measured).
@@ -25,11 +28,12 @@ const ARM_OVERHEAD_S: f64 = 0.35;
 /// Warm-up of one arm in one phase.
 #[must_use]
 pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> Duration {
-    let seconds = match phase.warmup_s {
-        Some(seconds) => seconds,
-        None if first_phase && !quick => profile_s,
-        None => WARMUP_S,
+    let usual = match (quick, first_phase) {
+        (true, _) => QUICK_WARMUP_S,
+        (false, true) => profile_s,
+        (false, false) => LATER_WARMUP_S,
     };
+    let seconds = phase.warmup_s.unwrap_or(usual);
     Duration::from_secs_f64(seconds)
 }
 

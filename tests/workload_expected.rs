@@ -1,0 +1,153 @@
+//! Totals of right answers, and users' own documents.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use mongodyno::workload::{
+    self, Expected, Request, Workload, WorkloadError, document_for_key, expected_of_counts,
+    schedule,
+};
+
+fn build(text: &str, path: &Path) -> Result<Workload, WorkloadError> {
+    let loaded = workload::parse(text, path, &BTreeMap::new())?;
+    workload::build(&loaded, 7)
+}
+
+fn totals(phase: &str, counts: &[u64]) -> Expected {
+    let text = format!(
+        "why: test
+collections:
+  items:
+    documents: 100
+    document:
+      number: {{type: long, value: key, add: 10}}
+phases:
+  - {{{phase}}}
+"
+    );
+    let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
+    let request = Request { phase: 0, process: 0, round: 0, seconds: 1.0 };
+    let scheduled = schedule(&made.plan, &request).schedule;
+    expected_of_counts(&made.plan, &made.plan.phases[0], &scheduled, counts)
+}
+
+#[test]
+fn totals_follow_from_the_keys() {
+    let of = |documents, sum| Expected { documents: Some(documents), sum: Some(sum) };
+    let sequential = "keys: sequential, operation: ";
+    // Keys 0, 1, 2 hold the numbers 10, 11, 12.
+    assert_eq!(totals(&format!("{sequential}find_one"), &[3]), of(3, 33));
+    // Every key twice: laps begin anew.
+    let sum: u64 = (0..100).map(|key| key + 10).sum();
+    assert_eq!(totals(&format!("{sequential}find_one"), &[200]), of(200, 2 * sum));
+    // Two ranges of 4 from 0 and 1.
+    let range = format!("{sequential}find, by: number, range: 4");
+    assert_eq!(totals(&range, &[2]), of(8, (10 + 11 + 12 + 13) + (11 + 12 + 13 + 14)));
+    let limited = totals(&format!("{range}, limit: 3"), &[2]);
+    assert_eq!(limited, Expected { documents: Some(6), sum: None });
+    assert_eq!(totals(&format!("{sequential}count, by: number, range: 4"), &[5]), of(20, 0));
+    assert_eq!(totals("operation: noop", &[5]), of(0, 0));
+    let unknown = Expected { documents: None, sum: None };
+    assert_eq!(totals("operation: find, filter: {number: 3}", &[5]), unknown);
+    assert_eq!(totals("operation: aggregate, pipeline: [{$count: n}]", &[1]), unknown);
+    assert_eq!(totals("operation: delete_one", &[5]), of(0, 0));
+}
+
+#[test]
+fn sizes_are_exact() {
+    for size in [200, 1000, 100_000] {
+        let text = format!(
+            "why: test
+collections:
+  items:
+    size_bytes: {size}
+    document:
+      kind: {{one_of: [a, bbbbbbbb]}}
+      words: {{type: string, length: {{normal: [20, 5]}}, fill: text}}
+      inner: {{type: document, fields: {{body: {{type: bytes, length: fill}}}}}}
+      tags: {{type: array, of: {{type: string, length: {{uniform: [1, 5]}}}}, length: 3}}
+phases:
+  - operation: insert_one
+"
+        );
+        let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
+        let collection = &made.plan.collections[0];
+        assert_eq!(collection.document_bytes_max, size);
+        for key in 0..50 {
+            let document = document_for_key(collection, &made.pools[0], 7, key).unwrap();
+            assert_eq!(document.to_vec().unwrap().len() as u64, size);
+        }
+        assert!(u64::from(collection.pool_documents) * size <= 16 << 20);
+    }
+}
+
+#[test]
+fn the_users_own_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = r#"{"_id":{"$oid":"0102030405060708090a0b0c"},"user":"alic1","n":{"$numberInt":"5"}}
+{"_id":{"$oid":"0102030405060708090a0b0d"},"user":"bob01","n":{"$numberLong":"6"}}
+"#;
+    fs::write(folder.path().join("users.jsonl"), lines).unwrap();
+    let text = |file: &str, key: &str| {
+        format!(
+            "why: test
+collections:
+  users: {{documents: 5, file: {file}, key: {key}}}
+phases:
+  - {{operation: find_one, by: {key}}}
+"
+        )
+    };
+    let path = folder.path().join("test.yaml");
+    let made = build(&text("users.jsonl", "user"), &path).unwrap_or_else(|error| panic!("{error}"));
+    let collection = &made.plan.collections[0];
+    assert_eq!((collection.loaded, collection.pool_documents), (5, 2));
+    let third = document_for_key(collection, &made.pools[0], 7, 3).unwrap();
+    assert_eq!(
+        third.to_string(),
+        r#"{ "_id": ObjectId("6955b9000000000000000003"), "user": "00003", "n": 6 }"#
+    );
+    // The pool that was written is a file that can be given.
+    made.pools[0].write(&folder.path().join("users.bson")).unwrap();
+    let again = build(&text("users.bson", "user"), &path).unwrap_or_else(|error| panic!("{error}"));
+    assert!(again.pools == made.pools);
+    let error = build(&text("users.bson", "usr"), &path).unwrap_err();
+    let problem = error.problems().next().unwrap();
+    assert_eq!(problem.hint.as_deref(), Some("did you mean `user`?"));
+}
+
+#[test]
+fn phases_that_cannot_take_turns_say_why() {
+    let reason = |keys: &str| {
+        let text = format!(
+            "why: test
+collections:
+  items: {{documents: 5, document: {{a: int}}}}
+phases:
+  - {{{keys}}}
+"
+        );
+        let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
+        made.plan.phases[0].whole_run_reason.clone()
+    };
+    assert_eq!(reason("operation: find_one"), None);
+    assert_eq!(reason("operation: find_one, think: 5ms"), None);
+    for keys in [
+        "operation: insert_one, write_concern: {w: 0}",
+        "operation: find_one, rate: 10",
+        "operation: find_one, window: 2",
+        "operation: find_one, burst: true, operations: 10",
+        "operation: find_one, think: 1s",
+    ] {
+        assert!(reason(keys).is_some(), "{keys}");
+    }
+}
+
+#[test]
+fn the_schema_describes_every_key() {
+    let text = workload::schema().to_string();
+    for key in ["size_bytes", "zipfian", "write_concern", "poisson", "Distribution", "fill"] {
+        assert!(text.contains(key), "{key} is not in the schema");
+    }
+}
