@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Exit, Result};
-use crate::experiment::summary::quantiles;
 use crate::result::folder::Folder;
 use crate::result::records::Quantiles;
 use crate::stats::histogram::Histogram;
@@ -28,5 +27,5 @@ pub fn pooled<'a>(
             sums.entry(interval.tag.unwrap_or_default()).or_default().add(&interval.histogram);
         }
     }
-    Ok(sums.into_iter().map(|(tag, sum)| (tag, quantiles(&sum))).collect())
+    Ok(sums.into_iter().map(|(tag, sum)| (tag, Quantiles::of(&sum))).collect())
 }

@@ -251,8 +251,8 @@ impl Pass {
             count: self.done[at] + self.wrong[at] + self.failed[at],
             wrong: self.wrong[at],
             failed: self.failed[at],
-            service: quantiles(&self.service[at]),
-            response: self.response.as_ref().map(|response| quantiles(&response[at])),
+            service: Quantiles::of(&self.service[at]),
+            response: self.response.as_ref().map(|response| Quantiles::of(&response[at])),
         })
         .collect()
     }
@@ -276,22 +276,6 @@ impl Pass {
             pacer_lag_max_us: us(100.0),
             busy_fraction: self.busy_ns as f64 / 1e9 / (measured_s * workers).max(1e-9),
         })
-    }
-}
-
-/// Quantiles of a histogram in us; None where too few values stand above them.
-#[must_use]
-pub fn quantiles(histogram: &Histogram) -> Quantiles {
-    let us = |ns: u64| ns as f64 / 1e3;
-    let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);
-    Quantiles {
-        mean_us: histogram.mean_ns().unwrap_or(0.0) / 1e3,
-        min_us: histogram.min_ns().map_or(0.0, us),
-        p50_us: percentile(50.0),
-        p90_us: percentile(90.0),
-        p99_us: percentile(99.0),
-        p999_us: percentile(99.9),
-        max_us: histogram.max_ns().map_or(0.0, us),
     }
 }
 

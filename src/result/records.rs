@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::Plan;
@@ -269,6 +270,24 @@ pub struct Quantiles {
     pub p99_us: Option<f64>,
     pub p999_us: Option<f64>,
     pub max_us: f64,
+}
+
+impl Quantiles {
+    /// Of a histogram.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);
+        Self {
+            mean_us: histogram.mean_ns().unwrap_or(0.0) / 1e3,
+            min_us: histogram.min_ns().map_or(0.0, us),
+            p50_us: percentile(50.0),
+            p90_us: percentile(90.0),
+            p99_us: percentile(99.0),
+            p999_us: percentile(99.9),
+            max_us: histogram.max_ns().map_or(0.0, us),
+        }
+    }
 }
 
 /// Errors of one code.
