@@ -42,6 +42,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
                 .to_owned(),
         );
     }
+    warnings.extend(errors(experiment, &runs));
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }
@@ -107,6 +108,26 @@ fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
         }
     };
     experiment.arms.iter().map(summary).collect()
+}
+
+/// Errors by arm, phase and code, over all rounds.
+fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
+    let mut counts: BTreeMap<(String, String, i64, String), (u64, String)> = BTreeMap::new();
+    for run in runs {
+        for phase in &run.phases {
+            for error in &phase.errors {
+                let key = (run.arm.clone(), phase.phase.clone(), error.code, error.name.clone());
+                let entry = counts.entry(key).or_insert((0, error.message.clone()));
+                entry.0 += error.count;
+            }
+        }
+    }
+    let known = |arm: &str| experiment.arms.iter().any(|it| it.id == arm);
+    let sentence = |((arm, phase, code, name), (count, message))| {
+        let code = if code == 0 { String::new() } else { format!(" ({code})") };
+        format!("{arm}, {phase}: {count} × {name}{code}: {message}")
+    };
+    counts.into_iter().filter(|(key, _)| known(&key.0)).map(sentence).collect()
 }
 
 fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<Vec<ResultRow>> {

@@ -1,11 +1,14 @@
 //! A deterministic adapter for tests, hidden: it speaks the contract and only pretends.
 //!
 //! Every operation takes `op_ns` of pretended time, so that orders, verdicts, texts and faults can
-//! be tested without a database and without luck. A manifest that starts it says `simulated`.
+//! be tested without a database and without luck. A manifest that starts it says `simulated`. A
+//! turn lasts as long as its operations pretend to, for turns must not overlap in the samples; to
+//! be quick it does a few of them (`turn_operations`) and answers before its deadline.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,36 +32,70 @@ const OPERATIONS_MAX: u64 = 10_000_000;
 struct Behaviour {
     /// Pretended time of an operation, ns.
     op_ns: u64,
+    /// The same in the calibration, where the core measures what recording costs.
+    noop_ns: u64,
+    /// Operations of one turn and worker, at most.
+    turn_operations: u64,
     /// Largest pretended deviation of a turn from it, percent.
     noise_percent: f64,
     /// Version it reports.
     version: String,
-    /// At which message (`turn:3`: the third turn) it does `fault`.
+    /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`.
+    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`.
     fault: String,
+    /// The fault happens to the process alone that makes this file.
+    once: Option<PathBuf>,
+    /// A line is appended to this file for each message.
+    trace: Option<PathBuf>,
 }
+
+const KEYS: [&str; 9] = [
+    "op_ns",
+    "noop_ns",
+    "turn_operations",
+    "noise_percent",
+    "version",
+    "at",
+    "fault",
+    "once",
+    "trace",
+];
 
 impl Behaviour {
     fn parse(words: &[String]) -> Result<Self> {
         let mut known: BTreeMap<&str, &str> = BTreeMap::new();
         for word in words {
-            let (key, value) = word.split_once('=').ok_or_else(|| {
-                Error::usage(format!("fake-adapter: {word} is not key=value"), "")
-            })?;
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            if !KEYS.contains(&key) || value.is_empty() {
+                let hint = format!("key=value, with one of {}", KEYS.join(", "));
+                return Err(Error::usage(format!("fake-adapter does not know {word}"), hint));
+            }
             known.insert(key, value);
         }
         let number = |key: &str, default: f64| {
             known.get(key).and_then(|value| value.parse().ok()).unwrap_or(default)
         };
         let text = |key: &str, default: &str| (*known.get(key).unwrap_or(&default)).to_owned();
+        let path = |key: &str| known.get(key).map(PathBuf::from);
         Ok(Self {
             op_ns: number("op_ns", 100_000.0) as u64,
+            noop_ns: number("noop_ns", 50.0) as u64,
+            turn_operations: number("turn_operations", 1e7) as u64,
             noise_percent: number("noise_percent", 0.0),
             version: text("version", "1.0.0"),
             at: text("at", ""),
             fault: text("fault", ""),
+            once: path("once"),
+            trace: path("trace"),
         })
+    }
+
+    /// Whether this message, the `count`th of its name, is the one to go wrong at.
+    fn strikes(&self, name: &str, count: u32) -> bool {
+        let (message, number) = self.at.split_once(':').unwrap_or((&self.at, ""));
+        let meant = message == name && (number.is_empty() || number == count.to_string());
+        meant && self.once.as_ref().is_none_or(|path| fs::File::create_new(path).is_ok())
     }
 }
 
@@ -75,6 +112,44 @@ struct Phase {
     records: Vec<u8>,
     errors: u64,
     turns: u64,
+}
+
+impl Phase {
+    /// The core measures the bookkeeping of one operation and no driver.
+    fn calibrates(&self) -> bool {
+        self.prepare.schedule.ends_with("noop.schedule")
+    }
+
+    /// Pretended time of an operation in this turn, ns.
+    fn op_ns(&self, behaviour: &Behaviour) -> u64 {
+        if self.calibrates() {
+            return behaviour.noop_ns.max(1);
+        }
+        // A triangle wave: deterministic, with a mean of nothing over four turns.
+        let wave = [0.0, 1.0, 0.0, -1.0][(self.turns % 4) as usize];
+        let factor = 1.0 + behaviour.noise_percent / 100.0 * wave;
+        ((behaviour.op_ns as f64 * factor) as u64).max(1)
+    }
+
+    /// Writes down the samples of one worker in one turn.
+    fn pretend(&mut self, worker: usize, count: u64, began_ns: u64, op_ns: u64, fails: bool) {
+        let outcome = if fails { 2 } else { 0 };
+        let warmup = if self.prepare.warmup { WARMUP } else { 0 };
+        for number in 0..count {
+            let start_ns = began_ns + number * op_ns;
+            let sample = Sample {
+                intended_ns: start_ns,
+                start_ns,
+                service_ns: op_ns,
+                index: (self.done[worker] + number) as u32,
+                operation: 0,
+                outcome: outcome | warmup,
+                worker: (self.prepare.first_worker + worker as u32) as u16,
+            };
+            self.records.extend_from_slice(&sample.to_bytes());
+        }
+        self.done[worker] += count;
+    }
 }
 
 /// Runs the fake until its stdin ends.
@@ -119,8 +194,8 @@ impl Fake {
     fn answer(&mut self, request: &Request) -> Answer {
         let count = self.seen.entry(request.name()).or_default();
         *count += 1;
-        let here = format!("{}:{count}", request.name());
-        let faulty = self.behaviour.at == here;
+        let faulty = self.behaviour.strikes(request.name(), *count);
+        self.trace(request);
         if faulty {
             if let Some(answer) = self.fault() {
                 return answer;
@@ -150,6 +225,29 @@ impl Fake {
         }
     }
 
+    /// Whose message, which, and where in the experiment, for tests of the order; no secrets.
+    fn trace(&self, request: &Request) {
+        let Some(path) = &self.behaviour.trace else { return };
+        let prepare = match request {
+            Request::Prepare(prepare) => Some(&**prepare),
+            _ => self.phase.as_ref().map(|phase| &phase.prepare),
+        };
+        let collections = prepare.map(|prepare| {
+            prepare.operations.iter().map(|it| it.collection.as_str()).collect::<Vec<_>>()
+        });
+        let line = json!({
+            "pid": std::process::id(),
+            "message": request.name(),
+            "phase": prepare.map(|prepare| &prepare.phase),
+            "warmup": prepare.map(|prepare| prepare.warmup),
+            "first_worker": prepare.map(|prepare| prepare.first_worker),
+            "collections": collections,
+        });
+        // One write: many processes append to the same file.
+        let file = fs::File::options().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+
     /// Faults that need no knowledge of the message.
     fn fault(&self) -> Option<Answer> {
         match self.behaviour.fault.as_str() {
@@ -170,6 +268,7 @@ impl Fake {
                 let _ = writeln!(std::io::stdout(), "driver: connection pool created");
                 None
             }
+            "refuse" => Some(error("internal", "the fake was told to refuse")),
             _ => None,
         }
     }
@@ -219,43 +318,30 @@ impl Fake {
 
     fn turn(&mut self, start_ns: u64, until_ns: u64, faulty: bool) -> Answer {
         let began_ns = self.now_ns().max(start_ns);
-        let op_ns = self.behaviour.op_ns;
-        let noise = self.behaviour.noise_percent / 100.0;
         let fails = faulty && self.behaviour.fault == "errors";
         let Some(phase) = &mut self.phase else {
             return error("protocol", "turn before prepare");
         };
         phase.turns += 1;
-        // A triangle wave: deterministic, with a mean of nothing over four turns.
-        let wave = [0.0, 1.0, 0.0, -1.0][(phase.turns % 4) as usize];
-        let op_ns = ((op_ns as f64 * (1.0 + noise * wave)) as u64).max(1);
-        let limits = phase.prepare.limits.clone();
+        let op_ns = phase.op_ns(&self.behaviour);
+        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
+        let mut most = fitting.min(OPERATIONS_MAX);
+        if !phase.calibrates() {
+            most = most.min(self.behaviour.turn_operations);
+        }
         let (mut operations, mut ended_ns, mut exhausted) = (0, began_ns, true);
         for worker in 0..phase.prepare.workers as usize {
-            let left = limits.as_ref().map_or(u64::MAX, |it| it[worker] - phase.done[worker]);
-            let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
-            let count = left.min(fitting).min(OPERATIONS_MAX);
-            for number in 0..count {
-                let start_ns = began_ns + number * op_ns;
-                let outcome = if fails { 2 } else { 0 };
-                let sample = Sample {
-                    intended_ns: start_ns,
-                    start_ns,
-                    service_ns: op_ns,
-                    index: (phase.done[worker] + number) as u32,
-                    operation: 0,
-                    outcome: if phase.prepare.warmup { outcome | WARMUP } else { outcome },
-                    worker: phase.prepare.first_worker as u16 + worker as u16,
-                };
-                phase.records.extend_from_slice(&sample.to_bytes());
-            }
-            phase.done[worker] += count;
+            let limits = phase.prepare.limits.as_ref();
+            let left = limits.map_or(u64::MAX, |it| it[worker] - phase.done[worker]);
+            let count = left.min(most);
+            phase.pretend(worker, count, began_ns, op_ns, fails);
             operations += count;
             ended_ns = ended_ns.max(began_ns + count * op_ns);
             exhausted &= limits.is_some() && count == left;
         }
         let errors = if fails { operations } else { 0 };
         phase.errors += errors;
+        std::thread::sleep(Duration::from_nanos(ended_ns.saturating_sub(self.now_ns())));
         Answer::Turned(Turned {
             began_ns,
             ended_ns,

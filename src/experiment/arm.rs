@@ -8,14 +8,16 @@ use crate::adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, To
 use crate::adapter::process::{AdapterProcess, Failure};
 use crate::child;
 use crate::clock::Epoch;
+use crate::experiment::phase::ERRORS_CONSECUTIVE_MAX;
+use crate::server::uri::selection_timeout;
 use crate::workload::plan::{Counter, KeySource, Kind, Operation, Pacing};
 
 /// Time for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for decoding pools and reading schedules.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Beyond a turn's end: operations in flight may run into the driver's own time limits.
-const TURN_GRACE: Duration = Duration::from_secs(45);
+/// Beyond a turn's end and the driver's own time limits.
+const TURN_GRACE: Duration = Duration::from_secs(10);
 /// Operations of the calibration.
 const NOOP_OPERATIONS: u64 = 50_000;
 
@@ -31,6 +33,9 @@ pub struct LiveArm {
     pub opened: Option<Opened>,
     /// Times from message to first operation, us.
     pub wakeups_us: Vec<f64>,
+    /// How long after a turn's end its answer may come: each of the failures in a row that make a
+    /// worker give up may wait for a server that has gone.
+    turn_grace: Duration,
     processes: Vec<AdapterProcess>,
 }
 
@@ -55,6 +60,15 @@ pub struct Target<'a> {
     pub secret: Option<String>,
 }
 
+impl Target<'_> {
+    fn turn_grace(&self) -> Duration {
+        if self.uri.is_empty() {
+            return Duration::ZERO;
+        }
+        selection_timeout(self.uri) * ERRORS_CONSECUTIVE_MAX
+    }
+}
+
 impl LiveArm {
     /// Starts the processes of an arm; a failure stays in `failed`.
     pub async fn start(
@@ -72,6 +86,7 @@ impl LiveArm {
             failed: None,
             opened: None,
             wakeups_us: Vec::new(),
+            turn_grace: target.turn_grace() + TURN_GRACE,
             processes: Vec::new(),
         };
         for _ in 0..processes {
@@ -97,6 +112,20 @@ impl LiveArm {
                 arm
             }
             Err(failure) => arm.lose(&failure).await,
+        }
+    }
+
+    /// An arm that is not started any more.
+    #[must_use]
+    pub fn absent(index: usize, position: u32, reason: String) -> Self {
+        Self {
+            index,
+            position,
+            failed: Some(reason),
+            opened: None,
+            wakeups_us: Vec::new(),
+            turn_grace: Duration::ZERO,
+            processes: Vec::new(),
         }
     }
 
@@ -168,7 +197,7 @@ impl LiveArm {
         let sent_ns = epoch.now_ns();
         let until_ns = sent_ns + u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
         let request = |_| Request::Turn { start_ns: 0, until_ns };
-        let answers = match self.request_all(request, length + TURN_GRACE).await {
+        let answers = match self.request_all(request, length + self.turn_grace).await {
             Ok(answers) => answers,
             Err(failure) => {
                 self.fail(&failure).await;
@@ -317,7 +346,7 @@ pub fn noop_prepare(samples: &Path, schedule: &Path) -> Prepare {
         limits: Some(vec![NOOP_OPERATIONS]),
         pacing: Pacing::Awaited { think_ns: 0 },
         counter: Counter { first: 0, stride: 1, loaded: 0 },
-        errors_consecutive_max: 10,
+        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
         operations: vec![Operation::noop()],
         consumer: None,
     }

@@ -33,7 +33,7 @@ const TURN_OPERATIONS_MIN: f64 = 40.0;
 /// A phase limited by a count ends at the latest after this.
 const COUNTED_PHASE_MAX: Duration = Duration::from_secs(600);
 /// A worker that fails so often in a row gives the phase up: the server is gone.
-const ERRORS_CONSECUTIVE_MAX: u32 = 10;
+pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Turns of a warm-up.
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 

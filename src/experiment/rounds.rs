@@ -31,6 +31,11 @@ use crate::stats::threshold::Interleave;
 /// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 
+/// An arm lost in so many rounds is started no more: at the first look its comparisons are void
+/// anyway (more than a fifth of the rounds lost).
+const LOST_ROUNDS_MAX: usize = 3;
+const GIVEN_UP: &str = "given up: ";
+
 /// Everything the rounds need.
 pub struct Laboratory {
     /// What is known beforehand; arms learn their versions from the running adapters.
@@ -59,6 +64,8 @@ pub struct Laboratory {
     pub progress: Progress,
     /// Ctrl-C.
     pub stop: Stop,
+    /// Why each arm was lost, once for each round.
+    pub losses: Vec<Vec<String>>,
 }
 
 impl Laboratory {
@@ -77,6 +84,10 @@ impl Laboratory {
             self.round(round, &mut rng).await?;
             if round == 1 {
                 self.folder.write_experiment(&self.experiment)?;
+            }
+            if self.losses[0].len() >= LOST_ROUNDS_MAX {
+                // Without its baseline nothing can be compared.
+                return Ok(());
             }
             if round < until {
                 continue;
@@ -137,6 +148,11 @@ impl Laboratory {
         let noise = CpuReading::take().noise_since(&cpu_before, ours);
         let simulated = self.environments.iter().all(|it| it.simulated);
         for run in &mut runs {
+            if let Some(reason) = &run.failed {
+                let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
+                self.losses[arm.expect("runs are of arms")].push(reason.clone());
+                self.progress.note(&format!("{} is lost in this round: {reason}", run.arm));
+            }
             if !simulated {
                 run.machine_noise = noise;
             }
@@ -197,20 +213,19 @@ impl Laboratory {
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let environment = &self.environments[index];
             let started_at = wall();
-            let arm =
-                LiveArm::start(index, position, environment, processes, &log, &self.epoch, &target);
-            arms.push(arm.await);
-            runs.push(Run {
-                round,
-                arm: String::new(),
-                position,
-                started_at,
-                failed: None,
-                noop_ns: None,
-                wakeup_us: None,
-                machine_noise: MachineNoise::default(),
-                phases: Vec::new(),
+            let lost = &self.losses[index];
+            arms.push(match lost.last() {
+                Some(last) if lost.len() >= LOST_ROUNDS_MAX => {
+                    let reason = last.trim_start_matches(GIVEN_UP);
+                    LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
+                }
+                _ => {
+                    let epoch = &self.epoch;
+                    LiveArm::start(index, position, environment, processes, &log, epoch, &target)
+                        .await
+                }
             });
+            runs.push(empty_run(round, position, started_at));
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             self.identify(arm);
@@ -320,5 +335,19 @@ impl Laboratory {
             kept.push(name.to_string_lossy().into_owned());
         }
         Ok(kept)
+    }
+}
+
+fn empty_run(round: u32, position: u32, started_at: String) -> Run {
+    Run {
+        round,
+        arm: String::new(),
+        position,
+        started_at,
+        failed: None,
+        noop_ns: None,
+        wakeup_us: None,
+        machine_noise: MachineNoise::default(),
+        phases: Vec::new(),
     }
 }

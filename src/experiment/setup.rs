@@ -160,6 +160,7 @@ impl Setup {
             server: facts(server),
             machine: machine::describe(),
         };
+        let named_count = named.len();
         let names = named.iter().map(|(id, _)| id.clone()).collect();
         Ok(Laboratory {
             experiment,
@@ -178,6 +179,7 @@ impl Setup {
             materials,
             progress: Progress::new(names, rounds, self.until_look),
             stop: stop.clone(),
+            losses: vec![Vec::new(); named_count],
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Options and secrets of connection strings.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// A URI with further options; those that stand in it already win. serverSelectionTimeoutMS is
 /// always set, so that a dead server costs seconds and not the half minute of most drivers.
@@ -22,6 +23,17 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     let after_scheme = base.find("://").map_or(0, |at| at + 3);
     let slash = if base[after_scheme..].contains('/') { "" } else { "/" };
     format!("{base}{slash}?{}", parts.join("&"))
+}
+
+/// How long an operation waits for a server that has gone, by the URI's own option.
+#[must_use]
+pub fn selection_timeout(uri: &str) -> Duration {
+    let options = uri.split_once('?').map_or("", |(_, options)| options);
+    let wanted =
+        options.split('&').filter_map(|part| part.split_once('=')).find_map(|(name, value)| {
+            name.eq_ignore_ascii_case("serverSelectionTimeoutMS").then(|| value.parse().ok())?
+        });
+    Duration::from_millis(wanted.unwrap_or(30_000))
 }
 
 /// The password of a URI, as it stands there.
@@ -52,6 +64,14 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+    }
+
+    #[test]
+    fn the_selection_timeout_is_that_of_the_uri() {
+        let of = |uri: &str| selection_timeout(uri).as_millis();
+        assert_eq!(of(&with("mongodb://h", &[])), 5000);
+        assert_eq!(of("mongodb://h/?w=1&serverselectiontimeoutms=200"), 200);
+        assert_eq!(of("mongodb://h/"), 30_000, "what drivers take by default");
     }
 
     #[test]
