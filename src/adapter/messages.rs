@@ -103,6 +103,7 @@ pub struct Consumer {
 pub struct RenderInput {
     pub key: u64,
     /// 32 hex digits.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub guid: String,
     pub lap: u64,
     pub item: u64,

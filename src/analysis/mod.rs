@@ -134,19 +134,19 @@ fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<
     let mut rows = Vec::new();
     for arm in &experiment.arms {
         for phase in &experiment.plan.phases {
-            let runs = rounds.of(&arm.id, &phase.name);
-            let valid: Vec<_> = runs.iter().copied().flatten().collect();
-            let pooled = quantiles::pooled(folder, valid.iter().map(|run| run.hlog.as_deref()))?;
+            let runs = rounds.measured(&arm.id, &phase.name);
+            let measured: Vec<_> = runs.iter().copied().flatten().collect();
+            let pooled = quantiles::pooled(folder, measured.iter().map(|run| run.hlog.as_deref()))?;
             for operation in &phase.operations {
                 let name = &operation.name;
                 let own = |run: &&&crate::result::records::PhaseRun| {
                     run.by_operation.iter().find(|it| &it.operation == name).cloned()
                 };
-                let by_operation: Vec<_> = valid.iter().filter_map(|run| own(&run)).collect();
+                let by_operation: Vec<_> = measured.iter().filter_map(|run| own(&run)).collect();
                 let service = pooled.get(name).copied().unwrap_or_default();
                 let response = pooled.get(&format!("{name}-response")).copied();
-                let throughputs: Vec<f64> = valid.iter().map(|run| run.throughput).collect();
-                let cpu: Vec<f64> = valid.iter().map(|run| run.cpu_us_per_op).collect();
+                let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
+                let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
                 rows.push(ResultRow {
                     arm: arm.id.clone(),
                     phase: phase.name.clone(),
@@ -159,10 +159,10 @@ fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<
                     response_p50_us: response.and_then(|it| it.p50_us),
                     response_p99_us: response.and_then(|it| it.p99_us),
                     cpu_us_per_op: median(&cpu),
-                    rss_peak_bytes: valid.iter().map(|run| run.rss_peak_bytes).max(),
+                    rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
                     operations: by_operation.iter().map(|it| it.count).sum(),
                     errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
-                    document_bytes: valid.iter().map(|run| run.document_bytes).sum(),
+                    document_bytes: measured.iter().map(|run| run.document_bytes).sum(),
                     throughput_by_round: runs
                         .iter()
                         .map(|run| run.map(|run| run.throughput))
@@ -184,7 +184,7 @@ fn phases(
         let turns: Vec<f64> = experiment
             .arms
             .iter()
-            .flat_map(|arm| rounds.of(&arm.id, &phase.name))
+            .flat_map(|arm| rounds.measured(&arm.id, &phase.name))
             .flatten()
             .map(|run| run.turn_ms)
             .collect();

@@ -44,6 +44,16 @@ impl<'a> Rounds<'a> {
         self.numbers.iter().map(|round| self.valid(*round, arm, phase).ok()).collect()
     }
 
+    /// The same with void runs left in: what was measured is shown, whatever it is worth.
+    #[must_use]
+    pub fn measured(&self, arm: &str, phase: &str) -> PerRound<'a> {
+        let run = |round: &u32| {
+            let run = self.runs.get(&(*round, arm))?;
+            run.phases.iter().find(|it| it.phase == phase)
+        };
+        self.numbers.iter().map(run).collect()
+    }
+
     /// Position of each run of an arm in its round.
     #[must_use]
     pub fn positions(&self, arm: &str) -> Vec<Option<u32>> {

@@ -131,6 +131,12 @@ impl Phase {
         ((behaviour.op_ns as f64 * factor) as u64).max(1)
     }
 
+    /// Operations a worker still has to do.
+    fn left(&self, worker: usize) -> u64 {
+        let limits = self.prepare.limits.as_ref();
+        limits.map_or(u64::MAX, |limits| limits[worker] - self.done[worker])
+    }
+
     /// Writes down the samples of one worker in one turn.
     fn pretend(&mut self, worker: usize, count: u64, began_ns: u64, op_ns: u64, fails: bool) {
         let outcome = if fails { 2 } else { 0 };
@@ -331,13 +337,12 @@ impl Fake {
         }
         let (mut operations, mut ended_ns, mut exhausted) = (0, began_ns, true);
         for worker in 0..phase.prepare.workers as usize {
-            let limits = phase.prepare.limits.as_ref();
-            let left = limits.map_or(u64::MAX, |it| it[worker] - phase.done[worker]);
+            let left = phase.left(worker);
             let count = left.min(most);
             phase.pretend(worker, count, began_ns, op_ns, fails);
             operations += count;
             ended_ns = ended_ns.max(began_ns + count * op_ns);
-            exhausted &= limits.is_some() && count == left;
+            exhausted &= count == left;
         }
         let errors = if fails { operations } else { 0 };
         phase.errors += errors;
