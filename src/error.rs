@@ -53,6 +53,7 @@ impl Error {
     }
 
     /// A file or folder could not be read or written.
+    #[must_use]
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             std::io::ErrorKind::StorageFull => "free some disk space, or choose another --out",

@@ -34,7 +34,7 @@ pub enum Request {
     End,
     Close,
     Stop,
-    Render { document: Value, stamps: Vec<Stamp>, input: RenderInput },
+    Render { document: Value, stamps: Vec<Stamp>, input: Input },
 }
 
 impl Request {
@@ -94,41 +94,6 @@ pub struct Consumer {
     pub expected: u64,
     pub idle_ms: u64,
     pub marker_field: String,
-}
-
-/// What a rendered document is made from (SPEC section 7); missing inputs are 0.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct RenderInput {
-    pub key: u64,
-    /// 32 hex digits.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub guid: String,
-    pub lap: u64,
-    pub item: u64,
-    pub sequence: u64,
-    pub producer: u64,
-    pub made_ns: u64,
-    pub time_ms: u64,
-}
-
-impl RenderInput {
-    /// The same as the core's own stamping takes it.
-    #[must_use]
-    pub fn values(&self) -> Input {
-        let guid = u128::from_str_radix(&self.guid, 16).unwrap_or(0);
-        Input {
-            key: self.key,
-            guid: guid.to_be_bytes(),
-            lap: self.lap,
-            item: self.item,
-            sequence: self.sequence,
-            producer: self.producer,
-            made_ns: self.made_ns,
-            time_ms: self.time_ms,
-        }
-    }
 }
 
 /// What an adapter answers, one a line.

@@ -323,6 +323,9 @@ impl AdapterProcess {
     }
 
     /// Asks the process to leave (`close`), then makes it leave.
+    ///
+    /// # Errors
+    /// An answer other than `closed`; the process has gone all the same.
     pub async fn close(mut self) -> Result<(), Failure> {
         let answer = self.request(&Request::Close, GRACE).await;
         self.close_input();

@@ -29,8 +29,10 @@ struct Metric {
     operation: String,
     name: &'static str,
     quantity: Quantity,
-    value: Box<dyn Fn(&PhaseRun) -> Option<f64>>,
+    value: Value,
 }
+
+type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
 
 /// Compares every arm with the baseline.
 #[must_use]

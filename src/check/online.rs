@@ -219,7 +219,8 @@ impl<'a> Session<'a> {
         let outcomes: Vec<u8> = samples.filter_map(Result::ok).map(|it| it.result()).collect();
         // The first document of a unique index is a right one.
         let right = usize::from(code == 11000);
-        let failed = outcomes.iter().filter(|it| **it == outcome).count();
+        let as_expected = |it: &&u8| **it == outcome;
+        let failed = outcomes.iter().filter(as_expected).count();
         equal("operations with the outcome of the contract", &failed, &(outcomes.len() - right))?;
         equal("operations", &run.by_operation[0].count, &(outcomes.len() as u64))?;
         if outcomes.len() < 8 {
@@ -267,7 +268,7 @@ impl<'a> Session<'a> {
             hlog: format!("hlog/{}.hlog", phase.name),
             arm: "the adapter",
         };
-        Ok((summarise(source, &measured, self.bench.folder).map_err(text)?, ended))
+        Ok((summarise(&source, &measured, self.bench.folder).map_err(text)?, ended))
     }
 
     fn failed(&self) -> String {
@@ -333,7 +334,8 @@ fn inserted(workload: &Workload, phase: &Phase, found: &[RawDocumentBuf]) -> Res
         expected.push(RawDocumentBuf::try_from(&document).map_err(|it| it.to_string())?);
     }
     let sorted = |documents: &mut Vec<Vec<u8>>| documents.sort();
-    let mut wanted: Vec<Vec<u8>> = expected.into_iter().map(|it| it.into_bytes()).collect();
+    let mut wanted: Vec<Vec<u8>> =
+        expected.into_iter().map(bson::RawDocumentBuf::into_bytes).collect();
     let mut there: Vec<Vec<u8>> = found.iter().map(|it| it.as_bytes().to_vec()).collect();
     sorted(&mut wanted);
     sorted(&mut there);
@@ -358,7 +360,7 @@ fn sent(phase: &Phase, commands: &[Document]) -> Result<(), String> {
         let sent = command.get_document("command").and_then(|it| it.get_document("writeConcern"));
         let sent = sent.map_err(|_| "an insert went out without its write concern")?;
         for (name, value) in wanted.and_then(|it| it.as_object()).into_iter().flatten() {
-            let there = sent.get(name).map(|it| plain(it)).unwrap_or_default();
+            let there = sent.get(name).map(plain).unwrap_or_default();
             equal(&format!("writeConcern.{name} on the wire"), &there, &value.clone())?;
         }
     }

@@ -8,12 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::adapter::environment::Environment;
-use crate::adapter::messages::{Answer, RenderInput, Request};
+use crate::adapter::messages::{Answer, Request};
 use crate::adapter::process::AdapterProcess;
 use crate::check::{ANSWER_TIMEOUT, Checked, ask, start};
 use crate::clock::Epoch;
 use crate::experiment::materials::write_noop_schedule;
 use crate::workload::plan::Stamp;
+use crate::workload::stamp::Input;
 
 #[derive(RustEmbed)]
 #[folder = "protocol/vectors/"]
@@ -27,7 +28,8 @@ const SCHEDULE_RECORDS: usize = 64;
 #[serde(rename_all = "snake_case")]
 enum Line {
     Send(Value),
-    SendLine(String),
+    #[serde(rename = "send_line")]
+    Raw(String),
     Expect(Value),
 }
 
@@ -37,7 +39,7 @@ struct DocumentCase {
     name: String,
     document: Value,
     stamps: Vec<Stamp>,
-    input: RenderInput,
+    input: Input,
     bson: String,
 }
 
@@ -82,7 +84,7 @@ async fn conversation(
     for (number, line) in lines::<Line>(path).into_iter().enumerate() {
         match line {
             Line::Send(value) => process.send_line(&replace(&value.to_string())).await,
-            Line::SendLine(text) => process.send_line(&replace(&text)).await,
+            Line::Raw(text) => process.send_line(&replace(&text)).await,
             Line::Expect(wanted) => {
                 let answer = process.answer_line("the vector", ANSWER_TIMEOUT).await;
                 let answer = answer.map_err(|it| format!("line {}: {it}", number + 1))?;
@@ -159,8 +161,8 @@ mod tests {
         let mut cases = 0;
         for path in Vectors::iter().filter(|path| path.starts_with("documents/")) {
             for case in lines::<DocumentCase>(&path) {
-                let input = case.input.values();
-                let bytes = crate::workload::stamp::render(&case.document, &case.stamps, &input);
+                let bytes =
+                    crate::workload::stamp::render(&case.document, &case.stamps, &case.input);
                 let found = crate::adapter::environment::hex(&bytes.unwrap());
                 assert_eq!(found, case.bson, "{path}: {}", case.name);
                 cases += 1;

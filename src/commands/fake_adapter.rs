@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::adapter::environment::hex;
 use crate::adapter::messages::{
     Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
-    PROTOCOL_VERSION, Prepare, RenderInput, Request, Role, Runtime, Totals, Turned,
+    PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
 };
 use crate::clock::Epoch;
 use crate::error::{Error, Result};
@@ -202,10 +202,8 @@ impl Fake {
         *count += 1;
         let faulty = self.behaviour.strikes(request.name(), *count);
         self.trace(request);
-        if faulty {
-            if let Some(answer) = self.fault() {
-                return answer;
-            }
+        if faulty && let Some(answer) = self.fault() {
+            return answer;
         }
         match request {
             Request::Hello { protocol, epoch_ns } => {
@@ -382,8 +380,8 @@ impl Fake {
     }
 }
 
-fn render(document: &Value, stamps: &[Stamp], input: &RenderInput) -> Answer {
-    match stamp::render(document, stamps, &input.values()) {
+fn render(document: &Value, stamps: &[Stamp], input: &stamp::Input) -> Answer {
+    match stamp::render(document, stamps, input) {
         Ok(bytes) => Answer::Rendered { bson: hex(&bytes) },
         Err(problem) => error("internal", &problem.to_string()),
     }

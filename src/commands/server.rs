@@ -65,10 +65,10 @@ async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
         Error::usage(format!("{server} is no process to start"), "name embedded or mongod")
     })?;
     let taken: Vec<String> = status(host).into_iter().map(|it| it.name).collect();
-    let name = (1..)
+    let name = (1..=taken.len() + 1)
         .map(|number| format!("server-{number}"))
         .find(|name| !taken.contains(name))
-        .expect("numbers do not run out");
+        .expect("one number more than names is free");
     let log = cache_dir().join("logs").join(format!("{name}.log"));
     let mut options = StartOptions::new(log);
     options.keep_data = keep_data;

@@ -12,10 +12,9 @@ pub fn run(args: &WorkloadsArgs) -> Result<()> {
     if let Some(name) = &args.name {
         return super::print(&builtin::text(name)?);
     }
-    let mut text = String::new();
-    for (name, why) in builtin::list() {
+    let line = |(name, why): (&str, String)| {
         let short = why.split_once(". ").map_or(why.as_str(), |(first, _)| first);
-        text.push_str(&format!("{name:<16} {}\n", short.trim_end_matches('.')));
-    }
-    super::print(&text)
+        format!("{name:<16} {}\n", short.trim_end_matches('.'))
+    };
+    super::print(&builtin::list().into_iter().map(line).collect::<String>())
 }

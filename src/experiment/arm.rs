@@ -10,7 +10,7 @@ use crate::child;
 use crate::clock::Epoch;
 use crate::experiment::phase::ERRORS_CONSECUTIVE_MAX;
 use crate::server::uri::selection_timeout;
-use crate::workload::plan::{Counter, KeySource, Kind, Operation, Pacing};
+use crate::workload::plan::{Counter, Kind, Operation, Pacing};
 
 /// Time for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -347,34 +347,7 @@ pub fn noop_prepare(samples: &Path, schedule: &Path) -> Prepare {
         pacing: Pacing::Awaited { think_ns: 0 },
         counter: Counter { first: 0, stride: 1, loaded: 0 },
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![Operation::noop()],
+        operations: vec![Operation::new("noop", Kind::Noop, "")],
         consumer: None,
-    }
-}
-
-impl Operation {
-    /// The operation that takes both clock readings and does nothing between them.
-    #[must_use]
-    pub fn noop() -> Self {
-        Self {
-            name: "noop".to_owned(),
-            kind: Kind::Noop,
-            key: KeySource::Schedule,
-            collection: String::new(),
-            documents: None,
-            batch: None,
-            ordered: None,
-            filter: None,
-            update: None,
-            pipeline: None,
-            command: None,
-            upsert: None,
-            limit: None,
-            batch_size: None,
-            sum_field: None,
-            write_concern: None,
-            read_concern: None,
-            read_preference: None,
-        }
     }
 }

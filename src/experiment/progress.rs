@@ -89,12 +89,11 @@ impl Progress {
             if rate > 0.0 { format!("{rate:.0} ops/s  ") } else { String::new() },
             self.left(),
         );
-        match &self.bar {
-            Some(bar) => bar.set_message(message),
-            None => {
-                eprintln!("{message}");
-                self.last_line = Instant::now();
-            }
+        if let Some(bar) = &self.bar {
+            bar.set_message(message)
+        } else {
+            eprintln!("{message}");
+            self.last_line = Instant::now();
         }
     }
 

@@ -15,14 +15,15 @@ use crate::workload::plan::{Kind, Operation, Phase};
 pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool) -> Receipt {
     // Failed operations may or may not have reached the server: then counts prove nothing.
     let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);
-    if exclusive && !failed {
-        if let Some(claimed) = claimed_opcounters(phase, done) {
-            let counted: BTreeMap<_, _> = claimed
-                .keys()
-                .map(|name| (name.clone(), measured.counters.get(name).copied().unwrap_or(0)))
-                .collect();
-            return compare("opcounters", claimed, counted);
-        }
+    if exclusive
+        && !failed
+        && let Some(claimed) = claimed_opcounters(phase, done)
+    {
+        let counted: BTreeMap<_, _> = claimed
+            .keys()
+            .map(|name| (name.clone(), measured.counters.get(name).copied().unwrap_or(0)))
+            .collect();
+        return compare("opcounters", claimed, counted);
     }
     if let (Some(change), Some(after), false) =
         (document_change(phase, done), measured.documents_after, failed)

@@ -187,7 +187,7 @@ impl Laboratory {
         self.sampler.label(round, "");
         let mut cpu_ns = 0;
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
-            run.failed = arm.failed.clone();
+            run.failed.clone_from(&arm.failed);
             run.wakeup_us = median(&arm.wakeups_us);
             cpu_ns += arm.cpu_ns();
             arm.close().await;
@@ -213,9 +213,9 @@ impl Laboratory {
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let environment = &self.environments[index];
             let started_at = wall();
-            let lost = &self.losses[index];
-            arms.push(match lost.last() {
-                Some(last) if lost.len() >= LOST_ROUNDS_MAX => {
+            let losses = &self.losses[index];
+            arms.push(match losses.last() {
+                Some(last) if losses.len() >= LOST_ROUNDS_MAX => {
                     let reason = last.trim_start_matches(GIVEN_UP);
                     LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
                 }
@@ -315,7 +315,7 @@ impl Laboratory {
             hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
             arm,
         };
-        let mut run = summarise(source, measured, &self.folder)?;
+        let mut run = summarise(&source, measured, &self.folder)?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         run.samples = self.keep_samples(&files)?;
         Ok(run)
@@ -325,7 +325,7 @@ impl Laboratory {
     fn keep_samples(&mut self, files: &[PathBuf]) -> Result<Vec<String>> {
         let mut kept = Vec::new();
         for file in files {
-            let bytes = file.metadata().map(|it| it.len()).unwrap_or(0);
+            let bytes = file.metadata().map_or(0, |it| it.len());
             if self.materials.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
                 std::fs::remove_file(file).map_err(|error| Error::file("remove", file, &error))?;
                 continue;

@@ -160,8 +160,8 @@ impl Setup {
             server: facts(server),
             machine: machine::describe(),
         };
-        let named_count = named.len();
-        let names = named.iter().map(|(id, _)| id.clone()).collect();
+        let losses = vec![Vec::new(); named.len()];
+        let ids = named.iter().map(|(id, _)| id.clone()).collect();
         Ok(Laboratory {
             experiment,
             environments: named.into_iter().map(|(_, environment)| environment).collect(),
@@ -177,9 +177,9 @@ impl Setup {
             },
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             materials,
-            progress: Progress::new(names, rounds, self.until_look),
+            progress: Progress::new(ids, rounds, self.until_look),
             stop: stop.clone(),
-            losses: vec![Vec::new(); named_count],
+            losses,
         })
     }
 }

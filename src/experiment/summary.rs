@@ -48,12 +48,12 @@ pub struct Source<'a> {
 ///
 /// # Errors
 /// Files that cannot be read or written.
-pub fn summarise(source: Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
+pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
     let (operations, measured_s) = counted(measured, source.phase);
     let total: u64 = measured.turns.iter().map(|turn| turn.turned.operations).sum();
     let cpu_ns: u64 = measured.turns.iter().map(|turn| turn.cpu_ns).sum();
-    let wall_ns: u64 = measured.turns.iter().map(|turn| length_ns(turn)).sum();
-    let mut pass = Pass::new(&source, measured);
+    let wall_ns: u64 = measured.turns.iter().map(length_ns).sum();
+    let mut pass = Pass::new(source, measured);
     for file in &source.files {
         let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
         for sample in samples {

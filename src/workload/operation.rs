@@ -51,7 +51,7 @@ pub fn operation(
         _ => Some(find_collection(check, site, keys, place)?),
     };
     let collection = index.map(|index| &site.collections[index]);
-    let mut made = empty(name, kind, collection.map_or("", |collection| &collection.name));
+    let mut made = Operation::new(name, kind, collection.map_or("", |collection| &collection.name));
     made.write_concern = keys.write_concern.as_ref().map(|concern| write_concern(check, concern));
     made.read_concern = keys.read_concern.as_ref().map(|level| level.value.clone());
     made.read_preference = keys.read_preference.as_ref().map(|mode| mode.value.clone());
@@ -100,29 +100,6 @@ pub fn operation(
         made.upsert = keys.upsert.as_ref().map(|upsert| upsert.value);
     }
     Some(made)
-}
-
-fn empty(name: &str, kind: Kind, collection: &str) -> Operation {
-    Operation {
-        name: name.to_owned(),
-        kind,
-        collection: collection.to_owned(),
-        key: KeySource::Schedule,
-        documents: None,
-        batch: None,
-        ordered: None,
-        filter: None,
-        update: None,
-        pipeline: None,
-        command: None,
-        upsert: None,
-        limit: None,
-        batch_size: None,
-        sum_field: None,
-        write_concern: None,
-        read_concern: None,
-        read_preference: None,
-    }
 }
 
 fn needed<'a, T>(

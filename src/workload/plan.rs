@@ -277,6 +277,33 @@ pub struct Operation {
     pub read_preference: Option<String>,
 }
 
+impl Operation {
+    /// An operation with its keys out of the schedule and nothing else set.
+    #[must_use]
+    pub fn new(name: &str, kind: Kind, collection: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            collection: collection.to_owned(),
+            key: KeySource::Schedule,
+            documents: None,
+            batch: None,
+            ordered: None,
+            filter: None,
+            update: None,
+            pipeline: None,
+            command: None,
+            upsert: None,
+            limit: None,
+            batch_size: None,
+            sum_field: None,
+            write_concern: None,
+            read_concern: None,
+            read_preference: None,
+        }
+    }
+}
+
 /// Pool and stamps of the documents an operation writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Documents {

@@ -3,19 +3,21 @@
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Document};
+use schemars::JsonSchema;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::plan::{Stamp, StampForm, StampSource};
 
 /// What stamps are made from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Input {
     /// The operation's key.
     pub key: u64,
     /// The record's guid, in JSON 32 hex digits.
-    #[serde(deserialize_with = "guid_of_hex")]
+    #[serde(deserialize_with = "guid_of_hex", serialize_with = "hex_of_guid")]
+    #[schemars(with = "String")]
     pub guid: [u8; 16],
     /// How often the schedule was gone through before.
     pub lap: u64,
@@ -35,6 +37,10 @@ fn guid_of_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 16], D
     let text = String::deserialize(deserializer)?;
     let number = u128::from_str_radix(&text, 16).ok().filter(|_| text.len() == 32);
     number.map(u128::to_be_bytes).ok_or_else(|| D::Error::custom("a guid has 32 hex digits"))
+}
+
+fn hex_of_guid<S: Serializer>(guid: &[u8; 16], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format!("{:032x}", u128::from_be_bytes(*guid)))
 }
 
 /// A stamp that does not fit its document; only a template made by hand can have one.
