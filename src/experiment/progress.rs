@@ -90,7 +90,7 @@ impl Progress {
             self.left(),
         );
         if let Some(bar) = &self.bar {
-            bar.set_message(message)
+            bar.set_message(message);
         } else {
             eprintln!("{message}");
             self.last_line = Instant::now();
