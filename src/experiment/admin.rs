@@ -174,9 +174,10 @@ impl Admin {
             "globalLock": 0, "indexBulkBuilder": 0, "freeMonitoring": 0, "mirroredReads": 0,
             "asserts": 0, "batchedDeletes": 0, "catalogStats": 0, "defaultRWConcern": 0,
             "featureCompatibilityVersion": 0, "tenantMigrations": 0, "trafficRecording": 0,
-            "transportSecurity": 0, "scramCache": 0, "readConcernCounters": 0, "internalTransactions": 0,
-            "storageEngine": 0, "opcountersRepl": 0, "indexStats": 0, "Instance Information": 0,
-            "readPreferenceCounters": 0, "resourceConsumption": 0, "shardSplits": 0,
+            "transportSecurity": 0, "scramCache": 0, "readConcernCounters": 0,
+            "internalTransactions": 0, "storageEngine": 0, "opcountersRepl": 0,
+            "indexStats": 0, "Instance Information": 0, "readPreferenceCounters": 0,
+            "resourceConsumption": 0, "shardSplits": 0,
             "changeStreamPreImages": 0, "queryAnalyzers": 0, "extra_info": 0,
         };
         if !all {

@@ -1,0 +1,54 @@
+# Everything builds in the release profile: measuring in debug builds makes no sense, and so
+# dependencies are compiled once.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO := cargo
+export MDYN_SKIPS := $(CURDIR)/target/test-skips
+LOG := target/test-log
+BROKEN := target/test-broken
+
+# A file in tests/ belongs to one suite by the beginning of its name, to `others` without one.
+TESTS := $(sort $(basename $(notdir $(wildcard tests/*.rs))))
+PURE := $(filter layout stats_% workload_% report_%,$(TESTS))
+SERVERS := $(filter server_%,$(TESTS))
+ADAPTERS := $(filter adapters%,$(TESTS))
+OTHERS := $(filter-out $(PURE) $(SERVERS) $(ADAPTERS),$(TESTS))
+
+# $(call suite,NAME,SECONDS,COMMAND): a suite that fails lets the others run.
+suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
+  timeout --kill-after=20 $(2) $(3) </dev/null 2>&1 | tee -a $(LOG); status=$${PIPESTATUS[0]}; \
+  [ $$status = 124 ] && echo "$(1) did not end within $(2) s"; \
+  [ $$status = 0 ] || echo "$(1)" >> $(BROKEN); echo "== $(1): $$((SECONDS - start)) s"
+tests = $(if $(3),$(call suite,$(1),$(2),$(CARGO) test --release --no-fail-fast $(3:%=--test %)))
+
+.PHONY: help build test check bench lint
+help: ## this text
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+build: ## the binary, target/release/mongodyno
+	$(CARGO) build --release
+
+test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
+	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
+	$(call suite,build,900,$(CARGO) test --release --no-run)
+	$(call suite,unit,180,$(CARGO) test --release --lib --bins)
+	$(call suite,docs,60,$(CARGO) test --release --doc)
+	$(call tests,pure,300,$(PURE))
+	$(call tests,servers,300,$(SERVERS))
+	$(call tests,others,480,$(OTHERS))
+	$(call tests,adapters,840,$(ADAPTERS))
+	@sort -u $(MDYN_SKIPS)
+	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
+	@awk -v broken=$$(wc -l < $(BROKEN)) -v skipped=$$(sort -u $(MDYN_SKIPS) | wc -l) '\
+	  /^test result:/ { good += $$4; bad += $$6 } END { if (bad < broken) bad = broken; \
+	  printf "tests: %d passed, %d failed, %d skipped\n", good, bad, skipped }' $(LOG)
+	@[ ! -s $(BROKEN) ]
+
+check: build ## holds every adapter that can run here against the contract
+	target/release/mongodyno check
+
+bench: ## figures of the project itself, in minutes
+	$(CARGO) bench --bench figures
+
+lint: ## what the compiler and clippy think
+	$(CARGO) clippy --release --all-targets -- -D warnings

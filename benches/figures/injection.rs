@@ -1,0 +1,190 @@
+//! A constant cost per operation, injected in one arm of a test build, comes back inside its
+//! interval.
+//!
+//! Copies of real adapters spin for so many us between the first clock reading and the driver's
+//! call. What a spin really costs is measured too: the no-op of the copy against the original's.
+
+use std::fs;
+use std::path::Path;
+
+use mongodyno::adapter::manifest::discover;
+use mongodyno::result::records::PhaseRun;
+use mongodyno::stats::compare::log_ratios;
+use mongodyno::stats::descriptive::median;
+use mongodyno::stats::rank::hodges_lehmann;
+use mongodyno::stats::threshold::Quantity;
+
+use crate::support::{Bench, Measured, Outcome, benches, table};
+
+const INJECTED_US: [u32; 2] = [15, 60];
+const ROUNDS: &str = "8";
+const LONG_ROUNDS: &str = "20";
+const PHASE: &str = "find_one";
+const ALPHA: f64 = 0.05;
+
+/// Where an adapter is patched: file, text, what stands in its place.
+struct Patch {
+    adapter: &'static str,
+    file: &'static str,
+    text: &'static str,
+    instead: &'static str,
+}
+
+/// Adapters with a patch; the first of them that runs here does for the short form.
+const PATCHES: [Patch; 3] = [
+    Patch {
+        adapter: "go",
+        file: "worker.go",
+        text: "\tf.start = now()\n",
+        instead: "\tf.start = now()\n\tfor now() < f.start+{ns} {\n\t}\n",
+    },
+    Patch {
+        adapter: "python",
+        file: "worker.py",
+        text: "            start_ns = clock()\n",
+        instead: "            start_ns = clock()\n            while clock() < start_ns + {ns}:\n                \
+                  pass\n",
+    },
+    Patch {
+        adapter: "node",
+        file: "workers.mjs",
+        text: "    const start_ns = now_ns();\n",
+        instead: "    const start_ns = now_ns();\n    while (now_ns() < start_ns + {ns});\n",
+    },
+];
+
+/// Measures the adapters that have a patch and run here.
+pub fn run(bench: &Bench) -> Outcome {
+    let able = PATCHES.iter().filter(|patch| bench.adapters.iter().any(|it| it == patch.adapter));
+    let chosen: Vec<&Patch> = able.take(if bench.long { PATCHES.len() } else { 1 }).collect();
+    let mut rows = Vec::new();
+    let mut reached = !chosen.is_empty();
+    for patch in chosen {
+        let measured = measure(bench, patch)?;
+        for (number, injected_us) in INJECTED_US.iter().enumerate() {
+            let arm = number + 2; // after the baseline and its A/A arm
+            for metric in [&THROUGHPUT, &P50] {
+                let (row, inside) = row(&measured, patch.adapter, arm, *injected_us, metric)?;
+                rows.push(row);
+                reached &= inside;
+            }
+        }
+    }
+    let head = ["adapter", "metric", "injected us", "spin by no-op us", "found us", "95 % interval us",
+        "inside"];
+    table(&head, &rows);
+    println!(
+        "\nphase {PHASE}, {} rounds; the interval is the signed-rank interval of the log ratios, in us \
+         of the baseline's median\ngoal: the injected cost lies inside",
+        if bench.long { LONG_ROUNDS } else { ROUNDS }
+    );
+    Ok(reached)
+}
+
+fn measure(bench: &Bench, patch: &Patch) -> Result<Measured, String> {
+    let adapters = bench.scratch.join(format!("adapters-{}", patch.adapter));
+    let mut words = vec!["-d".to_owned(), patch.adapter.to_owned()];
+    for injected_us in INJECTED_US {
+        let name = format!("{}-spin{injected_us}", patch.adapter);
+        write_patched(patch, &name, injected_us, &adapters.join(&name))?;
+        words.extend(["-d".to_owned(), name]);
+    }
+    let short = benches("workloads/turns.yaml");
+    let folder = adapters.display().to_string();
+    let mut all = vec![
+        if bench.long { "crud" } else { &short }, "--phase", PHASE, "--adapters-dir", &folder,
+        "--rounds", if bench.long { LONG_ROUNDS } else { ROUNDS }, "--interleave", "turns",
+    ];
+    all.extend(words.iter().map(String::as_str));
+    bench.experiment(&all)
+}
+
+/// Writes an adapter's files below `folder`, patched and under another name.
+fn write_patched(patch: &Patch, name: &str, us: u32, folder: &Path) -> Result<(), String> {
+    let manifests = discover(None).map_err(|error| error.to_string())?;
+    let manifest = manifests.iter().find(|it| it.name == patch.adapter).ok_or("no such adapter")?;
+    let files = manifest.files().map_err(|error| error.to_string())?;
+    let mut patched = 0;
+    for (path, bytes) in files {
+        let mut bytes = bytes;
+        let edit = |text: &str, instead: &str| -> Result<Vec<u8>, String> {
+            let whole = String::from_utf8_lossy(&bytes);
+            if whole.matches(text).count() != 1 {
+                return Err(format!("{}/{path}: {text:?} is not there once", patch.adapter));
+            }
+            Ok(whole.replace(text, instead).into_bytes())
+        };
+        if path == patch.file {
+            bytes = edit(patch.text, &patch.instead.replace("{ns}", &(us * 1000).to_string()))?;
+            patched += 1;
+        } else if path == "adapter.toml" {
+            let line = format!("\"{}\"\ndriver", patch.adapter);
+            bytes = edit(&line, &format!("\"{name}\"\ndriver"))?;
+            patched += 1;
+        }
+        let path = folder.join(path);
+        let parent = path.parent().expect("below the folder");
+        fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+        fs::write(&path, bytes).map_err(|error| error.to_string())?;
+    }
+    if patched == 2 { Ok(()) } else { Err(format!("{}: nothing to patch", patch.adapter)) }
+}
+
+/// What is compared: a name, and time per operation in us from a phase.
+struct Metric {
+    name: &'static str,
+    quantity: Quantity,
+    value: fn(&PhaseRun) -> f64,
+    us: fn(f64) -> f64,
+}
+
+const THROUGHPUT: Metric = Metric {
+    name: "throughput",
+    quantity: Quantity::Throughput,
+    value: |run| run.throughput,
+    us: |per_second| 1e6 / per_second,
+};
+const P50: Metric = Metric {
+    name: "p50",
+    quantity: Quantity::P50,
+    value: |run| run.by_operation[0].service.p50_us.unwrap_or(f64::NAN),
+    us: |us| us,
+};
+
+fn row(
+    measured: &Measured,
+    adapter: &str,
+    arm: usize,
+    injected_us: u32,
+    metric: &Metric,
+) -> Result<(Vec<String>, bool), String> {
+    let base = measured.by_round(0, PHASE, metric.value);
+    let other = measured.by_round(arm, PHASE, metric.value);
+    let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+    let ratios = log_ratios(metric.quantity.direction(), &some(&base), &some(&other));
+    let ratios: Vec<f64> = ratios.into_iter().flatten().collect();
+    let found = hodges_lehmann(&ratios, ALPHA).ok_or("no rounds")?;
+    let base_us = (metric.us)(median(&base).ok_or("no rounds")?);
+    let us = |log_ratio: f64| base_us * log_ratio.exp_m1();
+    let (low, high) = (us(found.low), us(found.high));
+    let inside = (low..=high).contains(&f64::from(injected_us));
+    let spin_us = (noop_us(measured, arm) - noop_us(measured, 0)).max(0.0);
+    let cells = vec![
+        adapter.to_owned(),
+        format!("{} (base {base_us:.1} us)", metric.name),
+        injected_us.to_string(),
+        format!("{spin_us:.2}"),
+        format!("{:.1}", us(found.estimate)),
+        format!("[{low:.1}, {high:.1}]"),
+        if inside { "yes" } else { "NO" }.to_owned(),
+    ];
+    Ok((cells, inside))
+}
+
+/// Median cost of a no-op, us.
+fn noop_us(measured: &Measured, arm: usize) -> f64 {
+    let id = &measured.experiment.arms[arm].id;
+    let runs = measured.runs.iter().filter(|run| &run.arm == id);
+    let costs: Vec<f64> = runs.filter_map(|run| run.noop_ns).collect();
+    median(&costs).unwrap_or(0.0) / 1e3
+}

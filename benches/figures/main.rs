@@ -1,0 +1,65 @@
+//! The figures mongodyno promises of itself, measured on this machine: `docs/figures.md`.
+//!
+//! `cargo bench --bench figures -- [FIGURE…] [--long] [--adapter NAME]… [--keep]`
+#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+mod adapter_memory;
+mod core_memory;
+mod drain;
+mod injection;
+mod recording;
+mod support;
+mod turns;
+
+use std::process::ExitCode;
+
+use support::{Bench, Outcome};
+
+/// A figure: its name on the command line, and what measures it.
+type Figure = (&'static str, fn(&Bench) -> Outcome);
+
+/// In the order of `docs/figures.md`.
+const FIGURES: [Figure; 6] = [
+    ("drain", drain::run),
+    ("core-memory", core_memory::run),
+    ("turns", turns::run),
+    ("injection", injection::run),
+    ("recording", recording::run),
+    ("adapter-memory", adapter_memory::run),
+];
+
+fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    words.retain(|word| word != "--bench"); // cargo's own
+    if words.first().is_some_and(|word| word == drain::CHILD) {
+        return drain::child(&words[1..]);
+    }
+    let names = FIGURES.map(|(name, _)| name);
+    let (bench, chosen) = match Bench::parse(&words, &names) {
+        Ok(parsed) => parsed,
+        Err(problem) => {
+            eprintln!("error: {problem}\nfigures: {}", names.join(", "));
+            return ExitCode::from(2);
+        }
+    };
+    println!("{}", bench.heading());
+    let mut summary = Vec::new();
+    for (name, figure) in FIGURES {
+        if chosen.is_empty() || chosen.contains(&name.to_owned()) {
+            println!("\n## {name}\n");
+            summary.push((name, figure(&bench)));
+        }
+    }
+    println!("\n## summary\n");
+    let mut failed = false;
+    for (name, outcome) in &summary {
+        match outcome {
+            Ok(reached) => println!("{name}: {}", if *reached { "reached" } else { "NOT reached" }),
+            Err(problem) => println!("{name}: failed: {problem}"),
+        }
+        failed |= outcome.is_err();
+    }
+    bench.clear();
+    // A figure that is missed is printed, not failed: times depend on the machine and its load.
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

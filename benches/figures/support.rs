@@ -1,0 +1,174 @@
+//! What the figures share: the command line, running the binary, reading its runs, tables.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mongodyno::adapter::manifest::discover;
+use mongodyno::result::folder::Folder;
+use mongodyno::result::machine;
+use mongodyno::result::records::{Experiment, PhaseRun, Run};
+
+/// Whether the figure's goal was reached; or why it could not be measured.
+pub type Outcome = Result<bool, String>;
+
+/// What was asked for, and where files go.
+pub struct Bench {
+    /// The form whose figures are published.
+    pub long: bool,
+    /// Adapters that this machine can run, or those asked for.
+    pub adapters: Vec<String>,
+    /// Experiments and everything else written.
+    pub scratch: PathBuf,
+    keep: bool,
+    experiments: AtomicU32,
+}
+
+impl Bench {
+    /// Reads the command line; the second part of the answer names the figures.
+    pub fn parse(words: &[String], figures: &[&str]) -> Result<(Self, Vec<String>), String> {
+        let (mut long, mut keep, mut adapters, mut chosen) = (false, false, vec![], vec![]);
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--long" => long = true,
+                "--keep" => keep = true,
+                "--adapter" => adapters.push(words.next().ok_or("--adapter wants a name")?.clone()),
+                name if figures.contains(&name) => chosen.push(name.to_owned()),
+                other => return Err(format!("there is no figure {other}")),
+            }
+        }
+        if adapters.is_empty() {
+            let all = discover(None).map_err(|error| error.to_string())?;
+            let able = all.iter().filter(|manifest| manifest.probe().is_ok());
+            adapters = able.map(|manifest| manifest.name.clone()).collect();
+        }
+        let name = format!("figures-{}", std::process::id());
+        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+        Ok((Self { long, adapters, scratch, keep, experiments: AtomicU32::new(0) }, chosen))
+    }
+
+    /// What was measured where, when, and how busy the machine was.
+    pub fn heading(&self) -> String {
+        let machine = machine::describe();
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = load.split(' ').next().unwrap_or_default();
+        let mut text = format!(
+            "mongodyno {} · {} · {} cores of {} · {} · Linux {} · {} form",
+            env!("CARGO_PKG_VERSION"),
+            mongodyno::clock::wall(),
+            machine.cores,
+            machine.cpu,
+            machine.os,
+            machine.kernel,
+            if self.long { "long" } else { "short" }
+        );
+        if load.parse().is_ok_and(|load: f64| load > 0.5) {
+            text += &format!("\nWARNING: load average {load}; measure again on an idle machine");
+        }
+        text
+    }
+
+    /// Removes what was written, unless it is to be kept.
+    pub fn clear(&self) {
+        if self.keep {
+            println!("kept: {}", self.scratch.display());
+        } else {
+            let _ = fs::remove_dir_all(&self.scratch);
+        }
+    }
+
+    /// A command of the binary that these figures are about.
+    pub fn mongodyno(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+        command.args(words).stdin(Stdio::null());
+        for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// A new experiment's folder, and the command that fills it; its output goes to a log.
+    pub fn run_command(&self, words: &[&str]) -> Result<(PathBuf, Command), String> {
+        let number = self.experiments.fetch_add(1, Ordering::Relaxed);
+        let folder = self.scratch.join(format!("{number:03}"));
+        let mut command = self.mongodyno(&["run"]);
+        command.args(words).arg("--out").arg(&folder);
+        let log = folder.with_extension("log");
+        let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let twin = file.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
+        command.stdout(file).stderr(twin);
+        Ok((folder, command))
+    }
+
+    /// Runs an experiment and reads its records. Gates void rounds of a busy machine, and then
+    /// the binary answers 6; the figures are made of the rounds as they were.
+    pub fn experiment(&self, words: &[&str]) -> Result<Measured, String> {
+        let (folder, mut command) = self.run_command(words)?;
+        let status = command.status().map_err(|error| error.to_string())?;
+        if !matches!(status.code(), Some(0 | 6)) {
+            let log = fs::read_to_string(folder.with_extension("log")).unwrap_or_default();
+            let tail: Vec<&str> = log.lines().rev().take(5).collect();
+            let tail: Vec<&str> = tail.into_iter().rev().collect();
+            return Err(format!("run {}: {status}\n{}", words.join(" "), tail.join("\n")));
+        }
+        Measured::read(&folder)
+    }
+}
+
+/// The records of one experiment.
+pub struct Measured {
+    /// `experiment.json`.
+    pub experiment: Experiment,
+    /// `runs.jsonl`.
+    pub runs: Vec<Run>,
+}
+
+impl Measured {
+    /// Reads a folder.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let (folder, experiment) = Folder::open(folder).map_err(|error| error.to_string())?;
+        let runs = folder.runs().map_err(|error| error.to_string())?;
+        if let Some(reason) = runs.iter().find_map(|run| run.failed.as_ref()) {
+            return Err(format!("a run failed: {reason}"));
+        }
+        Ok(Self { experiment, runs })
+    }
+
+    /// A value of every round of an arm in one phase, in the order of rounds.
+    pub fn by_round(&self, arm: usize, phase: &str, value: fn(&PhaseRun) -> f64) -> Vec<f64> {
+        let id = &self.experiment.arms[arm].id;
+        let runs = self.runs.iter().filter(|run| &run.arm == id);
+        runs.flat_map(|run| &run.phases).filter(|run| run.phase == phase).map(value).collect()
+    }
+}
+
+/// Prints a Markdown table.
+pub fn table(head: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        println!("| {} |", padded.collect::<Vec<_>>().join(" | "));
+    };
+    line(head.to_vec());
+    println!("|{}|", widths.iter().map(|width| "-".repeat(width + 2)).collect::<Vec<_>>().join("|"));
+    for row in rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+}
+
+/// Bytes in MB (10^6), one decimal.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
+}
+
+/// Runs of the benchmark's own files.
+pub fn benches(relative: &str) -> String {
+    format!("{}/benches/{relative}", env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,0 +1,90 @@
+//! What the tests share: skipping out loud, the binary, one server for a whole test process.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use mongodyno::server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
+
+/// Says that a test cannot run on this machine: on stderr and, for `make test`, in the file
+/// `MDYN_SKIPS`. With `MDYN_NO_SKIP=1` it fails instead. The caller returns.
+pub fn skip(test: &str, reason: &str) {
+    let reason = reason.replace('\n', " ");
+    let line = format!("skipped: {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("MDYN_SKIPS").filter(|path| !path.is_empty()) {
+        let file = File::options().create(true).append(true).open(&path);
+        // One write: tests of several processes append at the same time.
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap_or_else(|error| panic!("MDYN_SKIPS={}: {error}", path.display()));
+    }
+    let forbidden = std::env::var("MDYN_NO_SKIP").is_ok_and(|value| value == "1");
+    assert!(!forbidden, "{test} cannot run here ({reason}) and MDYN_NO_SKIP=1 forbids skips");
+}
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder for this test binary's files, below the target folder; made if need be.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// The binary, without the variables by which a developer's shell would change what it does.
+pub fn mongodyno<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+    command.args(arguments).stdin(Stdio::null());
+    for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the binary to its end.
+pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    mongodyno(arguments).output().expect("the binary runs")
+}
+
+/// What a program said on both streams, for the message of an assertion.
+pub fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
+}
+
+/// URI of an embedded server of this test process, started once and ended by its guard when the
+/// process ends. Where it cannot be started the test is skipped, and answers None.
+pub fn server(test: &str) -> Option<&'static str> {
+    static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
+    // A thread: the caller may be inside a runtime, where another one cannot be driven.
+    let start = || std::thread::spawn(start_server).join().expect("no panic while starting");
+    match SERVER.get_or_init(start) {
+        Ok(server) => Some(server.uri()),
+        Err(reason) => {
+            skip(test, reason);
+            None
+        }
+    }
+}
+
+fn start_server() -> Result<RunningServer, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let log = scratch("server-logs").join(format!("{}.log", std::process::id()));
+    let mut options = StartOptions::new(log);
+    options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
+    let result = (|| {
+        let host = Host::detect()?;
+        let quiet = Progress { quiet: true };
+        let program = mongodyno::server::prepare(&host, &ServerChoice::Embedded(None), quiet)?;
+        let program = program.expect("embedded is a program");
+        runtime.block_on(mongodyno::server::start(&host, &program, &options))
+    })();
+    result.map_err(|error| format!("no embedded server: {error}"))
+}
