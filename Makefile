@@ -30,8 +30,8 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
-	$(call suite,build,900,$(CARGO) test --release --no-run)
-	$(call suite,unit,180,$(CARGO) test --release --lib --bins)
+	$(call suite,build,1200,$(CARGO) test --release --no-run)
+	$(call suite,unit,120,$(CARGO) test --release --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --doc)
 	$(call tests,pure,300,$(PURE))
 	$(call tests,servers,300,$(SERVERS))

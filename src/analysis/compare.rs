@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::types::ComparisonRow;
 use crate::result::records::{Arm, Experiment, PhaseRun};
-use crate::stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use crate::stats::compare::{Arms, Comparison, Rules, Verdict, compare, log_ratios};
 use crate::stats::gates::{self, Checked, Outcome};
 use crate::stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use crate::stats::noise::noise_floor_percent;
@@ -109,6 +109,13 @@ impl<'a> PhaseComparison<'a> {
                 let parts = self.parts(None, twin).for_same_version();
                 let checked = self.gates(twin, floor_percent(parts, metric));
                 let comparison = self.compare(twin, metric, parts, &checked);
+                if comparison.verdict == Verdict::NotComparable && metric.name == "throughput" {
+                    compared.warnings.push(format!(
+                        "{}: the A/A arm could not be judged, so nothing vouches for this phase: {}",
+                        self.phase.name,
+                        comparison.reasons.join("; ")
+                    ));
+                }
                 self.keep(&gates::same_version(&comparison), &mut void, compared);
                 compared.rows.push(self.row(twin, metric, &comparison));
             }

@@ -43,6 +43,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         );
     }
     warnings.extend(errors(experiment, &runs));
+    warnings.extend(void_runs(experiment, &rounds));
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }
@@ -108,6 +109,26 @@ fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
         }
     };
     experiment.arms.iter().map(summary).collect()
+}
+
+/// Runs that are shown but not compared.
+fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for arm in &experiment.arms {
+        for phase in &experiment.plan.phases {
+            let compared = rounds.of(&arm.id, &phase.name).into_iter().flatten().count();
+            let void = rounds.count() - compared;
+            if let (1.., Some(reason)) = (void, rounds.losses(&arm.id, &phase.name).first()) {
+                sentences.push(format!(
+                    "{}, {}: {void} of {} runs are shown but not compared: {reason}",
+                    arm.id,
+                    phase.name,
+                    rounds.count()
+                ));
+            }
+        }
+    }
+    sentences
 }
 
 /// Errors by arm, phase and code, over all rounds.

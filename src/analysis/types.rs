@@ -111,7 +111,7 @@ pub struct ResultRow {
     pub errors: u64,
     /// BSON bytes of the documents written or read.
     pub document_bytes: u64,
-    /// Throughput of each round, for plots; None where the run is void.
+    /// Throughput of each round, for plots, void runs included; None where nothing was measured.
     pub throughput_by_round: Vec<Option<f64>>,
 }
 

@@ -31,8 +31,8 @@ use crate::stats::threshold::Interleave;
 /// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 
-/// An arm lost in so many rounds is started no more: at the first look its comparisons are void
-/// anyway (more than a fifth of the rounds lost).
+/// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
+/// each loss may cost a minute of waiting.
 const LOST_ROUNDS_MAX: usize = 3;
 const GIVEN_UP: &str = "given up: ";
 
@@ -64,7 +64,7 @@ pub struct Laboratory {
     pub progress: Progress,
     /// Ctrl-C.
     pub stop: Stop,
-    /// Why each arm was lost, once for each round.
+    /// Why each arm was lost, once for each of the last rounds in a row.
     pub losses: Vec<Vec<String>>,
 }
 
@@ -148,10 +148,14 @@ impl Laboratory {
         let noise = CpuReading::take().noise_since(&cpu_before, ours);
         let simulated = self.environments.iter().all(|it| it.simulated);
         for run in &mut runs {
-            if let Some(reason) = &run.failed {
-                let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
-                self.losses[arm.expect("runs are of arms")].push(reason.clone());
-                self.progress.note(&format!("{} is lost in this round: {reason}", run.arm));
+            let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
+            let losses = &mut self.losses[arm.expect("runs are of arms")];
+            match &run.failed {
+                Some(reason) => {
+                    losses.push(reason.clone());
+                    self.progress.note(&format!("{} is lost in this round: {reason}", run.arm));
+                }
+                None => losses.clear(),
             }
             if !simulated {
                 run.machine_noise = noise;

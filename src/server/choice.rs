@@ -11,8 +11,6 @@ pub enum ServerChoice {
     Embedded(Option<String>),
     /// A mongod of this machine, by path or from the search path, started and stopped by us.
     Mongod(Option<PathBuf>),
-    /// The in-process stand-in; another module's business.
-    Absorber,
     /// Any server that is already there.
     External(String),
 }
@@ -33,7 +31,6 @@ impl ServerChoice {
         match server.split_once('@').map_or((server, None), |(kind, v)| (kind, Some(v))) {
             ("embedded", version) => Ok(Self::Embedded(version.map(String::from))),
             ("mongod", None) => Ok(Self::Mongod(None)),
-            ("absorber", None) => Ok(Self::Absorber),
             _ if server.starts_with("mongodb") && server.contains("://") => {
                 Err(ServerError::usage(
                     "--server names a kind of server, not a connection string",
@@ -43,7 +40,7 @@ impl ServerChoice {
             _ if server.contains('/') => Ok(Self::Mongod(Some(server.into()))),
             _ => Err(ServerError::usage(
                 format!("there is no server {server:?}"),
-                "write `embedded`, `embedded@4.4`, `mongod`, a path to a mongod, or `absorber`; \
+                "write `embedded`, `embedded@4.4`, `mongod` or a path to a mongod; \
                  for a running server give --uri",
             )),
         }
@@ -56,7 +53,6 @@ impl std::fmt::Debug for ServerChoice {
         match self {
             Self::Embedded(version) => f.debug_tuple("Embedded").field(version).finish(),
             Self::Mongod(path) => f.debug_tuple("Mongod").field(path).finish(),
-            Self::Absorber => f.write_str("Absorber"),
             Self::External(uri) => f.debug_tuple("External").field(&mask_uri(uri)).finish(),
         }
     }
@@ -73,7 +69,6 @@ mod tests {
         assert_eq!(parse("embedded@4.4"), ServerChoice::Embedded(Some("4.4".into())));
         assert_eq!(parse("mongod"), ServerChoice::Mongod(None));
         assert_eq!(parse("/opt/m/mongod"), ServerChoice::Mongod(Some("/opt/m/mongod".into())));
-        assert_eq!(parse("absorber"), ServerChoice::Absorber);
         assert_eq!(ServerChoice::parse(None, None).unwrap(), ServerChoice::Embedded(None));
         let external = ServerChoice::parse(Some("embedded"), Some("mongodb://u:s3cret@h")).unwrap();
         assert_eq!(format!("{external:?}"), "External(\"mongodb://***:***@h\")");

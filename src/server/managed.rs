@@ -21,7 +21,7 @@ pub struct RunningServer {
     record: ServerRecord,
 }
 
-/// What a choice other than `absorber` leads to.
+/// What a choice leads to.
 #[derive(Debug)]
 pub enum Server {
     Managed(Box<RunningServer>),
@@ -42,7 +42,7 @@ pub fn prepare(
         ServerChoice::Mongod(path) => {
             Program::of_this_machine(host, path.as_deref(), progress).map(Some)
         }
-        ServerChoice::Absorber | ServerChoice::External(_) => Ok(None),
+        ServerChoice::External(_) => Ok(None),
     }
 }
 

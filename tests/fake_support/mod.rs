@@ -1,0 +1,194 @@
+//! What the black-box tests share: a folder of their own, fake adapters, the binary in it, and a
+//! way to see that no process is left.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Ten pretended operations a turn: a round takes a fifth of a second.
+pub const QUICK: &str = "turn_operations=10";
+
+/// A folder in which the binary works, with adapters of its own.
+pub struct Lab {
+    folder: TempDir,
+    /// Set for every child, so that processes of this test can be told from others.
+    mark: String,
+    home: Option<PathBuf>,
+}
+
+impl Lab {
+    /// A lab with a cache of its own: nothing but fakes is installed there.
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let parent = crate::support::scratch("labs");
+        let folder = TempDir::new_in(parent).expect("a folder");
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("MDYN_TEST_LAB={}-{number}", std::process::id());
+        let home = Some(folder.path().join("home"));
+        fs::create_dir(folder.path().join("adapters")).expect("a folder");
+        Self { folder, mark, home }
+    }
+
+    /// A lab that shares the user's cache, where servers and real drivers are installed once.
+    pub fn with_shared_cache() -> Self {
+        Self { home: None, ..Self::new() }
+    }
+
+    /// A path in the lab.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file and answers its path.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// Makes an adapter `name` that starts `fake-adapter` with these words.
+    pub fn fake(&self, name: &str, behaviour: &[&str]) {
+        let words = behaviour.iter().map(|word| format!(", {word:?}")).collect::<String>();
+        let text = format!(
+            "name = {name:?}\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
+             versions = \"1.0.0\"\nwarmup_s = 0.2\nsimulated = true\n\
+             start = [\"{{mongodyno}}\", \"fake-adapter\"{words}]\n"
+        );
+        let folder = self.path("adapters").join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("adapter.toml"), text).expect("a manifest");
+    }
+
+    /// The binary, at work in the lab with the lab's adapters.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let mut command = crate::support::mongodyno(arguments);
+        command.current_dir(self.folder.path());
+        command.env("MDYN_ADAPTERS", self.path("adapters")).env("NO_COLOR", "1");
+        let (name, value) = self.mark.split_once('=').expect("a pair");
+        command.env(name, value).env("COLUMNS", "100");
+        if let Some(home) = &self.home {
+            command.env("MDYN_HOME", home);
+        }
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
+        self.command(arguments).output().expect("the binary runs")
+    }
+
+    /// `run` of the workload of nothing with these drivers, into the folder `out`.
+    pub fn experiment(&self, drivers: &[&str], more: &[&str]) -> Output {
+        self.run(self.words(drivers, more))
+    }
+
+    /// The words of [`Lab::experiment`].
+    pub fn words(&self, drivers: &[&str], more: &[&str]) -> Vec<String> {
+        let workload = fixture("workloads/noop.yaml").display().to_string();
+        let mut words: Vec<String> = vec!["run".to_owned(), workload];
+        words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
+        for driver in drivers {
+            words.extend(["-d".to_owned(), (*driver).to_owned()]);
+        }
+        words.extend(more.iter().map(|word| (*word).to_owned()));
+        words
+    }
+
+    /// Starts the binary; what it says goes into the files `stdout` and `stderr`.
+    pub fn start<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Child {
+        let file = |name| fs::File::create(self.path(name)).expect("a file");
+        let mut command = self.command(arguments);
+        command.stdout(file("stdout")).stderr(file("stderr")).stdin(Stdio::null());
+        command.spawn().expect("the binary starts")
+    }
+
+    /// The records of `out/runs.jsonl`.
+    pub fn runs(&self) -> Vec<Value> {
+        json_lines(&self.path("out/runs.jsonl"))
+    }
+
+    /// `out/experiment.json`.
+    pub fn record(&self) -> Value {
+        let text = fs::read_to_string(self.path("out/experiment.json")).expect("experiment.json");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// The analysis of `out`, as `report` gives it.
+    pub fn analysis(&self) -> Value {
+        let output = self.run(["report", "out", "--format", "json"]);
+        assert!(output.status.success(), "{}", crate::support::said(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Processes that carry this lab's mark: pid and command line.
+    pub fn processes(&self) -> Vec<(i32, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").expect("Linux").flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let mark = self.mark.as_bytes();
+            if environment.split(|byte| *byte == 0).any(|variable| variable == mark) {
+                let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let words = String::from_utf8_lossy(&words).replace('\0', " ");
+                found.push((pid, words));
+            }
+        }
+        found
+    }
+
+    /// Fails unless every process of this lab ends within seconds.
+    pub fn assert_nothing_runs(&self) {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < deadline, "left behind: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A file in tests/fixtures.
+pub fn fixture(name: &str) -> PathBuf {
+    crate::support::root().join("tests/fixtures").join(name)
+}
+
+/// A file of one JSON document a line.
+pub fn json_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
+
+/// Waits for something that another process does.
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The exit code; -1 after a signal.
+pub fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// What a program printed on stderr.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a program printed on stdout.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
