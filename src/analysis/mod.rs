@@ -111,22 +111,20 @@ fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     experiment.arms.iter().map(summary).collect()
 }
 
-/// Runs that are shown but not compared.
+/// Runs that are shown but not compared, by phase and reason.
 fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let mut sentences = Vec::new();
-    for arm in &experiment.arms {
-        for phase in &experiment.plan.phases {
-            let compared = rounds.of(&arm.id, &phase.name).into_iter().flatten().count();
-            let void = rounds.count() - compared;
-            if let (1.., Some(reason)) = (void, rounds.losses(&arm.id, &phase.name).first()) {
-                sentences.push(format!(
-                    "{}, {}: {void} of {} runs are shown but not compared: {reason}",
-                    arm.id,
-                    phase.name,
-                    rounds.count()
-                ));
+    for phase in &experiment.plan.phases {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for arm in &experiment.arms {
+            for reason in rounds.losses(&arm.id, &phase.name) {
+                *counts.entry(reason).or_default() += 1;
             }
         }
+        let all = rounds.count() * experiment.arms.len();
+        sentences.extend(counts.into_iter().map(|(reason, count)| {
+            format!("{}: {count} of {all} runs are not compared: {reason}", phase.name)
+        }));
     }
     sentences
 }

@@ -63,18 +63,10 @@ impl<'a> Rounds<'a> {
             .collect()
     }
 
-    /// Why runs of an arm are void in a phase, most frequent reason first.
+    /// Why runs of an arm are void in a phase, a reason for each of them.
     #[must_use]
     pub fn losses(&self, arm: &str, phase: &str) -> Vec<String> {
-        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-        for round in &self.numbers {
-            if let Err(reason) = self.valid(*round, arm, phase) {
-                *reasons.entry(reason).or_default() += 1;
-            }
-        }
-        let mut reasons: Vec<_> = reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        reasons.into_iter().map(|(reason, _)| reason).collect()
+        self.numbers.iter().filter_map(|round| self.valid(*round, arm, phase).err()).collect()
     }
 
     /// Median cost of the bookkeeping of one operation of an arm, ns.
