@@ -111,22 +111,17 @@ fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     experiment.arms.iter().map(summary).collect()
 }
 
-/// Runs that are shown but not compared, by phase and reason.
+/// Runs that are shown but not compared: how many in each phase, and why the first.
 fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for phase in &experiment.plan.phases {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for arm in &experiment.arms {
-            for reason in rounds.losses(&arm.id, &phase.name) {
-                *counts.entry(reason).or_default() += 1;
-            }
-        }
+    let sentence = |phase: &Phase| {
+        let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
+        let losses: Vec<String> = losses.collect();
         let all = rounds.count() * experiment.arms.len();
-        sentences.extend(counts.into_iter().map(|(reason, count)| {
-            format!("{}: {count} of {all} runs are not compared: {reason}", phase.name)
-        }));
-    }
-    sentences
+        let first = losses.first()?;
+        let (name, void) = (&phase.name, losses.len());
+        Some(format!("{name}: {void} of {all} runs are not compared, the first because {first}"))
+    };
+    experiment.plan.phases.iter().filter_map(sentence).collect()
 }
 
 /// Errors by arm, phase and code, over all rounds.
