@@ -39,7 +39,6 @@ fn for_each_adapter(test: &str, mut act: impl FnMut(&Manifest) -> Result<(), Str
 /// Runs the binary; what it said is the error, unless it ends with 0.
 fn succeeds(arguments: &[&str], uri: Option<&str>) -> Result<String, String> {
     let mut command = mongodyno(arguments);
-    command.env("MDYN_VECTORS", root().join("protocol/vectors"));
     if let Some(uri) = uri {
         command.env("MDYN_URI", uri);
     }
@@ -106,7 +105,7 @@ fn reported_version(manifest: &Manifest, version: &str) -> Result<String, String
     let log = scratch("adapter-logs").join(format!("{driver}.log"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let started = AdapterProcess::start(&environment, &log, &Epoch::start(), None).await;
+        let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;

@@ -4,6 +4,7 @@
 mod fake_support;
 mod support;
 
+use std::fmt::Write as _;
 use std::fs;
 
 use fake_support::{Lab, QUICK, code, fixture, stderr, stdout};
@@ -16,20 +17,19 @@ fn transcript(lab: &Lab, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
         let output = lab.run(line.split_whitespace());
-        text += &format!("$ mongodyno {line}\n{}{}", stdout(&output), stderr(&output));
-        text += &format!("[exit {}]\n\n", code(&output));
+        let said = (stdout(&output), stderr(&output), code(&output));
+        let _ = write!(text, "$ mongodyno {line}\n{}{}[exit {}]\n\n", said.0, said.1, said.2);
     }
     plain(lab, &text)
 }
 
 fn plain(lab: &Lab, text: &str) -> String {
     let canonical = lab.path("").canonicalize().expect("a folder").display().to_string();
-    text.replace(&canonical, "LAB")
+    let text = text
+        .replace(&canonical, "LAB")
         .replace(&lab.path("").display().to_string(), "LAB/")
-        .replace(&fixture("").display().to_string(), "FIXTURES/")
-        .lines()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+        .replace(&fixture("").display().to_string(), "FIXTURES/");
+    text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 /// A lab with `even` and `slow`, and the workload of nothing as `noop.yaml`.
@@ -173,7 +173,7 @@ fn mistakes_in_a_workload_end_with_3() {
         let output = lab.run(line.replace("FIXTURES", &bad).split_whitespace());
         assert_eq!(code(&output), 3, "{}", said(&output));
         assert_eq!(stdout(&output), "", "a mistake is no result");
-        text += &format!("$ mongodyno {line}\n{}\n", stderr(&output));
+        let _ = write!(text, "$ mongodyno {line}\n{}\n", stderr(&output));
     }
     assert_snapshot!("workload_mistakes", plain(&lab, &text));
     let lines = [

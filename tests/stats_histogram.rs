@@ -1,10 +1,5 @@
 //! Histograms and interval logs against the numbers of the Java original (`hdr-cases.json`).
-#![allow(
-    missing_docs,
-    clippy::float_cmp,
-    clippy::unreadable_literal,
-    clippy::print_stdout
-)]
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +8,7 @@ use mongodyno::stats::histogram::{HIGHEST_NS, Histogram, values_needed};
 use mongodyno::stats::hlog::{HlogError, Interval, IntervalLog};
 use serde_json::Value;
 
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn cases() -> Value {
     serde_json::from_str(include_str!("data/hdr-cases.json")).unwrap()
@@ -37,26 +32,17 @@ fn interval_logs_give_the_numbers_of_the_java_reader() {
         if let Some(start) = case["start"].as_f64() {
             assert!((log.start_time.unwrap().as_secs_f64() - start).abs() < 1e-6);
         }
-        let range: Vec<u64> = case["range_s"].as_array().map_or(vec![0, 3600], |r| {
-            r.iter().map(|s| s.as_u64().unwrap()).collect()
-        });
+        let range: Vec<u64> = case["range_s"]
+            .as_array()
+            .map_or(vec![0, 3600], |r| r.iter().map(|s| s.as_u64().unwrap()).collect());
         let (from, to) = (Duration::from_secs(range[0]), Duration::from_secs(range[1]));
-        let inside: Vec<&Interval> = log
-            .intervals
-            .iter()
-            .filter(|i| (from..to).contains(&i.start))
-            .collect();
-        assert_eq!(
-            inside.len() as u64,
-            case["histograms"].as_u64().unwrap(),
-            "{file}"
-        );
+        let inside: Vec<&Interval> =
+            log.intervals.iter().filter(|i| (from..to).contains(&i.start)).collect();
+        assert_eq!(inside.len() as u64, case["histograms"].as_u64().unwrap(), "{file}");
         let mut by_tag: BTreeMap<&str, u64> = BTreeMap::new();
         let mut sum = Histogram::new();
         for interval in &inside {
-            *by_tag
-                .entry(interval.tag.as_deref().unwrap_or(""))
-                .or_default() += 1;
+            *by_tag.entry(interval.tag.as_deref().unwrap_or("")).or_default() += 1;
             sum.add(&interval.histogram);
         }
         assert_eq!(sum.count(), case["total"].as_u64().unwrap(), "{file}");
@@ -81,31 +67,16 @@ fn logs_survive_a_round_trip() {
         (1..1000).for_each(|i| histogram.record(i * i * (second + 1)));
         for tag in [None, Some("service".to_owned())] {
             let (start, length) = (Duration::from_secs(second), Duration::from_secs(1));
-            log.intervals.push(Interval {
-                tag,
-                start,
-                length,
-                histogram: histogram.clone(),
-            });
+            log.intervals.push(Interval { tag, start, length, histogram: histogram.clone() });
         }
     }
     let mut text = Vec::new();
     log.write(&mut text).unwrap();
     assert_eq!(IntervalLog::read(&text).unwrap(), log);
-    assert_eq!(
-        log.merged(Some("service"), Duration::ZERO, HOUR).count(),
-        2997
-    );
+    assert_eq!(log.merged(Some("service"), Duration::ZERO, HOUR).count(), 2997);
     let first = String::from_utf8(text).unwrap();
     assert!(first.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1234.567 (sec"));
-    assert!(
-        first
-            .lines()
-            .nth(4)
-            .unwrap()
-            .starts_with("0.000,1.000,0.998,"),
-        "{first}"
-    );
+    assert!(first.lines().nth(4).unwrap().starts_with("0.000,1.000,0.998,"), "{first}");
     assert!(first.contains("\nTag=service,1.000,1.000,") && first.contains(",HISTFAAAA"));
     log.intervals[0].tag = Some("a,b".to_owned());
     assert!(log.write(&mut Vec::new()).is_err());
@@ -113,14 +84,8 @@ fn logs_survive_a_round_trip() {
 
 #[test]
 fn damaged_logs_are_refused_with_their_place() {
-    assert_eq!(
-        IntervalLog::read(b"#c\nnot a line\n"),
-        Err(HlogError::Line(2))
-    );
-    assert_eq!(
-        IntervalLog::read(b"#c\n0.1,1.0,2.0,HISTF"),
-        Err(HlogError::Line(2))
-    );
+    assert_eq!(IntervalLog::read(b"#c\nnot a line\n"), Err(HlogError::Line(2)));
+    assert_eq!(IntervalLog::read(b"#c\n0.1,1.0,2.0,HISTF"), Err(HlogError::Line(2)));
     for histogram in ["HISTFAAAAAAA", "HISTIgAAAA", "HISTIgAAAAB4nA==", "!", ""] {
         let line = format!("0.1,1.0,2.0,{histogram}\n");
         let error = IntervalLog::read(line.as_bytes()).unwrap_err();
@@ -140,13 +105,7 @@ fn percentile_rule_of_the_original() {
     }
     let mut thousand = Histogram::new();
     (1..=1000).for_each(|value| thousand.record(value));
-    for (percent, want) in [
-        (0.0, 1),
-        (50.0, 500),
-        (99.0, 990),
-        (99.9, 999),
-        (100.0, 1000),
-    ] {
+    for (percent, want) in [(0.0, 1), (50.0, 500), (99.0, 990), (99.9, 999), (100.0, 1000)] {
         assert_eq!(thousand.percentile_ns(percent), Some(want), "p{percent}");
     }
     assert_eq!(Histogram::new().percentile_ns(50.0), None);
@@ -173,16 +132,10 @@ fn the_hundred_second_pause() {
             let percent: f64 = percent.replace('_', ".").parse().unwrap();
             let got = histogram.percentile_ns(percent).unwrap() as f64;
             let want = want.as_f64().unwrap();
-            assert!(
-                (got / want - 1.0).abs() <= 1e-3,
-                "{name} {key}: {got} {want}"
-            );
+            assert!((got / want - 1.0).abs() <= 1e-3, "{name} {key}: {got} {want}");
         }
-        let below: u64 = histogram
-            .buckets()
-            .filter(|(value, _)| *value <= 5_010)
-            .map(|(_, count)| count)
-            .sum();
+        let below: u64 =
+            histogram.buckets().filter(|(value, _)| *value <= 5_010).map(|(_, count)| count).sum();
         let share = 100.0 * below as f64 / histogram.count() as f64;
         let want = pause["pct_at_or_below_5000"][name].as_f64().unwrap();
         assert!((share - want).abs() < 0.01, "{name}: {share}");

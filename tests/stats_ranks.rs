@@ -1,10 +1,5 @@
 //! Rank statistics against published and independently computed answers (`tests/data/ranks.json`).
-#![allow(
-    missing_docs,
-    clippy::float_cmp,
-    clippy::unreadable_literal,
-    clippy::print_stdout
-)]
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::sync::LazyLock;
 
@@ -23,12 +18,7 @@ static DATA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("data/ranks.json")).unwrap());
 
 fn numbers(value: &Value) -> Vec<f64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|v| v.as_f64().unwrap())
-        .collect()
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
 fn near(got: f64, want: f64, relative: f64) -> bool {
@@ -53,11 +43,7 @@ fn interval_ranks_are_those_of_r() {
         let n = row["n"].as_u64().unwrap() as usize;
         for (alpha, name) in [(0.05, "95"), (0.01, "99")] {
             let (rank, level) = interval_rank(n, alpha);
-            assert_eq!(
-                rank as u64,
-                row[format!("rank{name}")].as_u64().unwrap(),
-                "n {n}"
-            );
+            assert_eq!(rank as u64, row[format!("rank{name}")].as_u64().unwrap(), "n {n}");
             match row[format!("achieved{name}")].as_f64() {
                 Some(achieved) => assert!(near(level, achieved, 1e-14), "n {n}: {level}"),
                 None => assert_eq!((rank, level), (0, 1.0)),
@@ -68,11 +54,7 @@ fn interval_ranks_are_those_of_r() {
         assert!(near(signed_rank_p(&all_positive), smallest_p, 1e-14));
         let others: Vec<f64> = all_positive.iter().map(|v| -v).collect();
         let test = mann_whitney(&all_positive, &others).unwrap();
-        assert!(near(
-            test.p_two_sided,
-            row["min_p_mwu_nn"].as_f64().unwrap(),
-            1e-12
-        ));
+        assert!(near(test.p_two_sided, row["min_p_mwu_nn"].as_f64().unwrap(), 1e-12));
     }
 }
 
@@ -87,14 +69,8 @@ fn normal_ranks_continue_the_exact_ones() {
     ] {
         let (got, got_level) = interval_rank(n, alpha);
         // The normal curve is up to 1 % of the ranks too wide and one rank too narrow.
-        assert!(
-            (rank - 4..=rank + 1).contains(&got),
-            "{n} {alpha}: {got} {rank}"
-        );
-        assert!(
-            (got_level - level).abs() < 1e-3,
-            "{n} {alpha}: {got_level} {level}"
-        );
+        assert!((rank - 4..=rank + 1).contains(&got), "{n} {alpha}: {got} {rank}");
+        assert!((got_level - level).abs() < 1e-3, "{n} {alpha}: {got_level} {level}");
     }
     assert_eq!(interval_rank(60, 1e-30).0, 0);
 }
@@ -111,10 +87,7 @@ fn hodges_lehmann_intervals() {
         assert_eq!(hodges_lehmann_estimate(&x), Some(got.estimate));
     }
     let five = hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.05).unwrap();
-    assert_eq!(
-        (five.low, five.high, five.rank),
-        (f64::NEG_INFINITY, f64::INFINITY, 0)
-    );
+    assert_eq!((five.low, five.high, five.rank), (f64::NEG_INFINITY, f64::INFINITY, 0));
     assert_eq!(hodges_lehmann(&[], 0.05), None);
 }
 
@@ -129,21 +102,11 @@ fn signed_rank_p_values_with_zeros_and_ties() {
         (&[2.0, 2.0, 2.0, -2.0, 2.0, 2.0, 2.0, 2.0], 0.0703125),
     ];
     for (x, want) in cases {
-        assert!(
-            near(signed_rank_p(x), want, 1e-14),
-            "{x:?}: {}",
-            signed_rank_p(x)
-        );
+        assert!(near(signed_rank_p(x), want, 1e-14), "{x:?}: {}", signed_rank_p(x));
     }
     // Fifty-one pairs: normal here, counted by the reference program.
-    let values: Vec<f64> = (1..=51)
-        .map(|i| f64::from(if i % 3 == 0 { -i } else { i }))
-        .collect();
-    assert!(near(
-        signed_rank_p(&values[..50]),
-        0.026_166_968_171_196_46,
-        1e-12
-    ));
+    let values: Vec<f64> = (1..=51).map(|i| f64::from(if i % 3 == 0 { -i } else { i })).collect();
+    assert!(near(signed_rank_p(&values[..50]), 0.026_166_968_171_196_46, 1e-12));
     assert!(near(signed_rank_p(&values), 0.055_980_190_979_947_33, 1e-2));
 }
 
@@ -159,11 +122,7 @@ fn mann_whitney_agrees_with_perfolizer_and_r() {
         assert!(test.exact);
         assert_eq!(test.u, case["u"].as_f64().unwrap());
         let want = case["recomputed_p"].as_f64().unwrap();
-        assert!(
-            near(test.p_greater, want, 1e-10),
-            "{} {want}",
-            test.p_greater
-        );
+        assert!(near(test.p_greater, want, 1e-10), "{} {want}", test.p_greater);
     }
     assert!(mann_whitney(&[], &[1.0]).is_none());
 }
@@ -175,10 +134,7 @@ fn benchstat_limits() {
         let test = mann_whitney(&numbers(&case["a"]), &numbers(&case["b"])).unwrap();
         assert!(near(test.p_two_sided, case["p"].as_f64().unwrap(), 1e-12));
     }
-    assert_eq!(
-        (samples_needed(0.05), samples_needed(0.01)),
-        (Some(4), Some(5))
-    );
+    assert_eq!((samples_needed(0.05), samples_needed(0.01)), (Some(4), Some(5)));
     let values = |n: u32| (0..n).map(f64::from).collect::<Vec<_>>();
     assert!(median_interval(&values(5), 0.05).is_none());
     assert_eq!(median_interval(&values(6), 0.05), Some((0.0, 5.0, 0.96875)));
@@ -196,16 +152,10 @@ fn large_unpaired_samples_use_a_normal_curve() {
     let x: Vec<f64> = (0..60).map(|i| f64::from(i * 7 % 60)).collect();
     let y: Vec<f64> = (0..60).map(|i| f64::from(i * 11 % 60) + 5.5).collect();
     let test = mann_whitney(&x, &y).unwrap();
-    assert!(
-        !test.exact && (0.03..0.15).contains(&test.p_two_sided),
-        "{test:?}"
-    );
+    assert!(!test.exact && (0.03..0.15).contains(&test.p_two_sided), "{test:?}");
     let found = shift(&x, &y, 0.05).unwrap();
     assert!(found.low < 5.5 && 5.5 < found.high && (0.95..0.951).contains(&found.level));
-    let (few, more) = (
-        shift(&x[..3], &y[..3], 0.05).unwrap(),
-        shift(&x[..4], &y[..4], 0.05),
-    );
+    let (few, more) = (shift(&x[..3], &y[..3], 0.05).unwrap(), shift(&x[..4], &y[..4], 0.05));
     assert!(few.low.is_infinite() && more.unwrap().low.is_finite());
 }
 
@@ -219,10 +169,7 @@ fn spearman_exact_and_approximate() {
     );
     // R: cor.test(1:5, c(2,1,4,3,5), method = "spearman"): rho 0.8, p 0.1333.
     let small = spearman(&up[..5], &[2.0, 1.0, 4.0, 3.0, 5.0]).unwrap();
-    assert!(
-        near(small.rho, 0.8, 1e-12) && near(small.p, 16.0 / 120.0, 1e-9),
-        "{small:?}"
-    );
+    assert!(near(small.rho, 0.8, 1e-12) && near(small.p, 16.0 / 120.0, 1e-9), "{small:?}");
     let x: Vec<f64> = (0..30).map(f64::from).collect();
     let y: Vec<f64> = (0..30).map(|i| f64::from(i * 17 % 30)).collect();
     let large = spearman(&x, &y).unwrap();
@@ -251,10 +198,7 @@ fn medians_and_outliers() {
     let mut values: Vec<f64> = (0..19).map(|i| 100.0 + f64::from(i % 5)).collect();
     values.push(150.0);
     let one = Outliers::count(&values);
-    assert_eq!(
-        (one.far_from_median, one.tukey_mild, one.tukey_severe),
-        (1, 1, 1)
-    );
+    assert_eq!((one.far_from_median, one.tukey_mild, one.tukey_severe), (1, 1, 1));
     assert!(!one.many());
     values.extend([150.0, 160.0]);
     assert!(Outliers::count(&values).many());

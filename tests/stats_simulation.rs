@@ -1,11 +1,6 @@
 //! The verdicts under simulated noise: false positives no more often than the level says, and the
 //! detection rates of the tables in sections 2.6 and 2.7 of the methodology.
-#![allow(
-    missing_docs,
-    clippy::float_cmp,
-    clippy::unreadable_literal,
-    clippy::print_stdout
-)]
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::f64::consts::TAU;
 
@@ -22,10 +17,7 @@ struct Noise {
 
 impl Noise {
     fn new(seed: u64) -> Self {
-        Self {
-            random: ChaCha8Rng::seed_from_u64(seed),
-            drift: 0.0,
-        }
+        Self { random: ChaCha8Rng::seed_from_u64(seed), drift: 0.0 }
     }
 
     /// Uniform in (0, 1].
@@ -48,11 +40,7 @@ impl Noise {
     fn run(&mut self) -> f64 {
         let innovation = 0.02 * (1.0_f64 - 0.9 * 0.9).sqrt();
         self.drift = 0.9 * self.drift + innovation * self.normal();
-        let hit = if self.uniform() <= 0.05 {
-            -0.10 * self.uniform().ln()
-        } else {
-            0.0
-        };
+        let hit = if self.uniform() <= 0.05 { -0.10 * self.uniform().ln() } else { 0.0 };
         self.drift + 0.02 * self.normal() + hit
     }
 
@@ -83,10 +71,8 @@ impl Noise {
 }
 
 fn judge(arms: &[Vec<Option<f64>>; 2], delta_percent: f64, alpha: f64) -> Comparison {
-    let quantity = Quantity::Other {
-        direction: Direction::LowerIsBetter,
-        floor_percent: delta_percent,
-    };
+    let quantity =
+        Quantity::Other { direction: Direction::LowerIsBetter, floor_percent: delta_percent };
     let threshold = ThresholdParts {
         interleave: Interleave::Runs,
         quick: false,
@@ -94,12 +80,7 @@ fn judge(arms: &[Vec<Option<f64>>; 2], delta_percent: f64, alpha: f64) -> Compar
         history_fence_percent: None,
         timer_cost_ns: 0.0,
     };
-    let arms = Arms {
-        name_a: "A",
-        name_b: "B",
-        a: &arms[0],
-        b: &arms[1],
-    };
+    let arms = Arms { name_a: "A", name_b: "B", a: &arms[0], b: &arms[1] };
     compare("m", quantity, &arms, &Rules { alpha, threshold }, &[])
 }
 
@@ -133,25 +114,11 @@ fn rates(draws: u32, mut draw: impl FnMut() -> Comparison) -> Rates {
     }
     let [slower, direction, same, faster, nonzero, width] =
         sums.map(|sum| 100.0 * sum / f64::from(draws));
-    Rates {
-        slower,
-        direction,
-        same,
-        faster,
-        nonzero,
-        width,
-    }
+    Rates { slower, direction, same, faster, nonzero, width }
 }
 
 fn show(name: &str, rates: &Rates) {
-    let Rates {
-        slower,
-        direction,
-        same,
-        faster,
-        nonzero,
-        width,
-    } = rates;
+    let Rates { slower, direction, same, faster, nonzero, width } = rates;
     println!(
         "{name}: SLOWER {slower:.1} direction {direction:.1} SAME {same:.1} FASTER {faster:.1} \
          without 0 {nonzero:.2} width {width:.1} %"
@@ -162,31 +129,16 @@ fn show(name: &str, rates: &Rates) {
 fn ten_thousand_same_versions() {
     let draws = 10_000;
     // K 6 is --quick with its threshold of 5 %; with 3 % a few in 10 000 would fire.
-    let looks = [
-        (10, 0.05, 0.951_17, 3.0),
-        (6, 0.05, 0.968_75, 5.0),
-        (10, 0.01, 0.990_23, 3.0),
-    ];
+    let looks = [(10, 0.05, 0.951_17, 3.0), (6, 0.05, 0.968_75, 5.0), (10, 0.01, 0.990_23, 3.0)];
     for (rounds, alpha, level, delta) in looks {
         let mut noise = Noise::new(1);
-        let found = rates(draws, || {
-            judge(&noise.whole_runs(rounds, 0.0), delta, alpha)
-        });
+        let found = rates(draws, || judge(&noise.whole_runs(rounds, 0.0), delta, alpha));
         show(&format!("A/A, K {rounds}, alpha {alpha}"), &found);
         let nominal: f64 = 1.0 - level;
         let three_errors = 300.0 * (nominal * (1.0 - nominal) / f64::from(draws)).sqrt();
-        assert!(
-            found.nonzero <= 100.0 * nominal + three_errors,
-            "K {rounds}: {}",
-            found.nonzero
-        );
+        assert!(found.nonzero <= 100.0 * nominal + three_errors, "K {rounds}: {}", found.nonzero);
         // "Never": not once in 10 000.
-        assert!(
-            found.slower + found.faster <= 0.0,
-            "{} {}",
-            found.slower,
-            found.faster
-        );
+        assert!(found.slower + found.faster <= 0.0, "{} {}", found.slower, found.faster);
     }
 }
 
@@ -203,13 +155,8 @@ fn the_table_of_whole_runs() {
     for (rounds, draws, width, same, slower, direction, eight) in table {
         let mut noise = Noise::new(2);
         let mut at = |effect: f64| {
-            let found = rates(draws, || {
-                judge(&noise.whole_runs(rounds, effect), 3.0, 0.05)
-            });
-            show(
-                &format!("whole runs, K {rounds}, true {:.0} %", 100.0 * effect),
-                &found,
-            );
+            let found = rates(draws, || judge(&noise.whole_runs(rounds, effect), 3.0, 0.05));
+            show(&format!("whole runs, K {rounds}, true {:.0} %", 100.0 * effect), &found);
             found
         };
         let (none, five, more) = (at(0.0), at(0.05), at(0.08));
@@ -222,16 +169,9 @@ fn the_table_of_whole_runs() {
             // Three standard errors of ours, and two points for the table's own.
             let share: f64 = want / 100.0;
             let allowed = 2.0 + 300.0 * (share * (1.0 - share) / f64::from(draws)).sqrt();
-            assert!(
-                f64::abs(got - want) <= allowed,
-                "K {rounds}: {got} for {want}"
-            );
+            assert!(f64::abs(got - want) <= allowed, "K {rounds}: {got} for {want}");
         }
-        assert!(
-            (none.width - width).abs() < 0.3,
-            "K {rounds}: {}",
-            none.width
-        );
+        assert!((none.width - width).abs() < 0.3, "K {rounds}: {}", none.width);
         assert!(none.slower + none.faster <= 0.0);
     }
 }
@@ -240,13 +180,8 @@ fn the_table_of_whole_runs() {
 fn turns_need_ten_rounds() {
     let mut noise = Noise::new(3);
     let mut at = |effect: f64, delta: f64| {
-        let found = rates(2_000, || {
-            judge(&noise.turns(10, effect, 0.018), delta, 0.05)
-        });
-        show(
-            &format!("turns, true {:.0} %, delta {delta} %", 100.0 * effect),
-            &found,
-        );
+        let found = rates(2_000, || judge(&noise.turns(10, effect, 0.018), delta, 0.05));
+        show(&format!("turns, true {:.0} %, delta {delta} %", 100.0 * effect), &found);
         found
     };
     let (slower, same, wide) = (at(0.05, 2.0), at(0.0, 2.0), at(0.0, 3.0));

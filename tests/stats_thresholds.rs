@@ -20,22 +20,8 @@ const RUNS: ThresholdParts = ThresholdParts {
 
 fn seven_rounds(percents: [f64; 7]) -> Comparison {
     let b = percents.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));
-    let arms = Arms {
-        name_a: "A",
-        name_b: "B",
-        a: &[Some(1e9); 7],
-        b: &b,
-    };
-    compare(
-        "m",
-        Quantity::P50,
-        &arms,
-        &Rules {
-            alpha: 0.05,
-            threshold: RUNS,
-        },
-        &[],
-    )
+    let arms = Arms { name_a: "A", name_b: "B", a: &[Some(1e9); 7], b: &b };
+    compare("m", Quantity::P50, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &[])
 }
 
 #[test]
@@ -52,52 +38,22 @@ fn thresholds() {
         ]
         .map(|quantity| quantity.floor_percent(interleave))
     };
-    assert_eq!(
-        floors(Interleave::Turns),
-        [2.0, 2.0, 2.0, 4.0, 10.0, 20.0, 1.0]
-    );
-    assert_eq!(
-        floors(Interleave::Runs),
-        [3.0, 3.0, 3.0, 5.0, 10.0, 20.0, 1.0]
-    );
-    let noisy = ThresholdParts {
-        noise_floor_percent: Some(2.5),
-        ..RUNS
-    };
+    assert_eq!(floors(Interleave::Turns), [2.0, 2.0, 2.0, 4.0, 10.0, 20.0, 1.0]);
+    assert_eq!(floors(Interleave::Runs), [3.0, 3.0, 3.0, 5.0, 10.0, 20.0, 1.0]);
+    let noisy = ThresholdParts { noise_floor_percent: Some(2.5), ..RUNS };
     let of = |parts: ThresholdParts, quantity, base| {
         let threshold = parts.threshold(quantity, base);
         (threshold.percent, threshold.origin)
     };
     assert_eq!(of(noisy, Quantity::P50, 1e9), (5.0, ThresholdOrigin::Noise));
-    assert_eq!(
-        of(noisy.for_same_version(), Quantity::P50, 1e9),
-        (3.0, ThresholdOrigin::Floor)
-    );
+    assert_eq!(of(noisy.for_same_version(), Quantity::P50, 1e9), (3.0, ThresholdOrigin::Floor));
     // 2 us of a median of 20 us; with a timer of 1 us it is 5 us; throughput knows no timer.
-    assert_eq!(
-        of(noisy, Quantity::P50, 20_000.0),
-        (10.0, ThresholdOrigin::Timer)
-    );
-    let coarse = ThresholdParts {
-        timer_cost_ns: 1_000.0,
-        ..RUNS
-    };
-    assert_eq!(
-        of(coarse, Quantity::P99, 20_000.0),
-        (25.0, ThresholdOrigin::Timer)
-    );
-    assert_eq!(
-        of(coarse, Quantity::Throughput, 20_000.0),
-        (3.0, ThresholdOrigin::Floor)
-    );
-    let fenced = ThresholdParts {
-        history_fence_percent: Some(7.0),
-        ..noisy
-    };
-    assert_eq!(
-        of(fenced, Quantity::P50, 1e9),
-        (7.0, ThresholdOrigin::History)
-    );
+    assert_eq!(of(noisy, Quantity::P50, 20_000.0), (10.0, ThresholdOrigin::Timer));
+    let coarse = ThresholdParts { timer_cost_ns: 1_000.0, ..RUNS };
+    assert_eq!(of(coarse, Quantity::P99, 20_000.0), (25.0, ThresholdOrigin::Timer));
+    assert_eq!(of(coarse, Quantity::Throughput, 20_000.0), (3.0, ThresholdOrigin::Floor));
+    let fenced = ThresholdParts { history_fence_percent: Some(7.0), ..noisy };
+    assert_eq!(of(fenced, Quantity::P50, 1e9), (7.0, ThresholdOrigin::History));
     assert_eq!(history_fence_percent(&[1.0; 29]), None);
     let past: Vec<f64> = (0..31).map(|i| f64::from(i - 15) / 10.0).collect();
     assert!((history_fence_percent(&past).unwrap() - 3.4).abs() < 1e-9);
@@ -117,24 +73,13 @@ fn looks_spend_five_percent_and_stop_when_settled() {
     }
     let [standard, quick, fixed] = plans;
     assert_eq!((standard.first_rounds(), standard.most_rounds()), (10, 40));
-    assert_eq!(
-        (quick.most_rounds(), quick.quick, fixed.first_rounds()),
-        (6, true, 15)
-    );
-    let (settled, open) = (
-        seven_rounds([0.1; 7]),
-        seven_rounds([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0]),
-    );
+    assert_eq!((quick.most_rounds(), quick.quick, fixed.first_rounds()), (6, true, 15));
+    let (settled, open) =
+        (seven_rounds([0.1; 7]), seven_rounds([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0]));
     assert!(settled.settled() && !open.settled());
     assert_eq!(standard.next(0, &[]), NextStep::ContinueTo(10));
-    assert_eq!(
-        standard.next(10, std::slice::from_ref(&settled)),
-        NextStep::Stop
-    );
-    assert_eq!(
-        standard.next(10, &[settled.clone(), open.clone()]),
-        NextStep::ContinueTo(20)
-    );
+    assert_eq!(standard.next(10, std::slice::from_ref(&settled)), NextStep::Stop);
+    assert_eq!(standard.next(10, &[settled.clone(), open.clone()]), NextStep::ContinueTo(20));
     // Between looks nothing stops it, at the last look everything does.
     assert_eq!(standard.next(13, &[settled]), NextStep::ContinueTo(20));
     assert_eq!(standard.next(40, &[open]), NextStep::Stop);
@@ -149,52 +94,29 @@ fn the_noise_floor_needs_ten_rounds_and_repeats_itself() {
     let floor = noise_floor_percent(std::slice::from_ref(&rounds), 7).unwrap();
     // Scatter 3.2 %, so the estimate's is about 1.1 %: its 95th percentile lies near 2 %.
     assert!((1.4..2.6).contains(&floor), "{floor}");
-    assert_eq!(
-        noise_floor_percent(std::slice::from_ref(&rounds), 7),
-        Some(floor)
-    );
+    assert_eq!(noise_floor_percent(std::slice::from_ref(&rounds), 7), Some(floor));
     assert_eq!(noise_floor_percent(&[rounds[..9].to_vec()], 7), None);
     assert_eq!(noise_floor_percent(&[], 7), None);
 }
 
 #[test]
 fn decimals_follow_the_half_width() {
-    let cases = [
-        (2.15, 1),
-        (0.55, 2),
-        (0.996, 1),
-        (12.0, 0),
-        (0.0004, 2),
-        (0.0, 2),
-        (150.0, 0),
-    ];
+    let cases = [(2.15, 1), (0.55, 2), (0.996, 1), (12.0, 0), (0.0004, 2), (0.0, 2), (150.0, 0)];
     for (half_width, want) in cases {
         assert_eq!(decimals(half_width), want, "{half_width}");
     }
-    assert_eq!(
-        (fixed(-0.04, 1), fixed(-0.06, 1)),
-        ("0.0".to_owned(), "-0.1".to_owned())
-    );
+    assert_eq!((fixed(-0.04, 1), fixed(-0.06, 1)), ("0.0".to_owned(), "-0.1".to_owned()));
     let levels = [0.951_558, 0.99, 0.968_75, 0.999_99].map(level);
     assert_eq!(levels, ["95.2 %", "99 %", "96.9 %", "99.9 %"]);
-    assert_eq!(
-        [3.0, 3.46, 12.3, 0.25, 10.0].map(threshold),
-        ["3", "3.5", "12", "0.25", "10"]
-    );
+    assert_eq!([3.0, 3.46, 12.3, 0.25, 10.0].map(threshold), ["3", "3.5", "12", "0.25", "10"]);
 }
 
 #[test]
 fn log_ratios_are_time_per_operation() {
-    let (a, b) = (
-        [Some(100.0), Some(0.0), Some(1.0), None, Some(-1.0)],
-        [Some(50.0), Some(0.0)],
-    );
+    let (a, b) = ([Some(100.0), Some(0.0), Some(1.0), None, Some(-1.0)], [Some(50.0), Some(0.0)]);
     let times = log_ratios(Direction::LowerIsBetter, &a, &b);
     let rates = log_ratios(Direction::HigherIsBetter, &a, &b);
     assert_eq!(times, [Some(0.5_f64.ln()), Some(0.0), None, None, None]);
     assert_eq!(rates[0], Some(2.0_f64.ln()));
-    assert_eq!(
-        log_ratios(Direction::LowerIsBetter, &[Some(0.0)], &[Some(1.0)]),
-        [None]
-    );
+    assert_eq!(log_ratios(Direction::LowerIsBetter, &[Some(0.0)], &[Some(1.0)]), [None]);
 }

@@ -1,11 +1,6 @@
 //! Every verdict template, quick ones and unpaired comparisons. The numbers in the sentences
 //! were computed with the reference program (`rank_cusum_reference.py`, `hl_ci`).
-#![allow(
-    missing_docs,
-    clippy::float_cmp,
-    clippy::unreadable_literal,
-    clippy::print_stdout
-)]
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use mongodyno::stats::compare::{
     Arms, Comparison, Rules, Verdict, compare, rounds_for_an_interval,
@@ -49,40 +44,18 @@ fn slower_by(
             })
         })
         .collect();
-    let arms = Arms {
-        name_a: "A",
-        name_b: "B",
-        a: &a,
-        b: &b,
-    };
-    compare(
-        "m",
-        quantity,
-        &arms,
-        &Rules {
-            alpha,
-            threshold: parts,
-        },
-        &[],
-    )
+    let arms = Arms { name_a: "A", name_b: "B", a: &a, b: &b };
+    compare("m", quantity, &arms, &Rules { alpha, threshold: parts }, &[])
 }
 
 fn throughput(centre: f64, half_range: f64) -> Comparison {
-    slower_by(
-        &spread(centre, half_range, 20),
-        Quantity::Throughput,
-        RUNS,
-        0.05,
-    )
+    slower_by(&spread(centre, half_range, 20), Quantity::Throughput, RUNS, 0.05)
 }
 
 #[track_caller]
 fn says(comparison: &Comparison, verdict: Verdict, direction_only: bool, sentence: &str) {
     assert_eq!(comparison.sentence, sentence);
-    assert_eq!(
-        (comparison.verdict, comparison.direction_only),
-        (verdict, direction_only)
-    );
+    assert_eq!((comparison.verdict, comparison.direction_only), (verdict, direction_only));
     for banned in BANNED {
         assert!(!sentence.to_lowercase().contains(banned), "{banned}");
     }
@@ -162,17 +135,9 @@ fn inconclusive() {
         false,
         "INCONCLUSIVE: between -7.6 % and +11.8 %; about 20 more rounds needed.",
     );
-    assert_eq!(
-        wide.warnings,
-        ["with this scatter even 40 rounds would probably not decide"]
-    );
+    assert_eq!(wide.warnings, ["with this scatter even 40 rounds would probably not decide"]);
     let last = slower_by(&spread(0.5, 30.0, 40), Quantity::Throughput, RUNS, 0.02);
-    assert!(
-        last.sentence
-            .ends_with("; more than 40 rounds would be needed."),
-        "{}",
-        last.sentence
-    );
+    assert!(last.sentence.ends_with("; more than 40 rounds would be needed."), "{}", last.sentence);
     assert_eq!(last.rounds_needed, None);
     says(
         &slower_by(&[1.0; 5], Quantity::Throughput, RUNS, 0.05),
@@ -180,32 +145,15 @@ fn inconclusive() {
         false,
         "INCONCLUSIVE: 5 paired rounds give no 95 % interval; at least 6 needed.",
     );
-    assert_eq!(
-        (rounds_for_an_interval(0.05), rounds_for_an_interval(0.01)),
-        (6, 8)
-    );
+    assert_eq!((rounds_for_an_interval(0.05), rounds_for_an_interval(0.01)), (6, 8));
 }
 
 #[test]
 fn not_comparable() {
     let lost = |n: usize| -> Comparison {
         let b: Vec<Option<f64>> = (0..10).map(|k| (k >= n).then_some(2.0)).collect();
-        let arms = Arms {
-            name_a: "A",
-            name_b: "B",
-            a: &[Some(1.0); 10],
-            b: &b,
-        };
-        compare(
-            "m",
-            Quantity::Throughput,
-            &arms,
-            &Rules {
-                alpha: 0.05,
-                threshold: RUNS,
-            },
-            &[],
-        )
+        let arms = Arms { name_a: "A", name_b: "B", a: &[Some(1.0); 10], b: &b };
+        compare("m", Quantity::Throughput, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &[])
     };
     says(
         &lost(3),
@@ -215,26 +163,10 @@ fn not_comparable() {
     );
     assert_eq!((lost(2).verdict, lost(2).rounds), (Verdict::Faster, 8));
     let (one, two) = ([Some(1.0); 10], [Some(1.0); 10]);
-    let arms = Arms {
-        name_a: "A",
-        name_b: "B",
-        a: &one,
-        b: &two,
-    };
-    let gates = [
-        "B failed in 3 of 100 operations".to_owned(),
-        "still drifting.".to_owned(),
-    ];
-    let found = compare(
-        "m",
-        Quantity::Throughput,
-        &arms,
-        &Rules {
-            alpha: 0.05,
-            threshold: RUNS,
-        },
-        &gates,
-    );
+    let arms = Arms { name_a: "A", name_b: "B", a: &one, b: &two };
+    let gates = ["B failed in 3 of 100 operations".to_owned(), "still drifting.".to_owned()];
+    let found =
+        compare("m", Quantity::Throughput, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &gates);
     says(
         &found,
         Verdict::NotComparable,
@@ -242,60 +174,23 @@ fn not_comparable() {
         "NOT COMPARABLE: B failed in 3 of 100 operations; still drifting.",
     );
     assert_eq!(found.estimate_percent, Some(0.0));
-    let none = Arms {
-        name_a: "A",
-        name_b: "B",
-        a: &[],
-        b: &[None],
-    };
-    let empty = compare(
-        "m",
-        Quantity::Throughput,
-        &none,
-        &Rules {
-            alpha: 0.05,
-            threshold: RUNS,
-        },
-        &[],
-    );
-    assert_eq!(
-        (empty.verdict, empty.estimate_percent),
-        (Verdict::NotComparable, None)
-    );
+    let none = Arms { name_a: "A", name_b: "B", a: &[], b: &[None] };
+    let empty =
+        compare("m", Quantity::Throughput, &none, &Rules { alpha: 0.05, threshold: RUNS }, &[]);
+    assert_eq!((empty.verdict, empty.estimate_percent), (Verdict::NotComparable, None));
 }
 
 #[test]
 fn other_quantities_name_what_they_are() {
     for (quantity, start) in [
+        (Quantity::P50, "SLOWER: B takes 40.00 % longer per op at p50 than A ("),
+        (Quantity::P90, "SLOWER: B takes 40.00 % longer per op at p90 than A ("),
+        (Quantity::P99, "SLOWER: B takes 40.00 % longer per op at p99 than A ("),
+        (Quantity::P999, "SLOWER: B takes 40.00 % longer per op at p99.9 than A ("),
+        (Quantity::CpuPerOperation, "SLOWER: B uses 40.00 % more CPU time per op than A ("),
+        (Quantity::AllocatedBytes, "SLOWER: B allocates 40.00 % more bytes per op than A ("),
         (
-            Quantity::P50,
-            "SLOWER: B takes 40.00 % longer per op at p50 than A (",
-        ),
-        (
-            Quantity::P90,
-            "SLOWER: B takes 40.00 % longer per op at p90 than A (",
-        ),
-        (
-            Quantity::P99,
-            "SLOWER: B takes 40.00 % longer per op at p99 than A (",
-        ),
-        (
-            Quantity::P999,
-            "SLOWER: B takes 40.00 % longer per op at p99.9 than A (",
-        ),
-        (
-            Quantity::CpuPerOperation,
-            "SLOWER: B uses 40.00 % more CPU time per op than A (",
-        ),
-        (
-            Quantity::AllocatedBytes,
-            "SLOWER: B allocates 40.00 % more bytes per op than A (",
-        ),
-        (
-            Quantity::Other {
-                direction: Direction::HigherIsBetter,
-                floor_percent: 1.0,
-            },
+            Quantity::Other { direction: Direction::HigherIsBetter, floor_percent: 1.0 },
             "SLOWER: B costs 40.00 % more per op than A (",
         ),
     ] {
@@ -306,17 +201,11 @@ fn other_quantities_name_what_they_are() {
 
 #[test]
 fn quick_is_marked_and_has_a_threshold_of_five() {
-    let quick = ThresholdParts {
-        quick: true,
-        ..RUNS
-    };
+    let quick = ThresholdParts { quick: true, ..RUNS };
     for (percents, end) in [
         (spread(20.0, 1.0, 6), "threshold 5 %) (quick)."),
         (spread(0.0, 1.0, 6), "6 paired rounds) (quick)."),
-        (
-            spread(6.0, 4.0, 6),
-            "the 5 % threshold is inside the interval (quick).",
-        ),
+        (spread(6.0, 4.0, 6), "the 5 % threshold is inside the interval (quick)."),
         (spread(0.0, 40.0, 6), "more rounds needed (quick)."),
         (spread(0.0, 40.0, 5), "at least 6 needed (quick)."),
     ] {
@@ -345,17 +234,11 @@ fn outliers_are_kept_and_named() {
     percents[0] = 60.0;
     let first = slower_by(&percents, Quantity::P50, RUNS, 0.05);
     // Base times differ by parts per million, so only B shows an outlier: one of twenty.
-    assert_eq!(
-        first.warnings,
-        ["B: the first round is much slower than the others (kept)"]
-    );
+    assert_eq!(first.warnings, ["B: the first round is much slower than the others (kept)"]);
     assert_eq!(first.rounds, 20);
     percents[5..8].fill(70.0);
     let many = slower_by(&percents, Quantity::Throughput, RUNS, 0.05);
-    assert!(
-        many.warnings
-            .contains(&"B: 4 of 20 runs are outliers (kept)".to_owned())
-    );
+    assert!(many.warnings.contains(&"B: 4 of 20 runs are outliers (kept)".to_owned()));
 }
 
 #[test]
@@ -363,12 +246,7 @@ fn unpaired_comparisons_only_look_slower() {
     let a: Vec<f64> = (0..10).map(|k| 1e6 + f64::from(k) * 1e3).collect();
     let b: Vec<f64> = a.iter().map(|v| v * 1.2).collect();
     let look = |a: &[f64], b: &[f64]| {
-        let arms = UnpairedArms {
-            name_a: "A",
-            name_b: "B",
-            a,
-            b,
-        };
+        let arms = UnpairedArms { name_a: "A", name_b: "B", a, b };
         compare_unpaired("m", Quantity::P50, &arms, RUNS)
     };
     let found = look(&a, &b);
@@ -380,19 +258,8 @@ fn unpaired_comparisons_only_look_slower() {
          runs, threshold 3 %); not interleaved; drift cannot be excluded.",
     );
     assert!(!found.paired && found.p_value.unwrap() < 1e-4);
-    assert!(
-        look(&b, &a)
-            .sentence
-            .contains("B looks faster than A by 16.67 %")
-    );
+    assert!(look(&b, &a).sentence.contains("B looks faster than A by 16.67 %"));
     let same = look(&a, &a).sentence;
-    assert!(
-        same.ends_with("; not interleaved; drift cannot be excluded."),
-        "{same}"
-    );
-    assert!(
-        look(&a[..3], &b[..3])
-            .sentence
-            .contains("3 and 3 runs are too few, at least 4")
-    );
+    assert!(same.ends_with("; not interleaved; drift cannot be excluded."), "{same}");
+    assert!(look(&a[..3], &b[..3]).sentence.contains("3 and 3 runs are too few, at least 4"));
 }

@@ -426,11 +426,13 @@ class Server(Case):
 
     def test_timeout(self):
         self.items.insert_one({"_id": 1})
-        sleep = {"body": "function() { sleep(500); return true }", "args": [], "lang": "js"}
+        sleep = {"body": "function() { sleep(2000); return true }", "args": [], "lang": "js"}
         slow = {"document": {"$expr": {"$function": sleep}}, "stamps": []}
         process = self.ready()
-        uri = URI + ("&" if "?" in URI else "/?") + "socketTimeoutMS=50&retryReads=false"
-        process.ask("open", uri=uri, database=self.name, role="worker")
+        separator = "&" if "?" in URI else "?" if URI.endswith("/") else "/?"
+        uri = f"{URI}{separator}socketTimeoutMS=250&retryReads=false"
+        opened = process.ask("open", uri=uri, database=self.name, role="worker")
+        self.assertEqual(opened["type"], "opened", opened)
         _, ended = self.run_all(process, [self.operation("find", filter=slow)], [(0, 0, 0, 0)])
         self.assertEqual(process.samples()[0][5], 3, ended)
 

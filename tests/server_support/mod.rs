@@ -13,10 +13,7 @@ pub const QUIET: Progress = Progress { quiet: true };
 /// A cache of its own, in which the wheels are found that all tests share.
 pub fn fresh_host() -> (TempDir, Host) {
     let home = TempDir::new().expect("a temporary folder");
-    let host = Host {
-        home: home.path().to_path_buf(),
-        ..Host::detect().expect("a host")
-    };
+    let host = Host { home: home.path().to_path_buf(), ..Host::detect().expect("a host") };
     std::os::unix::fs::symlink(shared_wheels(), host.wheels()).expect("a link");
     (home, host)
 }
@@ -39,10 +36,7 @@ pub fn shared_wheels() -> PathBuf {
 fn download(wheel: &Wheel, shared: &Path) {
     let folder = TempDir::new_in(shared).expect("a temporary folder");
     let home = folder.path().join("home");
-    let host = Host {
-        home,
-        ..Host::detect().expect("a host")
-    };
+    let host = Host { home, ..Host::detect().expect("a host") };
     let path = fetch(&host, wheel, folder.path(), QUIET).expect("a download");
     fs::rename(path, shared.join(&wheel.file)).expect("a rename");
 }
@@ -66,9 +60,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    let names = entries
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| !name.starts_with('.')).collect()
 }
 
@@ -81,14 +73,6 @@ pub fn assert_nothing_left(host: &Host) {
     };
     let is_left = || names_in(Path::new("/proc")).iter().any(uses_home);
     wait_until("no process left", || !is_left());
-    assert_eq!(
-        names_in(&host.home.join("data")),
-        Vec::<String>::new(),
-        "data folders"
-    );
-    assert_eq!(
-        names_in(&host.instances()),
-        Vec::<String>::new(),
-        "instance folders"
-    );
+    assert_eq!(names_in(&host.home.join("data")), Vec::<String>::new(), "data folders");
+    assert_eq!(names_in(&host.instances()), Vec::<String>::new(), "instance folders");
 }
