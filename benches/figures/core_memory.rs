@@ -22,8 +22,19 @@ pub fn run(bench: &Bench) -> Outcome {
         let (adapters, workload) = (benches("adapters"), benches("workloads/noop.yaml"));
         let set = format!("operations={operations}");
         let words = [
-            workload.as_str(), "--set", &set, "-d", "fake", "--adapters-dir", &adapters,
-            "--server", "none", "--rounds", "1", "--interleave", "runs",
+            workload.as_str(),
+            "--set",
+            &set,
+            "-d",
+            "fake",
+            "--adapters-dir",
+            &adapters,
+            "--server",
+            "none",
+            "--rounds",
+            "1",
+            "--interleave",
+            "runs",
         ];
         let (folder, mut command) = bench.run_command(&words)?;
         let began = Instant::now();

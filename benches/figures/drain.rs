@@ -112,7 +112,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
         hlog: "hlog/drain.hlog".to_owned(),
         arm: "drained",
     };
-    let run = summarise(source, &measured, &folder).map_err(text)?;
+    let run = summarise(&source, &measured, &folder).map_err(text)?;
     let seconds = began.elapsed().as_secs_f64();
     let counted: u64 = run.by_operation.iter().map(|operation| operation.count).sum();
     assert_eq!(counted, count, "every sample is counted");

@@ -42,8 +42,8 @@ const PATCHES: [Patch; 3] = [
         adapter: "python",
         file: "worker.py",
         text: "            start_ns = clock()\n",
-        instead: "            start_ns = clock()\n            while clock() < start_ns + {ns}:\n                \
-                  pass\n",
+        instead: "            start_ns = clock()\n            while clock() < start_ns + {ns}:\n\
+                  \x20               pass\n",
     },
     Patch {
         adapter: "node",
@@ -70,12 +70,19 @@ pub fn run(bench: &Bench) -> Outcome {
             }
         }
     }
-    let head = ["adapter", "metric", "injected us", "spin by no-op us", "found us", "95 % interval us",
-        "inside"];
+    let head = [
+        "adapter",
+        "metric",
+        "injected us",
+        "spin by no-op us",
+        "found us",
+        "95 % interval us",
+        "inside",
+    ];
     table(&head, &rows);
     println!(
-        "\nphase {PHASE}, {} rounds; the interval is the signed-rank interval of the log ratios, in us \
-         of the baseline's median\ngoal: the injected cost lies inside",
+        "\nphase {PHASE}, {} rounds; the interval is the signed-rank interval of the log ratios, in \
+         us of the baseline's median\ngoal: the injected cost lies inside",
         if bench.long { LONG_ROUNDS } else { ROUNDS }
     );
     Ok(reached)
@@ -92,8 +99,15 @@ fn measure(bench: &Bench, patch: &Patch) -> Result<Measured, String> {
     let short = benches("workloads/turns.yaml");
     let folder = adapters.display().to_string();
     let mut all = vec![
-        if bench.long { "crud" } else { &short }, "--phase", PHASE, "--adapters-dir", &folder,
-        "--rounds", if bench.long { LONG_ROUNDS } else { ROUNDS }, "--interleave", "turns",
+        if bench.long { "crud" } else { &short },
+        "--phase",
+        PHASE,
+        "--adapters-dir",
+        &folder,
+        "--rounds",
+        if bench.long { LONG_ROUNDS } else { ROUNDS },
+        "--interleave",
+        "turns",
     ];
     all.extend(words.iter().map(String::as_str));
     bench.experiment(&all)
@@ -104,7 +118,7 @@ fn write_patched(patch: &Patch, name: &str, us: u32, folder: &Path) -> Result<()
     let manifests = discover(None).map_err(|error| error.to_string())?;
     let manifest = manifests.iter().find(|it| it.name == patch.adapter).ok_or("no such adapter")?;
     let files = manifest.files().map_err(|error| error.to_string())?;
-    let mut patched = 0;
+    let mut edits = 0;
     for (path, bytes) in files {
         let mut bytes = bytes;
         let edit = |text: &str, instead: &str| -> Result<Vec<u8>, String> {
@@ -116,18 +130,18 @@ fn write_patched(patch: &Patch, name: &str, us: u32, folder: &Path) -> Result<()
         };
         if path == patch.file {
             bytes = edit(patch.text, &patch.instead.replace("{ns}", &(us * 1000).to_string()))?;
-            patched += 1;
+            edits += 1;
         } else if path == "adapter.toml" {
             let line = format!("\"{}\"\ndriver", patch.adapter);
             bytes = edit(&line, &format!("\"{name}\"\ndriver"))?;
-            patched += 1;
+            edits += 1;
         }
-        let path = folder.join(path);
-        let parent = path.parent().expect("below the folder");
+        let target = folder.join(path);
+        let parent = target.parent().expect("below the folder");
         fs::create_dir_all(parent).map_err(|error| error.to_string())?;
-        fs::write(&path, bytes).map_err(|error| error.to_string())?;
+        fs::write(&target, bytes).map_err(|error| error.to_string())?;
     }
-    if patched == 2 { Ok(()) } else { Err(format!("{}: nothing to patch", patch.adapter)) }
+    if edits == 2 { Ok(()) } else { Err(format!("{}: nothing to patch", patch.adapter)) }
 }
 
 /// What is compared: a name, and time per operation in us from a phase.

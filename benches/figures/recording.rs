@@ -23,8 +23,15 @@ pub fn run(bench: &Bench) -> Outcome {
     let workload = benches("workloads/noop.yaml");
     let rounds = if bench.long { LONG_ROUNDS } else { ROUNDS };
     let mut words = vec![
-        workload.as_str(), "--set", OPERATIONS, "--server", "none", "--rounds", rounds,
-        "--interleave", "runs",
+        workload.as_str(),
+        "--set",
+        OPERATIONS,
+        "--server",
+        "none",
+        "--rounds",
+        rounds,
+        "--interleave",
+        "runs",
     ];
     words.extend(bench.adapters.iter().flat_map(|adapter| ["-d", adapter]));
     let measured = bench.experiment(&words)?;

@@ -66,7 +66,7 @@ impl Bench {
             if self.long { "long" } else { "short" }
         );
         if load.parse().is_ok_and(|load: f64| load > 0.5) {
-            text += &format!("\nWARNING: load average {load}; measure again on an idle machine");
+            text.extend(["\nWARNING: load average ", load, "; measure again on an idle machine"]);
         }
         text
     }
@@ -80,21 +80,15 @@ impl Bench {
         }
     }
 
-    /// A command of the binary that these figures are about.
-    pub fn mongodyno(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
-        command.args(words).stdin(Stdio::null());
-        for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
-            command.env_remove(name);
-        }
-        command
-    }
-
     /// A new experiment's folder, and the command that fills it; its output goes to a log.
     pub fn run_command(&self, words: &[&str]) -> Result<(PathBuf, Command), String> {
         let number = self.experiments.fetch_add(1, Ordering::Relaxed);
         let folder = self.scratch.join(format!("{number:03}"));
-        let mut command = self.mongodyno(&["run"]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+        command.arg("run").stdin(Stdio::null());
+        for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
+            command.env_remove(name);
+        }
         command.args(words).arg("--out").arg(&folder);
         let log = folder.with_extension("log");
         let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
@@ -157,7 +151,10 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) {
         println!("| {} |", padded.collect::<Vec<_>>().join(" | "));
     };
     line(head.to_vec());
-    println!("|{}|", widths.iter().map(|width| "-".repeat(width + 2)).collect::<Vec<_>>().join("|"));
+    println!(
+        "|{}|",
+        widths.iter().map(|width| "-".repeat(width + 2)).collect::<Vec<_>>().join("|")
+    );
     for row in rows {
         line(row.iter().map(String::as_str).collect());
     }

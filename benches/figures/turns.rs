@@ -55,9 +55,14 @@ pub fn run(bench: &Bench) -> Outcome {
     println!(
         "{}, {} of each kind, alternating; with servers, warm-up and loading {:.0} s with turns \
          and {:.0} s with whole runs\n",
-        if bench.long { "mongodyno run crud --phase find_one --phase insert_one --rounds 1" }
-        else { "mongodyno run benches/workloads/turns.yaml --rounds 1" },
-        if bench.long { LONG_ROUNDS } else { ROUNDS }, took_s[0], took_s[1]
+        if bench.long {
+            "mongodyno run crud --phase find_one --phase insert_one --rounds 1"
+        } else {
+            "mongodyno run benches/workloads/turns.yaml --rounds 1"
+        },
+        if bench.long { LONG_ROUNDS } else { ROUNDS },
+        took_s[0],
+        took_s[1]
     );
     Ok(print(&cells))
 }
@@ -76,7 +81,11 @@ fn one_round(bench: &Bench, adapter: &str, kind: usize, cells: &mut [Cell]) -> R
             measured.by_round(1, cell.phase, throughput),
         );
         let ratios = base.iter().zip(&twin).map(|(base, twin)| (twin / base).ln());
-        if kind == 0 { cell.turns.extend(ratios) } else { cell.runs.extend(ratios) }
+        if kind == 0 {
+            cell.turns.extend(ratios);
+        } else {
+            cell.runs.extend(ratios);
+        }
         let seconds = measured.by_round(0, cell.phase, |run| run.measured_s);
         cell.measured_s[kind] += seconds.iter().sum::<f64>();
     }
@@ -89,8 +98,13 @@ fn print(cells: &[Cell]) -> bool {
     let (low, high) = interval(cells);
     let rounds: usize = cells.iter().map(|cell| cell.turns.len()).sum();
     rows.push(vec![
-        "all".to_owned(), "both".to_owned(), percent(turns), percent(runs),
-        format!("{:.2} [{low:.2}, {high:.2}]", turns / runs), rounds.to_string(), String::new(),
+        "all".to_owned(),
+        "both".to_owned(),
+        percent(turns),
+        percent(runs),
+        format!("{:.2} [{low:.2}, {high:.2}]", turns / runs),
+        rounds.to_string(),
+        String::new(),
     ]);
     let head = ["adapter", "phase", "turns", "whole runs", "ratio", "rounds", "measured s a round"];
     table(&head, &rows);

@@ -4,7 +4,7 @@
 
 pub mod offline;
 pub mod online;
-mod vectors;
+pub mod vectors;
 
 use std::path::Path;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn start(
     epoch: &Epoch,
 ) -> Result<AdapterProcess, String> {
     let log = folder.join("adapter.log");
-    AdapterProcess::start(environment, &log, epoch, None).await.map_err(|it| it.to_string())
+    AdapterProcess::start(environment, &log, epoch, "").await.map_err(|it| it.to_string())
 }
 
 /// Asks and expects a certain answer.

@@ -12,6 +12,7 @@ use crate::adapter::messages::{Answer, Request};
 use crate::adapter::process::AdapterProcess;
 use crate::check::{ANSWER_TIMEOUT, Checked, ask, start};
 use crate::clock::Epoch;
+use crate::error::Error;
 use crate::experiment::materials::write_noop_schedule;
 use crate::workload::plan::Stamp;
 use crate::workload::stamp::Input;
@@ -19,6 +20,22 @@ use crate::workload::stamp::Input;
 #[derive(RustEmbed)]
 #[folder = "protocol/vectors/"]
 struct Vectors;
+
+/// Writes the vectors below `folder`, for the tests that an adapter has of its own.
+///
+/// # Errors
+/// Of the file system.
+pub fn write(folder: &Path) -> crate::error::Result<()> {
+    for path in Vectors::iter() {
+        let file = Vectors::get(&path).expect("listed by the embedding");
+        let target = folder.join(&*path);
+        let parent = target.parent().expect("below the folder");
+        std::fs::create_dir_all(parent).map_err(|error| Error::file("make", parent, &error))?;
+        std::fs::write(&target, file.data)
+            .map_err(|error| Error::file("write", &target, &error))?;
+    }
+    Ok(())
+}
 
 /// Records of the schedule that conversations name.
 const SCHEDULE_RECORDS: usize = 64;
@@ -75,8 +92,7 @@ async fn conversation(
     write_noop_schedule(&folder.join("noop.schedule"), 2, SCHEDULE_RECORDS)
         .map_err(|it| it.to_string())?;
     let log = folder.join("adapter.log");
-    let mut process =
-        AdapterProcess::spawn(environment, &log, None).map_err(|it| it.to_string())?;
+    let mut process = AdapterProcess::spawn(environment, &log, "").map_err(|it| it.to_string())?;
     let replace = |text: &str| {
         let folder = folder.display().to_string();
         text.replace("{dir}", &folder).replace("{epoch}", &epoch.to_string())
