@@ -81,8 +81,8 @@ pub fn run(bench: &Bench) -> Outcome {
     ];
     table(&head, &rows);
     println!(
-        "\nphase {PHASE}, {} rounds; the interval is the signed-rank interval of the log ratios, in \
-         us of the baseline's median\ngoal: the injected cost lies inside",
+        "\nphase {PHASE}, {} rounds; the interval is the signed-rank interval of the log ratios, \
+         in us of the baseline's median\ngoal: the injected cost lies inside",
         if bench.long { LONG_ROUNDS } else { ROUNDS }
     );
     Ok(reached)

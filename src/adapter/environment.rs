@@ -15,8 +15,10 @@ use crate::adapter::manifest::{Manifest, Missing};
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
 
-/// Variables that would let packages of the user's machine into an environment.
-const SCRUBBED: [&str; 12] = [
+/// Variables that would let packages of the user's machine into an environment, and the one with
+/// credentials: an adapter hears of them in `open` and nowhere else.
+const SCRUBBED: [&str; 13] = [
+    "MDYN_URI",
     "NODE_PATH",
     "NODE_OPTIONS",
     "PYTHONPATH",

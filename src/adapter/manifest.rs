@@ -144,6 +144,7 @@ impl Need {
         };
         let output = Command::new(program)
             .args(arguments)
+            .env_remove("MDYN_URI") // credentials
             .output()
             .map_err(|_| missing(&format!("`{program}` not found")))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -16,6 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
+use crate::server::mask_text;
 
 /// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -106,15 +107,13 @@ pub struct AdapterProcess {
 struct Log {
     file: File,
     tail: VecDeque<String>,
-    secret: Option<String>,
+    /// Its secrets are masked, should the driver print them.
+    uri: String,
 }
 
 impl Log {
     fn line(&mut self, line: &str) {
-        let line = match &self.secret {
-            Some(secret) => line.replace(secret, "***"),
-            None => line.to_owned(),
-        };
+        let line = mask_text(line, &self.uri);
         let _ = writeln!(self.file, "{line}");
         if self.tail.len() == 3 {
             self.tail.pop_front();
@@ -131,7 +130,7 @@ impl Log {
 impl AdapterProcess {
     /// Starts the adapter and greets it: `hello` and `clock`.
     ///
-    /// `secret` (a password of the URI) is masked in the log, should the driver print it.
+    /// Secrets of `uri` are masked in whatever it says.
     ///
     /// # Errors
     /// Whatever the adapter does wrong.
@@ -139,9 +138,9 @@ impl AdapterProcess {
         environment: &Environment,
         log: &Path,
         epoch: &Epoch,
-        secret: Option<String>,
+        uri: &str,
     ) -> Result<Self, Failure> {
-        let mut process = Self::spawn(environment, log, secret)?;
+        let mut process = Self::spawn(environment, log, uri)?;
         process.greet(epoch).await?;
         Ok(process)
     }
@@ -150,11 +149,7 @@ impl AdapterProcess {
     ///
     /// # Errors
     /// [`Failure::Start`].
-    pub fn spawn(
-        environment: &Environment,
-        log: &Path,
-        secret: Option<String>,
-    ) -> Result<Self, Failure> {
+    pub fn spawn(environment: &Environment, log: &Path, uri: &str) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = tokio::process::Command::from(environment.command(&environment.start));
@@ -166,7 +161,7 @@ impl AdapterProcess {
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
-        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), secret }));
+        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), uri: uri.to_owned() }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
             stdin: child.stdin.take(),
@@ -247,10 +242,17 @@ impl AdapterProcess {
     ) -> Result<Answer, Failure> {
         let line = self.answer_line(request, timeout).await?;
         match serde_json::from_str(&line) {
-            Ok(Answer::Error { code, message }) => Err(Failure::Refused { request, code, message }),
+            Ok(Answer::Error { code, message }) => {
+                Err(Failure::Refused { request, code, message: self.masked(&message) })
+            }
+            Ok(Answer::Ended(mut ended)) => {
+                ended.errors.iter_mut().for_each(|it| it.message = self.masked(&it.message));
+                Ok(Answer::Ended(ended))
+            }
             Ok(answer) => Ok(answer),
             Err(error) => {
-                Err(Failure::Garbage { request, line: format!("{} ({error})", cut(&line)) })
+                let line = format!("{} ({error})", cut(&self.masked(&line)));
+                Err(Failure::Garbage { request, line })
             }
         }
     }
@@ -296,7 +298,7 @@ impl AdapterProcess {
             self.log.lock().expect("no panic while logging").line(text);
             stray += 1;
             if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
-                return Err(Failure::Garbage { request, line: cut(text) });
+                return Err(Failure::Garbage { request, line: cut(&self.masked(text)) });
             }
         }
     }
@@ -310,6 +312,10 @@ impl AdapterProcess {
         // Its last words may still be on their way through the pipe.
         tokio::time::sleep(Duration::from_millis(50)).await;
         Failure::Crashed { status, request, said: self.said() }
+    }
+
+    fn masked(&self, text: &str) -> String {
+        mask_text(text, &self.log.lock().expect("no panic while logging").uri)
     }
 
     fn said(&self) -> String {
@@ -329,10 +335,8 @@ impl AdapterProcess {
     pub async fn close(mut self) -> Result<(), Failure> {
         let answer = self.request(&Request::Close, GRACE).await;
         self.close_input();
-        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
-            crate::child::kill_group(self.pid, Signal::SIGKILL);
-            let _ = self.child.wait().await;
-        }
+        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
+        self.kill().await; // and what it has started, if anything
         match answer? {
             Answer::Closed => Ok(()),
             other => Err(Failure::Unexpected { request: "close", answer: other.name() }),
@@ -356,6 +360,15 @@ impl AdapterProcess {
     }
 }
 
+impl Drop for AdapterProcess {
+    fn drop(&mut self) {
+        // kill_on_drop reaches the leader alone, and not what it has started.
+        if self.child.id().is_some() {
+            crate::child::kill_group(self.pid, Signal::SIGKILL);
+        }
+    }
+}
+
 async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
     let mut lines = BufReader::new(stderr);
     loop {
@@ -373,8 +386,6 @@ async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
 
 fn cut(text: &str) -> String {
     const LONGEST: usize = 120;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    format!("{}…", text.chars().take(LONGEST).collect::<String>())
+    let start: String = text.chars().take(LONGEST).collect();
+    if start.len() < text.len() { start + "…" } else { start }
 }

@@ -111,7 +111,7 @@ impl<'a> PhaseComparison<'a> {
                 let comparison = self.compare(twin, metric, parts, &checked);
                 if comparison.verdict == Verdict::NotComparable && metric.name == "throughput" {
                     compared.warnings.push(format!(
-                        "{}: the A/A arm could not be judged, so nothing vouches for this phase: {}",
+                        "{}: the A/A arm could not be judged; nothing vouches for this phase: {}",
                         self.phase.name,
                         comparison.reasons.join("; ")
                     ));

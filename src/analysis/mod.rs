@@ -31,7 +31,7 @@ pub struct Outcome {
 /// # Errors
 /// Files of the folder that cannot be read.
 pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
-    let runs = folder.runs()?;
+    let (runs, torn) = folder.runs_and_rest()?;
     let rounds = Rounds::new(experiment, &runs);
     let compared = compare::compare_all(experiment, &rounds);
     let mut warnings = compared.warnings;
@@ -44,6 +44,10 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     }
     warnings.extend(errors(experiment, &runs));
     warnings.extend(void_runs(experiment, &rounds));
+    if torn {
+        let what = "the last line of runs.jsonl is torn, as it was cut off while being written";
+        warnings.push(format!("{what}; its run is left out"));
+    }
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }

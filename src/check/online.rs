@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
             load.await.map_err(|it: crate::error::Error| it.to_string())?;
         }
         let log = bench.folder.join("adapter.log");
-        let target = Target { uri: bench.uri, database: &bench.database, secret: None };
+        let target = Target { uri: bench.uri, database: &bench.database };
         let arm = LiveArm::start(0, 0, environment, 1, &log, bench.epoch, &target).await;
         match arm.failed.clone() {
             Some(failed) => Err(failed),

@@ -37,12 +37,16 @@ fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
     if std::env::var_os("MDYN_VECTORS").is_none() {
         command.env("MDYN_VECTORS", &vectors);
     }
+    let uri = std::env::var_os("MDYN_URI");
+    if let Some(uri) = &uri {
+        command.env("MDYN_URI", uri);
+    }
     let status = command.status();
     let _ = std::fs::remove_dir_all(&vectors);
     let status = status.map_err(|error| {
         Error::environment(format!("cannot run the tests of {name}: {error}"), "")
     })?;
-    if std::env::var_os("MDYN_URI").is_none() {
+    if uri.is_none() {
         eprintln!("note: tests that need a server were left out; MDYN_URI=mongodb://… names one");
     }
     if status.success() {

@@ -56,8 +56,6 @@ pub struct Target<'a> {
     pub uri: &'a str,
     /// Database of this experiment.
     pub database: &'a str,
-    /// Password, to be masked in logs.
-    pub secret: Option<String>,
 }
 
 impl Target<'_> {
@@ -90,8 +88,7 @@ impl LiveArm {
             processes: Vec::new(),
         };
         for _ in 0..processes {
-            let secret = target.secret.clone();
-            match AdapterProcess::start(environment, log, epoch, secret).await {
+            match AdapterProcess::start(environment, log, epoch, target.uri).await {
                 Ok(process) => arm.processes.push(process),
                 Err(failure) => return arm.lose(&failure).await,
             }

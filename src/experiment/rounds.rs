@@ -34,6 +34,8 @@ pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 /// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
 /// each loss may cost a minute of waiting.
 const LOST_ROUNDS_MAX: usize = 3;
+/// Less free space than the smallest of the adapters' files may take.
+const DISK_FULL_BYTES: u64 = 4 << 20;
 const GIVEN_UP: &str = "given up: ";
 
 /// Everything the rounds need.
@@ -48,8 +50,6 @@ pub struct Laboratory {
     pub epoch: Epoch,
     /// URI of each arm, with its options and credentials; empty with `--server none`.
     pub uri: String,
-    /// Password in the URI, to be masked in logs.
-    pub secret: Option<String>,
     /// This experiment's database.
     pub database: String,
     /// Administration; None with `--server none`.
@@ -144,6 +144,13 @@ impl Laboratory {
             runs.append(&mut done);
             adapters_ns += cpu_ns;
         }
+        if runs.iter().any(|run| run.failed.is_some())
+            && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
+        {
+            // What an adapter cannot write looks like a fault of its own.
+            let full = nix::errno::Errno::ENOSPC.into();
+            return Err(Error::file("write", self.folder.path(), &full));
+        }
         let ours = self.own_cpu_ns().saturating_sub(own_before) + adapters_ns;
         let noise = CpuReading::take().noise_since(&cpu_before, ours);
         let simulated = self.environments.iter().all(|it| it.simulated);
@@ -157,7 +164,9 @@ impl Laboratory {
                 }
                 None => losses.clear(),
             }
-            if !simulated {
+            if simulated {
+                run.phases.iter_mut().for_each(pretend_cpu);
+            } else {
                 run.machine_noise = noise;
             }
             self.folder.append_run(run)?;
@@ -207,8 +216,7 @@ impl Laboratory {
     ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
         let processes =
             self.experiment.plan.phases.iter().map(|phase| phase.processes).max().unwrap_or(1);
-        let target =
-            Target { uri: &self.uri, database: &self.database, secret: self.secret.clone() };
+        let target = Target { uri: &self.uri, database: &self.database };
         let mut arms = Vec::new();
         let mut runs = Vec::new();
         for &index in group {
@@ -340,6 +348,13 @@ impl Laboratory {
         }
         Ok(kept)
     }
+}
+
+/// Pretended work is busy for as long as it lasts. The CPU that a fake really takes is chance, and
+/// would now and then part the A/A arm from its baseline.
+fn pretend_cpu(phase: &mut PhaseRun) {
+    phase.cpu_ns = (phase.measured_s * 1e9) as u64;
+    phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
 }
 
 fn empty_run(round: u32, position: u32, started_at: String) -> Run {

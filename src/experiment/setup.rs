@@ -18,8 +18,8 @@ use crate::result::machine;
 use crate::result::records::{
     Arm, Ended, Experiment, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
 };
-use crate::server::uri::{password, with_options};
-use crate::server::{Host, Server, ServerChoice, StartOptions, mask_uri, prepare};
+use crate::server::uri::with_options;
+use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
 use crate::workload::Workload;
 
 /// Everything known before a server is there.
@@ -60,11 +60,10 @@ impl Setup {
     /// # Errors
     /// Whatever kept it from its end but Ctrl-C; finished rounds are in the folder.
     pub async fn run(self) -> Result<Folder> {
+        let is_new = !self.path.exists();
         let folder = Folder::create(&self.path)?;
-        check_disk(&folder, self.settings.looks.first_rounds())?;
-        let host = Host::detect()?;
-        let serverless = self.server == "none" && self.uri.is_none();
-        let server = if serverless { None } else { Some(self.open_server(&host, &folder).await?) };
+        let opened = self.open(&folder).await;
+        let server = opened.inspect_err(|_| folder.discard(is_new))?;
         let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
         if let Some(server) = server {
             server.stop().await;
@@ -72,19 +71,27 @@ impl Setup {
         match result {
             Err(error) if error.exit != Exit::Interrupted => {
                 let path = folder.path().display();
-                eprintln!("what was finished is kept: mongodyno report {path}");
+                if folder.join("experiment.json").exists() {
+                    eprintln!("what was finished is kept: mongodyno report {path}");
+                }
                 Err(error)
             }
             _ => Ok(folder),
         }
     }
 
-    async fn open_server(&self, host: &Host, folder: &Folder) -> Result<Server> {
+    /// The server, if one is needed, once there is room for the results.
+    async fn open(&self, folder: &Folder) -> Result<Option<Server>> {
+        check_disk(folder, self.settings.looks.first_rounds())?;
+        if self.server == "none" && self.uri.is_none() {
+            return Ok(None);
+        }
+        let host = Host::detect()?;
         let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
-        let program = prepare(host, &choice, crate::server::Progress::default())?;
+        let program = prepare(&host, &choice, crate::server::Progress::default())?;
         let mut options = StartOptions::new(folder.join("logs/mongod.log"));
         options.keep_data = self.keep_data;
-        Ok(Server::open(host, &choice, program.as_ref(), &options).await?)
+        Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
     }
 
     async fn measure(self, folder: &Folder, server: Option<&Server>, stop: &Stop) -> Result<()> {
@@ -102,6 +109,14 @@ impl Setup {
             // The second Ctrl-C: everything that is dropped here ends its children.
             error = stop.second() => Err(error),
         };
+        let result = match (result, server) {
+            // The rounds may miss the server before its guard has told why it ended.
+            (Err(error), Some(server)) if error.exit == Exit::Unreachable => {
+                let died = tokio::time::timeout(Duration::from_secs(2), server.died()).await;
+                Err(died.map_or(error, Into::into))
+            }
+            (result, _) => result,
+        };
         laboratory.progress.finish();
         laboratory.experiment.finished_at = Some(wall());
         laboratory.experiment.ended = Some(match &result {
@@ -109,7 +124,7 @@ impl Setup {
             Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
             Err(_) => Ended::Failed,
         });
-        laboratory.folder.write_experiment(&laboratory.experiment)?;
+        let recorded = laboratory.folder.write_experiment(&laboratory.experiment);
         // On a server of ours the database goes with its data folder.
         if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
             let dropped =
@@ -118,7 +133,7 @@ impl Setup {
                 eprintln!("warning: the database {} could not be dropped", laboratory.database);
             }
         }
-        result
+        result.and(recorded)
     }
 
     async fn laboratory(
@@ -152,7 +167,7 @@ impl Setup {
             started_at: wall(),
             finished_at: None,
             ended: None,
-            command: std::env::args().map(|word| mask_uri(&word)).collect(),
+            command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
             settings: self.settings,
             plan: self.workload.plan,
             arms,
@@ -167,7 +182,6 @@ impl Setup {
             environments: named.into_iter().map(|(_, environment)| environment).collect(),
             folder: folder.clone(),
             epoch,
-            secret: server.and_then(|server| password(server.uri())),
             uri,
             database,
             admin,
@@ -229,9 +243,7 @@ fn facts(server: Option<&Server>) -> ServerFacts {
 
 /// Free space is looked at beforehand: a disk that fills up in the middle costs the round.
 fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
-    let stat = nix::sys::statvfs::statvfs(folder.path());
-    let Ok(stat) = stat else { return Ok(()) };
-    let free = stat.blocks_available() * stat.fragment_size();
+    let Some(free) = folder.free_bytes() else { return Ok(()) };
     // Samples up to the budget, and some for logs, histograms and the server's data.
     let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
     if free >= wanted {

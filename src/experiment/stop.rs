@@ -1,5 +1,7 @@
 //! Ctrl-C: the first one ends the experiment after the turn under way, the second at once.
 
+use std::future::pending;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,22 +24,45 @@ impl Stop {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
 
-    /// Waits for the second request (SIGINT or SIGTERM), noting the first.
+    /// Waits for the second request (SIGINT, SIGTERM, or SIGHUP of a terminal that was closed),
+    /// noting the first.
     ///
     /// # Panics
     /// Never on a system that has signals.
     pub async fn second(&self) -> Error {
-        let mut interrupt = signal(SignalKind::interrupt()).expect("signals can be watched");
-        let mut terminate = signal(SignalKind::terminate()).expect("signals can be watched");
+        let watch = |kind| signal(kind).expect("signals can be watched");
+        let mut interrupt = watch(SignalKind::interrupt());
+        let mut terminate = watch(SignalKind::terminate());
+        let mut hangup = (!ignores_hangup()).then(|| watch(SignalKind::hangup()));
         let mut next = async || {
-            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            let hung_up = async {
+                match &mut hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                _ = interrupt.recv() => {},
+                _ = terminate.recv() => {},
+                _ = hung_up => {},
+            }
         };
         next().await;
         self.asked.store(true, Ordering::Relaxed);
-        eprintln!("\nstopping after this turn; what is finished is kept (again: stop at once)");
+        // Not eprintln!, which panics where the terminal is gone.
+        let text = "\nstopping after this turn; what is finished is kept (again: stop at once)";
+        let _ = writeln!(std::io::stderr(), "{text}");
         next().await;
         interrupted()
     }
+}
+
+/// Whether we were started by `nohup`, which a handler of ours would undo.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 != 0) // SIGHUP is signal 1
 }
 
 /// The error of an experiment that was interrupted.

@@ -13,7 +13,6 @@ use crate::result::records::{
     Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles,
 };
 use crate::result::samples::{Sample, Samples};
-use crate::server::mask_uri;
 use crate::stats::gates::{self, Checked, Outcome};
 use crate::stats::histogram::Histogram;
 use crate::stats::hlog::{Interval, IntervalLog};
@@ -130,7 +129,7 @@ fn errors(measured: &Measured) -> Vec<ErrorCount> {
             code: error.code,
             name: error.name.clone(),
             count: error.count,
-            message: mask_uri(&error.message),
+            message: error.message.clone(),
         };
         ended.errors.iter().map(one).collect()
     })

@@ -4,7 +4,7 @@
 //! finished run stays readable whatever happens next.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -42,6 +42,24 @@ impl Folder {
             .canonicalize()
             .map(|path| Self { path })
             .map_err(|error| Error::file("read", path, &error))
+    }
+
+    /// Takes back [`Folder::create`] where nothing was written, so that the same `--out` can be
+    /// given again; `whole` also takes the folder itself.
+    pub fn discard(&self, whole: bool) {
+        for name in ["samples", "hlog", "logs"] {
+            let _ = fs::remove_dir(self.path.join(name)); // refuses what is not empty
+        }
+        if whole {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Free space on its disk, bytes; None where the system does not say.
+    #[must_use]
+    pub fn free_bytes(&self) -> Option<u64> {
+        let stat = nix::sys::statvfs::statvfs(&self.path).ok()?;
+        Some(stat.blocks_available() * stat.fragment_size())
     }
 
     /// Opens a folder to read.
@@ -144,23 +162,31 @@ impl Folder {
     /// # Errors
     /// A line in the middle that is no run.
     pub fn runs(&self) -> Result<Vec<Run>> {
+        self.runs_and_rest().map(|(runs, _)| runs)
+    }
+
+    /// All finished runs, and whether a torn last line was left out.
+    ///
+    /// # Errors
+    /// A line in the middle that is no run.
+    pub fn runs_and_rest(&self) -> Result<(Vec<Run>, bool)> {
         read_lines(&self.path.join("runs.jsonl"))
     }
 }
 
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let Ok(file) = File::open(path) else {
-        return Ok(Vec::new());
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, bool)> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), false)),
+        result => result.map_err(|error| Error::file("read", path, &error))?,
     };
-    let lines: Vec<String> = BufReader::new(file)
-        .lines()
-        .collect::<std::io::Result<_>>()
-        .map_err(|error| Error::file("read", path, &error))?;
+    // Bytes, not text: a line may be torn in the middle of a character.
+    let lines: Vec<&[u8]> =
+        bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let mut records = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            Err(_) if number + 1 == lines.len() => {}
+            Err(_) if number + 1 == lines.len() => return Ok((records, true)),
             Err(error) => {
                 return Err(Error::new(
                     Exit::Environment,
@@ -170,5 +196,5 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
             }
         }
     }
-    Ok(records)
+    Ok((records, false))
 }

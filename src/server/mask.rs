@@ -101,7 +101,8 @@ fn is_host(host: &str) -> bool {
 }
 
 /// `text` (of a driver, of pip) without the credentials of `uri`, or of any URL in it.
-pub(super) fn mask_text(text: &str, uri: &str) -> String {
+#[must_use]
+pub fn mask_text(text: &str, uri: &str) -> String {
     if uri.is_empty() {
         return mask_urls(text);
     }

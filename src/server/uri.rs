@@ -1,4 +1,4 @@
-//! Options and secrets of connection strings.
+//! Options of connection strings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,15 +36,6 @@ pub fn selection_timeout(uri: &str) -> Duration {
     Duration::from_millis(wanted.unwrap_or(30_000))
 }
 
-/// The password of a URI, as it stands there.
-#[must_use]
-pub fn password(uri: &str) -> Option<String> {
-    let (_, rest) = uri.split_once("://")?;
-    let (user, _) = rest.split('/').next()?.rsplit_once('@')?;
-    let (_, password) = user.split_once(':')?;
-    (!password.is_empty()).then(|| password.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,12 +63,5 @@ mod tests {
         assert_eq!(of(&with("mongodb://h", &[])), 5000);
         assert_eq!(of("mongodb://h/?w=1&serverselectiontimeoutms=200"), 200);
         assert_eq!(of("mongodb://h/"), 30_000, "what drivers take by default");
-    }
-
-    #[test]
-    fn the_password_is_found_as_it_stands() {
-        assert_eq!(password("mongodb://u:p%40s@h/db"), Some("p%40s".to_owned()));
-        assert_eq!(password("mongodb://u@h/"), None);
-        assert_eq!(password("mongodb://h/?x=a:b@c"), None);
     }
 }

@@ -384,5 +384,24 @@ any_of_schema!(Time, "Time", g, [g.subschema_for::<f64>(), g.subschema_for::<Str
 /// The JSON Schema of a workload file, for editors.
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(File).to_value()
+    let mut schema = schemars::schema_for!(File).to_value();
+    allow_parameters(&mut schema);
+    schema
+}
+
+/// To an editor `${name}` is text, which may stand for a number.
+fn allow_parameters(schema: &mut serde_json::Value) {
+    if let Some(types) = schema.get_mut("type") {
+        let named = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
+        let numbers = named.iter().any(|it| ["integer", "number"].iter().any(|name| it == name));
+        if numbers && !named.iter().any(|it| it == "string") {
+            *types = [&named[..], &["string".into()]].concat().into();
+            schema["pattern"] = r"\$\{[^}]+\}".into();
+        }
+    }
+    match schema {
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(allow_parameters),
+        serde_json::Value::Array(entries) => entries.iter_mut().for_each(allow_parameters),
+        _ => {}
+    }
 }

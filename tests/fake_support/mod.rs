@@ -1,6 +1,10 @@
 //! What the black-box tests share: a folder of their own, fake adapters, the binary in it, and a
 //! way to see that no process is left.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unused_self, reason = "a lab is asked for its words like for all else")]
+
+use std::collections::BTreeMap;
+pub mod real;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +58,8 @@ impl Lab {
 
     /// Makes an adapter `name` that starts `fake-adapter` with these words.
     pub fn fake(&self, name: &str, behaviour: &[&str]) {
-        let words = behaviour.iter().map(|word| format!(", {word:?}")).collect::<String>();
+        let words: Vec<String> = behaviour.iter().map(|word| format!(", {word:?}")).collect();
+        let words = words.concat();
         let text = format!(
             "name = {name:?}\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
              versions = \"1.0.0\"\nwarmup_s = 0.2\nsimulated = true\n\
@@ -191,4 +196,155 @@ pub fn stderr(output: &Output) -> String {
 /// What a program printed on stdout.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Lab {
+    /// Makes an adapter `name` whose processes, in the order in which they are started, pretend
+    /// operations of these lengths; after the last one it begins anew. Each process adds a line
+    /// with its pid and `name` to the file `started`.
+    pub fn paced(&self, name: &str, op_ns: &[u64], behaviour: &[&str]) {
+        self.fake(name, &[]);
+        let started = self.path("started").display().to_string();
+        let lengths: Vec<String> = op_ns.iter().map(u64::to_string).collect();
+        let script = format!(
+            "echo $$ {name} >> '{started}'; mine=$(grep -c ' {name}$' '{started}'); set -- {}; \
+             shift $(((mine - 1) % $#)); exec '{}' fake-adapter op_ns=$1 {}",
+            lengths.join(" "),
+            env!("CARGO_BIN_EXE_mongodyno"),
+            behaviour.join(" ")
+        );
+        let manifest = self.path("adapters").join(name).join("adapter.toml");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let (before, _) = text.split_once("start = ").expect("a start command");
+        let text = format!("{before}start = [\"sh\", \"-c\", {script:?}]\n");
+        fs::write(manifest, text).expect("a manifest");
+    }
+
+    /// Sets the warm-up, in seconds, of an adapter's first phase.
+    pub fn set_warmup(&self, adapter: &str, seconds: &str) {
+        let manifest = self.path("adapters").join(adapter).join("adapter.toml");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let text = text.replace("warmup_s = 0.2", &format!("warmup_s = {seconds}"));
+        fs::write(manifest, text).expect("a manifest");
+    }
+}
+
+/// Fails unless the two numbers agree to a ten-thousandth.
+pub fn assert_near(found: f64, expected: f64, what: &str) {
+    assert!((found - expected).abs() < 1e-4, "{what}: {found} instead of {expected}");
+}
+
+/// What a child of [`Lab::start`] came to.
+pub struct Done {
+    /// Exit code; -1 after a signal.
+    pub code: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it told.
+    pub stderr: String,
+    /// How long it took from here.
+    pub took: Duration,
+}
+
+impl Lab {
+    /// Waits for the end of a child of [`Lab::start`].
+    pub fn finish(&self, child: &mut Child) -> Done {
+        let begin = Instant::now();
+        let mut status = None;
+        wait_until("the binary ends", || {
+            status = child.try_wait().expect("a child");
+            status.is_some()
+        });
+        let read = |name| fs::read_to_string(self.path(name)).expect("a file");
+        Done {
+            code: status.and_then(|status| status.code()).unwrap_or(-1),
+            stdout: read("stdout"),
+            stderr: read("stderr"),
+            took: begin.elapsed(),
+        }
+    }
+
+    /// Waits until runs of the first rounds are written down.
+    pub fn wait_for_runs(&self, count: usize) {
+        wait_until("finished runs", || {
+            let text = fs::read_to_string(self.path("out/runs.jsonl")).unwrap_or_default();
+            text.lines().count() >= count
+        });
+    }
+
+    /// The process of this lab whose command line has this word; the binary's own children.
+    pub fn process(&self, word: &str) -> Option<(i32, String)> {
+        self.processes().into_iter().find(|(_, words)| words.contains(word))
+    }
+}
+
+/// Sends a signal to one process.
+pub fn send(pid: i32, signal: nix::sys::signal::Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("it lives");
+}
+
+/// The pid of a child.
+pub fn pid(child: &Child) -> i32 {
+    child.id().cast_signed()
+}
+
+/// One message that a fake got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub round: usize,
+    pub arm: String,
+    pub phase: String,
+    pub warmup: bool,
+    pub message: String,
+}
+
+/// Arm ids of each round by the recorded place.
+pub fn places(runs: &[Value]) -> Vec<Vec<String>> {
+    let mut rounds: BTreeMap<u64, BTreeMap<u64, String>> = BTreeMap::new();
+    for run in runs {
+        let place = run["position"].as_u64().expect("a place");
+        let round = rounds.entry(run["round"].as_u64().expect("a round")).or_default();
+        let former = round.insert(place, run["arm"].as_str().expect("an arm").to_owned());
+        assert_eq!(former, None, "two arms in one place");
+    }
+    let numbers: Vec<u64> = rounds.keys().copied().collect();
+    assert_eq!(numbers, (1..=rounds.len() as u64).collect::<Vec<_>>(), "rounds count from 1");
+    rounds.into_values().map(|round| round.into_values().collect()).collect()
+}
+
+/// What [`Lab::paced`] adapters were asked (`trace=` the lab's file `trace`), in the order in
+/// which it happened. A process is known by its pid
+/// and its place in the order of the greetings; the records say which arm had that place.
+pub fn steps(lab: &Lab) -> Vec<Step> {
+    let started = fs::read_to_string(lab.path("started")).expect("started processes");
+    let started: Vec<(u64, &str)> = started
+        .lines()
+        .map(|line| line.split_once(' ').expect("pid and adapter"))
+        .map(|(pid, adapter)| (pid.parse().expect("a pid"), adapter))
+        .collect();
+    let runs = lab.runs();
+    let arms: Vec<(usize, String)> = places(&runs)
+        .into_iter()
+        .enumerate()
+        .flat_map(|(round, arms)| arms.into_iter().map(move |arm| (round + 1, arm)))
+        .collect();
+    assert_eq!(started.len(), arms.len(), "one process for each arm and round");
+    let (mut greeted, mut of_pid, mut steps) = (0, BTreeMap::new(), Vec::new());
+    for line in json_lines(&lab.path("trace")) {
+        let pid = line["pid"].as_u64().expect("a pid");
+        let message = line["message"].as_str().expect("a message").to_owned();
+        if message == "hello" {
+            let (expected, adapter) = started[greeted];
+            assert_eq!(pid, expected, "greeted in the order of starting");
+            let (round, arm) = &arms[greeted];
+            assert!(arm.starts_with(&format!("{adapter}@")), "{arm} was recorded, {adapter} ran");
+            of_pid.insert(pid, (*round, arm.clone()));
+            greeted += 1;
+        }
+        let (round, arm) = of_pid[&pid].clone();
+        let phase = line["phase"].as_str().unwrap_or_default().to_owned();
+        let warmup = line["warmup"].as_bool().unwrap_or_default();
+        steps.push(Step { round, arm, phase, warmup, message });
+    }
+    steps
 }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mongodyno::server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
 
@@ -63,7 +64,7 @@ pub fn said(output: &Output) -> String {
 pub fn server(test: &str) -> Option<&'static str> {
     static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
     // A thread: the caller may be inside a runtime, where another one cannot be driven.
-    let start = || std::thread::spawn(start_server).join().expect("no panic while starting");
+    let start = || std::thread::spawn(|| start_server(&[])).join().expect("no panic");
     match SERVER.get_or_init(start) {
         Ok(server) => Some(server.uri()),
         Err(reason) => {
@@ -73,11 +74,19 @@ pub fn server(test: &str) -> Option<&'static str> {
     }
 }
 
-fn start_server() -> Result<RunningServer, String> {
+/// An embedded server with further flags for mongod, which ends with the value. Not to be called
+/// inside a runtime.
+///
+/// # Errors
+/// Why this machine cannot have one.
+pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let log = scratch("server-logs").join(format!("{}.log", std::process::id()));
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let log = scratch("server-logs").join(format!("{}-{number}.log", std::process::id()));
     let mut options = StartOptions::new(log);
+    options.extra_flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
     let result = (|| {
         let host = Host::detect()?;
