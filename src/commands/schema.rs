@@ -1,6 +1,6 @@
 //! `mongodyno schema NAME`: JSON Schemas, generated from the types that read and write.
 
-use schemars::schema_for;
+use schemars::{SchemaGenerator, schema_for};
 use serde_json::{Value, json};
 
 use crate::adapter::messages::{Answer, Request};
@@ -22,10 +22,7 @@ pub fn run(name: SchemaName) -> Result<()> {
 pub fn text(name: SchemaName) -> String {
     let value: Value = match name {
         SchemaName::Workload => crate::workload::schema::schema(),
-        SchemaName::Messages => json!({
-            "request": schema_for!(Request),
-            "answer": schema_for!(Answer),
-        }),
+        SchemaName::Messages => messages(),
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
@@ -33,4 +30,16 @@ pub fn text(name: SchemaName) -> String {
     let mut text = serde_json::to_string_pretty(&value).expect("schemas serialise");
     text.push('\n');
     text
+}
+
+/// Lines of both directions: `$defs/Request` is what the core says, `$defs/Answer` the adapter.
+fn messages() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let any_of = [generator.subschema_for::<Request>(), generator.subschema_for::<Answer>()];
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Messages of the contract",
+        "anyOf": any_of,
+        "$defs": generator.take_definitions(true),
+    })
 }
