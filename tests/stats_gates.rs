@@ -112,13 +112,25 @@ fn g4_machine() {
 
 #[test]
 fn g5_steadiness() {
-    let drifting = |ratio: f64| vec![(100.0, 100.0 * ratio); 10];
-    passes(&steadiness("A", &drifting(1.014), 3.0));
-    let why = "A is still drifting: +1.6 % from first to second half";
-    fails(&steadiness("A", &drifting(1.016), 3.0), Gate::Steadiness, why);
-    let why = "A is still drifting: -2.0 % from first to second half";
-    fails(&steadiness("A", &drifting(0.98), 3.0), Gate::Steadiness, why);
-    passes(&steadiness("A", &[(0.0, 1.0)], 3.0));
+    let check = |percents: &[f64]| {
+        let ratios: Vec<f64> = percents.iter().map(|percent| (percent / 100.0).ln_1p()).collect();
+        steadiness("A", &ratios, 0.05, 3.0)
+    };
+    passes(&check(&[1.4; 10]));
+    let why = "A: still drifting, +1.6 % from first to second half";
+    fails(&check(&[1.6; 10]), Gate::Steadiness, why);
+    let why = "A: still drifting, -2.0 % from first to second half";
+    fails(&check(&[-2.0; 10]), Gate::Steadiness, why);
+    // Large on the whole, but nothing that six rounds as noisy as these could tell from nothing.
+    passes(&check(&[-4.0, 16.0, -5.0, 9.0, -6.0, 12.0]));
+    passes(&check(&[9.0; 5]));
+    fails(
+        &check(&[9.0; 6]),
+        Gate::Steadiness,
+        "A: still drifting, +9.0 % from first to second half",
+    );
+    passes(&steadiness("A", &[f64::INFINITY], 0.05, 3.0));
+    passes(&steadiness("A", &[], 0.05, 3.0));
 }
 
 #[test]

@@ -205,12 +205,10 @@ impl<'a> PhaseComparison<'a> {
     /// Gates that concern the two arms of a comparison.
     fn gates(&self, arm: &Arm, delta_percent: f64) -> Vec<Checked> {
         let mut checked = vec![self.conditions(arm)];
+        checked.extend(self.steadiness(arm, delta_percent));
         for arm in [self.baseline, arm] {
             let runs: Vec<_> =
                 self.rounds.of(&arm.id, &self.phase.name).into_iter().flatten().collect();
-            let halves: Vec<(f64, f64)> =
-                runs.iter().filter_map(|run| Some((1.0, run.half_log_ratio?.exp()))).collect();
-            checked.push(gates::steadiness(&arm.id, &halves, delta_percent));
             if self.interleave == Interleave::Turns {
                 let idle: Vec<f64> = runs.iter().filter_map(|run| run.idle_cpu_fraction).collect();
                 let percent = crate::stats::descriptive::median(&idle).unwrap_or(0.0) * 100.0;
@@ -227,6 +225,23 @@ impl<'a> PhaseComparison<'a> {
             ));
         }
         checked
+    }
+
+    /// Of arms that take turns it is how one drifts against the other; of whole runs how each does.
+    fn steadiness(&self, arm: &Arm, delta_percent: f64) -> Vec<Checked> {
+        let of = |arm: &Arm| {
+            let runs: PerRound<'_> = self.rounds.of(&arm.id, &self.phase.name);
+            runs.into_iter().map(|run| run?.half_log_ratio)
+        };
+        let check =
+            |who: &str, ratios: &[f64]| gates::steadiness(who, ratios, self.alpha, delta_percent);
+        if self.interleave == Interleave::Turns {
+            let pairs = of(self.baseline).zip(of(arm));
+            let ratios: Vec<f64> = pairs.filter_map(|(a, b)| Some(b? - a?)).collect();
+            return vec![check(&format!("{} against {}", arm.id, self.baseline.id), &ratios)];
+        }
+        let each = [self.baseline, arm].into_iter();
+        each.map(|arm| check(&arm.id, &of(arm).flatten().collect::<Vec<_>>())).collect()
     }
 
     /// Arms of one adapter must not differ in their compiled extension; what else differs between

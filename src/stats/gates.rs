@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, Verdict};
 use super::little::Little;
-use super::rank::hodges_lehmann_estimate;
+use super::rank::hodges_lehmann;
 use super::spearman::spearman;
 
 /// Which check.
@@ -240,21 +240,22 @@ pub fn machine(machine: &Machine<'_>) -> Checked {
     )
 }
 
-/// G5: within the runs of an arm the second half differs from the first by more than delta / 2.
+/// G5: the second half of the runs differs from the first by more than delta / 2, and clearly so:
+/// the interval of that difference excludes 0.
 ///
-/// `halves` has one pair per run: the medians of its first and of its second half (same unit).
+/// `log_ratios` has one entry per round: ln(median service time of the second half / of the first)
+/// of an arm; of two arms that take turns the difference of theirs, for what the machine does
+/// within a round happens to both. The estimate alone would fire on noise: decision 0023.
 #[must_use]
-pub fn steadiness(name: &str, halves: &[(f64, f64)], threshold_percent: f64) -> Checked {
-    let ratios: Vec<f64> = halves
-        .iter()
-        .map(|(first, second)| (second / first).ln())
-        .filter(|d| d.is_finite())
-        .collect();
-    let Some(drift) = hodges_lehmann_estimate(&ratios).map(super::compare::percent) else {
+pub fn steadiness(who: &str, log_ratios: &[f64], alpha: f64, threshold_percent: f64) -> Checked {
+    let finite: Vec<f64> = log_ratios.iter().copied().filter(|ratio| ratio.is_finite()).collect();
+    let Some(found) = hodges_lehmann(&finite, alpha) else {
         return Gate::Steadiness.pass();
     };
-    let reason = format!("{name} is still drifting: {drift:+.1} % from first to second half");
-    Gate::Steadiness.first(&[(drift.abs() > threshold_percent / 2.0, reason)], &[])
+    let drift = super::compare::percent(found.estimate);
+    let clear = found.low > 0.0 || found.high < 0.0;
+    let reason = format!("{who}: still drifting, {drift:+.1} % from first to second half");
+    Gate::Steadiness.first(&[(clear && drift.abs() > threshold_percent / 2.0, reason)], &[])
 }
 
 /// G6: the position within the round explains the residuals: |rho| > 0.5 with p < 0.01.
