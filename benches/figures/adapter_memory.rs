@@ -22,17 +22,17 @@ pub fn run(bench: &Bench) -> Outcome {
         for (phase, parameter, documents, batch) in kinds {
             let few = peak(bench, adapter, phase, parameter, documents[0] / batch)?;
             let many = peak(bench, adapter, phase, parameter, documents[1] / batch)?;
-            let more = many.peak_bytes as f64 - few.peak_bytes as f64;
+            // Against what it had when armed: the schedule, which is read before, has its own size.
+            let grown = |it: &Peak| it.peak_bytes.saturating_sub(it.armed_bytes);
+            let more = grown(&many) as f64 - grown(&few) as f64;
             let per_document = more / (documents[1] - documents[0]) as f64;
             reached &= per_document <= BYTES_PER_DOCUMENT_MAX;
-            let grown = |it: &Peak| it.peak_bytes.saturating_sub(it.armed_bytes);
             rows.push(vec![
                 adapter.clone(),
                 phase.to_owned(),
                 format!("{} / {}", documents[0], documents[1]),
                 format!("{} / {}", megabytes(few.peak_bytes), megabytes(many.peak_bytes)),
                 format!("{} / {}", megabytes(grown(&few)), megabytes(grown(&many))),
-                format!("{:.2}", many.peak_bytes as f64 / few.peak_bytes as f64),
                 format!("{per_document:.1}"),
             ]);
         }
@@ -43,13 +43,12 @@ pub fn run(bench: &Bench) -> Outcome {
         "documents",
         "peak MB",
         "peak - armed MB",
-        "peak ratio",
         "bytes per further document",
     ];
     table(&head, &rows);
     println!(
         "\nsmallest peak of four runs, each in a process of its own; armed: before the first \
-         operation, after the warm-up"
+         operation, after the warm-up, with the schedule read (at most 1,048,576 records)"
     );
     println!("goal: at most 16 bytes per further document (a sample is 32, a document 275)");
     Ok(reached)

@@ -19,7 +19,7 @@ use mongodyno::experiment::phase::Measured;
 use mongodyno::experiment::summary::{Source, summarise};
 use mongodyno::result::folder::Folder;
 use mongodyno::result::samples::{SAMPLE_BYTES, Sample};
-use mongodyno::workload::builtin;
+use mongodyno::workload::{Workload, builtin};
 
 use crate::support::{Bench, Outcome, megabytes, table};
 
@@ -85,8 +85,8 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let folder = Folder::create(path).map_err(text)?;
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
-    let materials = Materials::write(&workload, &folder, 3.0).map_err(text)?;
-    let plan = &workload.plan;
+    let Workload { plan, pools } = workload;
+    let materials = Materials::write(&plan, pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");
     let number = named.expect("crud has find_one");
     let file = PathBuf::from(materials.samples(1, 0, number, 0, false));
@@ -104,9 +104,9 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let began = Instant::now();
     let files = vec![file];
     let source = Source {
-        plan,
+        plan: &plan,
         phase: &plan.phases[number],
-        expected: materials.expected(plan, number, &files).map_err(text)?,
+        expected: materials.expected(&plan, number, &files).map_err(text)?,
         files,
         exclusive: false,
         hlog: "hlog/drain.hlog".to_owned(),

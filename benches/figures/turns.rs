@@ -11,7 +11,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 use crate::support::{Bench, Outcome, benches, table};
 
 const PHASES: [&str; 2] = ["find_one", "insert_one"];
-const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 10;
 const LONG_ROUNDS: u32 = 12;
 const RATIO_MAX: f64 = 0.5;
 const RESAMPLES: usize = 2000;

@@ -110,8 +110,8 @@ impl<'a> Session<'a> {
         let path = Path::new(name).with_extension("yaml");
         let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
         let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
-        let materials =
-            Materials::write(&workload, bench.folder, 1.0).map_err(|it| it.to_string())?;
+        let materials = Materials::write(&workload.plan, workload.pools.clone(), bench.folder, 1.0)
+            .map_err(|it| it.to_string())?;
         for (number, collection) in workload.plan.collections.iter().enumerate() {
             let load = async {
                 admin.create(&collection.name, collection).await?;

@@ -8,12 +8,13 @@ use crate::adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, To
 use crate::adapter::process::{AdapterProcess, Failure};
 use crate::child;
 use crate::clock::Epoch;
-use crate::experiment::phase::ERRORS_CONSECUTIVE_MAX;
 use crate::server::uri::selection_timeout;
 use crate::workload::plan::{Counter, Kind, Operation, Pacing};
 
 /// Time for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// A worker that fails so often in a row gives the phase up: the server is gone.
+pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Time for decoding pools and reading schedules.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Beyond a turn's end and the driver's own time limits.

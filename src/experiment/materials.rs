@@ -8,7 +8,6 @@ use mongodb::bson::RawDocumentBuf;
 use crate::error::{Error, Result};
 use crate::result::folder::Folder;
 use crate::result::samples::Samples;
-use crate::workload::build::Workload;
 use crate::workload::expected::{Answered, Expected, expected};
 use crate::workload::plan::{Collection, Pacing, Phase, Plan};
 use crate::workload::pool::{Pool, document_for_key};
@@ -29,24 +28,25 @@ pub struct Materials {
 }
 
 impl Materials {
-    /// Writes the files of a workload below the experiment folder.
+    /// Writes the files of a workload below the experiment folder; the pools stay in memory, for
+    /// the documents that are loaded.
     ///
     /// # Errors
     /// The system's.
-    pub fn write(workload: &Workload, folder: &Folder, measured_s: f64) -> Result<Self> {
+    pub fn write(plan: &Plan, pools: Vec<Pool>, folder: &Folder, measured_s: f64) -> Result<Self> {
         let path = folder.join("materials");
         fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
-        for (number, pool) in workload.pools.iter().enumerate() {
+        for (number, pool) in pools.iter().enumerate() {
             let path = pool_path(&path, number);
             pool.write(&path).map_err(|error| Error::file("write", &path, &error))?;
         }
         let mut limits = Vec::new();
-        for (number, phase) in workload.plan.phases.iter().enumerate() {
+        for (number, phase) in plan.phases.iter().enumerate() {
             let mut of_phase = Vec::new();
             for process in 0..phase.processes {
                 let request =
                     schedule::Request { phase: number, process, round: 0, seconds: measured_s };
-                let made = schedule::schedule(&workload.plan, &request);
+                let made = schedule::schedule(plan, &request);
                 let path = schedule_path(&path, number, process);
                 let written = made.schedule.write(&path);
                 written.map_err(|error| Error::file("write", &path, &error))?;
@@ -55,13 +55,7 @@ impl Materials {
             limits.push(of_phase);
         }
         write_noop_schedule(&path.join("noop.schedule"), 1, NOOP_RECORDS)?;
-        Ok(Self {
-            folder: path,
-            sample_bytes: 0,
-            samples: folder.join("samples"),
-            pools: workload.pools.clone(),
-            limits,
-        })
+        Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
     }
 
     /// Path of a schedule, as `prepare` names it.

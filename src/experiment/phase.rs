@@ -10,7 +10,7 @@ use crate::adapter::messages::{Ended, Prepare, Role};
 use crate::clock::Epoch;
 use crate::error::Result;
 use crate::experiment::admin::{Admin, Counters, difference};
-use crate::experiment::arm::{LiveArm, Turn};
+use crate::experiment::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
 use crate::experiment::materials::Materials;
 use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
@@ -32,8 +32,6 @@ const TURNS_MIN: u32 = 40;
 const TURN_OPERATIONS_MIN: f64 = 40.0;
 /// A phase limited by a count ends at the latest after this.
 const COUNTED_PHASE_MAX: Duration = Duration::from_secs(600);
-/// A worker that fails so often in a row gives the phase up: the server is gone.
-pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Turns of a warm-up.
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 

@@ -151,8 +151,9 @@ impl Setup {
             ),
             None => (None, None),
         };
-        let materials = Materials::write(&self.workload, folder, self.settings.measured_s)?;
-        let mut options = self.workload.plan.uri_options.clone();
+        let Workload { plan, pools } = self.workload;
+        let materials = Materials::write(&plan, pools, folder, self.settings.measured_s)?;
+        let mut options = plan.uri_options.clone();
         options.extend(self.options.clone());
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
         let (first_id, first) = self.environments[0].clone();
@@ -169,7 +170,7 @@ impl Setup {
             ended: None,
             command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
             settings: self.settings,
-            plan: self.workload.plan,
+            plan,
             arms,
             unavailable: self.unavailable,
             server: facts(server),

@@ -61,7 +61,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         }
     }
     let found = check_little(&source.files, measured, total);
-    write_hlog(folder, &source.hlog, &pass)?;
+    write_hlog(folder, &source.hlog, pass.interval_ns, std::mem::take(&mut pass.intervals))?;
     let mut run = PhaseRun {
         phase: source.phase.name.clone(),
         turns: measured.turns.len() as u32,
@@ -177,7 +177,7 @@ struct Pass {
     middle_ns: u64,
     began_ns: u64,
     interval_ns: u64,
-    intervals: BTreeMap<(u64, String), Histogram>,
+    intervals: Intervals,
     names: Vec<String>,
     lag: Histogram,
     busy_ns: u64,
@@ -296,13 +296,16 @@ fn check_little(
     little(samples, &stretches, Some(claimed))
 }
 
-fn write_hlog(folder: &Folder, name: &str, pass: &Pass) -> Result<()> {
-    let length = Duration::from_nanos(pass.interval_ns);
-    let intervals = pass.intervals.iter().map(|((number, tag), histogram)| Interval {
-        tag: Some(tag.clone()),
-        start: length * u32::try_from(*number).unwrap_or(u32::MAX),
+/// Histograms of intervals, by number and name.
+type Intervals = BTreeMap<(u64, String), Histogram>;
+
+fn write_hlog(folder: &Folder, name: &str, length_ns: u64, intervals: Intervals) -> Result<()> {
+    let length = Duration::from_nanos(length_ns);
+    let intervals = intervals.into_iter().map(|((number, tag), histogram)| Interval {
+        tag: Some(tag),
+        start: length * u32::try_from(number).unwrap_or(u32::MAX),
         length,
-        histogram: histogram.clone(),
+        histogram,
     });
     let log = IntervalLog { start_time: None, intervals: intervals.collect() };
     let mut bytes = Vec::new();

@@ -136,7 +136,7 @@ pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Check
         let reason = format!("{name} failed in {errors} of {operations} operations");
         reasons.push((errors as f64 > limit, reason));
         let received = run.received.unwrap_or(operations);
-        let reason = format!("{name} claims {operations} operations, the server saw {received}");
+        let reason = format!("{name} claims {operations} operations, {received} were counted");
         reasons.push((received.abs_diff(operations) as f64 > limit, reason));
         reasons.push((operations == 0, format!("{name} completed no operation")));
     }
