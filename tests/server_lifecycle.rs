@@ -2,13 +2,11 @@
 
 mod server_support;
 
-use std::process::{Command, Stdio};
-
 use mongodyno::server::{
     Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options, wait_until};
+use server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
 
 fn kill(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
@@ -17,35 +15,6 @@ fn kill(pid: u32) {
 
 fn program(host: &Host) -> Program {
     Program::embedded(host, Some("4.4"), QUIET).expect("installs")
-}
-
-/// Not a test by itself: another process starts it, in order to be killed.
-#[tokio::test]
-#[ignore = "started by a_killed_mongodyno_leaves_nothing"]
-async fn start_a_server_and_sleep() {
-    let host = Host::detect().expect("MDYN_HOME is set");
-    let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
-    assert!(server.uri().starts_with("mongodb://127.0.0.1:"));
-    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
-}
-
-#[tokio::test]
-async fn a_killed_mongodyno_leaves_nothing() {
-    let (_home, host) = fresh_host();
-    program(&host);
-    let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--ignored", "--exact", "start_a_server_and_sleep"])
-        .env("MDYN_HOME", &host.home)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let healthy = || status(&host).iter().any(|line| line.running && line.pid.is_some());
-    wait_until("the server runs", healthy);
-    assert_eq!(names_in(&host.home.join("data")).len(), 1);
-    kill(child.id());
-    child.wait().expect("it ended");
-    wait_until("the guard tidies up", || names_in(&host.instances()).is_empty());
-    assert_nothing_left(&host);
 }
 
 #[tokio::test]
