@@ -19,4 +19,5 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod wire;
 pub mod workload;

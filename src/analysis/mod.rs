@@ -75,6 +75,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         results: results(folder, experiment, &rounds)?,
         phases: phases(experiment, &rounds, &compared.noise_percent),
         comparisons: compared.rows,
+        diagnosis: Vec::new(),
         warnings,
     };
     Ok(Outcome { analysis, deciding: compared.deciding })

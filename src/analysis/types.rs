@@ -43,8 +43,26 @@ pub struct Analysis {
     pub comparisons: Vec<ComparisonRow>,
     /// A/A noise floors and other figures per phase.
     pub phases: Vec<PhaseSummary>,
+    /// Where the time goes, and why.
+    #[serde(default)]
+    pub diagnosis: Vec<Finding>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// What a rule of the diagnosis found (methodology 8).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's name: `queue-grows`, `driver-share`, …
+    pub rule: String,
+    /// Arm it is about, if one.
+    pub arm: Option<String>,
+    /// Phase it is about, if one.
+    pub phase: Option<String>,
+    /// In words, with the numbers.
+    pub sentence: String,
+    /// The numbers behind it, by name with the unit last.
+    pub numbers: std::collections::BTreeMap<String, f64>,
 }
 
 /// An arm over all rounds.

@@ -90,6 +90,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
         open_loop: pass.open_loop(source.phase, measured_s),
+        tap: None,
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),
     };
