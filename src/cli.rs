@@ -99,9 +99,16 @@ pub struct RunArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// Server to start: embedded, embedded@VERSION, mongod (on PATH), a path to mongod, or none
+    /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
+    /// or none
     #[arg(long, default_value = "embedded")]
     pub server: String,
+    /// Time every command on its way, and compare with the way past the tap
+    #[arg(long)]
+    pub tap: bool,
+    /// Shape the way to the server: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,

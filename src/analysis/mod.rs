@@ -5,6 +5,7 @@
 pub mod compare;
 pub mod quantiles;
 pub mod rounds;
+pub mod taps;
 pub mod types;
 
 use std::collections::BTreeMap;
@@ -75,6 +76,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         results: results(folder, experiment, &rounds)?,
         phases: phases(experiment, &rounds, &compared.noise_percent),
         comparisons: compared.rows,
+        taps: taps::rows(experiment, &rounds),
         diagnosis: Vec::new(),
         warnings,
     };

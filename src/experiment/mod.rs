@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod arm;
 pub mod materials;
+pub mod path;
 pub mod phase;
 pub mod progress;
 pub mod receipt;

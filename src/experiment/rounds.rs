@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::experiment::admin::Admin;
 use crate::experiment::arm::{LiveArm, Target};
 use crate::experiment::materials::Materials;
+use crate::experiment::path::Path;
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
@@ -49,7 +50,9 @@ pub struct Laboratory {
     /// Zero of all times.
     pub epoch: Epoch,
     /// URI of each arm, with its options and credentials; empty with `--server none`.
-    pub uri: String,
+    pub uris: Vec<String>,
+    /// The tap on the way to the server, if one was asked for.
+    pub path: Option<Path>,
     /// This experiment's database.
     pub database: String,
     /// Administration; None with `--server none`.
@@ -216,7 +219,6 @@ impl Laboratory {
     ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
         let processes =
             self.experiment.plan.phases.iter().map(|phase| phase.processes).max().unwrap_or(1);
-        let target = Target { uri: &self.uri, database: &self.database };
         let mut arms = Vec::new();
         let mut runs = Vec::new();
         for &index in group {
@@ -224,6 +226,7 @@ impl Laboratory {
             let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let environment = &self.environments[index];
+            let target = Target { uri: &self.uris[index], database: &self.database };
             let started_at = wall();
             let losses = &self.losses[index];
             arms.push(match losses.last() {

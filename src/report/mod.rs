@@ -13,6 +13,7 @@ mod svg;
 mod terminal;
 pub mod text;
 mod view;
+mod wire;
 
 use std::io::{self, Write};
 

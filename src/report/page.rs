@@ -6,6 +6,7 @@ use super::number::{self, MISSING};
 use super::svg::{self, Dots, Interval};
 use super::text::clean;
 use super::view::{self, PhaseView};
+use super::wire::{self, WireTable};
 use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
 
 /// The whole page.
@@ -27,6 +28,7 @@ pub struct Page<'a> {
 #[derive(Debug, Serialize)]
 struct PagePhase<'a> {
     view: PhaseView<'a>,
+    wire: Option<WireTable>,
     /// Target of links.
     anchor: String,
     sentences: Vec<Sentence>,
@@ -165,7 +167,9 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         })
         .collect();
     let longest = results.iter().map(|r| r.throughput_by_round.len()).max().unwrap_or(0);
+    let wire = wire::table(analysis, &view.name);
     PagePhase {
+        wire,
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
         intervals: svg::intervals(&bars, &view.name),

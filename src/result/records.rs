@@ -43,6 +43,9 @@ pub struct Experiment {
     pub unavailable: Vec<Unavailable>,
     /// The server measured against.
     pub server: Server,
+    /// The link on the path to it, as asked for; None without `--link`.
+    #[serde(default)]
+    pub link: Option<String>,
     /// The machine.
     pub machine: Machine,
 }
@@ -90,6 +93,9 @@ pub struct Arm {
     pub adapter: String,
     /// Duplicate of the baseline.
     pub is_aa: bool,
+    /// The baseline again, past tap and link: what they cost.
+    #[serde(default)]
+    pub is_direct: bool,
     /// Driver's name as its adapter reports it.
     pub driver: String,
     /// Driver's version as the running adapter reports it.
@@ -120,7 +126,7 @@ pub struct Unavailable {
 /// The server measured against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// `embedded`, `mongod`, `external` or `none`.
+    /// `embedded`, `mongod`, `absorber`, `external` or `none`.
     pub kind: String,
     /// Version of buildInfo.
     pub version: String,
