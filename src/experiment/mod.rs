@@ -5,6 +5,7 @@ pub mod arm;
 pub mod materials;
 pub mod phase;
 pub mod progress;
+mod queue;
 pub mod receipt;
 pub mod rounds;
 pub mod sampler;

@@ -16,6 +16,8 @@ mod view;
 
 use std::io::{self, Write};
 
+pub use view::finding_line;
+
 use crate::analysis::types::Analysis;
 use crate::result::records::Run;
 
