@@ -31,6 +31,8 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Show the results of an experiment again
     Report(ReportArgs),
+    /// Say where the time goes, by the records of an experiment or a sweep
+    Diagnose(DiagnoseArgs),
     /// Hold an adapter against the contract
     Check(CheckArgs),
     /// List the built-in workloads, or print one
@@ -157,6 +159,16 @@ pub enum FormatArg {
     Csv,
     /// Go benchmark text, for benchstat
     Benchstat,
+}
+
+/// `diagnose`
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Experiment folder, or the folder that `run --sweep --out` filled
+    pub folder: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `check`

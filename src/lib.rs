@@ -2,7 +2,7 @@
 //!
 //! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
 //! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
-//! [`stats`] (pure mathematics) → [`report`]. [`server`] starts what is measured against,
+//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured against,
 //! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
 
 pub mod adapter;
@@ -12,6 +12,7 @@ pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod diagnosis;
 pub mod error;
 pub mod experiment;
 pub mod paths;

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
             Verb::Report(args) => commands::report::run(&args),
+            Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),

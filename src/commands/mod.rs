@@ -3,7 +3,9 @@
 pub mod adapters;
 mod arms;
 pub mod check;
+pub mod diagnose;
 pub mod fake_adapter;
+mod fake_open_loop;
 mod plan_text;
 pub mod report;
 pub mod run;

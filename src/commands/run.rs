@@ -25,6 +25,11 @@ use crate::workload::{Workload, builtin};
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
 pub async fn run(args: RunArgs) -> Result<()> {
+    let mut args = args;
+    if args.sweep.is_some() && args.out.is_none() {
+        // One folder for all of them, that `diagnose` can be given.
+        args.out = Some(PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
+    }
     let cells = cells(&args)?;
     let mut analyses = Vec::new();
     for (label, sets) in &cells {
@@ -34,6 +39,12 @@ pub async fn run(args: RunArgs) -> Result<()> {
         if let Some(analysis) = one(&args, label.as_deref(), sets).await? {
             analyses.push(analysis);
         }
+    }
+    if let (Some(folder), false) = (&args.out, args.json || args.sweep.is_none() || args.plan) {
+        super::print(&format!(
+            "\n{}",
+            super::diagnose::sweep_text(&super::diagnose::cells(folder)?)
+        ))?;
     }
     if args.json {
         let value = match &analyses[..] {

@@ -6,6 +6,7 @@ pub mod materials;
 pub mod path;
 pub mod phase;
 pub mod progress;
+mod queue;
 pub mod receipt;
 pub mod rounds;
 pub mod sampler;

@@ -21,6 +21,7 @@ pub(super) fn render(
     writeln!(out, "- Machine: {}", escape(&view::machine_line(analysis)))?;
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
+    list(out, "Where the time goes", &view::finding_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
     for phase in view::phases(analysis) {
         write_phase(analysis, &phase, out)?;

@@ -17,6 +17,8 @@ mod wire;
 
 use std::io::{self, Write};
 
+pub use view::finding_line;
+
 use crate::analysis::types::Analysis;
 use crate::result::records::Run;
 

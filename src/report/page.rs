@@ -16,6 +16,7 @@ pub struct Page<'a> {
     why: String,
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
+    findings: Vec<String>,
     warnings: Vec<String>,
     phases: Vec<PagePhase<'a>>,
     arms: Vec<PageArm>,
@@ -103,6 +104,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         workload: clean(&analysis.workload),
         why: clean(&analysis.why),
         facts: facts(analysis),
+        findings: view::finding_lines(analysis),
         warnings: analysis.warnings.iter().map(|text| clean(text)).collect(),
         phases: view::phases(analysis)
             .into_iter()

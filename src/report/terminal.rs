@@ -31,6 +31,7 @@ pub(super) fn render(
         page.line("")?;
         phase_block(analysis, &phase, &mut page)?;
     }
+    page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
     unavailable(analysis, &mut page)?;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::result::queue::Queue;
 use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
@@ -242,6 +243,9 @@ pub struct PhaseRun {
     pub gates: Vec<Gate>,
     /// Open loop: offered operations a second, achieved fraction and pacer lag.
     pub open_loop: Option<OpenLoop>,
+    /// Whether a queue grew: open loops and bursts with operations enough, else None.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// What the tap saw of the arm's turns; None without `--tap`.
     #[serde(default)]
     pub tap: Option<Tap>,
