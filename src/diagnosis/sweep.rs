@@ -1,6 +1,6 @@
 //! A sweep over the number of workers: contention and retrograde scaling (methodology 8.5, 8.6).
 
-use super::case::numbers_of;
+use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
 use crate::report::number::figure;
@@ -99,7 +99,7 @@ fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling
     let mut sentence = format!(
         "CONTENTION: {} in flight do {:.0} % of what they would without it. USL over {} levels, \
          {rounds} rounds or more each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to {})",
-        figure(scaling.most),
+        whole(scaling.most),
         100.0 * scaling.efficiency(),
         levels.len(),
         small(law.alpha),
@@ -115,14 +115,14 @@ fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling
         sentence += &format!(
             ": no number in flight brings more than {}/s, and more than {} bring little",
             figure(roof),
-            figure(optimum)
+            whole(optimum)
         );
     }
     sentence += &format!(
         ". Knee (90 % of the highest): {} in flight ({} to {}).",
-        figure(scaling.knee),
-        figure(scaling.knee_interval.0),
-        figure(scaling.knee_interval.1),
+        whole(scaling.knee),
+        whole(scaling.knee_interval.0),
+        whole(scaling.knee_interval.1),
     );
     let mut numbers = vec![
         ("alpha", law.alpha),
@@ -145,7 +145,7 @@ fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling
                 small(law.beta),
                 small(scaling.beta.0),
                 small(scaling.beta.1),
-                figure(peak)
+                whole(peak)
             );
             numbers.extend([
                 ("beta", law.beta),
