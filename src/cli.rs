@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clock::Epoch;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    ok
@@ -14,6 +16,12 @@ Exit codes:
   5    this machine lacks something
   6    nothing could be compared
   130  interrupted; what was finished is kept";
+
+const TAP_HELP: &str = "\
+The tap passes bytes on and follows them afterwards; it never changes one. It works for a
+standalone server or one mongos: the members of a replica set tell drivers their own addresses, and
+drivers go there past the tap. Of encrypted connections (TLS) it sees bytes, of compressed messages
+their number. Files: tap.json (sums), exchanges.bin (64 bytes a command), tap.hlog.";
 
 /// The dynamometer for MongoDB drivers and deployments.
 #[derive(Debug, Parser)]
@@ -41,6 +49,9 @@ pub enum Verb {
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
+    /// Time every command between an application and its server, from the outside
+    #[command(after_help = TAP_HELP)]
+    Tap(TapArgs),
     /// Print a JSON Schema: workload, messages, experiment, run, analysis
     Schema {
         /// Which one
@@ -268,6 +279,29 @@ pub enum ServerAction {
         /// Its name in `status`
         name: Option<String>,
     },
+}
+
+/// `tap`
+#[derive(Debug, Args)]
+pub struct TapArgs {
+    /// Address to listen on, which the application connects to
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:27018")]
+    pub listen: String,
+    /// Address of the server
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    #[arg(long, value_name = "LINK", help = crate::tap::link::HELP)]
+    #[allow(missing_docs)]
+    pub link: Option<String>,
+    /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Driven by the core: so many listeners, each on a free port of 127.0.0.1
+    #[arg(long, hide = true, conflicts_with_all = ["listen", "out"])]
+    pub arms: Option<u16>,
+    /// The experiment's epoch
+    #[arg(long, hide = true, requires = "arms")]
+    pub epoch_ns: Option<Epoch>,
 }
 
 /// `schema`

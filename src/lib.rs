@@ -20,5 +20,7 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod tap;
+pub mod units;
 pub mod wire;
 pub mod workload;

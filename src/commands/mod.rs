@@ -11,6 +11,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod tap;
 pub mod workloads;
 
 use crate::error::Result;

@@ -390,8 +390,18 @@ pub struct Tap {
     pub connections_closed: u64,
     /// Most connections open at once.
     pub connections_peak: u64,
+    /// Connections open during the turns that carried none of the operations' commands: monitors
+    /// and spares.
+    #[serde(default)]
+    pub connections_idle: u64,
     /// Mean number of commands under way during the turns.
     pub in_flight_mean: f64,
+    /// Most commands under way at once.
+    #[serde(default)]
+    pub in_flight_peak: u64,
+    /// The mean of each turn, in order.
+    #[serde(default)]
+    pub in_flight_by_turn: Vec<f64>,
     /// Server and wire: the sum of p3 - p1 over the operations, us an operation.
     pub server_us_per_op: f64,
     /// Time on the simulated link, both ways, us an operation; 0 without `--link`.
@@ -413,6 +423,9 @@ pub struct Tap {
 pub struct TapCommand {
     /// How many.
     pub count: u64,
+    /// How many of them belong to no operation: handshakes and monitors.
+    #[serde(default)]
+    pub background: u64,
     /// Documents in inserts, statements in updates and deletes; 0 for others.
     pub documents: u64,
     /// Bytes to the server.
