@@ -121,7 +121,10 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         ));
     }
     let profiles: Vec<f64> = arms.iter().map(|(manifest, _)| manifest.warmup_s).collect();
-    let profiles = [&profiles[..], &profiles[..1]].concat(); // the A/A arm repeats the baseline
+    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
+    let tapped = args.tap || args.link.is_some();
+    let twins = vec![profiles[0]; 1 + usize::from(tapped)];
+    let profiles = [profiles, twins].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -138,9 +141,10 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     }
     let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     eprintln!(
-        "about {} to the first look ({rounds} rounds, {} arms with the A/A arm, {} phases)",
+        "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
-        environments.len() + 1,
+        environments.len() + 1 + usize::from(tapped),
+        if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
     let id = new_id(drawn_seed());

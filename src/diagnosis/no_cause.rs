@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, tap_unseen};
+use super::{Evidence, tap, tap_unseen};
 use crate::analysis::types::Finding;
 
 pub const NAME: &str = "no-cause-found";
@@ -15,9 +15,10 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         let clear = ["SLOWER", "FASTER"];
         rows.any(|row| row.phase == phase && !row.is_aa && clear.contains(&row.verdict.as_str()))
     };
+    let about_tap = [tap::COST, tap::FAIRNESS, tap_unseen::NAME];
     let explained = |phase: &str| {
         let mut found = found.iter();
-        found.any(|it| it.phase.as_deref() == Some(phase) && it.rule != tap_unseen::NAME)
+        found.any(|it| it.phase.as_deref() == Some(phase) && !about_tap.contains(&it.rule.as_str()))
     };
     let phases = evidence.experiment.plan.phases.iter().map(|phase| phase.name.as_str());
     let open: Vec<&str> = phases.filter(|phase| differs(phase) && !explained(phase)).collect();

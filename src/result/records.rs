@@ -12,6 +12,7 @@ pub use crate::result::queue::Queue;
 use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
+use crate::tap::validate::LinkCheck;
 use crate::workload::plan::Plan;
 
 /// Version of the folder's format; raised when a field changes its meaning.
@@ -44,11 +45,22 @@ pub struct Experiment {
     pub unavailable: Vec<Unavailable>,
     /// The server measured against.
     pub server: Server,
-    /// The link on the path to it, as asked for; None without `--link`.
+    /// The link on the way to it; None without `--link`.
     #[serde(default)]
-    pub link: Option<String>,
+    pub link: Option<Link>,
     /// The machine.
     pub machine: Machine,
+}
+
+/// A simulated link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// As asked for.
+    pub asked: String,
+    /// Sizes of its buffers, in words.
+    pub buffers: String,
+    /// What it measured of itself before the first round.
+    pub check: LinkCheck,
 }
 
 /// How an experiment ended.

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Epoch;
@@ -31,7 +32,7 @@ const BULK_MESSAGE_BYTES: usize = 1 << 20;
 const BULK_BYTES_MAX: usize = 256 << 20;
 
 /// How the link measured up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkCheck {
     /// The way that was further off, Mbit/s.
     pub bandwidth_measured_mbit: f64,
