@@ -19,5 +19,6 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod units;
 pub mod wire;
 pub mod workload;
