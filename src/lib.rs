@@ -5,6 +5,7 @@
 //! [`stats`] (pure mathematics) → [`report`]. [`server`] starts what is measured against,
 //! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
 
+pub mod absorber;
 pub mod adapter;
 pub mod analysis;
 pub mod check;
