@@ -20,5 +20,6 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod units;
 pub mod wire;
 pub mod workload;
