@@ -2,8 +2,8 @@
 //!
 //! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
 //! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
-//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured against,
-//! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
+//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured
+//! against, [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
 
 pub mod adapter;
 pub mod analysis;

@@ -6,7 +6,7 @@ mod support;
 use diagnosis_support::{Bench, comparison, queue, row, tap};
 use mongodyno::diagnosis::RULES;
 use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Queue, Tap, TapCommand};
-use mongodyno::workload::plan::{Kind, Operation, Pacing};
+use mongodyno::workload::plan::{Kind, Operation, Pacing, Phase};
 use serde_json::json;
 
 const RATE: Pacing = Pacing::Rate { per_second: 2_000.0, poisson: false };
@@ -371,6 +371,13 @@ fn no_cause_is_one_sentence_and_only_where_arms_differ() {
     for verdict in ["SAME", "INCONCLUSIVE", "NOT COMPARABLE"] {
         assert!(bench(verdict, "b@1").silent("no-cause-found"), "{verdict}");
     }
+    let mut two = bench("SLOWER", "b@1");
+    let other = Phase { name: "more".to_owned(), ..two.phase().clone() };
+    two.experiment.plan.phases.push(other);
+    two.comparisons[1].phase = "more".to_owned();
+    let found = two.findings();
+    assert_eq!(found.len(), 1, "one sentence for both: {found:?}");
+    assert!(found[0].sentence.contains("the differences in work, more"), "{found:?}");
     let mut explained = bench("SLOWER", "b@1");
     explained.phase().operations = vec![write(Kind::InsertOne, json!(0), None)];
     assert!(explained.silent("no-cause-found") && !explained.silent("one-way-writes"));

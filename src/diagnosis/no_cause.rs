@@ -21,10 +21,10 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
     };
     let phases = evidence.experiment.plan.phases.iter().map(|phase| phase.name.as_str());
     let open: Vec<&str> = phases.filter(|phase| differs(phase) && !explained(phase)).collect();
-    let phase = match open[..] {
+    let (phase, differences) = match open[..] {
         [] => return None,
-        [phase] => Some(phase.to_owned()),
-        _ => None,
+        [phase] => (Some(phase.to_owned()), "the difference".to_owned()),
+        _ => (None, format!("the differences in {}", open.join(", "))),
     };
     let arms = &evidence.experiment.arms;
     let tapped = arms.iter().any(|arm| {
@@ -40,10 +40,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         rule: NAME.to_owned(),
         arm: None,
         phase,
-        sentence: format!(
-            "No cause found for the differences in {}: no rule applies; {more}.",
-            open.join(", ")
-        ),
+        sentence: format!("No cause found for {differences}: no rule applies; {more}."),
         numbers: BTreeMap::new(),
     })
 }

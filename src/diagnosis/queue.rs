@@ -21,6 +21,8 @@ struct Medians {
     arrivals_per_s: f64,
     completions_per_s: f64,
     slope_us: f64,
+    slope_low_us: f64,
+    slope_high_us: f64,
     growth_us: f64,
     service_slope_us: f64,
     service_growth_low_us: f64,
@@ -43,6 +45,8 @@ impl Medians {
             arrivals_per_s: case.queue(|it| it.arrivals_per_s)?,
             completions_per_s: case.queue(|it| Some(it.completions_per_s))?,
             slope_us: case.queue(|it| Some(it.slope_us_per_op))?,
+            slope_low_us: case.queue(|it| Some(it.slope_low_us_per_op))?,
+            slope_high_us: case.queue(|it| Some(it.slope_high_us_per_op))?,
             growth_us: case.queue(|it| Some(it.growth_us))?,
             service_slope_us: case.queue(|it| Some(it.service_slope_us_per_op))?,
             service_growth_low_us: case
@@ -74,6 +78,9 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let growth = medians.growth;
     let numbers = [
         ("slope_us_per_op", medians.slope_us),
+        ("slope_low_us_per_op", medians.slope_low_us),
+        ("slope_high_us_per_op", medians.slope_high_us),
+        ("rounds", case.measured.len() as f64),
         ("growth_us", medians.growth_us),
         ("growth_low_us", growth.growth_low_us),
         ("arrivals_per_s", medians.arrivals_per_s),
