@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Evidence, tap_unseen};
 use crate::analysis::types::Finding;
 
+/// Name of the rule.
 pub const NAME: &str = "no-cause-found";
 
 /// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. What

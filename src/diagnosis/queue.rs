@@ -119,20 +119,21 @@ fn grows(case: &Case<'_>, medians: &Medians) -> String {
         // A queue inside the call lengthens the call; that an operation costs more is not shown.
         format!("; the queue is inside the call: service time rises {} per message.", time(slope))
     };
-    let mut sentence = format!(
-        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s complete{service}",
+    let capacity = growth.capacity_per_s.map_or_else(String::new, |capacity| {
+        format!(
+            " The capacity it implies is {}/s; what waits at the end takes {} to drain.",
+            figure(capacity),
+            time(medians.drain_s * 1e6)
+        )
+    });
+    format!(
+        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s \
+         complete{service}{capacity} {}",
         time(medians.slope_us),
         figure(medians.arrivals_per_s),
         figure(medians.completions_per_s),
-    );
-    if let Some(capacity) = growth.capacity_per_s {
-        let drain = time(medians.drain_s * 1e6);
-        sentence += &format!(
-            " The capacity it implies is {}/s; what waits at the end takes {drain} to drain.",
-            figure(capacity)
-        );
-    }
-    sentence + " " + &place(case, medians)
+        place(case, medians)
+    )
 }
 
 fn grows_otherwise(case: &Case<'_>, medians: &Medians) -> String {
