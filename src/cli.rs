@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::clock::Epoch;
 use crate::absorber::faults::Every;
 use crate::absorber::handshake::WireVersions;
 use crate::absorber::load::{Jitter, Stall};
+use crate::clock::Epoch;
 use crate::units::{parse_bytes, parse_duration};
 
 const EXIT_CODES: &str = "\
@@ -124,6 +124,12 @@ pub struct RunArgs {
     /// or none
     #[arg(long, default_value = "embedded")]
     pub server: String,
+    /// What an absorber does with commands.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong on an absorber.
+    #[command(flatten)]
+    pub faults: FaultArgs,
     /// Time every command on its way, and compare with the way past the tap
     #[arg(long)]
     pub tap: bool,
@@ -365,6 +371,20 @@ impl LoadArgs {
         let stall = self.stall.map(|it| format!("--stall={it}"));
         let workers = self.workers.map(|it| format!("--workers={it}"));
         [service, jitter, stall, workers].into_iter().flatten().collect()
+    }
+}
+
+impl FaultArgs {
+    /// The same arguments as words of a command line.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<String> {
+        let refuse = self.refuse.map(|it| format!("--refuse={it}"));
+        let close = self.close_after.map(|it| format!("--close-after={it}"));
+        let error = self.error.as_ref().map(|it| format!("--error={}/{}", it.what, it.every));
+        let slow = self.slow.as_ref();
+        let slow = slow.map(|it| format!("--slow={}ns/{}", it.what.as_nanos(), it.every));
+        let garbage = self.garbage.map(|it| format!("--garbage={it}"));
+        [refuse, close, error, slow, garbage].into_iter().flatten().collect()
     }
 }
 

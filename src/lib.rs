@@ -3,7 +3,8 @@
 //! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
 //! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
 //! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured
-//! against, [`absorber`] is such a server, [`tap`] stands in between; [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
+//! against, [`absorber`] is such a server, [`tap`] stands in between; [`commands`] wires it all,
+//! one file per verb. See `ARCHITECTURE.md`.
 
 pub mod absorber;
 pub mod adapter;

@@ -6,7 +6,7 @@ mod support;
 use diagnosis_support::{Bench, comparison, queue, row, tap};
 use mongodyno::diagnosis::RULES;
 use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Queue, Tap, TapCommand};
-use mongodyno::workload::plan::{Kind, Operation, Pacing};
+use mongodyno::workload::plan::{Kind, Operation, Pacing, Phase};
 use serde_json::json;
 
 const RATE: Pacing = Pacing::Rate { per_second: 2_000.0, poisson: false };
@@ -244,7 +244,7 @@ fn connections_that_come_and_go_are_a_storm() {
     }
 }
 
-fn write(kind: Kind, w: serde_json::Value, batch: Option<u32>) -> Operation {
+fn write(kind: Kind, w: &serde_json::Value, batch: Option<u32>) -> Operation {
     let concern = Some(json!({ "w": w }));
     Operation { write_concern: concern, batch, ..Operation::new("write", kind, "items") }
 }
@@ -261,19 +261,19 @@ fn one_way_writes_are_timed_to_the_socket() {
         bench
     };
     let found =
-        bench(write(Kind::InsertOne, json!(0), None), "opcounters.insert").one("one-way-writes");
+        bench(write(Kind::InsertOne, &json!(0), None), "opcounters.insert").one("one-way-writes");
     // 20,000 handed over a second; 45,000 applied in 3 s.
     assert!(found.sentence.contains("20,000/s is the rate at which documents are handed"));
     assert!(found.sentence.contains("the server applied 15,000/s"), "{found:?}");
-    let many = bench(write(Kind::InsertMany, json!(0), Some(10)), "opcounters.insert");
+    let many = bench(write(Kind::InsertMany, &json!(0), Some(10)), "opcounters.insert");
     assert!((many.one("one-way-writes").numbers["client_per_s"] - 200_000.0).abs() < 1e-6);
-    let unknown = bench(write(Kind::UpdateOne, json!(0), None), "opcounters.insert");
+    let unknown = bench(write(Kind::UpdateOne, &json!(0), None), "opcounters.insert");
     assert!(unknown.one("one-way-writes").sentence.contains("not known"));
     for w in [json!(1), json!("majority")] {
-        let acknowledged = bench(write(Kind::InsertOne, w, None), "opcounters.insert");
+        let acknowledged = bench(write(Kind::InsertOne, &w, None), "opcounters.insert");
         assert!(acknowledged.silent("one-way-writes"));
     }
-    let mut mixed = bench(write(Kind::InsertOne, json!(0), None), "opcounters.insert");
+    let mut mixed = bench(write(Kind::InsertOne, &json!(0), None), "opcounters.insert");
     mixed.phase().operations.push(Operation::new("read", Kind::FindOne, "items"));
     let sentence = mixed.one("one-way-writes").sentence;
     assert!(sentence.contains("the times of write are those of handing"), "{sentence}");
@@ -371,8 +371,15 @@ fn no_cause_is_one_sentence_and_only_where_arms_differ() {
     for verdict in ["SAME", "INCONCLUSIVE", "NOT COMPARABLE"] {
         assert!(bench(verdict, "b@1").silent("no-cause-found"), "{verdict}");
     }
+    let mut two = bench("SLOWER", "b@1");
+    let other = Phase { name: "more".to_owned(), ..two.phase().clone() };
+    two.experiment.plan.phases.push(other);
+    two.comparisons[1].phase = "more".to_owned();
+    let found = two.findings();
+    assert_eq!(found.len(), 1, "one sentence for both: {found:?}");
+    assert!(found[0].sentence.contains("the differences in work, more"), "{found:?}");
     let mut explained = bench("SLOWER", "b@1");
-    explained.phase().operations = vec![write(Kind::InsertOne, json!(0), None)];
+    explained.phase().operations = vec![write(Kind::InsertOne, &json!(0), None)];
     assert!(explained.silent("no-cause-found") && !explained.silent("one-way-writes"));
     let mut tapped = bench("SLOWER", "b@1");
     tapped.each("b@1", |_, run| run.tap = Some(tap(50.0, 100.0)));

@@ -115,9 +115,9 @@ fn a_busy_event_loop_is_the_limit() {
 
 /// A sweep of short whole runs: each takes 50 ms.
 fn sweep(lab: &Lab, values: &str, rounds: &str) -> std::process::Output {
-    let text = "name: grow\nwhy: More and more workers.\nparameters:\n  threads: 1\nphases:\n  \
-                - name: work\n    operation: noop\n    duration: 0.05\n    workers: ${threads}\n    \
-                warmup: 0.01\n";
+    let text = "name: grow\nwhy: More and more workers.\nparameters: {threads: 1}\nphases:\n  \
+                - {name: work, operation: noop, duration: 0.05, workers: \"${threads}\", \
+                warmup: 0.01}\n";
     lab.write("grow.yaml", text);
     let sweep = format!("threads={values}");
     let words = ["run", "grow.yaml", "--server", "none", "-d", "even", "-d", "bent"];

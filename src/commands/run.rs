@@ -157,7 +157,7 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         path: out(args, &id, label),
         id,
         server: args.server.clone(),
-        absorber_words: Vec::new(),
+        absorber_words: absorber_words(args)?,
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
@@ -166,6 +166,18 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     };
     let folder = setup.run().await?;
     show(&folder, args.json).map(Some)
+}
+
+/// Load and faults, which only an absorber takes.
+fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
+    let words = [args.load.to_words(), args.faults.to_words()].concat();
+    match words.first() {
+        Some(word) if args.server != "absorber" || args.uri.is_some() => Err(Error::usage(
+            format!("{word}: only an absorber can be told how to behave"),
+            "add --server absorber",
+        )),
+        _ => Ok(words),
+    }
 }
 
 /// Where the results go.

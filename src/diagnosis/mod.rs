@@ -21,6 +21,8 @@ use crate::analysis::types::{ComparisonRow, Finding, ResultRow};
 use crate::result::records::Experiment;
 use case::Case;
 
+pub use no_cause::NAME as NO_CAUSE;
+
 /// Every rule by its name, in the order of `docs/diagnosis.md`.
 pub const RULES: [&str; 13] = [
     little::NAME,

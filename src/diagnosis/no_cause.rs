@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Evidence, tap, tap_unseen};
 use crate::analysis::types::Finding;
 
+/// Name of the rule.
 pub const NAME: &str = "no-cause-found";
 
 /// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. What
@@ -22,10 +23,10 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
     };
     let phases = evidence.experiment.plan.phases.iter().map(|phase| phase.name.as_str());
     let open: Vec<&str> = phases.filter(|phase| differs(phase) && !explained(phase)).collect();
-    let phase = match open[..] {
+    let (phase, differences) = match open[..] {
         [] => return None,
-        [phase] => Some(phase.to_owned()),
-        _ => None,
+        [phase] => (Some(phase.to_owned()), "the difference".to_owned()),
+        _ => (None, format!("the differences in {}", open.join(", "))),
     };
     let arms = &evidence.experiment.arms;
     let tapped = arms.iter().any(|arm| {
@@ -41,10 +42,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         rule: NAME.to_owned(),
         arm: None,
         phase,
-        sentence: format!(
-            "No cause found for the differences in {}: no rule applies; {more}.",
-            open.join(", ")
-        ),
+        sentence: format!("No cause found for {differences}: no rule applies; {more}."),
         numbers: BTreeMap::new(),
     })
 }

@@ -21,6 +21,8 @@ struct Medians {
     arrivals_per_s: f64,
     completions_per_s: f64,
     slope_us: f64,
+    slope_low_us: f64,
+    slope_high_us: f64,
     growth_us: f64,
     service_slope_us: f64,
     service_growth_low_us: f64,
@@ -43,6 +45,8 @@ impl Medians {
             arrivals_per_s: case.queue(|it| it.arrivals_per_s)?,
             completions_per_s: case.queue(|it| Some(it.completions_per_s))?,
             slope_us: case.queue(|it| Some(it.slope_us_per_op))?,
+            slope_low_us: case.queue(|it| Some(it.slope_low_us_per_op))?,
+            slope_high_us: case.queue(|it| Some(it.slope_high_us_per_op))?,
             growth_us: case.queue(|it| Some(it.growth_us))?,
             service_slope_us: case.queue(|it| Some(it.service_slope_us_per_op))?,
             service_growth_low_us: case
@@ -74,6 +78,9 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let growth = medians.growth;
     let numbers = [
         ("slope_us_per_op", medians.slope_us),
+        ("slope_low_us_per_op", medians.slope_low_us),
+        ("slope_high_us_per_op", medians.slope_high_us),
+        ("rounds", case.measured.len() as f64),
         ("growth_us", medians.growth_us),
         ("growth_low_us", growth.growth_low_us),
         ("arrivals_per_s", medians.arrivals_per_s),
@@ -112,20 +119,21 @@ fn grows(case: &Case<'_>, medians: &Medians) -> String {
         // A queue inside the call lengthens the call; that an operation costs more is not shown.
         format!("; the queue is inside the call: service time rises {} per message.", time(slope))
     };
-    let mut sentence = format!(
-        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s complete{service}",
+    let capacity = growth.capacity_per_s.map_or_else(String::new, |capacity| {
+        format!(
+            " The capacity it implies is {}/s; what waits at the end takes {} to drain.",
+            figure(capacity),
+            time(medians.drain_s * 1e6)
+        )
+    });
+    format!(
+        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s \
+         complete{service}{capacity} {}",
         time(medians.slope_us),
         figure(medians.arrivals_per_s),
         figure(medians.completions_per_s),
-    );
-    if let Some(capacity) = growth.capacity_per_s {
-        let drain = time(medians.drain_s * 1e6);
-        sentence += &format!(
-            " The capacity it implies is {}/s; what waits at the end takes {drain} to drain.",
-            figure(capacity)
-        );
-    }
-    sentence + " " + &place(case, medians)
+        place(case, medians)
+    )
 }
 
 fn grows_otherwise(case: &Case<'_>, medians: &Medians) -> String {

@@ -349,7 +349,7 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
 #[must_use]
 pub fn finding_line(finding: &Finding) -> String {
     let about: Vec<&str> =
-        [&finding.arm, &finding.phase].into_iter().flatten().map(|it| it.as_str()).collect();
+        [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
     let about = if about.is_empty() { String::new() } else { format!("{}: ", about.join(", ")) };
     clean(&format!("{about}{}", finding.sentence))
 }
