@@ -69,7 +69,9 @@ fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
     let last = operations.iter().map(|it| it.0).max().unwrap();
     let end = operations.iter().map(|it| it.2).max().unwrap();
     let mut depth = Depth::new(operations[0].0, last, end);
-    operations.iter().for_each(|it| depth.add(it.0, it.2));
+    for it in operations {
+        depth.add(it.0, it.2);
+    }
     let stride = operations.len().div_ceil(1_000);
     let points: Vec<(f64, f64)> = operations
         .iter()
@@ -82,7 +84,9 @@ fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
     let rate = (!burst).then(|| (count - 1.0) / ((last - operations[0].0) as f64 / NS_PER_S));
     let trend = mann_kendall(&depth.while_arriving());
     let mut service = Histogram::new();
-    operations.iter().for_each(|it| service.record(it.2 - it.1));
+    for it in operations {
+        service.record(it.2 - it.1);
+    }
     let growth = Growth {
         growth_low_us: slope.low * count,
         service_p50_us: service.percentile_ns(50.0).unwrap() as f64 / 1e3,
@@ -113,7 +117,9 @@ fn theil_sen_agrees_with_reference_values() {
     assert!((slope.slope + 0.25).abs() < 1e-12 && (slope.low - slope.high).abs() < 1e-12);
     // A quarter of the points far away moves it little; least squares would be near 5.
     let mut bent = line.clone();
-    bent[38..].iter_mut().for_each(|point| point.1 += 200.0);
+    for point in &mut bent[38..] {
+        point.1 += 200.0;
+    }
     assert!((theil_sen(&bent).unwrap().slope + 0.25).abs() < 0.2, "{:?}", theil_sen(&bent));
     // Sen's example of 1968; interval of scipy.stats.theilslopes 1.17.
     let xs = [1.0, 2.0, 3.0, 4.0, 10.0, 12.0, 18.0];
@@ -222,7 +228,9 @@ fn mm1_gives_its_closed_form_and_is_not_called_overload() {
     let mut services = Random(ChaCha8Rng::seed_from_u64(2));
     let run = queue(4_000_000, 1, || arrivals.exponential(lambda), |_| services.exponential(mu));
     let mut response = Histogram::new();
-    run.iter().for_each(|it| response.record(it.2 - it.0));
+    for it in &run {
+        response.record(it.2 - it.0);
+    }
     // W = 1/(mu-lam) = 5 ms, p50 = 3.466 ms, p99 = 23.03 ms, L = rho/(1-rho) = 4
     within(response.mean_ns().unwrap(), 5e6, 0.03);
     within(response.percentile_ns(50.0).unwrap() as f64, 3.466e6, 0.03);
