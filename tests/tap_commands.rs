@@ -26,8 +26,8 @@ fn commands_documents_and_batches_are_those_of_the_driver() {
     let inserts = block_on(async {
         let direct = Client::with_uri_str(uri).await.expect("a client");
         let inserts = async || {
-            let status = direct.database("admin").run_command(doc! { "serverStatus": 1 });
-            let status = status.await.expect("a status");
+            let admin = direct.database("admin");
+            let status = admin.run_command(doc! { "serverStatus": 1 }).await.expect("a status");
             let counters = status.get_document("opcounters").expect("counters");
             counters.get("insert").and_then(|it| it.as_i64().or(it.as_i32().map(i64::from)))
         };
@@ -41,7 +41,9 @@ fn commands_documents_and_batches_are_those_of_the_driver() {
             items.find_one(doc! { "_id": number }).await.expect("found").expect("one");
         }
         let unacknowledged = InsertManyOptions::builder()
-            .write_concern(WriteConcern::builder().w(mongodb::options::Acknowledgment::Nodes(0)).build())
+            .write_concern(
+                WriteConcern::builder().w(mongodb::options::Acknowledgment::Nodes(0)).build(),
+            )
             .build();
         let more = (0..3).map(|number| doc! { "_id": -1 - number });
         items.insert_many(more).with_options(unacknowledged).await.expect("sent");
@@ -105,8 +107,7 @@ fn answers_find_their_requests_by_number() {
             (&command[..], it.is(flags::ANSWERED), it.documents)
         })
         .collect();
-    let expected =
-        [("insert", false, 2), ("ping", true, 0), ("ping", true, 0), ("drop", true, 0)];
+    let expected = [("insert", false, 2), ("ping", true, 0), ("ping", true, 0), ("drop", true, 0)];
     let mut sorted = seen.clone();
     sorted.sort_unstable();
     let mut wanted = expected.to_vec();
@@ -149,14 +150,15 @@ fn legacy_opcodes_are_counted_by_name() {
     let insert = legacy(1, OpCode::Insert, "tap.items", &[&one.as_bytes().repeat(3)]);
     let last_error = query(2, "tap.$cmd", &rawdoc! { "getlasterror": 1 });
     let (opcode, reply) = ask(&mut socket, &[insert, last_error].concat());
-    assert_eq!((opcode, reply.get_f64("ok")), (OpCode::Reply, Ok(1.0)), "{reply:?}");
+    assert_eq!((opcode, reply.get_f64("ok").ok()), (OpCode::Reply, Some(1.0)), "{reply:?}");
     let (_, found) = ask(&mut socket, &query(3, "tap.items", &one));
-    assert_eq!(found.get_i32("a"), Ok(1));
+    assert_eq!(found.get_i32("a").ok(), Some(1));
     let delete = legacy(4, OpCode::Delete, "tap.items", &[&[0; 4], one.as_bytes()]);
-    let wrapped = rawdoc! { "$query": { "count": "items" }, "$readPreference": { "mode": "primary" } };
+    let wrapped =
+        rawdoc! { "$query": { "count": "items" }, "$readPreference": { "mode": "primary" } };
     let count = [delete, query(5, "tap.$cmd", &wrapped)].concat();
     let (_, counted) = ask(&mut socket, &count);
-    assert_eq!(counted.get_f64("ok"), Ok(1.0), "{counted:?}");
+    assert_eq!(counted.get_f64("ok").ok(), Some(1.0), "{counted:?}");
     tap.rotate(None);
     let summary = tap.summary("legacy", 1);
     let of = |name: &str| {

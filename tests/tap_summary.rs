@@ -85,7 +85,10 @@ fn the_drivers_share_is_what_is_left_of_the_service_time() {
     assert!((driver - 0.19).abs() < 1e-9, "{driver}");
     assert_eq!(tap.matched_operations, 300);
     assert_eq!((tap.encode_p50_us, tap.decode_p50_us), (Some(0.1), Some(0.09)));
-    assert_eq!((tap.round_trips_per_op, tap.bytes_out_per_op, tap.bytes_in_per_op), (1., 100., 50.));
+    assert_eq!(
+        (tap.round_trips_per_op, tap.bytes_out_per_op, tap.bytes_in_per_op),
+        (1., 100., 50.)
+    );
     assert_eq!((tap.connections_peak, tap.connections_idle), (2, 1));
     assert_eq!((tap.connections_opened, tap.connections_closed), (2, 0));
     assert_eq!((tap.in_flight_peak, tap.in_flight_mean), (1, 300.0 * 410.0 / 1e6));
@@ -277,7 +280,8 @@ fn old_protocols_and_compression_are_named() {
         compare(&new, &old),
         [
             "b@2 moved 2.00 commands an operation, a@1 1.00.",
-            "b@2 sent OP_INSERT (1.00 an operation), getlasterror (1.00 an operation), a@1 did not.",
+            "b@2 sent OP_INSERT (1.00 an operation), getlasterror (1.00 an operation), a@1 did \
+             not.",
             "a@1 sent insert (1.00 an operation), b@2 did not.",
             "b@2 uses legacy opcodes (OP_INSERT), a@1 none.",
         ]

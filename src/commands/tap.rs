@@ -53,7 +53,8 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
     let stop = stop().map_err(no_signals)?;
     let link = link.map(|spec| validate(&spec).map(|check| (spec, check))).transpose()?;
     let folder = args.out.clone().unwrap_or_else(|| {
-        PathBuf::from("mongodyno-results").join(format!("tap-{}", new_id(u64::from(std::process::id()))))
+        PathBuf::from("mongodyno-results")
+            .join(format!("tap-{}", new_id(u64::from(std::process::id()))))
     });
     let live = Live::new();
     let mut session = Session::start(&args.listen, &args.to, link.clone(), &folder, live.log())?;
@@ -170,7 +171,10 @@ fn text(report: &TapReport) -> String {
         count(tap.connections_peak),
         figure(tap.in_flight_mean)
     );
-    text.push_str("Times are those of server and wire, from the last byte of a request to the last of its answer.\n");
+    text.push_str(
+        "Times are those of server and wire: from the last byte of a request to the last of its \
+         answer.\n",
+    );
     for warning in &report.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }

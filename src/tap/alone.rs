@@ -184,7 +184,8 @@ impl Session {
         let mut intervals = Vec::new();
         for (command, sums) in &mut self.commands {
             let total = sums.tally.record();
-            let rate = |of: fn(&TapCommand) -> u64| (of(&total) - of(&sums.before)) as f64 / seconds;
+            let rate =
+                |of: fn(&TapCommand) -> u64| (of(&total) - of(&sums.before)) as f64 / seconds;
             rows.push(Row {
                 command: command.clone(),
                 rate: rate(|it| it.count),
@@ -208,9 +209,8 @@ impl Session {
     }
 
     fn add(&mut self, exchange: &Exchange, shapes: &[Shape]) {
-        // A kind that came up after the list was made is in the next one's, and its name with it.
-        let unknown = Shape { command: "(other)".into(), namespace: None, fields: Vec::new() };
-        let shape = shapes.get(exchange.shape as usize).unwrap_or(&unknown);
+        // The list was made after the records were taken, and so holds all they name.
+        let shape = &shapes[exchange.shape as usize];
         if !self.commands.contains_key(&shape.command) {
             self.commands.insert(shape.command.clone(), Sums::default());
         }

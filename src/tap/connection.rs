@@ -237,7 +237,12 @@ impl Connection {
                 return Ok(());
             }
             let read_ns = self.arm.epoch.now_ns();
-            self.write_on(way, &mut watch, &buffer[..count], Passed { read_ns, ..Passed::default() })?;
+            self.write_on(
+                way,
+                &mut watch,
+                &buffer[..count],
+                Passed { read_ns, ..Passed::default() },
+            )?;
         }
     }
 

@@ -79,7 +79,7 @@ impl Exchange {
             + self.reply_out_ns.saturating_sub(self.reply_last_ns)
     }
 
-    /// Server and wire, ns. Where no link is pretended, the tap's own forwarding is part of the wire.
+    /// Server and wire, ns. Without a link the tap's own forwarding is part of the wire.
     #[must_use]
     pub fn server_ns(&self, linked: bool) -> u64 {
         if linked { self.whole_ns().saturating_sub(self.link_ns()) } else { self.whole_ns() }

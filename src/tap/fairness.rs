@@ -79,9 +79,11 @@ fn amounts(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
 fn commands(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
     let only = |one: &Side<'_>, other: &Side<'_>| {
         let is_own = |it: Option<&TapCommand>| it.is_some_and(|it| it.count > it.background);
-        let names = one.tap.commands.iter().filter(|(name, it)| {
-            is_own(Some(it)) && !is_own(other.tap.commands.get(*name))
-        });
+        let names = one
+            .tap
+            .commands
+            .iter()
+            .filter(|(name, it)| is_own(Some(it)) && !is_own(other.tap.commands.get(*name)));
         let names = names.map(|(name, it)| {
             let each = (it.count - it.background) as f64 / one.operations as f64;
             format!("{name} ({} an operation)", figure(each))
@@ -98,7 +100,8 @@ fn commands(a: &Side<'_>, b: &Side<'_>, sentences: &mut Vec<String>) {
     for (one, other) in [(b, a), (a, b)] {
         let of = |side: &Side<'_>, name: &str| side.tap.commands.contains_key(name);
         if of(one, "OP_COMPRESSED") && !of(other, "OP_COMPRESSED") {
-            sentences.push(format!("{} compresses its messages, {} does not.", one.name, other.name));
+            sentences
+                .push(format!("{} compresses its messages, {} does not.", one.name, other.name));
         }
         if !legacy(one).is_empty() && legacy(other).is_empty() {
             let names = legacy(one).join(", ");

@@ -2,10 +2,10 @@
 //! can pretend to be.
 //!
 //! ```text
-//! driver ─► listener (proxy) ─► connection: two threads that read, write on and then account ─► server
-//!                                   │ message boundaries (message, body)      │ chunks (pipe, link)
-//!                                   ▼                                         ▼
-//!                               exchanges, 64 bytes each               bandwidth, delay, jitter
+//! driver ─► listener (proxy) ─► connection: threads that read, write on, then account ─► server
+//!                                   │ message boundaries (message, body)  │ chunks (pipe, link)
+//!                                   ▼                                     ▼
+//!                               exchanges, 64 bytes each           bandwidth, delay, jitter
 //!                                   │
 //!                                   ▼
 //!                               summary, fairness: pure functions
@@ -39,8 +39,9 @@ pub use shapes::Shape;
 pub fn refusal(topology: &str) -> Option<String> {
     topology.starts_with("replica set").then(|| {
         format!(
-            "--tap and --link work for a standalone server or one mongos, and this is a {topology}: \
-             its members tell drivers their own addresses, and drivers go there past the tap"
+            "--tap and --link work for a standalone server or one mongos, and this is a \
+             {topology}: its members tell drivers their own addresses, and drivers go there past \
+             the tap"
         )
     })
 }

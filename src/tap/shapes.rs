@@ -71,12 +71,6 @@ impl Shapes {
     pub fn list(&self) -> Vec<Shape> {
         self.known.read().expect("no panic").shapes.clone()
     }
-
-    /// The name of one.
-    pub fn command(&self, number: u32) -> String {
-        let known = self.known.read().expect("no panic");
-        known.shapes.get(number as usize).map_or_else(|| OTHER.to_owned(), |it| it.command.clone())
-    }
 }
 
 impl Known {

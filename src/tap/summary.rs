@@ -106,11 +106,8 @@ fn which_are_background(inside: &[&Exchange], recording: &Recording) -> Vec<bool
         })
         .collect();
     let kind = |it: &Exchange| kinds.get(it.shape as usize).copied().unwrap_or(Kind::Operation);
-    let working: BTreeSet<u32> = inside
-        .iter()
-        .filter(|it| kind(it) == Kind::Operation)
-        .map(|it| it.connection)
-        .collect();
+    let working: BTreeSet<u32> =
+        inside.iter().filter(|it| kind(it) == Kind::Operation).map(|it| it.connection).collect();
     let is_background = |it: &&Exchange| match kind(it) {
         Kind::Background => true,
         Kind::Ping => !working.is_empty() && !working.contains(&it.connection),
@@ -164,21 +161,21 @@ fn depth(tap: &mut Tap, own: &[&Exchange], turns: &[Turn]) {
 fn connections(tap: &mut Tap, own: &[&Exchange], recording: &Recording, turns: &[Turn]) {
     let within = |at: u64| turn_of(turns, at).is_some();
     let mut opened: Vec<u64> = recording.connections.iter().map(|it| it.opened_ns).collect();
-    let mut closed: Vec<u64> =
-        recording.connections.iter().filter_map(|it| it.closed_ns).collect();
+    let mut closed: Vec<u64> = recording.connections.iter().filter_map(|it| it.closed_ns).collect();
     opened.sort_unstable();
     closed.sort_unstable();
     tap.connections_opened = opened.iter().filter(|it| within(**it)).count() as u64;
     tap.connections_closed = closed.iter().filter(|it| within(**it)).count() as u64;
-    let open_at = |at: u64| {
-        opened.partition_point(|it| *it <= at) - closed.partition_point(|it| *it <= at)
-    };
+    let open_at =
+        |at: u64| opened.partition_point(|it| *it <= at) - closed.partition_point(|it| *it <= at);
     let moments = turns.iter().map(|turn| turn.0);
     let moments = moments.chain(opened.iter().copied().filter(|it| within(*it)));
     tap.connections_peak = moments.map(open_at).max().unwrap_or(0) as u64;
     let used: BTreeSet<u32> = own.iter().map(|it| it.connection).collect();
     let during = |it: &&ConnectionRecord| {
-        turns.iter().any(|turn| it.opened_ns <= turn.1 && it.closed_ns.is_none_or(|at| at >= turn.0))
+        turns
+            .iter()
+            .any(|turn| it.opened_ns <= turn.1 && it.closed_ns.is_none_or(|at| at >= turn.0))
     };
     let idle = recording.connections.iter().filter(during);
     tap.connections_idle = idle.filter(|it| !used.contains(&it.number)).count() as u64;

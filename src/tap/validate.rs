@@ -129,11 +129,7 @@ fn serve(listener: &TcpListener, bulk: usize) -> io::Result<f64> {
 }
 
 /// Answers bytes a second down and the median ping, us.
-fn measure(
-    address: std::net::SocketAddr,
-    spec: &LinkSpec,
-    bulk: usize,
-) -> io::Result<(f64, f64)> {
+fn measure(address: std::net::SocketAddr, spec: &LinkSpec, bulk: usize) -> io::Result<(f64, f64)> {
     let mut socket = TcpStream::connect(address)?;
     prepare(&socket)?;
     let rtt = spec.rtt().max(Duration::from_micros(1)).as_nanos();
@@ -208,10 +204,11 @@ fn judge(spec: &LinkSpec, up: f64, down: f64, ping_us: f64) -> LinkCheck {
     let wanted_us = rtt_us + 2.0 * PING_BYTES as f64 * 8.0 / wanted_mbit;
     let ping_error_us = ping_us - wanted_us;
     let allowed_us = (rtt_us * PING_ERROR_PERCENT_MAX / 100.0).max(PING_ERROR_US_MAX);
-    let ok = error(bandwidth).abs() <= BANDWIDTH_ERROR_PERCENT_MAX
-        && ping_error_us.abs() <= allowed_us;
+    let ok =
+        error(bandwidth).abs() <= BANDWIDTH_ERROR_PERCENT_MAX && ping_error_us.abs() <= allowed_us;
     let sentence = format!(
-        "link {spec}: {bandwidth:.1} Mbit/s measured ({:+.1} %), ping {ping_us:.0} us ({:+.0} us){}",
+        "link {spec}: {bandwidth:.1} Mbit/s measured ({:+.1} %), ping {ping_us:.0} us \
+         ({:+.0} us){}",
         error(bandwidth),
         ping_error_us,
         if ok {
