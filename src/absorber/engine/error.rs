@@ -51,6 +51,7 @@ pub const MISSING_FIELD: i32 = 40414;
 pub const UNKNOWN_FIELD: i32 = 40415;
 
 /// mongod's name of a code. Codes without one are called by their place in its source.
+#[must_use]
 pub fn code_name(code: i32) -> String {
     let name = match code {
         BAD_VALUE => "BadValue",

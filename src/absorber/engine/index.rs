@@ -120,7 +120,9 @@ impl Index {
                 *multikey = true;
             }
             if let [value] = values[..] {
-                rows.iter_mut().for_each(|row| row.push(value));
+                for row in &mut rows {
+                    row.push(value);
+                }
                 continue;
             }
             let rows_before = std::mem::take(&mut rows);

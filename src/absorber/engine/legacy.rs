@@ -235,7 +235,7 @@ impl Engine {
         })();
         match updated {
             Ok(updated) => WriteOutcome {
-                n: updated.matched,
+                n: updated.matched.cast_signed(),
                 updated_existing: updated.matched > 0 && updated.upserted.is_none(),
                 upserted: updated.upserted.as_ref().and_then(|it| owned(id_of(it))),
                 error: None,
@@ -251,7 +251,7 @@ impl Engine {
             change::delete(&self.store, name, checked(filter)?, flags & SINGLE != 0)
         });
         match deleted {
-            Ok(n) => WriteOutcome { n, ..WriteOutcome::default() },
+            Ok(n) => WriteOutcome { n: n.cast_signed(), ..WriteOutcome::default() },
             Err(fault) => fault.into(),
         }
     }

@@ -367,10 +367,10 @@ impl Writer {
     }
 
     /// An int32 where it fits, as mongod does with counts.
-    pub fn count(&mut self, name: &str, number: i64) {
+    pub fn count(&mut self, name: &str, number: u64) {
         match i32::try_from(number) {
             Ok(number) => self.int(name, number),
-            Err(_) => self.long(name, number),
+            Err(_) => self.long(name, number.cast_signed()),
         }
     }
 
@@ -441,7 +441,7 @@ mod tests {
             assert!(check(&cut).is_err(), "{end} bytes");
             // A length that fits does not make it whole.
             if end >= 5 {
-                cut[..4].copy_from_slice(&(end as i32).to_le_bytes());
+                cut[..4].copy_from_slice(&i32::try_from(end).unwrap().to_le_bytes());
                 cut[end - 1] = 0;
                 let _ = check(&cut).map(|()| fields(&cut).count());
             }
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let mut document = EMPTY.to_vec();
-        for _ in 0..DEPTH_MAX + 1 {
+        for _ in 0..=DEPTH_MAX {
             let mut writer = Writer::new(document.len() + 16);
             writer.document("a", &document);
             document = writer.finish();

@@ -138,13 +138,8 @@ pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
         return Ok(document.to_vec());
     }
     let mut writer = Writer::new(document.len() + 32);
-    match id {
-        Some(id) => writer.value("_id", id),
-        None => {
-            let id = bson::oid::ObjectId::new();
-            writer.value("_id", Value { kind: kind::OBJECT_ID, bytes: &id.bytes() });
-        }
-    }
+    let new = bson::oid::ObjectId::new().bytes();
+    writer.value("_id", id.unwrap_or(Value { kind: kind::OBJECT_ID, bytes: &new }));
     for field in fields(document).filter(|field| field.name != b"_id") {
         writer.copy(&field);
     }

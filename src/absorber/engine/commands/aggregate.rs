@@ -187,10 +187,10 @@ pub fn aggregate(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
                     Fault::new(TYPE_MISMATCH, "cursor field must be missing or an object")
                 })?;
                 let size = fields(cursor).find(|field| field.name == b"batchSize");
-                let size = size.map(|field| count_of("cursor.batchSize", &field)).transpose()?;
+                let size = size.map(|field| count_of("cursor", &field)).transpose()?;
                 batch = Some(size.unwrap_or(FIRST_BATCH));
             }
-            b"explain" if flag("aggregate.explain", &field)? => {
+            b"explain" if flag("aggregate", &field)? => {
                 return Err(Fault::not_here("explain"));
             }
             _ => {}
@@ -260,7 +260,7 @@ fn run(data: &super::super::collection::Data, stages: Vec<Stage>) -> Outcome<Vec
             Stage::Count(_) | Stage::Group(_) if count == 0 => documents.clear(),
             Stage::Count(name) => {
                 let mut writer = Writer::new(32);
-                writer.count(&name, count.cast_signed());
+                writer.count(&name, count);
                 documents = vec![Stored::new(&writer.finish())];
             }
             Stage::Group(group) => documents = vec![Stored::new(&group.document(count)?)],

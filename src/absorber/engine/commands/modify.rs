@@ -21,6 +21,7 @@ struct Options<'a> {
     projection: Option<Projection>,
 }
 
+const COMMAND: &str = "findAndModify";
 const KNOWN: &[&[u8]] = &[
     b"query",
     b"sort",
@@ -45,19 +46,18 @@ impl<'a> Options<'a> {
             projection: None,
         };
         let mut remove = false;
-        for field in request.fields("findAndModify", KNOWN)? {
-            let path = format!("findAndModify.{}", field.name());
+        for field in request.fields(COMMAND, KNOWN)? {
             match field.name {
-                b"query" => options.filter = document(&path, &field)?,
-                b"sort" => options.order = Order::parse(document(&path, &field)?)?,
-                b"fields" => options.projection = Projection::parse(document(&path, &field)?)?,
+                b"query" => options.filter = document(COMMAND, &field)?,
+                b"sort" => options.order = Order::parse(document(COMMAND, &field)?)?,
+                b"fields" => options.projection = Projection::parse(document(COMMAND, &field)?)?,
                 b"update" if field.value.kind == kind::ARRAY => {
                     return Err(Fault::not_here("updates by pipelines"));
                 }
-                b"update" => options.update = Some(Update::parse(document(&path, &field)?)?),
-                b"remove" => remove = flag(&path, &field)?,
-                b"new" => options.new = flag(&path, &field)?,
-                b"upsert" => options.upsert = flag(&path, &field)?,
+                b"update" => options.update = Some(Update::parse(document(COMMAND, &field)?)?),
+                b"remove" => remove = flag(COMMAND, &field)?,
+                b"new" => options.new = flag(COMMAND, &field)?,
+                b"upsert" => options.upsert = flag(COMMAND, &field)?,
                 b"arrayFilters" => return Err(Fault::not_here("array filters")),
                 _ => {}
             }
