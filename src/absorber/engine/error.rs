@@ -1,7 +1,8 @@
 //! What went wrong, with mongod's codes and words.
 
-use super::raw::{Value, Writer, kind};
+use super::raw::{Value, kind};
 use super::text::field_text;
+use super::writer::Writer;
 
 /// A command, or one write of it, that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub const BAD_VALUE: i32 = 2;
 pub const FAILED_TO_PARSE: i32 = 9;
 pub const UNAUTHORIZED: i32 = 13;
 pub const TYPE_MISMATCH: i32 = 14;
+pub const OVERFLOW: i32 = 15;
 pub const INVALID_LENGTH: i32 = 16;
 pub const ILLEGAL_OPERATION: i32 = 20;
 pub const INVALID_BSON: i32 = 22;
@@ -58,6 +60,7 @@ pub fn code_name(code: i32) -> String {
         FAILED_TO_PARSE => "FailedToParse",
         UNAUTHORIZED => "Unauthorized",
         TYPE_MISMATCH => "TypeMismatch",
+        OVERFLOW => "Overflow",
         INVALID_LENGTH => "InvalidLength",
         ILLEGAL_OPERATION => "IllegalOperation",
         INVALID_BSON => "InvalidBSON",

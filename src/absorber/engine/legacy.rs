@@ -13,9 +13,10 @@ use super::cursor::{Cursor, Shown};
 use super::error::{Fault, INVALID_BSON, Outcome};
 use super::order::Order;
 use super::projection::Projection;
-use super::raw::{EMPTY, Value, Writer, check, fields, get};
+use super::raw::{EMPTY, Value, check, fields, get};
 use super::store::Name;
 use super::update::Update;
+use super::writer::Writer;
 use crate::wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
 use crate::wire::request::Query;
 

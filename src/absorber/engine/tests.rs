@@ -274,3 +274,22 @@ fn malformed_bson_is_an_error_and_no_panic() {
     let reply = engine.command("db", &RawDocumentBuf::from_bytes(bytes).unwrap(), &[]).unwrap();
     assert_eq!(reply.get_i32("code").ok(), Some(22));
 }
+
+#[test]
+fn endless_paths_are_refused() {
+    let engine = engine(1 << 20);
+    run(&engine, &doc! { "insert": "c", "documents": [{ "_id": 1 }] });
+    let path = vec!["a"; 100_000].join(".");
+    let set = doc! { "$set": { &path: 1 } };
+    for update in [
+        doc! { "q": { "_id": 1 }, "u": set },
+        doc! { "q": { &path: 1 }, "u": { "$set": { "b": 1 } }, "upsert": true },
+    ] {
+        let reply = run(&engine, &doc! { "update": "c", "updates": [update] });
+        assert_eq!(code(&reply), Some(15));
+    }
+    let reply = run(&engine, &doc! { "find": "c", "projection": { &path: 1 } });
+    assert_eq!(code(&reply), Some(15));
+    let reply = run(&engine, &doc! { "find": "c", "filter": { &path: 1 }, "sort": { &path: 1 } });
+    assert_eq!(batch_length(&reply), 0);
+}

@@ -6,7 +6,8 @@ use super::super::collection::{Capped, Collection, Stored};
 use super::super::cursor::Cursor;
 use super::super::error::{Fault, INVALID_OPTIONS, Outcome, UNAUTHORIZED};
 use super::super::matching::Filter;
-use super::super::raw::{EMPTY, Value, Writer, kind};
+use super::super::raw::{EMPTY, Value, kind};
+use super::super::writer::Writer;
 use super::ok;
 use super::read::FIRST_BATCH;
 

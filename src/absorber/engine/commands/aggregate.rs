@@ -10,7 +10,8 @@ use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
 use super::super::path::Path;
 use super::super::plan::{Step, Walk, Wanted};
-use super::super::raw::{Field, Value, Writer, fields, kind};
+use super::super::raw::{Field, Value, fields, kind};
+use super::super::writer::Writer;
 use super::read::{FIRST_BATCH, first_batch};
 
 /// A stage of a pipeline.

@@ -10,8 +10,9 @@ use super::super::error::{
     Outcome,
 };
 use super::super::index::Index;
-use super::super::raw::{Number, Value, Writer, fields, get, kind};
+use super::super::raw::{Number, Value, fields, get, kind};
 use super::super::text::field_text;
+use super::super::writer::Writer;
 use super::admin::list_reply;
 
 /// `{createIndexes: collection, indexes: [{key, name, unique}]}`
@@ -36,6 +37,10 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     }
     let (collection, made) = engine.store.find_or_create(name)?;
     let mut data = collection.write();
+    if data.dropped {
+        drop(data); // since it was found: the index belongs to the next one
+        return create(engine, request);
+    }
     let before = data.indexes.len();
     for index in indexes {
         if !is_there(&data, &index)? {

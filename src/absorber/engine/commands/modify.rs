@@ -8,8 +8,9 @@ use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
 use super::super::order::Order;
 use super::super::plan::Wanted;
 use super::super::projection::Projection;
-use super::super::raw::{EMPTY, Value, Writer, kind};
+use super::super::raw::{EMPTY, Value, kind};
 use super::super::update::Update;
+use super::super::writer::Writer;
 
 struct Options<'a> {
     filter: &'a [u8],
@@ -95,6 +96,11 @@ pub fn find_and_modify(engine: &Engine, request: &Request<'_>) -> Outcome<Writer
     let mut n = 0;
     if let Some(collection) = found {
         let mut data = collection.write();
+        if data.dropped {
+            // Since it was found: what is inserted there, nobody would find.
+            drop(data);
+            return find_and_modify(engine, request);
+        }
         let records = find_records(&collection, &data, wanted, &options.order, true)?;
         if let Some(record) = records.first().copied() {
             n = 1;

@@ -11,7 +11,8 @@ use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
 use super::super::plan::{Step, Walk, Wanted};
 use super::super::projection::Projection;
-use super::super::raw::{EMPTY, Value, Writer, fields, get, kind};
+use super::super::raw::{EMPTY, Value, fields, get, kind};
+use super::super::writer::Writer;
 
 /// Documents of a first batch where nobody says how many.
 pub const FIRST_BATCH: u64 = 101;

@@ -3,7 +3,8 @@
 use super::super::Engine;
 use super::super::args::Request;
 use super::super::error::Outcome;
-use super::super::raw::{Writer, kind};
+use super::super::raw::kind;
+use super::super::writer::Writer;
 
 /// What the collections of a database hold.
 #[derive(Debug, Default)]

@@ -4,8 +4,9 @@ use super::super::Engine;
 use super::super::args::{Request, check_collation, document, flag};
 use super::super::change::{self, id_of};
 use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
-use super::super::raw::{Writer, fields, kind};
+use super::super::raw::{fields, kind};
 use super::super::update::Update;
+use super::super::writer::Writer;
 
 /// Writes that failed, by their place in the batch.
 #[derive(Default)]
