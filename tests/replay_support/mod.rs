@@ -36,8 +36,10 @@ pub struct Step {
 /// All steps of `tests/data/absorber`, in their order.
 pub fn corpus() -> Vec<Step> {
     let folder = root().join("tests/data/absorber");
-    let mut files: Vec<_> =
-        fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("a file").path()).collect();
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("the corpus")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
     files.sort();
     let mut steps = Vec::new();
     for file in files {
@@ -48,7 +50,8 @@ pub fn corpus() -> Vec<Step> {
                 continue;
             }
             let place = format!("{name}:{number}");
-            let value: Value = serde_json::from_str(line).unwrap_or_else(|it| panic!("{place}: {it}"));
+            let value: Value =
+                serde_json::from_str(line).unwrap_or_else(|it| panic!("{place}: {it}"));
             let what = match Bson::try_from(value) {
                 Ok(Bson::Document(what)) => what,
                 other => panic!("{place}: {other:?}"),
@@ -215,7 +218,8 @@ impl Replay {
     }
 
     fn remember(&mut self, answer: &Document) {
-        let wrapped = answer.get_array("documents").ok().and_then(|list| list.first()?.as_document());
+        let wrapped =
+            answer.get_array("documents").ok().and_then(|list| list.first()?.as_document());
         let cursor = |answer: &Document| answer.get_document("cursor").ok()?.get_i64("id").ok();
         let id = cursor(answer).filter(|id| *id != 0).or_else(|| cursor(wrapped?));
         self.cursor = id.filter(|id| *id != 0).unwrap_or(self.cursor);
@@ -245,18 +249,25 @@ fn query(id: i32, namespace: &str, what: &Document) -> Vec<u8> {
 fn comparable(answer: &mut Document, database: &str) {
     // What a storage engine says of itself, and of the disk.
     for name in [
-        "wiredTiger", "indexDetails", "freeStorageSize", "sleepCount", "sleepMS", "fsUsedSize",
+        "wiredTiger",
+        "indexDetails",
+        "freeStorageSize",
+        "sleepCount",
+        "sleepMS",
+        "fsUsedSize",
         "fsTotalSize",
     ] {
         answer.remove(name);
     }
     if let Ok(list) = answer.get_array_mut("databases") {
-        let own = |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(database);
+        let own =
+            |it: &Bson| it.as_document().and_then(|it| it.get_str("name").ok()) == Some(database);
         list.retain(own);
     }
-    let collections = answer.get_document_mut("cursor").ok().filter(|cursor| {
-        cursor.get_str("ns").is_ok_and(|ns| ns.ends_with("$cmd.listCollections"))
-    });
+    let collections = answer
+        .get_document_mut("cursor")
+        .ok()
+        .filter(|cursor| cursor.get_str("ns").is_ok_and(|ns| ns.ends_with("$cmd.listCollections")));
     if let Some(list) = collections.and_then(|cursor| cursor.get_array_mut("firstBatch").ok()) {
         list.sort_by_key(ToString::to_string); // the order of collections means nothing
     }
@@ -267,8 +278,15 @@ fn comparable(answer: &mut Document, database: &str) {
 
 fn blur(name: &str, value: &mut Bson) {
     let size = [
-        "storageSize", "totalIndexSize", "totalSize", "totalSizeMb", "sizeOnDisk", "indexSize",
-        "_id_", "b_1", "c.d_-1_e_1",
+        "storageSize",
+        "totalIndexSize",
+        "totalSize",
+        "totalSizeMb",
+        "sizeOnDisk",
+        "indexSize",
+        "_id_",
+        "b_1",
+        "c.d_-1_e_1",
     ];
     match value {
         _ if name == "uuid" => *value = "UUID".into(),
@@ -286,7 +304,8 @@ fn blur(name: &str, value: &mut Bson) {
                 (r"cursor id \d{6,}", CURSOR),
             ];
             for (pattern, name) in patterns {
-                *text = Regex::new(pattern).expect("a pattern").replace_all(text, name).into_owned();
+                *text =
+                    Regex::new(pattern).expect("a pattern").replace_all(text, name).into_owned();
             }
         }
         Bson::Document(document) => document.iter_mut().for_each(|(name, it)| blur(name, it)),

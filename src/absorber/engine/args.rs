@@ -126,26 +126,31 @@ pub fn check_collation(value: Value<'_>) -> Outcome<()> {
     Ok(())
 }
 
+/// What a message about a field calls it; only made where there is one.
+fn wrong(command: &str, field: &Field<'_>, expected: &str) -> Fault {
+    Fault::wrong_type(&format!("{command}.{}", field.name()), field.value, expected)
+}
+
 /// A document, or null for none.
-pub fn document<'a>(path: &str, field: &Field<'a>) -> Outcome<&'a [u8]> {
+pub fn document<'a>(command: &str, field: &Field<'a>) -> Outcome<&'a [u8]> {
     match field.value.kind {
         kind::DOCUMENT => Ok(field.value.bytes),
         kind::NULL => Ok(super::raw::EMPTY),
-        _ => Err(Fault::wrong_type(path, field.value, "type 'object'")),
+        _ => Err(wrong(command, field, "type 'object'")),
     }
 }
 
 /// A bool; numbers are taken for one.
-pub fn flag(path: &str, field: &Field<'_>) -> Outcome<bool> {
+pub fn flag(command: &str, field: &Field<'_>) -> Outcome<bool> {
     if field.value.kind == kind::BOOL || field.value.number().is_some() {
         return Ok(field.value.truth());
     }
-    Err(Fault::wrong_type(path, field.value, "type 'bool'"))
+    Err(wrong(command, field, "type 'bool'"))
 }
 
 /// A whole number that is not negative.
-pub fn count(path: &str, field: &Field<'_>) -> Outcome<u64> {
-    let number = signed(path, field)?;
+pub fn count(command: &str, field: &Field<'_>) -> Outcome<u64> {
+    let number = signed(command, field)?;
     u64::try_from(number).map_err(|_| {
         let name = field.name();
         let message = format!("BSON field '{name}' value must be >= 0, actual value '{number}'");
@@ -154,9 +159,9 @@ pub fn count(path: &str, field: &Field<'_>) -> Outcome<u64> {
 }
 
 /// A whole number.
-pub fn signed(path: &str, field: &Field<'_>) -> Outcome<i64> {
-    let expected = "types '[long, int, decimal, double']";
-    field.value.whole_number().ok_or_else(|| Fault::wrong_type(path, field.value, expected))
+pub fn signed(command: &str, field: &Field<'_>) -> Outcome<i64> {
+    let whole = field.value.whole_number();
+    whole.ok_or_else(|| wrong(command, field, "types '[long, int, decimal, double']"))
 }
 
 /// An int64 as such: ids of cursors.

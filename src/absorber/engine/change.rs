@@ -14,9 +14,9 @@ use super::update::{Update, check_id, with_id_first};
 #[derive(Debug, Default)]
 pub struct Updated {
     /// Documents that the filter found, or 1 for an upsert.
-    pub matched: i64,
+    pub matched: u64,
     /// Documents that are not what they were.
-    pub modified: i64,
+    pub modified: u64,
     /// The document that an upsert inserted.
     pub upserted: Option<Stored>,
 }
@@ -110,7 +110,7 @@ pub fn update(
         let mut updated = Updated::default();
         for record in records {
             updated.matched += 1;
-            updated.modified += i64::from(update_record(&collection, &mut data, record, update)?);
+            updated.modified += u64::from(update_record(&collection, &mut data, record, update)?);
         }
         return Ok(updated);
     }
@@ -155,14 +155,14 @@ pub fn insert_upsert(
 }
 
 /// Deletes one document or all that are wanted.
-pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcome<i64> {
+pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcome<u64> {
     let wanted = Wanted::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };
     let mut data = collection.write();
     let records = find_records(&collection, &data, wanted, &Order::Any, one)?;
     let mut deleted = 0;
     for record in records {
-        deleted += i64::from(collection.remove(&mut data, record).is_some());
+        deleted += u64::from(collection.remove(&mut data, record).is_some());
     }
     Ok(deleted)
 }

@@ -1,7 +1,8 @@
 //! What went wrong, with mongod's codes and words.
 
-use super::raw::{Value, Writer, kind};
+use super::raw::{Value, kind};
 use super::text::field_text;
+use super::writer::Writer;
 
 /// A command, or one write of it, that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub const BAD_VALUE: i32 = 2;
 pub const FAILED_TO_PARSE: i32 = 9;
 pub const UNAUTHORIZED: i32 = 13;
 pub const TYPE_MISMATCH: i32 = 14;
+pub const OVERFLOW: i32 = 15;
 pub const INVALID_LENGTH: i32 = 16;
 pub const ILLEGAL_OPERATION: i32 = 20;
 pub const INVALID_BSON: i32 = 22;
@@ -51,12 +53,14 @@ pub const MISSING_FIELD: i32 = 40414;
 pub const UNKNOWN_FIELD: i32 = 40415;
 
 /// mongod's name of a code. Codes without one are called by their place in its source.
+#[must_use]
 pub fn code_name(code: i32) -> String {
     let name = match code {
         BAD_VALUE => "BadValue",
         FAILED_TO_PARSE => "FailedToParse",
         UNAUTHORIZED => "Unauthorized",
         TYPE_MISMATCH => "TypeMismatch",
+        OVERFLOW => "Overflow",
         INVALID_LENGTH => "InvalidLength",
         ILLEGAL_OPERATION => "IllegalOperation",
         INVALID_BSON => "InvalidBSON",
@@ -83,6 +87,20 @@ pub fn code_name(code: i32) -> String {
         DUPLICATE_KEY => "DuplicateKey",
         OBJECT_TOO_LARGE => "BSONObjectTooLarge",
         CURSOR_IN_USE => "CursorInUse",
+        // Those that the server around the engine has, or that somebody asks for by `--error`.
+        1 => "InternalError",
+        18 => "AuthenticationFailed",
+        50 => "MaxTimeMSExpired",
+        59 => "CommandNotFound",
+        91 => "ShutdownInProgress",
+        112 => "WriteConflict",
+        189 => "PrimarySteppedDown",
+        262 => "ExceededTimeLimit",
+        10107 => "NotWritablePrimary",
+        11600 => "InterruptedAtShutdown",
+        11602 => "InterruptedDueToReplStateChange",
+        13435 => "NotPrimaryNoSecondaryOk",
+        13436 => "NotPrimaryOrSecondary",
         other => return format!("Location{other}"),
     };
     name.to_owned()

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::error::{CANNOT_INDEX_PARALLEL_ARRAYS, Fault, Outcome};
 use super::keys::{Key, encode, encode_descending};
 use super::path::Path;
-use super::raw::{Value, Writer, fields, get};
+use super::raw::{Value, fields, get};
+use super::writer::Writer;
 
 /// What an entry takes beside the bytes of its key: its place in the tree, an upper bound.
 const ENTRY_BYTES: u64 = 64;
@@ -120,7 +121,9 @@ impl Index {
                 *multikey = true;
             }
             if let [value] = values[..] {
-                rows.iter_mut().for_each(|row| row.push(value));
+                for row in &mut rows {
+                    row.push(value);
+                }
                 continue;
             }
             let rows_before = std::mem::take(&mut rows);

@@ -42,7 +42,8 @@ pub fn encode(value: Value<'_>, key: &mut Key) {
     match value.kind {
         kind::INT | kind::LONG | kind::DOUBLE | kind::DECIMAL => encode_number(value, key),
         kind::STRING | kind::SYMBOL | kind::CODE => encode_text(value.string_bytes(), key),
-        kind::OBJECT_ID | kind::BOOL => key.extend_from_slice(value.bytes),
+        // A regular expression: two zero-ended texts.
+        kind::OBJECT_ID | kind::BOOL | kind::REGEX => key.extend_from_slice(value.bytes),
         kind::DATE => {
             let millis = i64::from_le_bytes(*value.bytes.first_chunk().expect("8 bytes, checked"));
             key.extend_from_slice(&ordered(millis));
@@ -67,8 +68,6 @@ pub fn encode(value: Value<'_>, key: &mut Key) {
             key.extend(value.bytes[..4].iter().rev().copied()); // shorter ones first
             key.extend_from_slice(&value.bytes[4..]);
         }
-        // Two zero-terminated texts; nothing but its own end.
-        kind::REGEX => key.extend_from_slice(value.bytes),
         kind::POINTER | kind::SCOPED_CODE => encode_text(value.bytes, key),
         _ => {}
     }

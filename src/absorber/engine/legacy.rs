@@ -13,9 +13,10 @@ use super::cursor::{Cursor, Shown};
 use super::error::{Fault, INVALID_BSON, Outcome};
 use super::order::Order;
 use super::projection::Projection;
-use super::raw::{EMPTY, Value, Writer, check, fields, get};
+use super::raw::{EMPTY, Value, check, fields, get};
 use super::store::Name;
 use super::update::Update;
+use super::writer::Writer;
 use crate::wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
 use crate::wire::request::Query;
 
@@ -52,6 +53,8 @@ pub struct LegacyBatch {
 pub struct WriteOutcome {
     /// Documents matched or deleted; 0 for inserts, as mongod says it.
     pub n: i64,
+    /// Documents of an insert up to the one that failed, which is how opcounters count them.
+    pub tried: usize,
     /// An update found a document.
     pub updated_existing: bool,
     /// `_id` of the document that an upsert made.
@@ -200,7 +203,9 @@ impl Engine {
             Ok(name) => name,
             Err(fault) => return fault.into(),
         };
+        let mut tried = 0;
         for document in documents {
+            tried += 1;
             let inserted =
                 checked(document).and_then(|document| change::insert(&self.store, name, document));
             if let Err(fault) = inserted {
@@ -211,7 +216,7 @@ impl Engine {
             }
         }
         change::wake(&self.store, name);
-        outcome
+        WriteOutcome { tried, ..outcome }
     }
 
     /// OP_UPDATE.
@@ -235,10 +240,11 @@ impl Engine {
         })();
         match updated {
             Ok(updated) => WriteOutcome {
-                n: updated.matched,
+                n: updated.matched.cast_signed(),
                 updated_existing: updated.matched > 0 && updated.upserted.is_none(),
                 upserted: updated.upserted.as_ref().and_then(|it| owned(id_of(it))),
                 error: None,
+                tried: 0,
             },
             Err(fault) => fault.into(),
         }
@@ -251,7 +257,7 @@ impl Engine {
             change::delete(&self.store, name, checked(filter)?, flags & SINGLE != 0)
         });
         match deleted {
-            Ok(n) => WriteOutcome { n, ..WriteOutcome::default() },
+            Ok(n) => WriteOutcome { n: n.cast_signed(), ..WriteOutcome::default() },
             Err(fault) => fault.into(),
         }
     }

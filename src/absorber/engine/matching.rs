@@ -23,6 +23,7 @@ pub enum Filter {
 #[allow(missing_docs)]
 pub enum Test {
     Compare(Comparison, Operand),
+    /// In the order of their keys.
     In(Vec<Operand>),
     Exists,
 }
@@ -92,7 +93,11 @@ impl Test {
     pub fn passes(&self, value: Option<Value<'_>>) -> bool {
         match self {
             Self::Exists => value.is_some(),
-            Self::In(operands) => operands.iter().any(|operand| operand.equals(value)),
+            Self::In(operands) => {
+                let null = matches!(value.map(|value| value.kind), None | Some(kind::UNDEFINED));
+                let key = key_of(value.filter(|_| !null).unwrap_or(Value::NULL));
+                operands.binary_search_by(|operand| operand.key.cmp(&key)).is_ok()
+            }
             Self::Compare(Comparison::Equal, operand) => operand.equals(value),
             Self::Compare(comparison, operand) => compare(*comparison, operand, value),
         }
@@ -251,5 +256,8 @@ fn operands(field: &Field<'_>) -> Outcome<Vec<Operand>> {
         .value
         .array()
         .ok_or_else(|| Fault::bad_value(format!("{} needs an array", field.name())))?;
-    fields(array).map(|element| Operand::new(element.value)).collect()
+    let operands = fields(array).map(|element| Operand::new(element.value));
+    let mut operands = operands.collect::<Outcome<Vec<_>>>()?;
+    operands.sort_by(|one, other| one.key.cmp(&other.key));
+    Ok(operands)
 }

@@ -30,6 +30,7 @@ mod tests;
 mod text;
 mod update;
 mod update_tree;
+mod writer;
 
 use bson::{RawDocument, RawDocumentBuf};
 

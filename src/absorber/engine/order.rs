@@ -35,7 +35,7 @@ impl Order {
                 return Err(Fault::new(15974, message));
             };
             let direction = number.as_f64();
-            if direction.abs() != 1.0 {
+            if !matches!(direction, 1.0 | -1.0) {
                 let message = "$sort key ordering must be 1 (for ascending) or -1 (for descending)";
                 return Err(Fault::new(15975, message));
             }

@@ -1,7 +1,11 @@
 //! Dotted paths and what they find: documents within documents, and every element of an array on
 //! the way, as MongoDB's queries and indexes read them.
 
+use super::error::{Fault, OVERFLOW, Outcome};
 use super::raw::{Value, fields, get, kind};
+
+/// As deep as mongod lets documents be.
+const PARTS_MAX: usize = 200;
 
 /// `a.b.0`, split.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,16 @@ impl Path {
     pub fn new(text: &[u8]) -> Self {
         let parts = text.split(|byte| *byte == b'.').map(<[u8]>::to_vec).collect();
         Self { text: text.to_vec(), parts }
+    }
+
+    /// Splits a path whose every part something is made of, so that it must not be endless.
+    pub fn bounded(text: &[u8]) -> Outcome<Self> {
+        let path = Self::new(text);
+        if path.parts.len() > PARTS_MAX {
+            let message = format!("a path of {} parts; {PARTS_MAX} are allowed", path.parts.len());
+            return Err(Fault::new(OVERFLOW, message));
+        }
+        Ok(path)
     }
 
     /// For messages.

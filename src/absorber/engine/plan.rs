@@ -91,10 +91,9 @@ pub struct Walk {
     shown: Option<HashSet<u64>>,
     /// Whether the walk is in the order that was asked for.
     pub ordered: bool,
-    /// Over a capped collection, whose oldest records vanish.
-    capped: bool,
-    /// For the message of a walk that lost its place.
-    pub tailable: bool,
+    /// Over a capped collection, whose oldest records vanish: what to say when the last one shown
+    /// did.
+    lost: Option<&'static str>,
 }
 
 impl Walk {
@@ -107,8 +106,7 @@ impl Walk {
             filter: None,
             shown: None,
             ordered: !matches!(order, Order::By(_)),
-            capped,
-            tailable: false,
+            lost: capped.then_some("position in capped collection being deleted"),
         };
         let filter = match wanted {
             Wanted::Filter(filter) => filter,
@@ -124,6 +122,11 @@ impl Walk {
         let all = matches!(&filter, Filter::And(parts) if parts.is_empty());
         walk.filter = (!all).then_some(filter);
         walk
+    }
+
+    /// Makes it the walk of a tailable cursor.
+    pub fn tail(&mut self) {
+        self.lost = Some("failure to restore tailable cursor position");
     }
 
     fn choose(&mut self, data: &Data, filter: &Filter, order: &Order) {
@@ -195,12 +198,7 @@ impl Walk {
     fn scan(&mut self, data: &Data, visit: &mut dyn FnMut(u64, &Stored) -> Step) -> Outcome<bool> {
         let mut bounds = (Bound::Unbounded, Bound::Unbounded);
         if let Position::After(last) = self.position {
-            if self.capped && !data.records.contains_key(&last) {
-                let why = if self.tailable {
-                    "failure to restore tailable cursor position"
-                } else {
-                    "position in capped collection being deleted"
-                };
+            if let Some(why) = self.lost.filter(|_| !data.records.contains_key(&last)) {
                 let message = format!(
                     "CollectionScan died due to {why}. Last seen record id: RecordId({last})"
                 );

@@ -2,7 +2,8 @@
 
 use super::error::{Fault, Outcome};
 use super::path::Path;
-use super::raw::{Field, Value, Writer, fields, kind};
+use super::raw::{Field, Value, fields, kind};
+use super::writer::Writer;
 
 /// Plain inclusions or exclusions.
 #[derive(Debug, Clone)]
@@ -52,7 +53,7 @@ impl Projection {
             if field.name.split(|byte| *byte == b'.').any(|part| part.starts_with(b"$")) {
                 return Err(Fault::not_here("positional projections"));
             }
-            let path = Path::new(field.name);
+            let path = Path::bounded(field.name)?;
             add(&mut tree, &path.parts, &path)?;
         }
         let Some(include) = include.or(id) else { return Ok(None) };

@@ -9,9 +9,10 @@ use super::error::{
 use super::increment;
 use super::keys::key_of;
 use super::path::{Path, is_place};
-use super::raw::{DOCUMENT_BYTES_MAX, EMPTY, Value, Writer, fields, get, kind};
+use super::raw::{DOCUMENT_BYTES_MAX, EMPTY, Value, fields, get, kind};
 use super::text::element_text;
 use super::update_tree::{Change, Tree, add};
+use super::writer::Writer;
 
 /// What an update does to a document.
 #[derive(Debug, Clone)]
@@ -120,6 +121,7 @@ impl Update {
             if self.is_replacement() && path.text != b"_id" {
                 continue;
             }
+            let path = &Path::bounded(&path.text)?;
             let mut tree = Tree::new();
             let change = Change::Set { kind: value.kind, bytes: value.bytes.to_vec() };
             add(&mut tree, &path.parts, change).map_err(|depth| conflict(path, depth))?;
@@ -138,13 +140,8 @@ pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
         return Ok(document.to_vec());
     }
     let mut writer = Writer::new(document.len() + 32);
-    match id {
-        Some(id) => writer.value("_id", id),
-        None => {
-            let id = bson::oid::ObjectId::new();
-            writer.value("_id", Value { kind: kind::OBJECT_ID, bytes: &id.bytes() });
-        }
-    }
+    let new = bson::oid::ObjectId::new().bytes();
+    writer.value("_id", id.unwrap_or(Value { kind: kind::OBJECT_ID, bytes: &new }));
     for field in fields(document).filter(|field| field.name != b"_id") {
         writer.copy(&field);
     }
@@ -207,7 +204,7 @@ fn keep_id(old: Option<Value<'_>>, new: Option<Value<'_>>) -> Outcome<()> {
 }
 
 fn checked_path(name: &[u8]) -> Outcome<Path> {
-    let path = Path::new(name);
+    let path = Path::bounded(name)?;
     if name.is_empty() {
         return Err(Fault::new(EMPTY_FIELD_NAME, "An empty update path is not valid."));
     }
@@ -369,7 +366,8 @@ impl Applied<'_> {
             if number == usize::MAX || !self.creates(change) {
                 continue;
             }
-            if number - length > PADDING_MAX {
+            // Several arrays may grow; no document larger than this comes of it anyway.
+            if number - length > PADDING_MAX || writer.0.len() > DOCUMENT_BYTES_MAX {
                 let message = format!("can't backfill more than {PADDING_MAX} elements");
                 return Err(Fault::bad_value(message));
             }

@@ -6,7 +6,8 @@ use super::super::collection::{Capped, Collection, Stored};
 use super::super::cursor::Cursor;
 use super::super::error::{Fault, INVALID_OPTIONS, Outcome, UNAUTHORIZED};
 use super::super::matching::Filter;
-use super::super::raw::{EMPTY, Value, Writer, kind};
+use super::super::raw::{EMPTY, Value, kind};
+use super::super::writer::Writer;
 use super::ok;
 use super::read::FIRST_BATCH;
 
@@ -39,11 +40,10 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     ];
     let (mut capped, mut size, mut max) = (false, None, None);
     for field in request.fields("create", known)? {
-        let path = format!("create.{}", field.name());
         match field.name {
-            b"capped" => capped = flag(&path, &field)?,
-            b"size" => size = Some(count(&path, &field)?),
-            b"max" => max = Some(count(&path, &field)?).filter(|max| *max > 0),
+            b"capped" => capped = flag("create", &field)?,
+            b"size" => size = Some(count("create", &field)?),
+            b"max" => max = Some(count("create", &field)?).filter(|max| *max > 0),
             b"autoIndexId" | b"idIndex" | b"storageEngine" | b"flags" | b"indexOptionDefaults" => {}
             _ => return Err(Fault::not_here(&format!("option {}", field.name()))),
         }
@@ -62,9 +62,9 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let mut options = Writer::new(64);
     if capped {
         options.bool("capped", true);
-        options.count("size", size.cast_signed());
+        options.count("size", size);
         if let Some(max) = max {
-            options.count("max", max.cast_signed());
+            options.count("max", max);
         }
     }
     engine.store.create(name, options.finish(), bounds)?;
@@ -79,7 +79,7 @@ pub fn drop_collection(engine: &Engine, request: &Request<'_>) -> Outcome<Writer
     let indexes = collection.read().indexes.len();
     collection.drop_all();
     let mut reply = Writer::new(96);
-    reply.count("nIndexesWas", indexes as i64);
+    reply.count("nIndexesWas", indexes as u64);
     reply.text("ns", &collection.namespace);
     reply.double("ok", 1.0);
     Ok(reply)
@@ -90,7 +90,9 @@ pub fn drop_database(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> 
     request.fields("dropDatabase", &[])?;
     let mut reply = Writer::new(64);
     if let Some(collections) = engine.store.drop_database(request.database) {
-        collections.iter().for_each(|collection| collection.drop_all());
+        for collection in collections {
+            collection.drop_all();
+        }
         reply.text("dropped", request.database);
     }
     reply.double("ok", 1.0);
@@ -123,9 +125,9 @@ pub fn list_collections(engine: &Engine, request: &Request<'_>) -> Outcome<Write
     for field in request.fields("listCollections", known)? {
         match field.name {
             b"filter" => {
-                filter = Filter::parse(document("listCollections.filter", &field)?)?;
+                filter = Filter::parse(document("listCollections", &field)?)?;
             }
-            b"nameOnly" => name_only = flag("listCollections.nameOnly", &field)?,
+            b"nameOnly" => name_only = flag("listCollections", &field)?,
             _ => {}
         }
     }
@@ -171,8 +173,8 @@ pub fn list_databases(engine: &Engine, request: &Request<'_>) -> Outcome<Writer>
     let (mut filter, mut name_only) = (EMPTY, false);
     for field in request.fields("listDatabases", known)? {
         match field.name {
-            b"filter" => filter = document("listDatabases.filter", &field)?,
-            b"nameOnly" => name_only = flag("listDatabases.nameOnly", &field)?,
+            b"filter" => filter = document("listDatabases", &field)?,
+            b"nameOnly" => name_only = flag("listDatabases", &field)?,
             _ => {}
         }
     }
@@ -181,7 +183,7 @@ pub fn list_databases(engine: &Engine, request: &Request<'_>) -> Outcome<Writer>
     let mut reply = Writer::new(256);
     let array = reply.open(kind::ARRAY, "databases");
     for name in engine.store.databases() {
-        let size = super::stats::totals(engine, &name).all_bytes();
+        let size = super::stats::totals(engine, &name).all_bytes().cast_signed();
         let mut shown = Writer::new(96);
         shown.text("name", &name);
         if !name_only {

@@ -10,8 +10,9 @@ use super::super::error::{
     Outcome,
 };
 use super::super::index::Index;
-use super::super::raw::{Value, Writer, fields, get, kind};
+use super::super::raw::{Number, Value, fields, get, kind};
 use super::super::text::field_text;
+use super::super::writer::Writer;
 use super::admin::list_reply;
 
 /// `{createIndexes: collection, indexes: [{key, name, unique}]}`
@@ -36,6 +37,10 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     }
     let (collection, made) = engine.store.find_or_create(name)?;
     let mut data = collection.write();
+    if data.dropped {
+        drop(data); // since it was found: the index belongs to the next one
+        return create(engine, request);
+    }
     let before = data.indexes.len();
     for index in indexes {
         if !is_there(&data, &index)? {
@@ -44,8 +49,8 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     }
     let after = data.indexes.len();
     let mut reply = Writer::new(128);
-    reply.count("numIndexesBefore", before as i64);
-    reply.count("numIndexesAfter", after as i64);
+    reply.count("numIndexesBefore", before as u64);
+    reply.count("numIndexesAfter", after as u64);
     if after > before {
         reply.bool("createdCollectionAutomatically", made);
     } else {
@@ -131,7 +136,7 @@ fn check_key(document: &[u8], key: Value<'_>) -> Outcome<()> {
             }
             return Err(refuse(&format!("Unknown index plugin '{kind}'")));
         }
-        let direction = field.value.number().map(|number| number.as_f64());
+        let direction = field.value.number().map(Number::as_f64);
         if direction.is_none_or(|direction| direction == 0.0 || direction.is_nan()) {
             let shown = field_text(key);
             let what = format!(
@@ -205,7 +210,7 @@ pub fn drop_indexes(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let mut data = collection.write();
     let before = data.indexes.len();
     let mut reply = Writer::new(64);
-    reply.count("nIndexesWas", before as i64);
+    reply.count("nIndexesWas", before as u64);
     if wanted.text() == Some("*") {
         while data.indexes.len() > 1 {
             let last = data.indexes.len() - 1;

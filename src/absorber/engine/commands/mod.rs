@@ -11,7 +11,7 @@ mod write;
 use super::Engine;
 use super::args::Request;
 use super::error::Outcome;
-use super::raw::Writer;
+use super::writer::Writer;
 
 pub(super) use read::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 

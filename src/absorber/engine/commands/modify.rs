@@ -8,8 +8,9 @@ use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
 use super::super::order::Order;
 use super::super::plan::Wanted;
 use super::super::projection::Projection;
-use super::super::raw::{EMPTY, Value, Writer, kind};
+use super::super::raw::{EMPTY, Value, kind};
 use super::super::update::Update;
+use super::super::writer::Writer;
 
 struct Options<'a> {
     filter: &'a [u8],
@@ -21,6 +22,7 @@ struct Options<'a> {
     projection: Option<Projection>,
 }
 
+const COMMAND: &str = "findAndModify";
 const KNOWN: &[&[u8]] = &[
     b"query",
     b"sort",
@@ -45,19 +47,18 @@ impl<'a> Options<'a> {
             projection: None,
         };
         let mut remove = false;
-        for field in request.fields("findAndModify", KNOWN)? {
-            let path = format!("findAndModify.{}", field.name());
+        for field in request.fields(COMMAND, KNOWN)? {
             match field.name {
-                b"query" => options.filter = document(&path, &field)?,
-                b"sort" => options.order = Order::parse(document(&path, &field)?)?,
-                b"fields" => options.projection = Projection::parse(document(&path, &field)?)?,
+                b"query" => options.filter = document(COMMAND, &field)?,
+                b"sort" => options.order = Order::parse(document(COMMAND, &field)?)?,
+                b"fields" => options.projection = Projection::parse(document(COMMAND, &field)?)?,
                 b"update" if field.value.kind == kind::ARRAY => {
                     return Err(Fault::not_here("updates by pipelines"));
                 }
-                b"update" => options.update = Some(Update::parse(document(&path, &field)?)?),
-                b"remove" => remove = flag(&path, &field)?,
-                b"new" => options.new = flag(&path, &field)?,
-                b"upsert" => options.upsert = flag(&path, &field)?,
+                b"update" => options.update = Some(Update::parse(document(COMMAND, &field)?)?),
+                b"remove" => remove = flag(COMMAND, &field)?,
+                b"new" => options.new = flag(COMMAND, &field)?,
+                b"upsert" => options.upsert = flag(COMMAND, &field)?,
                 b"arrayFilters" => return Err(Fault::not_here("array filters")),
                 _ => {}
             }
@@ -95,6 +96,11 @@ pub fn find_and_modify(engine: &Engine, request: &Request<'_>) -> Outcome<Writer
     let mut n = 0;
     if let Some(collection) = found {
         let mut data = collection.write();
+        if data.dropped {
+            // Since it was found: what is inserted there, nobody would find.
+            drop(data);
+            return find_and_modify(engine, request);
+        }
         let records = find_records(&collection, &data, wanted, &options.order, true)?;
         if let Some(record) = records.first().copied() {
             n = 1;

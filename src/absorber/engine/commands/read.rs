@@ -11,7 +11,8 @@ use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
 use super::super::plan::{Step, Walk, Wanted};
 use super::super::projection::Projection;
-use super::super::raw::{EMPTY, Value, Writer, fields, get, kind};
+use super::super::raw::{EMPTY, Value, fields, get, kind};
+use super::super::writer::Writer;
 
 /// Documents of a first batch where nobody says how many.
 pub const FIRST_BATCH: u64 = 101;
@@ -88,14 +89,16 @@ const KNOWN: &[&[u8]] = &[
     b"allowDiskUse",
 ];
 
+/// What mongod's messages call a find.
+const COMMAND: &str = "FindCommandRequest";
+
 /// A find, read: its options, the size of its first batch, whether that is the only one.
 fn parse_find(request: &Request<'_>) -> Outcome<(FindOptions, u64, bool)> {
     let mut options = FindOptions::default();
     let (mut filter, mut batch, mut single) = (EMPTY, FIRST_BATCH, false);
-    for field in request.fields("FindCommandRequest", KNOWN)? {
-        let name = field.name();
-        let path = format!("FindCommandRequest.{name}");
+    for field in request.fields(COMMAND, KNOWN)? {
         let object = || {
+            let name = field.name();
             let message = format!("Expected field {name}to be of type object");
             document("", &field)
                 .map_err(|_| Fault::new(super::super::error::TYPE_MISMATCH, message))
@@ -104,18 +107,18 @@ fn parse_find(request: &Request<'_>) -> Outcome<(FindOptions, u64, bool)> {
             b"filter" => filter = object()?,
             b"sort" => options.order = Order::parse(object()?)?,
             b"projection" => options.projection = Projection::parse(object()?)?,
-            b"skip" => options.skip = count_of(&path, &field)?,
-            b"limit" => options.limit = Some(count_of(&path, &field)?).filter(|limit| *limit > 0),
-            b"batchSize" => batch = count_of(&path, &field)?,
-            b"singleBatch" => single = flag(&path, &field)?,
-            b"tailable" => options.tailable = flag(&path, &field)?,
-            b"awaitData" => options.await_data = flag(&path, &field)?,
-            b"noCursorTimeout" => options.no_timeout = flag(&path, &field)?,
-            b"returnKey" | b"showRecordId" if flag(&path, &field)? => {
-                return Err(Fault::not_here(&format!("option {name}")));
+            b"skip" => options.skip = count_of(COMMAND, &field)?,
+            b"limit" => options.limit = Some(count_of(COMMAND, &field)?).filter(|limit| *limit > 0),
+            b"batchSize" => batch = count_of(COMMAND, &field)?,
+            b"singleBatch" => single = flag(COMMAND, &field)?,
+            b"tailable" => options.tailable = flag(COMMAND, &field)?,
+            b"awaitData" => options.await_data = flag(COMMAND, &field)?,
+            b"noCursorTimeout" => options.no_timeout = flag(COMMAND, &field)?,
+            b"returnKey" | b"showRecordId" if flag(COMMAND, &field)? => {
+                return Err(Fault::not_here(&format!("option {}", field.name())));
             }
             b"max" | b"min" if fields(object()?).next().is_some() => {
-                return Err(Fault::not_here(&format!("option {name}")));
+                return Err(Fault::not_here(&format!("option {}", field.name())));
             }
             _ => {}
         }
@@ -160,7 +163,9 @@ pub fn open_cursor(
     cursor.no_timeout = options.no_timeout;
     let data = collection.read();
     let mut walk = Walk::new(&data, options.wanted, &order, collection.capped.is_some());
-    walk.tailable = options.tailable;
+    if options.tailable {
+        walk.tail();
+    }
     let dead = options.tailable && data.records.is_empty();
     if let Order::By(by) = &order
         && !walk.ordered
@@ -250,7 +255,7 @@ pub fn get_more(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
                     || Fault::wrong_type("getMore.collection", field.value, "type 'string'");
                 collection = Some(text.ok_or_else(wrong)?);
             }
-            b"batchSize" => max = Some(count_of("getMore.batchSize", &field)?),
+            b"batchSize" => max = Some(count_of("getMore", &field)?),
             _ => {}
         }
     }
@@ -342,9 +347,9 @@ pub fn count(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let (mut filter, mut skip, mut limit) = (EMPTY, 0, 0);
     for field in request.fields("count", &[b"query", b"skip", b"limit", b"hint", b"fields"])? {
         match field.name {
-            b"query" => filter = document("count.query", &field)?,
-            b"skip" => skip = count_of("count.skip", &field)?,
-            b"limit" => limit = signed("count.limit", &field)?.unsigned_abs(),
+            b"query" => filter = document("count", &field)?,
+            b"skip" => skip = count_of("count", &field)?,
+            b"limit" => limit = signed("count", &field)?.unsigned_abs(),
             _ => {}
         }
     }
@@ -365,7 +370,7 @@ pub fn count(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     n = n.saturating_sub(skip);
     n = if limit > 0 { n.min(limit) } else { n };
     let mut reply = Writer::new(32);
-    reply.count("n", n.cast_signed());
+    reply.count("n", n);
     reply.double("ok", 1.0);
     Ok(reply)
 }

@@ -3,21 +3,22 @@
 use super::super::Engine;
 use super::super::args::Request;
 use super::super::error::Outcome;
-use super::super::raw::{Writer, kind};
+use super::super::raw::kind;
+use super::super::writer::Writer;
 
 /// What the collections of a database hold.
 #[derive(Debug, Default)]
 pub struct Totals {
-    collections: i64,
-    objects: i64,
-    data_bytes: i64,
-    indexes: i64,
-    index_bytes: i64,
+    collections: u64,
+    objects: u64,
+    data_bytes: u64,
+    indexes: u64,
+    index_bytes: u64,
 }
 
 impl Totals {
     /// Of documents and indexes.
-    pub fn all_bytes(&self) -> i64 {
+    pub fn all_bytes(&self) -> u64 {
         self.data_bytes + self.index_bytes
     }
 }
@@ -28,11 +29,11 @@ pub fn totals(engine: &Engine, database: &str) -> Totals {
     for (_, collection) in engine.store.collections(database) {
         let data = collection.read();
         totals.collections += 1;
-        totals.objects += data.records.len() as i64;
-        totals.data_bytes += data.bytes.cast_signed();
-        totals.indexes += data.indexes.len() as i64;
+        totals.objects += data.records.len() as u64;
+        totals.data_bytes += data.bytes;
+        totals.indexes += data.indexes.len() as u64;
         let bytes: u64 = data.indexes.iter().map(|index| index.bytes).sum();
-        totals.index_bytes += bytes.cast_signed();
+        totals.index_bytes += bytes;
     }
     totals
 }
@@ -57,30 +58,30 @@ pub fn collection(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
         return Ok(reply);
     };
     let data = collection.read();
-    let size = data.bytes.cast_signed();
-    let documents = data.records.len() as i64;
+    let size = data.bytes;
+    let documents = data.records.len() as u64;
     let index_bytes: u64 = data.indexes.iter().map(|index| index.bytes).sum();
     reply.count("size", size);
     reply.count("count", documents);
-    if documents > 0 {
-        reply.count("avgObjSize", size / documents);
+    if let Some(average) = size.checked_div(documents) {
+        reply.count("avgObjSize", average);
     }
     reply.int("numOrphanDocs", 0);
     reply.count("storageSize", size);
     reply.int("freeStorageSize", 0);
     reply.bool("capped", collection.capped.is_some());
     if let Some(capped) = collection.capped {
-        reply.count("max", capped.max.map_or(0, u64::cast_signed));
-        reply.count("maxSize", capped.size.cast_signed());
+        reply.count("max", capped.max.unwrap_or(0));
+        reply.count("maxSize", capped.size);
     }
-    reply.count("nindexes", data.indexes.len() as i64);
+    reply.count("nindexes", data.indexes.len() as u64);
     let building = reply.open(kind::ARRAY, "indexBuilds");
     reply.close(building);
-    reply.count("totalIndexSize", index_bytes.cast_signed());
-    reply.count("totalSize", size + index_bytes.cast_signed());
+    reply.count("totalIndexSize", index_bytes);
+    reply.count("totalSize", size + index_bytes);
     let at = reply.open(kind::DOCUMENT, "indexSizes");
     for index in &data.indexes {
-        reply.count(&index.name, index.bytes.cast_signed());
+        reply.count(&index.name, index.bytes);
     }
     reply.close(at);
     reply.int("scaleFactor", 1);

@@ -4,8 +4,9 @@ use super::super::Engine;
 use super::super::args::{Request, check_collation, document, flag};
 use super::super::change::{self, id_of};
 use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
-use super::super::raw::{Writer, fields, kind};
+use super::super::raw::{fields, kind};
 use super::super::update::Update;
+use super::super::writer::Writer;
 
 /// Writes that failed, by their place in the batch.
 #[derive(Default)]
@@ -19,7 +20,7 @@ impl Failed {
         let array = reply.open(kind::ARRAY, "writeErrors");
         for (place, (index, fault)) in self.0.iter().enumerate() {
             let at = reply.open_element(place);
-            reply.count("index", *index as i64);
+            reply.count("index", *index as u64);
             reply.int("code", fault.code);
             reply.text("errmsg", &fault.message);
             if let Some(details) = &fault.details {
@@ -35,7 +36,7 @@ fn is_ordered(request: &Request<'_>, command: &str, known: &[&[u8]]) -> Outcome<
     let mut ordered = true;
     for field in request.fields(command, known)? {
         if field.name == b"ordered" {
-            ordered = flag(&format!("{command}.ordered"), &field)?;
+            ordered = flag(command, &field)?;
         }
     }
     Ok(ordered)
@@ -85,7 +86,7 @@ impl<'a> UpdateStatement<'a> {
         let mut refused = None;
         for field in fields(statement) {
             match field.name {
-                b"q" => filter = Some(document("update.updates.q", &field)?),
+                b"q" => filter = Some(document("update.updates", &field)?),
                 b"u" => {
                     update = Some(match field.value.kind {
                         kind::DOCUMENT => Update::parse(field.value.bytes),
@@ -96,8 +97,8 @@ impl<'a> UpdateStatement<'a> {
                         }
                     });
                 }
-                b"multi" => multi = flag("update.updates.multi", &field)?,
-                b"upsert" => upsert = flag("update.updates.upsert", &field)?,
+                b"multi" => multi = flag("update.updates", &field)?,
+                b"upsert" => upsert = flag("update.updates", &field)?,
                 b"collation" => refused = check_collation(field.value).err(),
                 b"arrayFilters" => refused = Some(Fault::not_here("array filters")),
                 b"hint" | b"c" | b"upsertSupplied" => {}
@@ -151,7 +152,7 @@ pub fn update(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
         let array = reply.open(kind::ARRAY, "upserted");
         for (place, (index, document)) in upserted.iter().enumerate() {
             let at = reply.open_element(place);
-            reply.count("index", *index as i64);
+            reply.count("index", *index as u64);
             reply.value("_id", id_of(document));
             reply.close(at);
         }
@@ -168,7 +169,7 @@ fn delete_statement(statement: &[u8]) -> Outcome<(&[u8], bool)> {
     let (mut filter, mut limit) = (None, None);
     for field in fields(statement) {
         match field.name {
-            b"q" => filter = Some(document("delete.deletes.q", &field)?),
+            b"q" => filter = Some(document("delete.deletes", &field)?),
             b"limit" => {
                 let number = field.value.whole_number();
                 limit = Some(match number {
