@@ -1,0 +1,76 @@
+//! What figures measure against, each a process of its own: the absorber, the tap, the canned
+//! server.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::Bench;
+
+/// A process that listens, and ends with this value.
+pub struct Listening {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub address: String,
+}
+
+impl Listening {
+    /// An absorber on a port of its own, with further words on its command line.
+    pub fn absorber(bench: &Bench, words: &[&str]) -> Result<Self, String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+        command.args(["absorber", "--listen", "127.0.0.1:0"]).args(words);
+        Self::start(bench, command)
+    }
+
+    /// A tap in front of a server.
+    pub fn tap(bench: &Bench, to: &str) -> Result<Self, String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+        command.args(["tap", "--listen", "127.0.0.1:0", "--to", to, "--out"]);
+        command.arg(bench.fresh());
+        Self::start(bench, command)
+    }
+
+    /// Starts a program whose first line says where it listens.
+    pub fn start(bench: &Bench, mut command: Command) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
+        let log = bench.fresh().with_extension("log");
+        command.stderr(File::create(&log).map_err(text)?);
+        // Its end of stdin closes with us, however we end.
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        let read = stdout.read_line(&mut line);
+        // Whatever else it prints must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+        let said: Option<Value> = read.ok().and_then(|_| serde_json::from_str(&line).ok());
+        let address = said.as_ref().and_then(|said| said["address"].as_str()).map(str::to_owned);
+        let mut started = Self { child, address: String::new() };
+        match address {
+            Some(address) => {
+                started.address = address;
+                Ok(started)
+            }
+            None => {
+                let _ = started.child.kill();
+                let _ = started.child.wait();
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                Err(format!("{command:?} does not listen: {line}{said}"))
+            }
+        }
+    }
+
+    /// Connection string, with the time limit that the contract wants in every one.
+    pub fn uri(&self) -> String {
+        format!("mongodb://{}/?serverSelectionTimeoutMS=5000", self.address)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
