@@ -71,12 +71,7 @@ impl<'a> Request<'a> {
                 rest.u32()?;
                 let namespace = rest.string()?;
                 let flags = rest.u32()?;
-                Self::Update {
-                    namespace,
-                    flags,
-                    filter: rest.document()?,
-                    update: rest.document()?,
-                }
+                Self::Update { namespace, flags, filter: rest.document()?, update: rest.document()? }
             }
             OpCode::Delete => {
                 rest.u32()?;

@@ -33,6 +33,8 @@ type worker struct {
 	sum          int64
 }
 
+type operation func(*worker, context.Context) (start time.Duration, err error)
+
 var begin = time.Now()
 
 func id(key int64) (id bson.ObjectID) {
@@ -56,24 +58,18 @@ func (w *worker) findOne(ctx context.Context) (start time.Duration, err error) {
 	var found bson.D
 	start = time.Since(begin)
 	err = w.items.FindOne(ctx, filter).Decode(&found)
-	return start, w.add(found, err)
-}
-
-func (w *worker) add(found bson.D, err error) error {
 	for _, element := range found {
 		if element.Key == "number" {
 			w.sum += element.Value.(int64)
 		}
 	}
-	return err
+	return start, err
 }
 
-func (w *worker) turn(operation func(*worker, context.Context) (time.Duration, error),
-	until time.Duration) {
-	ctx := context.Background()
+func (w *worker) turn(operation operation, until time.Duration) {
 	w.times = w.times[:0]
 	for now := time.Since(begin); now < until; {
-		start, err := operation(w, ctx)
+		start, err := operation(w, context.Background())
 		now = time.Since(begin)
 		if err != nil {
 			log.Fatal(err)
@@ -97,20 +93,17 @@ func readPool(path string) (pool []bson.D) {
 }
 
 func main() {
-	uri, database, collection, name := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
-	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	client, err := mongo.Connect(options.Client().ApplyURI(os.Args[1]))
 	if err != nil {
 		log.Fatal(err)
 	}
-	items, pool := client.Database(database).Collection(collection), readPool(os.Args[6])
+	items, pool := client.Database(os.Args[2]).Collection(os.Args[3]), readPool(os.Args[6])
+	operation := map[string]operation{
+		"insert_one": (*worker).insertOne, "find_one": (*worker).findOne}[os.Args[4]]
 	count, _ := strconv.Atoi(os.Args[5])
-	operation := (*worker).findOne
-	if name == "insert_one" {
-		operation = (*worker).insertOne
-	}
 	workers := make([]*worker, count)
-	for number := range workers {
-		workers[number] = &worker{items: items, pool: pool, key: int64(number), workers: int64(count)}
+	for n := range workers {
+		workers[n] = &worker{items: items, pool: pool, key: int64(n), workers: int64(count)}
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		length, _ := strconv.Atoi(lines.Text())
