@@ -1,8 +1,15 @@
 //! The command line: clap structs only.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::absorber::faults::Every;
+use crate::absorber::handshake::WireVersions;
+use crate::absorber::load::{Jitter, Stall};
+use crate::units::{parse_bytes, parse_duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -39,6 +46,8 @@ pub enum Verb {
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
+    /// Be a server whose own cost is next to nothing, with a load and faults as asked for
+    Absorber(AbsorberArgs),
     /// Print a JSON Schema: workload, messages, experiment, run, analysis
     Schema {
         /// Which one
@@ -251,6 +260,83 @@ pub enum ServerAction {
     },
 }
 
+/// `absorber`
+#[derive(Debug, Args)]
+pub struct AbsorberArgs {
+    /// Where to listen; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
+    pub listen: SocketAddr,
+    /// Wire versions to announce; all are understood, whatever is announced
+    #[arg(long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse)]
+    pub wire: WireVersions,
+    /// Room for documents and indexes; past it inserts fail
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// How long commands take
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Write a record of every answer that was held back to this file
+    #[arg(long, value_name = "FILE")]
+    pub holds: Option<PathBuf>,
+    /// What goes wrong
+    #[command(flatten)]
+    pub faults: FaultArgs,
+}
+
+/// How long commands on an absorber take.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
+pub struct LoadArgs {
+    /// Hold every answer back for so long: 200us, 1.5ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub service_time: Option<Duration>,
+    /// Let service times scatter, with --service-time as their mean
+    #[arg(long, value_enum, requires = "service_time")]
+    pub jitter: Option<Jitter>,
+    /// Serve nothing for LENGTH at the start of every PERIOD: 100ms/5s
+    #[arg(long, value_name = "LENGTH/PERIOD", value_parser = Stall::parse)]
+    pub stall: Option<Stall>,
+    /// Serve at most so many commands at a time, the others queue [default: no limit]
+    #[arg(
+        long, value_name = "N", requires = "service_time",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    pub workers: Option<u32>,
+}
+
+impl LoadArgs {
+    /// The same arguments as words of a command line.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<String> {
+        let service = self.service_time.map(|it| format!("--service-time={}ns", it.as_nanos()));
+        let jitter = self.jitter.map(|Jitter::Exp| "--jitter=exp".to_owned());
+        let stall = self.stall.map(|it| format!("--stall={it}"));
+        let workers = self.workers.map(|it| format!("--workers={it}"));
+        [service, jitter, stall, workers].into_iter().flatten().collect()
+    }
+}
+
+/// What goes wrong on an absorber.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Faults (for testing how programs take them)")]
+pub struct FaultArgs {
+    /// Close every N-th connection as soon as it is made; 1: all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub refuse: Option<u64>,
+    /// Close a connection when it has answered N commands on documents
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub close_after: Option<u64>,
+    /// Answer every N-th command on documents with an error and do nothing: 11600/100
+    #[arg(long, value_name = "CODE/N", value_parser = Every::parse_code)]
+    pub error: Option<Every<i32>>,
+    /// Answer every N-th command on documents so much later: 50ms/100
+    #[arg(long, value_name = "TIME/N", value_parser = Every::parse_duration)]
+    pub slow: Option<Every<Duration>>,
+    /// Answer every N-th command on documents with bytes that nobody can read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub garbage: Option<u64>,
+}
+
 /// `schema`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaName {
@@ -264,4 +350,27 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_arguments_survive_being_passed_on() {
+        let load = |words: &[String]| {
+            let words =
+                ["mongodyno", "absorber"].iter().map(ToString::to_string).chain(words.to_vec());
+            match Cli::parse_from(words).verb {
+                Verb::Absorber(args) => args.load,
+                _ => panic!("absorber"),
+            }
+        };
+        let words = ["--service-time=1.5ms", "--jitter=exp", "--stall=100ms/5s", "--workers=2"];
+        let first = load(&words.map(str::to_owned));
+        let passed_on = first.to_words();
+        assert_eq!(passed_on.len(), words.len());
+        assert_eq!(format!("{:?}", load(&passed_on)), format!("{first:?}"));
+        assert!(LoadArgs::default().to_words().is_empty());
+    }
 }

@@ -39,7 +39,9 @@ impl std::str::FromStr for Epoch {
     }
 }
 
-fn monotonic_ns() -> u64 {
+/// CLOCK_MONOTONIC, ns.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has CLOCK_MONOTONIC");
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }

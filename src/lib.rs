@@ -5,6 +5,7 @@
 //! [`stats`] (pure mathematics) → [`report`]. [`server`] starts what is measured against,
 //! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
 
+pub mod absorber;
 pub mod adapter;
 pub mod analysis;
 pub mod check;
@@ -19,5 +20,6 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod units;
 pub mod wire;
 pub mod workload;

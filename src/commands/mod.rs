@@ -1,5 +1,6 @@
 //! One file per verb: they wire the modules together and print.
 
+pub mod absorber;
 pub mod adapters;
 mod arms;
 pub mod check;

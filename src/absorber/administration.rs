@@ -1,0 +1,178 @@
+//! Commands that are about the server and not about documents.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::counters::Counted;
+use super::handshake;
+use super::session::{LastWrite, Session};
+
+/// An answer: the session, the database, the command's name and the command.
+pub(super) type Answers = fn(&Session, &str, &str, &RawDocument) -> Document;
+
+/// Who answers a command; None: nobody here.
+pub(super) fn find(session: &Session, name: &str) -> Option<Answers> {
+    let answers: Answers = match name {
+        "hello" if !session.server.wire.has_hello() => return None,
+        "hello" | "isMaster" | "ismaster" => |session, _, name, command| {
+            handshake::hello(session.server.wire, session.connection, name, command)
+        },
+        "ping" | "endSessions" | "refreshSessions" | "resetError" | "logout" => {
+            |_, _, _, _| doc! { "ok": 1.0 }
+        }
+        "buildInfo" | "buildinfo" => |session, _, _, _| handshake::build_info(session.server.wire),
+        "serverStatus" => |session, _, _, _| server_status(session),
+        "whatsmyuri" => |session, _, _, _| doc! { "you": session.peer.to_string(), "ok": 1.0 },
+        "connectionStatus" => |_, _, _, _| {
+            let nobody = doc! { "authenticatedUsers": [], "authenticatedUserRoles": [] };
+            doc! { "authInfo": nobody, "ok": 1.0 }
+        },
+        "getLastError" | "getlasterror" => |session, _, _, _| last_error(session),
+        "getParameter" => get_parameter,
+        "fsync" => fsync,
+        "saslStart" | "saslContinue" | "authenticate" => {
+            |_, _, _, _| refusal_document(18, "the absorber has no users; connect without a name")
+        }
+        _ => return None,
+    };
+    Some(answers)
+}
+
+/// An answer that says what is wrong.
+pub(super) fn refusal(code: i32, message: &str) -> RawDocumentBuf {
+    raw(&refusal_document(code, message))
+}
+
+pub(super) fn refusal_document(code: i32, message: &str) -> Document {
+    doc! { "ok": 0.0, "errmsg": message, "code": code, "codeName": code_name(code) }
+}
+
+/// A document as bytes.
+pub(super) fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).expect("keys of ours hold no zero byte")
+}
+
+/// mongod's name of a code, for those that occur here or that somebody may ask for by `--error`.
+fn code_name(code: i32) -> String {
+    let name = match code {
+        1 => "InternalError",
+        11 => "UserNotFound",
+        13 => "Unauthorized",
+        18 => "AuthenticationFailed",
+        20 => "IllegalOperation",
+        22 => "InvalidBSON",
+        50 => "MaxTimeMSExpired",
+        59 => "CommandNotFound",
+        72 => "InvalidOptions",
+        91 => "ShutdownInProgress",
+        112 => "WriteConflict",
+        189 => "PrimarySteppedDown",
+        262 => "ExceededTimeLimit",
+        10107 => "NotWritablePrimary",
+        11000 => "DuplicateKey",
+        11600 => "InterruptedAtShutdown",
+        11602 => "InterruptedDueToReplStateChange",
+        13435 => "NotPrimaryNoSecondaryOk",
+        13436 => "NotPrimaryOrSecondary",
+        _ => return format!("Location{code}"),
+    };
+    name.to_owned()
+}
+
+fn only_on_admin(database: &str, name: &str) -> Option<Document> {
+    let message = || format!("{name} may only be run against the admin database.");
+    (database != "admin").then(|| refusal_document(13, &message()))
+}
+
+fn get_parameter(session: &Session, database: &str, name: &str, asked: &RawDocument) -> Document {
+    if let Some(refusal) = only_on_admin(database, name) {
+        return refusal;
+    }
+    if asked.get("featureCompatibilityVersion").ok().flatten().is_none() {
+        return refusal_document(72, "no option found to get");
+    }
+    let version = session.server.wire.feature_compatibility();
+    doc! { "featureCompatibilityVersion": { "version": version }, "ok": 1.0 }
+}
+
+/// There is nothing to bring to a disk, and a lock would hold up nothing.
+fn fsync(_: &Session, database: &str, name: &str, command: &RawDocument) -> Document {
+    if let Some(refusal) = only_on_admin(database, name) {
+        return refusal;
+    }
+    if command.get_bool("lock").unwrap_or(false) {
+        return refusal_document(20, "the absorber has no files that could be locked");
+    }
+    doc! { "numFiles": 1, "ok": 1.0 }
+}
+
+/// What the last legacy write of this connection came to, in mongod's order of fields.
+fn last_error(session: &Session) -> Document {
+    let mut answer = doc! { "connectionId": session.connection };
+    let Some(LastWrite { is_update, outcome }) = &session.last_write else {
+        answer.extend(doc! {
+            "n": 0, "syncMillis": 0, "writtenTo": null, "err": null, "ok": 1.0,
+        });
+        return answer;
+    };
+    if let Some((code, message)) = &outcome.error {
+        answer.extend(doc! { "err": message, "code": *code, "codeName": code_name(*code) });
+    }
+    if *is_update {
+        answer.insert("updatedExisting", outcome.updated_existing);
+    }
+    if let Some(Ok(upserted)) = outcome.upserted.clone().map(Bson::try_from) {
+        answer.insert("upserted", upserted);
+    }
+    answer.insert("n", i32::try_from(outcome.n).unwrap_or(i32::MAX));
+    if outcome.error.is_none() {
+        answer.extend(doc! { "syncMillis": 0, "writtenTo": null, "err": null });
+    }
+    answer.insert("ok", 1.0);
+    answer
+}
+
+fn server_status(session: &Session) -> Document {
+    let server = &*session.server;
+    let counters = &server.counters;
+    let uptime_ns = crate::clock::monotonic_ns().saturating_sub(server.began_ns);
+    let count = |counted| counters.operations(counted);
+    let gauge = |gauge: &AtomicI64| gauge.load(Ordering::Relaxed);
+    // mongod's types: connections are 32 bits wide, the others 64.
+    let connections = |number: i64| i32::try_from(number).unwrap_or(i32::MAX);
+    let [bytes_in, bytes_out, requests] = counters.network();
+    let current = gauge(&counters.connections_current);
+    let resident_bytes = crate::child::rss_bytes(nix::unistd::getpid()).map_or(0, |it| it.0);
+    doc! {
+        "host": server.address.to_string(),
+        "version": server.wire.release_text(),
+        "process": "mongod",
+        "pid": i64::from(std::process::id()),
+        "uptime": (uptime_ns / 1_000_000_000) as f64,
+        "uptimeMillis": (uptime_ns / 1_000_000).cast_signed(),
+        "localTime": DateTime::now(),
+        "connections": {
+            "current": connections(current),
+            "available": connections(server.connections_max.saturating_sub(current)),
+            "totalCreated": connections(gauge(&counters.connections_created)),
+            "active": connections(gauge(&counters.connections_active)),
+        },
+        "network": {
+            "bytesIn": bytes_in,
+            "bytesOut": bytes_out,
+            "numRequests": requests,
+        },
+        "opcounters": {
+            "insert": count(Counted::Insert),
+            "query": count(Counted::Query),
+            "update": count(Counted::Update),
+            "delete": count(Counted::Delete),
+            "getmore": count(Counted::GetMore),
+            "command": count(Counted::Command),
+        },
+        "storageEngine": { "name": "mongodynoAbsorber" },
+        "mem": { "bits": 64, "resident": (resident_bytes >> 20) as i32, "supported": true },
+        "ok": 1.0,
+    }
+}
