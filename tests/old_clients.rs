@@ -6,16 +6,17 @@
 //! removes a group, inserts a duplicate, and tails a capped collection: a sentinel first, then 20
 //! messages that another connection inserts. It prints what it saw as one line of JSON.
 
+mod absorber_support;
 mod support;
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use absorber_support::Absorber;
 use mongodyno::server::RunningServer;
-use support::{mongodyno, root, said, scratch, skip, start_embedded};
+use support::{root, said, scratch, skip, start_embedded};
 
 /// What every one of them sees. `all` and `group`: number of documents and sum of their `_id`s.
 const SEEN: &str = r#"{"all":[150,11325],"group":[50,3725],"range":[145,146,147,148,149,150],"#;
@@ -66,7 +67,7 @@ fn sees_the_same(test: &str, program: &[String]) {
     assert_eq!(sees(program, &address), seen, "on MongoDB 4.4");
     for wire in WIRES {
         let absorber = Absorber::start(wire);
-        assert_eq!(sees(program, &absorber.address), seen, "on the absorber, {wire:?}");
+        assert_eq!(sees(program, &absorber.address.to_string()), seen, "on the absorber, {wire:?}");
     }
 }
 
@@ -92,32 +93,6 @@ fn mongodb_4_4(test: &str) -> Option<String> {
             skip(test, reason);
             None
         }
-    }
-}
-
-/// An absorber, ended with this value.
-struct Absorber {
-    child: Child,
-    address: String,
-}
-
-impl Absorber {
-    fn start(words: &[&str]) -> Self {
-        let mut command = mongodyno(["absorber", "--listen", "127.0.0.1:0"]);
-        let mut child = command.args(words).stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a first line");
-        let said: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let address = said["address"].as_str().expect("an address").to_owned();
-        Self { child, address }
-    }
-}
-
-impl Drop for Absorber {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -7,6 +7,7 @@ mod adapter_memory;
 mod canned;
 mod core_memory;
 mod drain;
+mod holds;
 mod injection;
 mod loops;
 mod raw;
@@ -25,7 +26,7 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
     ("drain", drain::run),
     ("core-memory", core_memory::run),
     ("turns", turns::run),
@@ -33,6 +34,7 @@ const FIGURES: [Figure; 9] = [
     ("recording", recording::run),
     ("adapter-memory", adapter_memory::run),
     ("canned", canned::run),
+    ("holds", holds::run),
     ("loops", loops::run),
     ("tap", tap::run),
 ];

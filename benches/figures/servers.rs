@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use mongodyno::child;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::support::Bench;
@@ -60,6 +63,12 @@ impl Listening {
                 Err(format!("{command:?} does not listen: {line}{said}"))
             }
         }
+    }
+
+    /// Ends it as Ctrl-C would: what it logs is written.
+    pub fn finish(mut self) -> Result<(), String> {
+        child::signal(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+        self.child.wait().map(drop).map_err(|error| error.to_string())
     }
 
     /// Connection string, with the time limit that the contract wants in every one.
