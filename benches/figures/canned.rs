@@ -160,10 +160,10 @@ fn throughput(bench: &Bench) -> Outcome {
 }
 
 /// The canned server: learns its answers from an absorber, says where it listens, and serves
-/// until its input ends.
+/// until it is killed.
 pub fn child(words: &[String]) -> ExitCode {
     let [absorber, collection] = words else { return ExitCode::from(2) };
-    match record(absorber, collection).and_then(listen) {
+    match record(absorber, collection).and_then(|answers| listen(&answers)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
@@ -213,18 +213,15 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
     Ok(answers)
 }
 
-fn listen(answers: Vec<Canned>) -> Result<(), String> {
+fn listen(answers: &[Canned]) -> Result<(), String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     println!("{}", serde_json::json!({ "type": "listening", "address": address.to_string() }));
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // Copies of its own: they are patched in place.
-            let answers = answers.clone();
-            std::thread::spawn(move || serve(stream, answers));
-        }
-    });
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    for stream in listener.incoming().flatten() {
+        // Copies of its own: they are patched in place.
+        let answers = answers.to_vec();
+        std::thread::spawn(move || serve(stream, answers));
+    }
     Ok(())
 }
 

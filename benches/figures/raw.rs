@@ -8,7 +8,7 @@ use std::time::Instant;
 use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId};
 use mongodyno::wire::{HEADER_BYTES, Header, OpCode};
 
-/// Where a message's length, request id and body are.
+/// Where the body of an OP_MSG begins: behind flags and the kind of its section.
 const BODY_AT: usize = HEADER_BYTES + 5;
 /// Stands in a template where each request has its own `_id`; its last eight bytes are the key.
 const ID: [u8; 12] = [0xa5; 12];
@@ -100,8 +100,7 @@ pub fn message(body: &Document, sequence: Option<(&str, &Document)>) -> Vec<u8> 
 }
 
 impl Command {
-    fn new(name: &'static str, body: &Document, sequence: Option<(&str, Document)>) -> Self {
-        let sequence = sequence.as_ref().map(|(name, document)| (*name, document));
+    fn new(name: &'static str, body: &Document, sequence: Option<(&str, &Document)>) -> Self {
         let message = message(body, sequence);
         let places = |pattern: &[u8]| -> Vec<usize> {
             let windows = message.windows(pattern.len()).enumerate();
@@ -109,7 +108,7 @@ impl Command {
         };
         let keys_at = places(&ID).into_iter().map(|at| at + ID.len() - 8).collect();
         let numbers_at = places(&NUMBER.to_le_bytes());
-        Self { name, keys_at, numbers_at, message }
+        Self { name, message, keys_at, numbers_at }
     }
 
     /// ping; and one command of each kind on documents of 275 bytes in `collection`.
@@ -128,10 +127,10 @@ impl Command {
         let delete = doc! { "q": { "_id": id }, "limit": 1 };
         [
             Self::new("ping", &doc! { "ping": 1, "$db": "admin" }, None),
-            Self::new("insert", &at("insert"), Some(("documents", document))),
+            Self::new("insert", &at("insert"), Some(("documents", &document))),
             Self::new("find", &find, None),
-            Self::new("update", &at("update"), Some(("updates", update))),
-            Self::new("delete", &at("delete"), Some(("deletes", delete))),
+            Self::new("update", &at("update"), Some(("updates", &update))),
+            Self::new("delete", &at("delete"), Some(("deletes", &delete))),
         ]
     }
 

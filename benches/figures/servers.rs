@@ -39,30 +39,25 @@ impl Listening {
     pub fn start(bench: &Bench, mut command: Command) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         let log = bench.fresh().with_extension("log");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(File::create(&log).map_err(text)?);
-        // Its end of stdin closes with us, however we end.
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(text)?;
+        let mut command = tokio::process::Command::from(command);
+        child::die_with_parent(&mut command);
+        let mut child = command.as_std_mut().spawn().map_err(text)?;
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let started = |address: &str| Self { child, address: address.to_owned() };
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
         // Whatever else it prints must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
-        let said: Option<Value> = read.ok().and_then(|_| serde_json::from_str(&line).ok());
-        let address = said.as_ref().and_then(|said| said["address"].as_str()).map(str::to_owned);
-        let mut started = Self { child, address: String::new() };
-        match address {
-            Some(address) => {
-                started.address = address;
-                Ok(started)
-            }
-            None => {
-                let _ = started.child.kill();
-                let _ = started.child.wait();
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
-                Err(format!("{command:?} does not listen: {line}{said}"))
-            }
+        let said: Value =
+            read.map_or(Value::Null, |_| serde_json::from_str(&line).unwrap_or_default());
+        if let Some(address) = said["address"].as_str() {
+            return Ok(started(address));
         }
+        drop(started("")); // killed
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        Err(format!("{:?} does not listen: {line}{said}", command.as_std()))
     }
 
     /// Ends it as Ctrl-C would: what it logs is written.
