@@ -66,8 +66,8 @@ pub fn run(bench: &Bench) -> Outcome {
     table(&head, &rows);
     println!(
         "\nthe Rust adapter on the absorber, {count} pairs of turns of {} ms\ngoal: at most \
-         {ADDED_US_MAX} us more at p50 with one worker, at least {COMMANDS_PER_SECOND_MIN} commands \
-         a second through the tap with {THREADS}",
+         {ADDED_US_MAX} us more at p50 with one worker, at least {COMMANDS_PER_SECOND_MIN} \
+         commands a second through the tap with {THREADS}",
         TURN.as_millis()
     );
     Ok(reached)
