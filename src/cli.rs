@@ -267,7 +267,9 @@ pub struct AbsorberArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
     pub listen: SocketAddr,
     /// Wire versions to announce; all are understood, whatever is announced
-    #[arg(long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse)]
+    #[arg(
+        long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
+    )]
     pub wire: WireVersions,
     /// Room for documents and indexes; past it inserts fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::counters::Counted;
+use super::engine::WriteOutcome;
 use super::handshake;
 use super::session::{LastWrite, Session};
 
@@ -64,7 +65,6 @@ fn code_name(code: i32) -> String {
         22 => "InvalidBSON",
         50 => "MaxTimeMSExpired",
         59 => "CommandNotFound",
-        72 => "InvalidOptions",
         91 => "ShutdownInProgress",
         112 => "WriteConflict",
         189 => "PrimarySteppedDown",
@@ -90,7 +90,7 @@ fn get_parameter(session: &Session, database: &str, name: &str, asked: &RawDocum
         return refusal;
     }
     if asked.get("featureCompatibilityVersion").ok().flatten().is_none() {
-        return refusal_document(72, "no option found to get");
+        return doc! { "ok": 0.0, "errmsg": "no option found to get" }; // without a code, as mongod
     }
     let version = session.server.wire.feature_compatibility();
     doc! { "featureCompatibilityVersion": { "version": version }, "ok": 1.0 }
@@ -107,29 +107,34 @@ fn fsync(_: &Session, database: &str, name: &str, command: &RawDocument) -> Docu
     doc! { "numFiles": 1, "ok": 1.0 }
 }
 
-/// What the last legacy write of this connection came to, in mongod's order of fields.
+/// What the last legacy request of this connection came to, in mongod's order of fields.
 fn last_error(session: &Session) -> Document {
     let mut answer = doc! { "connectionId": session.connection };
-    let Some(LastWrite { is_update, outcome }) = &session.last_write else {
-        answer.extend(doc! {
-            "n": 0, "syncMillis": 0, "writtenTo": null, "err": null, "ok": 1.0,
-        });
-        return answer;
+    let good = doc! {
+        "syncMillis": 0, "writtenTo": null, "writeConcern": { "w": 1, "wtimeout": 0 },
+        "err": null, "ok": 1.0,
     };
-    if let Some((code, message)) = &outcome.error {
-        answer.extend(doc! { "err": message, "code": *code, "codeName": code_name(*code) });
+    match &session.last_write {
+        None => {
+            answer.insert("n", 0);
+            answer.extend(good);
+        }
+        Some(LastWrite { outcome: WriteOutcome { error: Some((code, message)), .. }, .. }) => {
+            let name = code_name(*code);
+            let error = doc! { "err": message, "code": *code, "codeName": name, "n": 0, "ok": 1.0 };
+            answer.extend(error);
+        }
+        Some(LastWrite { is_update, outcome }) => {
+            if *is_update {
+                answer.insert("updatedExisting", outcome.updated_existing);
+            }
+            if let Some(Ok(upserted)) = outcome.upserted.clone().map(Bson::try_from) {
+                answer.insert("upserted", upserted);
+            }
+            answer.insert("n", i32::try_from(outcome.n).unwrap_or(i32::MAX));
+            answer.extend(good);
+        }
     }
-    if *is_update {
-        answer.insert("updatedExisting", outcome.updated_existing);
-    }
-    if let Some(Ok(upserted)) = outcome.upserted.clone().map(Bson::try_from) {
-        answer.insert("upserted", upserted);
-    }
-    answer.insert("n", i32::try_from(outcome.n).unwrap_or(i32::MAX));
-    if outcome.error.is_none() {
-        answer.extend(doc! { "syncMillis": 0, "writtenTo": null, "err": null });
-    }
-    answer.insert("ok", 1.0);
     answer
 }
 

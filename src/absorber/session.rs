@@ -25,7 +25,7 @@ pub struct Session {
     pub(super) server: Arc<Server>,
     pub(super) connection: i32,
     pub(super) peer: SocketAddr,
-    /// None: the last request was no legacy write.
+    /// None: the last request was neither a legacy write nor a legacy command that failed.
     pub(super) last_write: Option<LastWrite>,
     draws: Option<Random>,
     /// On documents, so far.
@@ -96,7 +96,7 @@ impl Session {
             }
             Request::Query(query) => match query.namespace.strip_suffix(".$cmd") {
                 Some(database) => {
-                    let body = self.command(database, unwrapped(query.query), &[]);
+                    let body = self.legacy_command(database, unwrapped(query.query));
                     let flags = reply::AWAIT_CAPABLE;
                     reply::legacy(reply, ids.0, ids.1, flags, 0, 0, [&*body]);
                 }
@@ -137,6 +137,17 @@ impl Session {
             Ok(database) => self.command(database, msg.body, &msg.sequences),
             Err(_) => refusal(40571, "OP_MSG requests require a $db argument"),
         }
+    }
+
+    /// By OP_QUERY: a failure is told by getLastError once more.
+    fn legacy_command(&mut self, database: &str, command: &RawDocument) -> RawDocumentBuf {
+        let answer = self.command(database, command, &[]);
+        if let (Ok(code), Ok(message)) = (answer.get_i32("code"), answer.get_str("errmsg")) {
+            let error = Some((code, message.to_owned()));
+            let outcome = WriteOutcome { error, ..WriteOutcome::default() };
+            self.last_write = Some(LastWrite { is_update: false, outcome });
+        }
+        answer
     }
 
     fn command(
