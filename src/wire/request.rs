@@ -71,8 +71,12 @@ impl<'a> Request<'a> {
                 rest.u32()?;
                 let namespace = rest.string()?;
                 let flags = rest.u32()?;
-                let filter = rest.document()?;
-                Self::Update { namespace, flags, filter, update: rest.document()? }
+                Self::Update {
+                    namespace,
+                    flags,
+                    filter: rest.document()?,
+                    update: rest.document()?,
+                }
             }
             OpCode::Delete => {
                 rest.u32()?;

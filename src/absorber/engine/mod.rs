@@ -1,11 +1,46 @@
-//! Documents in memory, bounded, and the commands on them.
+//! The absorber's documents: in memory, bounded, and the commands on them.
+//!
+//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once
+//! at the door (`raw`); behind it filters (`matching`), updates and projections read and write
+//! them as they stand. Keys are byte strings that compare like values (`keys`), so that an index
+//! is an ordered map; `plan` chooses among them. One lock a collection is held while a batch is
+//! collected or a document is written, and no longer.
 
-use std::ops::Deref;
-use std::sync::Arc;
+#![allow(missing_docs, reason = "names say what plain fields and constants hold")]
 
-use bson::{RawBson, RawDocument, RawDocumentBuf};
+mod args;
+mod change;
+mod collection;
+mod commands;
+mod cursor;
+mod error;
+mod increment;
+mod index;
+mod keys;
+mod legacy;
+mod matching;
+mod order;
+mod path;
+mod plan;
+mod projection;
+mod raw;
+mod store;
+#[cfg(test)]
+mod tests;
+mod text;
+mod update;
+mod update_tree;
 
-use crate::wire;
+use bson::{RawDocument, RawDocumentBuf};
+
+use self::args::Request;
+use self::cursor::Cursors;
+use self::error::{Fault, INVALID_BSON};
+use self::store::Store;
+
+pub use self::collection::Stored;
+pub use self::error::code_name;
+pub use self::legacy::{LegacyBatch, WriteOutcome};
 
 /// What the engine may use.
 #[derive(Debug, Clone, Copy)]
@@ -17,55 +52,22 @@ pub struct Options {
 /// Databases, collections and cursors; shared by all connections.
 #[derive(Debug)]
 pub struct Engine {
-    options: Options,
-}
-
-/// A stored document, shared with whoever reads it.
-#[derive(Debug, Clone)]
-pub struct Stored(Arc<[u8]>);
-
-impl Deref for Stored {
-    type Target = RawDocument;
-
-    fn deref(&self) -> &RawDocument {
-        RawDocument::from_bytes(&self.0).expect("checked when it was stored")
-    }
-}
-
-/// What OP_REPLY carries.
-#[derive(Debug)]
-pub struct LegacyBatch {
-    /// See [`wire::reply`].
-    pub flags: u32,
-    /// 0: nothing more to get.
-    pub cursor: i64,
-    /// Documents that this cursor gave before.
-    pub starting_from: i32,
-    /// The batch.
-    pub documents: Vec<Stored>,
-}
-
-/// What a legacy write did, for getLastError.
-#[derive(Debug, Default)]
-pub struct WriteOutcome {
-    /// Documents matched or deleted; 0 for inserts, as mongod says it.
-    pub n: i64,
-    /// An update found a document.
-    pub updated_existing: bool,
-    /// `_id` of the document that an upsert made.
-    pub upserted: Option<RawBson>,
-    /// Code and message.
-    pub error: Option<(i32, String)>,
+    store: Store,
+    cursors: Cursors,
 }
 
 impl Engine {
     /// An empty engine.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { options }
+        Self { store: Store::new(options.memory_bytes), cursors: Cursors::default() }
     }
 
-    /// Answers one command. None: there is no such command (error 59).
+    /// Answers one command. `sequences` are the document sequences of OP_MSG. None: there is no
+    /// such command (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
+    /// `codeName`.
+    ///
+    /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most.
     #[must_use]
     pub fn command(
         &self,
@@ -73,63 +75,30 @@ impl Engine {
         body: &RawDocument,
         sequences: &[(&str, Vec<&RawDocument>)],
     ) -> Option<RawDocumentBuf> {
-        let _ = (self.options, database, body, sequences);
-        None
+        let first = raw::fields(body.as_bytes()).next()?;
+        let command = commands::named(first.name)?;
+        let documents = sequences.iter().flat_map(|(_, documents)| documents.iter().copied());
+        let malformed = [body]
+            .into_iter()
+            .chain(documents)
+            .find_map(|document| raw::check(document.as_bytes()).err());
+        let request = Request { database, body: body.as_bytes(), sequences };
+        let reply = match malformed {
+            Some(error) => Err(Fault::new(INVALID_BSON, error)),
+            None => command(self, &request),
+        };
+        Some(reply.unwrap_or_else(|fault| fault.reply()).into_document())
     }
 
-    /// OP_QUERY on a collection.
+    /// Bytes of documents and index entries, as `--memory` counts them.
     #[must_use]
-    pub fn legacy_find(&self, query: &wire::request::Query<'_>) -> LegacyBatch {
-        let _ = query;
-        LegacyBatch { flags: 0, cursor: 0, starting_from: 0, documents: Vec::new() }
+    pub fn memory_used_bytes(&self) -> u64 {
+        self.store.memory.used()
     }
 
-    /// OP_GET_MORE.
+    /// Cursors that are open.
     #[must_use]
-    pub fn legacy_get_more(
-        &self,
-        namespace: &str,
-        number_to_return: i32,
-        cursor: i64,
-    ) -> LegacyBatch {
-        let _ = (namespace, number_to_return, cursor);
-        LegacyBatch { flags: 0, cursor: 0, starting_from: 0, documents: Vec::new() }
-    }
-
-    /// OP_INSERT.
-    #[must_use]
-    pub fn legacy_insert(
-        &self,
-        flags: u32,
-        namespace: &str,
-        documents: &[&RawDocument],
-    ) -> WriteOutcome {
-        let _ = (flags, namespace, documents);
-        WriteOutcome::default()
-    }
-
-    /// OP_UPDATE.
-    #[must_use]
-    pub fn legacy_update(
-        &self,
-        flags: u32,
-        namespace: &str,
-        filter: &RawDocument,
-        update: &RawDocument,
-    ) -> WriteOutcome {
-        let _ = (flags, namespace, filter, update);
-        WriteOutcome::default()
-    }
-
-    /// OP_DELETE.
-    #[must_use]
-    pub fn legacy_delete(&self, flags: u32, namespace: &str, filter: &RawDocument) -> WriteOutcome {
-        let _ = (flags, namespace, filter);
-        WriteOutcome::default()
-    }
-
-    /// OP_KILL_CURSORS.
-    pub fn kill_cursors(&self, cursors: &[i64]) {
-        let _ = cursors;
+    pub fn open_cursors(&self) -> usize {
+        self.cursors.count()
     }
 }
