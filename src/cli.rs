@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::absorber::faults::Every;
 use crate::absorber::handshake::WireVersions;
 use crate::absorber::load::{Jitter, Stall};
+use crate::clock::Epoch;
 use crate::units::{parse_bytes, parse_duration};
 
 const EXIT_CODES: &str = "\
@@ -21,6 +22,12 @@ Exit codes:
   5    this machine lacks something
   6    nothing could be compared
   130  interrupted; what was finished is kept";
+
+const TAP_HELP: &str = "\
+The tap passes bytes on and follows them afterwards; it never changes one. It works for a
+standalone server or one mongos: the members of a replica set tell drivers their own addresses, and
+drivers go there past the tap. Of encrypted connections (TLS) it sees bytes, of compressed messages
+their number. Files: tap.json (sums), exchanges.bin (64 bytes a command), tap.hlog.";
 
 /// The dynamometer for MongoDB drivers and deployments.
 #[derive(Debug, Parser)]
@@ -38,6 +45,8 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Show the results of an experiment again
     Report(ReportArgs),
+    /// Say where the time goes, by the records of an experiment or a sweep
+    Diagnose(DiagnoseArgs),
     /// Hold an adapter against the contract
     Check(CheckArgs),
     /// List the built-in workloads, or print one
@@ -46,6 +55,9 @@ pub enum Verb {
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
+    /// Time every command between an application and its server, from the outside
+    #[command(after_help = TAP_HELP)]
+    Tap(TapArgs),
     /// Be a server whose own cost is next to nothing, with a load and faults as asked for
     Absorber(AbsorberArgs),
     /// Print a JSON Schema: workload, messages, experiment, run, analysis
@@ -108,9 +120,22 @@ pub struct RunArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// Server to start: embedded, embedded@VERSION, mongod (on PATH), a path to mongod, or none
+    /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
+    /// or none
     #[arg(long, default_value = "embedded")]
     pub server: String,
+    /// What an absorber does with commands.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong on an absorber.
+    #[command(flatten)]
+    pub faults: FaultArgs,
+    /// Time every command on its way, and compare with the way past the tap
+    #[arg(long)]
+    pub tap: bool,
+    /// Shape the way to the server: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,
@@ -159,6 +184,16 @@ pub enum FormatArg {
     Csv,
     /// Go benchmark text, for benchstat
     Benchstat,
+}
+
+/// `diagnose`
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// Experiment folder, or the folder that `run --sweep --out` filled
+    pub folder: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `check`
@@ -260,6 +295,29 @@ pub enum ServerAction {
     },
 }
 
+/// `tap`
+#[derive(Debug, Args)]
+pub struct TapArgs {
+    /// Address to listen on, which the application connects to
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:27018")]
+    pub listen: String,
+    /// Address of the server
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    #[arg(long, value_name = "LINK", help = crate::tap::link::HELP)]
+    #[allow(missing_docs)]
+    pub link: Option<String>,
+    /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Driven by the core: so many listeners, each on a free port of 127.0.0.1
+    #[arg(long, hide = true, conflicts_with_all = ["listen", "out"])]
+    pub arms: Option<u16>,
+    /// The experiment's epoch
+    #[arg(long, hide = true, requires = "arms")]
+    pub epoch_ns: Option<Epoch>,
+}
+
 /// `absorber`
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
@@ -315,6 +373,20 @@ impl LoadArgs {
         let stall = self.stall.map(|it| format!("--stall={it}"));
         let workers = self.workers.map(|it| format!("--workers={it}"));
         [service, jitter, stall, workers].into_iter().flatten().collect()
+    }
+}
+
+impl FaultArgs {
+    /// The same arguments as words of a command line.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<String> {
+        let refuse = self.refuse.map(|it| format!("--refuse={it}"));
+        let close = self.close_after.map(|it| format!("--close-after={it}"));
+        let error = self.error.as_ref().map(|it| format!("--error={}/{}", it.what, it.every));
+        let slow = self.slow.as_ref();
+        let slow = slow.map(|it| format!("--slow={}ns/{}", it.what.as_nanos(), it.every));
+        let garbage = self.garbage.map(|it| format!("--garbage={it}"));
+        [refuse, close, error, slow, garbage].into_iter().flatten().collect()
     }
 }
 

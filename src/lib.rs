@@ -2,8 +2,9 @@
 //!
 //! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
 //! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
-//! [`stats`] (pure mathematics) → [`report`]. [`server`] starts what is measured against,
-//! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
+//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured
+//! against, [`absorber`] is such a server, [`tap`] stands in between; [`commands`] wires it all,
+//! one file per verb. See `ARCHITECTURE.md`.
 
 pub mod absorber;
 pub mod adapter;
@@ -13,6 +14,7 @@ pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod commands;
+pub mod diagnosis;
 pub mod error;
 pub mod experiment;
 pub mod paths;
@@ -20,6 +22,7 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod tap;
 pub mod units;
 pub mod wire;
 pub mod workload;

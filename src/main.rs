@@ -18,10 +18,12 @@ fn main() -> ExitCode {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
             Verb::Report(args) => commands::report::run(&args),
+            Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),
             Verb::Server(args) => commands::server::run(args).await,
+            Verb::Tap(args) => commands::tap::run(&args),
             Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),

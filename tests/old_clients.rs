@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use absorber_support::Absorber;
 use mongodyno::server::RunningServer;
-use support::{root, said, scratch, skip, start_embedded};
+use support::{root, said, scratch, skip, start_version};
 
 /// What every one of them sees. `all` and `group`: number of documents and sum of their `_id`s.
 const SEEN: &str = r#"{"all":[150,11325],"group":[50,3725],"range":[145,146,147,148,149,150],"#;
@@ -84,7 +84,7 @@ fn sees(program: &[String], address: &str) -> String {
 /// Address of a MongoDB 4.4 of this test process; None: skipped.
 fn mongodb_4_4(test: &str) -> Option<String> {
     static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
-    match SERVER.get_or_init(|| start_embedded(Some("4.4"), &[])) {
+    match SERVER.get_or_init(|| start_version(Some("4.4"), &[])) {
         Ok(server) => {
             let address = server.uri().trim_start_matches("mongodb://");
             Some(address.split('/').next().unwrap_or_default().to_owned())

@@ -26,8 +26,10 @@ pub struct FaultOptions {
 /// `WHAT/N`: every N-th time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Every<T> {
-    what: T,
-    every: u64,
+    /// What happens.
+    pub what: T,
+    /// How often, from 1.
+    pub every: u64,
 }
 
 impl Every<i32> {

@@ -16,7 +16,7 @@ use crate::workload::plan::Phase;
 pub struct Compared {
     /// Ready to print.
     pub rows: Vec<ComparisonRow>,
-    /// Throughput of every arm but the A/A one.
+    /// Throughput of every arm but those that only vouch: the A/A one, and the one past the tap.
     pub deciding: Vec<Comparison>,
     /// A/A noise floor on throughput by phase, percent.
     pub noise_percent: BTreeMap<String, f64>,
@@ -137,7 +137,9 @@ impl<'a> PhaseComparison<'a> {
                     let said = comparison.warnings.iter().map(|it| format!("{prefix}: {it}"));
                     compared.warnings.extend(said);
                     compared.warnings.extend(checked.iter().filter_map(warning));
-                    compared.deciding.push(comparison.clone());
+                    if !arm.is_direct {
+                        compared.deciding.push(comparison.clone());
+                    }
                 }
                 compared.rows.push(self.row(arm, metric, &comparison));
             }

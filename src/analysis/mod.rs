@@ -5,12 +5,14 @@
 pub mod compare;
 pub mod quantiles;
 pub mod rounds;
+pub mod taps;
 pub mod types;
 
 use std::collections::BTreeMap;
 
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, PhaseSummary, ResultRow};
+use crate::diagnosis::{self, Evidence};
 use crate::error::Result;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Experiment, Run, SCHEMA_VERSION};
@@ -51,6 +53,13 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }
+    let results = results(folder, experiment, &rounds)?;
+    let diagnosis = diagnosis::findings(&Evidence {
+        experiment,
+        rounds: &rounds,
+        results: &results,
+        comparisons: &compared.rows,
+    });
     let analysis = Analysis {
         schema_version: SCHEMA_VERSION,
         experiment: folder.path().display().to_string(),
@@ -72,10 +81,11 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         machine: experiment.machine.clone(),
         arms: arms(experiment, &runs),
         unavailable: experiment.unavailable.clone(),
-        results: results(folder, experiment, &rounds)?,
+        results,
         phases: phases(experiment, &rounds, &compared.noise_percent),
         comparisons: compared.rows,
-        diagnosis: Vec::new(),
+        taps: taps::rows(experiment, &rounds),
+        diagnosis,
         warnings,
     };
     Ok(Outcome { analysis, deciding: compared.deciding })

@@ -43,11 +43,49 @@ pub struct Analysis {
     pub comparisons: Vec<ComparisonRow>,
     /// A/A noise floors and other figures per phase.
     pub phases: Vec<PhaseSummary>,
+    /// What went over the wire, one row per arm and phase; empty without `--tap`.
+    #[serde(default)]
+    pub taps: Vec<TapRow>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// What one arm sent and waited for in one phase: medians over the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TapRow {
+    /// Arm id.
+    pub arm: String,
+    /// Phase.
+    pub phase: String,
+    /// Commands an operation, by name, those that are no part of an operation too.
+    pub commands_per_op: std::collections::BTreeMap<String, f64>,
+    /// Commands an operation.
+    pub round_trips_per_op: f64,
+    /// Bytes to the server, an operation.
+    pub bytes_out_per_op: f64,
+    /// Bytes from the server, an operation.
+    pub bytes_in_per_op: f64,
+    /// Server and wire, us an operation.
+    pub server_us_per_op: f64,
+    /// The simulated link, both ways, us an operation.
+    pub link_us_per_op: f64,
+    /// The driver, us an operation; None where it cannot be told.
+    pub driver_us_per_op: Option<f64>,
+    /// From call to last request byte, p50, us.
+    pub encode_p50_us: Option<f64>,
+    /// From last reply byte to return, p50, us.
+    pub decode_p50_us: Option<f64>,
+    /// Mean number of commands under way.
+    pub in_flight_mean: f64,
+    /// Connections opened during the turns of all rounds.
+    pub connections_opened: u64,
+    /// Most connections at once.
+    pub connections_peak: u64,
+    /// Why the driver's share cannot be told.
+    pub not_separable: Option<String>,
 }
 
 /// What a rule of the diagnosis found (methodology 8).

@@ -19,9 +19,11 @@ use crate::adapter::messages::{
     PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
 };
 use crate::clock::Epoch;
+use crate::commands::fake_open_loop::OpenLoop;
 use crate::error::{Error, Result};
 use crate::result::samples::{Sample, WARMUP};
 use crate::workload::plan::{Pacing, Stamp};
+use crate::workload::schedule::Schedule;
 use crate::workload::stamp;
 
 /// Longest pretended phase: a test that asks for more is wrong.
@@ -38,6 +40,14 @@ struct Behaviour {
     turn_operations: u64,
     /// Largest pretended deviation of a turn from it, percent.
     noise_percent: f64,
+    /// What every worker beside it adds to an operation's pretended time, percent.
+    contention_percent: f64,
+    /// Open loop: every `stall_every`th operation takes so much longer, ns.
+    stall_ns: u64,
+    /// See `stall_ns`.
+    stall_every: u64,
+    /// What it says a worker is.
+    concurrency: String,
     /// Version it reports.
     version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
@@ -50,11 +60,15 @@ struct Behaviour {
     trace: Option<PathBuf>,
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 13] = [
     "op_ns",
     "noop_ns",
     "turn_operations",
     "noise_percent",
+    "contention_percent",
+    "stall_ns",
+    "stall_every",
+    "concurrency",
     "version",
     "at",
     "fault",
@@ -83,6 +97,10 @@ impl Behaviour {
             noop_ns: number("noop_ns", 50.0) as u64,
             turn_operations: number("turn_operations", 1e7) as u64,
             noise_percent: number("noise_percent", 0.0),
+            contention_percent: number("contention_percent", 0.0),
+            stall_ns: number("stall_ns", 0.0) as u64,
+            stall_every: number("stall_every", 1000.0) as u64,
+            concurrency: text("concurrency", "pretended"),
             version: text("version", "1.0.0"),
             at: text("at", ""),
             fault: text("fault", ""),
@@ -108,6 +126,8 @@ struct Fake {
 
 struct Phase {
     prepare: Prepare,
+    /// None in a closed loop.
+    open_loop: Option<OpenLoop>,
     done: Vec<u64>,
     records: Vec<u8>,
     errors: u64,
@@ -128,7 +148,9 @@ impl Phase {
         // A triangle wave: deterministic, with a mean of nothing over four turns.
         let wave = [0.0, 1.0, 0.0, -1.0][(self.turns % 4) as usize];
         let factor = 1.0 + behaviour.noise_percent / 100.0 * wave;
-        ((behaviour.op_ns as f64 * factor) as u64).max(1)
+        let others = f64::from(self.prepare.workers.saturating_sub(1));
+        let contention = 1.0 + behaviour.contention_percent / 100.0 * others;
+        ((behaviour.op_ns as f64 * factor * contention) as u64).max(1)
     }
 
     /// Operations a worker still has to do.
@@ -155,6 +177,48 @@ impl Phase {
             self.records.extend_from_slice(&sample.to_bytes());
         }
         self.done[worker] += count;
+    }
+}
+
+impl Phase {
+    /// A turn of an open loop. It always takes its whole time: arrivals cannot be hurried.
+    fn open_turn(
+        &mut self,
+        behaviour: &Behaviour,
+        began_ns: u64,
+        until_ns: u64,
+        op_ns: u64,
+    ) -> Turned {
+        let stalls = |index: u64| (index + 1).is_multiple_of(behaviour.stall_every.max(1));
+        let service_ns = |index| op_ns + if stalls(index) { behaviour.stall_ns } else { 0 };
+        let queue = self.open_loop.as_mut().expect("an open loop");
+        let (taken, exhausted) = queue.turn(began_ns, until_ns, service_ns);
+        let mut ended_ns = began_ns;
+        let mut in_time = 0;
+        for one in &taken {
+            let sample = Sample {
+                intended_ns: one.intended_ns,
+                start_ns: one.start_ns,
+                service_ns: one.service_ns,
+                index: one.index as u32,
+                operation: 0,
+                outcome: if self.prepare.warmup { WARMUP } else { 0 },
+                worker: (self.prepare.first_worker + one.worker as u32) as u16,
+            };
+            self.records.extend_from_slice(&sample.to_bytes());
+            self.done[one.worker] += 1;
+            ended_ns = ended_ns.max(sample.end_ns());
+            in_time += u64::from(sample.end_ns() <= until_ns);
+        }
+        Turned {
+            began_ns,
+            ended_ns,
+            operations: taken.len() as u64,
+            completed_by_deadline: in_time,
+            errors: 0,
+            exhausted,
+            gave_up: false,
+        }
     }
 }
 
@@ -295,23 +359,34 @@ impl Fake {
             capabilities: Capabilities {
                 operations: vec!["noop".to_owned()],
                 roles: vec![Role::Worker],
-                pacing: vec!["awaited".to_owned()],
+                pacing: ["awaited", "rate", "burst"].map(str::to_owned).to_vec(),
                 document_forms: vec!["native".to_owned()],
-                concurrency: Concurrency { kind: "pretended".to_owned(), max: None },
+                concurrency: Concurrency { kind: self.behaviour.concurrency.clone(), max: None },
                 stop: "sigterm".to_owned(),
             },
         }))
     }
 
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
-        if !matches!(prepare.pacing, Pacing::Awaited { .. }) || prepare.role != Role::Worker {
-            return error("unsupported", "the fake only pretends awaited operations");
+        if matches!(prepare.pacing, Pacing::Window { .. }) || prepare.role != Role::Worker {
+            return error("unsupported", "the fake pretends neither windows nor consumers");
         }
         if let Err(problem) = fs::metadata(&prepare.schedule) {
             return error("internal", &format!("{}: {problem}", prepare.schedule));
         }
+        let mut open_loop = None;
+        if !matches!(prepare.pacing, Pacing::Awaited { .. }) {
+            let limit = prepare.limits.as_ref().map(|limits| limits[0]);
+            match Schedule::read(prepare.schedule.as_ref()) {
+                Ok(schedule) => {
+                    open_loop = Some(OpenLoop::new(schedule, prepare.workers as usize, limit));
+                }
+                Err(problem) => return error("internal", &problem.to_string()),
+            }
+        }
         self.phase = Some(Phase {
             prepare: prepare.clone(),
+            open_loop,
             done: vec![0; prepare.workers as usize],
             records: Vec::new(),
             errors: 0,
@@ -328,6 +403,11 @@ impl Fake {
         };
         phase.turns += 1;
         let op_ns = phase.op_ns(&self.behaviour);
+        if phase.open_loop.is_some() {
+            let turned = phase.open_turn(&self.behaviour, began_ns, until_ns, op_ns);
+            std::thread::sleep(Duration::from_nanos(turned.ended_ns.saturating_sub(self.now_ns())));
+            return Answer::Turned(turned);
+        }
         let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
         let mut most = fitting.min(OPERATIONS_MAX);
         if !phase.calibrates() {

@@ -4,12 +4,15 @@ pub mod absorber;
 pub mod adapters;
 mod arms;
 pub mod check;
+pub mod diagnose;
 pub mod fake_adapter;
+mod fake_open_loop;
 mod plan_text;
 pub mod report;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod tap;
 pub mod workloads;
 
 use crate::error::Result;

@@ -62,7 +62,10 @@ fn print_list(host: &Host) -> Result<()> {
 async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
     let choice = ServerChoice::parse(Some(server), None)?;
     let program = prepare(host, &choice, Progress::default())?.ok_or_else(|| {
-        Error::usage(format!("{server} is no process to start"), "name embedded or mongod")
+        Error::usage(
+            format!("{server} is no mongod that lives in the background"),
+            "name embedded or mongod; the absorber is started by `mongodyno absorber`",
+        )
     })?;
     let taken: Vec<String> = status(host).into_iter().map(|it| it.name).collect();
     let name = (1..=taken.len() + 1)

@@ -3,8 +3,10 @@
 pub mod admin;
 pub mod arm;
 pub mod materials;
+pub mod path;
 pub mod phase;
 pub mod progress;
+mod queue;
 pub mod receipt;
 pub mod rounds;
 pub mod sampler;

@@ -9,6 +9,7 @@ use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::Admin;
 use crate::experiment::materials::Materials;
+use crate::experiment::path::Path;
 use crate::experiment::progress::Progress;
 use crate::experiment::rounds::{Laboratory, SAMPLE_BUDGET_BYTES};
 use crate::experiment::sampler::Sampler;
@@ -16,10 +17,12 @@ use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
+    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
 };
 use crate::server::uri::with_options;
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
+use crate::tap::link::LinkSpec;
+use crate::tap::validate::validate;
 use crate::workload::Workload;
 
 /// Everything known before a server is there.
@@ -42,8 +45,14 @@ pub struct Setup {
     pub server: String,
     /// `--uri`.
     pub uri: Option<String>,
+    /// Load and faults of an absorber, as its own command line takes them.
+    pub absorber_words: Vec<String>,
     /// Options for every arm's URI.
     pub options: BTreeMap<String, String>,
+    /// Time every command on its way.
+    pub tap: bool,
+    /// Shape the way to the server.
+    pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
 }
@@ -89,8 +98,14 @@ impl Setup {
         let host = Host::detect()?;
         let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
         let program = prepare(&host, &choice, crate::server::Progress::default())?;
-        let mut options = StartOptions::new(folder.join("logs/mongod.log"));
+        let absorber = choice == ServerChoice::Absorber;
+        let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
+        let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
+        if absorber {
+            options.extra_flags.clone_from(&self.absorber_words);
+            options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
+        }
         Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
     }
 
@@ -158,8 +173,24 @@ impl Setup {
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
         let (first_id, first) = self.environments[0].clone();
         let mut named = self.environments.clone();
-        named.insert(1, (format!("{first_id} (A/A)"), first));
-        let arms = named.iter().enumerate().map(|(at, named)| arm(named, at == 1)).collect();
+        named.insert(1, (format!("{first_id} (A/A)"), first.clone()));
+        let link = self.link.as_deref().map(link_facts).transpose()?;
+        let mut uris = vec![uri.clone(); named.len()];
+        let mut path = None;
+        if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
+            let (record, link) = (server.record(), self.link.as_deref());
+            let tap = Path::start(&uri, record, named.len(), &epoch, link, folder.path()).await?;
+            uris.clone_from(&tap.uris);
+            path = Some(tap);
+            // One arm goes past it, so that what it costs stands in the result.
+            named.push((format!("{first_id} (direct)"), first));
+            uris.push(uri.clone());
+        }
+        let mut arms: Vec<Arm> = named.iter().map(arm).collect();
+        arms[1].is_aa = true;
+        if let Some(last) = arms.last_mut() {
+            last.is_direct = path.is_some();
+        }
         let rounds = self.settings.looks.first_rounds();
         let experiment = Experiment {
             schema_version: SCHEMA_VERSION,
@@ -174,6 +205,7 @@ impl Setup {
             arms,
             unavailable: self.unavailable,
             server: facts(server),
+            link,
             machine: machine::describe(),
         };
         let losses = vec![Vec::new(); named.len()];
@@ -183,13 +215,11 @@ impl Setup {
             environments: named.into_iter().map(|(_, environment)| environment).collect(),
             folder: folder.clone(),
             epoch,
-            uri,
+            uris,
+            path,
             database,
             admin,
-            server_pid: match server {
-                Some(Server::Managed(server)) => Some(server.pid().cast_signed()),
-                _ => None,
-            },
+            server_pid: server.and_then(Server::pid).map(u32::cast_signed),
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             materials,
             progress: Progress::new(ids, rounds, self.until_look),
@@ -199,11 +229,12 @@ impl Setup {
     }
 }
 
-fn arm((id, environment): &(String, Environment), is_aa: bool) -> Arm {
+fn arm((id, environment): &(String, Environment)) -> Arm {
     Arm {
         id: id.clone(),
         adapter: environment.adapter.clone(),
-        is_aa,
+        is_aa: false,
+        is_direct: false,
         driver: String::new(),
         version: environment.version.clone(),
         native: None,
@@ -212,6 +243,14 @@ fn arm((id, environment): &(String, Environment), is_aa: bool) -> Arm {
         resolved: serde_json::Value::Null,
         lock_sha256: environment.lock_sha256.clone(),
     }
+}
+
+/// The link held against what it says it is, before anything is measured through it.
+fn link_facts(asked: &str) -> Result<Link> {
+    let spec = LinkSpec::parse(asked)?;
+    let check = validate(&spec)?;
+    eprintln!("link {asked}: {}", check.sentence);
+    Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 
 fn facts(server: Option<&Server>) -> ServerFacts {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::experiment::phase::Measured;
-use crate::experiment::receipt;
+use crate::experiment::{queue, receipt};
 use crate::result::folder::Folder;
 use crate::result::records::{
     Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles,
@@ -90,6 +90,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
         open_loop: pass.open_loop(source.phase, measured_s),
+        queue: queue::measure(source.phase, &source.files)?,
         tap: None,
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),

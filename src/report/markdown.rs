@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::Options;
 use super::text::clean;
 use super::view::{self, PhaseView, RowView};
+use super::wire;
 use crate::analysis::types::Analysis;
 
 pub(super) fn render(
@@ -20,6 +21,7 @@ pub(super) fn render(
     writeln!(out, "- Machine: {}", escape(&view::machine_line(analysis)))?;
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
+    list(out, "Where the time goes", &view::finding_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
     for phase in view::phases(analysis) {
         write_phase(analysis, &phase, out)?;
@@ -83,6 +85,15 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
         for other in &verdict.others {
             writeln!(out, "  - also {}", escape(&view::short_line(other)))?;
         }
+    }
+    let Some(wire) = wire::table(analysis, &phase.name) else { return Ok(()) };
+    writeln!(out, "\n| on the wire | {} |", wire.head.join(" | "))?;
+    writeln!(out, "| --- |{}", " --: |".repeat(wire.head.len()))?;
+    for row in &wire.rows {
+        writeln!(out, "| {} | {} |", escape(&row.arm), row.cells.join(" | "))?;
+    }
+    for note in &wire.notes {
+        writeln!(out, "\n{}", escape(note))?;
     }
     Ok(())
 }

@@ -13,8 +13,11 @@ mod svg;
 mod terminal;
 pub mod text;
 mod view;
+mod wire;
 
 use std::io::{self, Write};
+
+pub use view::finding_line;
 
 use crate::analysis::types::Analysis;
 use crate::result::records::Run;

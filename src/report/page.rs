@@ -6,6 +6,7 @@ use super::number::{self, MISSING};
 use super::svg::{self, Dots, Interval};
 use super::text::clean;
 use super::view::{self, PhaseView};
+use super::wire::{self, WireTable};
 use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
 
 /// The whole page.
@@ -15,6 +16,7 @@ pub struct Page<'a> {
     why: String,
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
+    findings: Vec<String>,
     warnings: Vec<String>,
     phases: Vec<PagePhase<'a>>,
     arms: Vec<PageArm>,
@@ -27,6 +29,7 @@ pub struct Page<'a> {
 #[derive(Debug, Serialize)]
 struct PagePhase<'a> {
     view: PhaseView<'a>,
+    wire: Option<WireTable>,
     /// Target of links.
     anchor: String,
     sentences: Vec<Sentence>,
@@ -101,6 +104,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         workload: clean(&analysis.workload),
         why: clean(&analysis.why),
         facts: facts(analysis),
+        findings: view::finding_lines(analysis),
         warnings: analysis.warnings.iter().map(|text| clean(text)).collect(),
         phases: view::phases(analysis)
             .into_iter()
@@ -165,7 +169,9 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         })
         .collect();
     let longest = results.iter().map(|r| r.throughput_by_round.len()).max().unwrap_or(0);
+    let wire = wire::table(analysis, &view.name);
     PagePhase {
+        wire,
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
         intervals: svg::intervals(&bars, &view.name),

@@ -11,6 +11,7 @@ use super::Options;
 use super::paint::{Ink, Paint};
 use super::text::{clean, shorten, width, wrap};
 use super::view::{self, PhaseView, RowView, VerdictView};
+use super::wire;
 use crate::analysis::types::Analysis;
 
 const DEFAULT_WIDTH: u16 = 100;
@@ -30,6 +31,7 @@ pub(super) fn render(
         page.line("")?;
         phase_block(analysis, &phase, &mut page)?;
     }
+    page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
     unavailable(analysis, &mut page)?;
@@ -86,6 +88,36 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
     }
     for verdict in &phase.verdicts {
         sentence(analysis, verdict, page)?;
+    }
+    wire_block(analysis, &phase.name, page)
+}
+
+/// What the tap saw.
+fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<()> {
+    let Some(wire) = wire::table(analysis, phase) else { return Ok(()) };
+    page.line("")?;
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(page.width).unwrap_or(DEFAULT_WIDTH));
+    let right = |text: &String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let name = Cell::new("on the wire");
+    table.set_header(std::iter::once(name).chain(wire.head.iter().map(right)));
+    for row in &wire.rows {
+        let arm = Cell::new(shorten(&row.arm, (page.width * 9 / 40).max(16)));
+        table.add_row(std::iter::once(arm).chain(row.cells.iter().map(right)));
+    }
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((2, 0));
+        // Heads may wrap; a name never does.
+        if number == 0 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    for line in table.lines() {
+        page.line(&line)?;
+    }
+    for note in &wire.notes {
+        page.wrapped(2, Ink::Dim, note)?;
     }
     Ok(())
 }

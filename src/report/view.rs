@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::number::{self, MISSING, TimeUnit};
 use super::text::clean;
-use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, PhaseSummary, ResultRow};
+use crate::analysis::types::{
+    Analysis, ArmSummary, ComparisonRow, Finding, PhaseSummary, ResultRow,
+};
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -341,6 +343,20 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
         clean(&format!("{label}: {} of {} runs void; the first: {reason}", arm.failed, arm.runs))
     })
     .collect()
+}
+
+/// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
+#[must_use]
+pub fn finding_line(finding: &Finding) -> String {
+    let about: Vec<&str> =
+        [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
+    let about = if about.is_empty() { String::new() } else { format!("{}: ", about.join(", ")) };
+    clean(&format!("{about}{}", finding.sentence))
+}
+
+/// Every finding as a line.
+pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
+    analysis.diagnosis.iter().map(finding_line).collect()
 }
 
 /// The command that makes this report again.

@@ -2,5 +2,6 @@
 
 pub mod folder;
 pub mod machine;
+pub mod queue;
 pub mod records;
 pub mod samples;

@@ -11,6 +11,8 @@ pub enum ServerChoice {
     Embedded(Option<String>),
     /// A mongod of this machine, by path or from the search path, started and stopped by us.
     Mongod(Option<PathBuf>),
+    /// The brake: this program again, as a server that costs next to nothing.
+    Absorber,
     /// Any server that is already there.
     External(String),
 }
@@ -31,6 +33,7 @@ impl ServerChoice {
         match server.split_once('@').map_or((server, None), |(kind, v)| (kind, Some(v))) {
             ("embedded", version) => Ok(Self::Embedded(version.map(String::from))),
             ("mongod", None) => Ok(Self::Mongod(None)),
+            ("absorber", None) => Ok(Self::Absorber),
             _ if server.starts_with("mongodb") && server.contains("://") => {
                 Err(ServerError::usage(
                     "--server names a kind of server, not a connection string",
@@ -40,7 +43,7 @@ impl ServerChoice {
             _ if server.contains('/') => Ok(Self::Mongod(Some(server.into()))),
             _ => Err(ServerError::usage(
                 format!("there is no server {server:?}"),
-                "write `embedded`, `embedded@4.4`, `mongod` or a path to a mongod; \
+                "write `embedded`, `embedded@4.4`, `absorber`, `mongod` or a path to a mongod; \
                  for a running server give --uri",
             )),
         }
@@ -52,6 +55,7 @@ impl std::fmt::Debug for ServerChoice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Embedded(version) => f.debug_tuple("Embedded").field(version).finish(),
+            Self::Absorber => f.write_str("Absorber"),
             Self::Mongod(path) => f.debug_tuple("Mongod").field(path).finish(),
             Self::External(uri) => f.debug_tuple("External").field(&mask_uri(uri)).finish(),
         }
@@ -67,6 +71,7 @@ mod tests {
         let parse = |server| ServerChoice::parse(Some(server), None).expect(server);
         assert_eq!(parse("embedded"), ServerChoice::Embedded(None));
         assert_eq!(parse("embedded@4.4"), ServerChoice::Embedded(Some("4.4".into())));
+        assert_eq!(parse("absorber"), ServerChoice::Absorber);
         assert_eq!(parse("mongod"), ServerChoice::Mongod(None));
         assert_eq!(parse("/opt/m/mongod"), ServerChoice::Mongod(Some("/opt/m/mongod".into())));
         assert_eq!(ServerChoice::parse(None, None).unwrap(), ServerChoice::Embedded(None));

@@ -171,6 +171,9 @@ impl Start<'_> {
             format!("--wiredTigerCacheSizeGB={cache_gb}"),
             "--nounixsocket".to_string(),
             "--setParameter=diagnosticDataCollectionEnabled=false".to_string(),
+            // Every five minutes mongod writes down the drivers' sessions, and counts these
+            // updates with the drivers' own: the receipt of whoever had his turn was wrong.
+            "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
         ];
         flags.extend(self.options.extra_flags.iter().cloned());
         flags

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::absorber::{self, RunningAbsorber};
 use super::choice::ServerChoice;
 use super::error::ServerError;
 use super::health;
@@ -25,6 +26,7 @@ pub struct RunningServer {
 #[derive(Debug)]
 pub enum Server {
     Managed(Box<RunningServer>),
+    Absorber(Box<RunningAbsorber>),
     External { uri: String, record: Box<ServerRecord> },
 }
 
@@ -42,7 +44,7 @@ pub fn prepare(
         ServerChoice::Mongod(path) => {
             Program::of_this_machine(host, path.as_deref(), progress).map(Some)
         }
-        ServerChoice::External(_) => Ok(None),
+        ServerChoice::Absorber | ServerChoice::External(_) => Ok(None),
     }
 }
 
@@ -111,6 +113,9 @@ impl Server {
                 let record = Box::new(connect(uri).await?);
                 Ok(Self::External { uri: uri.clone(), record })
             }
+            (ServerChoice::Absorber, _) => {
+                Ok(Self::Absorber(Box::new(absorber::start(options).await?)))
+            }
             (_, Some(program)) => Ok(Self::Managed(Box::new(start(host, program, options).await?))),
             (_, None) => Err(ServerError::usage(
                 "this kind of server is not a process",
@@ -124,7 +129,18 @@ impl Server {
     pub fn uri(&self) -> &str {
         match self {
             Self::Managed(server) => server.uri(),
+            Self::Absorber(absorber) => &absorber.record().uri,
             Self::External { uri, .. } => uri,
+        }
+    }
+
+    /// Of the process that is ours, for its CPU and memory; None for somebody else's server.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Managed(server) => Some(server.pid()),
+            Self::Absorber(absorber) => Some(absorber.pid()),
+            Self::External { .. } => None,
         }
     }
 
@@ -132,6 +148,7 @@ impl Server {
     pub fn record(&self) -> &ServerRecord {
         match self {
             Self::Managed(server) => server.record(),
+            Self::Absorber(absorber) => absorber.record(),
             Self::External { record, .. } => record,
         }
     }
@@ -140,13 +157,16 @@ impl Server {
     pub async fn died(&self) -> ServerError {
         match self {
             Self::Managed(server) => server.died().await,
+            Self::Absorber(absorber) => absorber.died().await,
             Self::External { .. } => std::future::pending().await,
         }
     }
 
     pub async fn stop(self) {
-        if let Self::Managed(server) = self {
-            server.stop().await;
+        match self {
+            Self::Managed(server) => server.stop().await,
+            Self::Absorber(absorber) => absorber.stop().await,
+            Self::External { .. } => {}
         }
     }
 }

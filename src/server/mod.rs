@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! choice ──► prepare (catalogue, download, install, program) ──► start (launch, guard) ──► mongod
+//! absorber ─► this program again
 //! --uri  ──► connect (health)
 //! ```
 //! Everything lives below the cache directory ([`Host::home`]); a server of ours listens on
@@ -13,6 +14,7 @@
     reason = "names say what plain fields hold, and every ServerError explains itself"
 )]
 
+mod absorber;
 mod background;
 mod catalogue;
 mod choice;
@@ -35,6 +37,7 @@ mod record;
 mod refusal;
 pub mod uri;
 
+pub use absorber::RunningAbsorber;
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};
 pub use catalogue::{Catalogue, Entry, LICENCE, LICENCE_URL, Wheel, catalogue};

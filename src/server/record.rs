@@ -11,6 +11,7 @@ use super::catalogue::Wheel;
 pub enum ServerKind {
     Embedded,
     Mongod,
+    Absorber,
     External,
 }
 

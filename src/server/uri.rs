@@ -25,6 +25,32 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     format!("{base}{slash}?{}", parts.join("&"))
 }
 
+/// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
+#[must_use]
+pub fn only_host(uri: &str) -> Option<String> {
+    let (_, host) = parts(uri)?;
+    let port = host.ends_with(']') || !host.contains(':');
+    (!host.contains(',')).then(|| if port { format!("{host}:27017") } else { host.to_owned() })
+}
+
+/// A URI that leads to another host and is the same otherwise.
+#[must_use]
+pub fn with_host(uri: &str, host: &str) -> String {
+    match parts(uri) {
+        Some((at, old)) => format!("{}{host}{}", &uri[..at], &uri[at + old.len()..]),
+        None => uri.to_owned(),
+    }
+}
+
+/// Where the hosts begin, and what they are.
+fn parts(uri: &str) -> Option<(usize, &str)> {
+    const SCHEME: &str = "mongodb://";
+    let rest = uri.strip_prefix(SCHEME)?;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    Some((SCHEME.len() + authority.len() - hosts.len(), hosts))
+}
+
 /// How long an operation waits for a server that has gone, by the URI's own option.
 #[must_use]
 pub fn selection_timeout(uri: &str) -> Duration {
@@ -55,6 +81,16 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+    }
+
+    #[test]
+    fn the_host_is_found_and_replaced_and_nothing_else() {
+        let uri = "mongodb://u:p%40@h:1/db?appName=a@h:1";
+        assert_eq!(only_host(uri).as_deref(), Some("h:1"));
+        assert_eq!(with_host(uri, "127.0.0.1:9"), "mongodb://u:p%40@127.0.0.1:9/db?appName=a@h:1");
+        assert_eq!(only_host("mongodb://[::1]/").as_deref(), Some("[::1]:27017"));
+        assert_eq!(only_host("mongodb://a,b/"), None);
+        assert_eq!(only_host("mongodb+srv://a/"), None);
     }
 
     #[test]

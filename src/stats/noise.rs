@@ -35,6 +35,6 @@ pub fn noise_floor_percent(same_version: &[Vec<f64>], seed: u64) -> Option<f64> 
 }
 
 /// A uniform index below `limit` by multiplication; the bias is limit / 2^64.
-fn below(random: &mut ChaCha8Rng, limit: usize) -> usize {
+pub(super) fn below(random: &mut ChaCha8Rng, limit: usize) -> usize {
     ((u128::from(random.next_u64()) * limit as u128) >> 64) as usize
 }

@@ -80,14 +80,14 @@ pub fn server(test: &str) -> Option<&'static str> {
 /// # Errors
 /// Why this machine cannot have one.
 pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
-    start_embedded(None, flags)
+    start_version(None, flags)
 }
 
-/// The same of another version of the catalogue, such as `4.4`.
+/// The same, of another version of the catalogue than the first.
 ///
 /// # Errors
 /// Why this machine cannot have one.
-pub fn start_embedded(version: Option<&str>, flags: &[&str]) -> Result<RunningServer, String> {
+pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningServer, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");

@@ -125,7 +125,7 @@ pub fn update_record(
 ) -> Outcome<bool> {
     let Some(old) = data.records.get(&record) else { return Ok(false) };
     let new = update.apply(old.bytes(), false)?;
-    if new == old.bytes() {
+    if update.keeps(old.bytes(), &new) {
         return Ok(false);
     }
     collection.replace(data, record, Stored::new(&new))?;

@@ -10,6 +10,7 @@ use bson::RawDocument;
 
 use super::error::{Fault, Outcome};
 use super::index::{Index, Keys};
+use super::text::uuid_text;
 
 /// What a record takes beside its bytes: its place in the tree and its counters, an upper bound.
 const RECORD_BYTES: u64 = 64;
@@ -241,15 +242,25 @@ impl Collection {
     /// Adds an index over what is there.
     pub fn add_index(&self, data: &mut Data, mut index: Index) -> Outcome<()> {
         for (record, document) in &data.records {
-            let keys = index.keys(document.bytes())?;
+            let keys = index.keys(document.bytes()).map_err(|fault| self.build_failed(fault))?;
             if let Some(key) = index.taken(&keys, None) {
-                return Err(index.duplicate(&self.namespace, document.bytes(), key));
+                let fault = index.duplicate(&self.namespace, document.bytes(), key);
+                return Err(self.build_failed(fault));
             }
             index.insert(keys, *record);
         }
         self.memory.take(index.bytes)?;
         data.indexes.push(index);
         Ok(())
+    }
+
+    fn build_failed(&self, fault: Fault) -> Fault {
+        let (build, own) = (bson::Uuid::new(), uuid_text(&self.uuid));
+        let message = format!(
+            "Index build failed: {build}: Collection {} ( {own} ) :: caused by :: {}",
+            self.namespace, fault.message
+        );
+        Fault { message, ..fault }
     }
 
     /// Removes an index.

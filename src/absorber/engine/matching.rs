@@ -105,8 +105,8 @@ fn compare(comparison: Comparison, operand: &Operand, value: Option<Value<'_>>) 
     if operand.is_null() {
         return or_equal && operand.equals(value);
     }
-    let Some(value) = value else { return false };
     let any_kind = matches!(operand.kind, kind::MIN_KEY | kind::MAX_KEY);
+    let Some(value) = value.or(any_kind.then_some(Value::NULL)) else { return false };
     if !any_kind && rank(value.kind) != rank(operand.kind) {
         return false;
     }

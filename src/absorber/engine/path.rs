@@ -72,8 +72,12 @@ fn any_of<'a>(
     match value.kind {
         kind::DOCUMENT => any_within(value.bytes, rest, found),
         kind::ARRAY => {
-            let placed = is_place(next)
-                && get(value.bytes, next).is_some_and(|element| any_of(element, &rest[1..], found));
+            let element = get(value.bytes, next).filter(|_| is_place(next));
+            let placed = element.is_some_and(|element| match &rest[1..] {
+                // An array that was named by its place is compared as a whole.
+                [] => found(Some(element)),
+                rest => any_of(element, rest, found),
+            });
             // Elements that are no documents have no such field, and are no missing one either.
             let mut documents = fields(value.bytes).filter_map(|element| element.value.document());
             placed || documents.any(|document| any_within(document, rest, found))

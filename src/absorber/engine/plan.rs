@@ -92,7 +92,9 @@ pub struct Walk {
     /// Whether the walk is in the order that was asked for.
     pub ordered: bool,
     /// Over a capped collection, whose oldest records vanish.
-    pub capped: bool,
+    capped: bool,
+    /// For the message of a walk that lost its place.
+    pub tailable: bool,
 }
 
 impl Walk {
@@ -106,6 +108,7 @@ impl Walk {
             shown: None,
             ordered: !matches!(order, Order::By(_)),
             capped,
+            tailable: false,
         };
         let filter = match wanted {
             Wanted::Filter(filter) => filter,
@@ -193,9 +196,13 @@ impl Walk {
         let mut bounds = (Bound::Unbounded, Bound::Unbounded);
         if let Position::After(last) = self.position {
             if self.capped && !data.records.contains_key(&last) {
+                let why = if self.tailable {
+                    "failure to restore tailable cursor position"
+                } else {
+                    "position in capped collection being deleted"
+                };
                 let message = format!(
-                    "CollectionScan died due to position in capped collection being deleted. \
-                     Last seen record id: RecordId({last})"
+                    "CollectionScan died due to {why}. Last seen record id: RecordId({last})"
                 );
                 return Err(Fault::new(CAPPED_POSITION_LOST, message));
             }
@@ -314,7 +321,12 @@ fn ranges(index: &Index, tests: &[(&Path, &Test)]) -> (u32, Vec<Range>) {
             }
             continue;
         }
-        let first = on_field.find_map(|test| range(test, None));
+        let less = |test: &&Test| {
+            matches!(test, Test::Compare(Comparison::Less | Comparison::LessOrEqual, _))
+        };
+        // Where only one is taken, mongod's planner prefers an upper bound.
+        let preferred = on_field.clone().find(less).and_then(|test| range(test, None));
+        let first = preferred.or_else(|| on_field.find_map(|test| range(test, None)));
         let Some(mut found) = first else { break };
         if !index.multikey {
             for test in tests.iter().filter(|(other, _)| *other == path) {

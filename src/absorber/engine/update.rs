@@ -82,6 +82,15 @@ impl Update {
         matches!(self, Self::Replace(_))
     }
 
+    /// Whether the document stays as it is, so that it does not count as modified. A replacement
+    /// without an `_id` always counts, as mongod compares it as it was sent.
+    pub fn keeps(&self, old: &[u8], new: &[u8]) -> bool {
+        match self {
+            Self::Replace(replacement) => replacement == old,
+            Self::Change(_) => new == old,
+        }
+    }
+
     /// The document as the update leaves it, `_id` first; `inserts`: it is a new one.
     pub fn apply(&self, document: &[u8], inserts: bool) -> Outcome<Vec<u8>> {
         let id = get(document, b"_id");

@@ -72,12 +72,8 @@ fn specification(document: &[u8]) -> Outcome<Index> {
     let name = required("name")?;
     check_key(document, key)?;
     if name.text().is_none_or(|name| name.is_empty() || name == "*") {
-        let shown = field_text(Value { kind: kind::DOCUMENT, bytes: document });
-        let message = format!(
-            "Error in specification {shown} :: caused by :: The index name '{}' is not valid",
-            name.string()
-        );
-        return Err(Fault::new(super::super::error::BAD_VALUE, message));
+        let message = format!("The index name '{}' is not valid.", name.string());
+        return Err(Fault::bad_value(message));
     }
     let mut shown = Writer::new(128);
     shown.int("v", 2);

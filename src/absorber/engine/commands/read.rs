@@ -160,6 +160,7 @@ pub fn open_cursor(
     cursor.no_timeout = options.no_timeout;
     let data = collection.read();
     let mut walk = Walk::new(&data, options.wanted, &order, collection.capped.is_some());
+    walk.tailable = options.tailable;
     let dead = options.tailable && data.records.is_empty();
     if let Order::By(by) = &order
         && !walk.ordered
