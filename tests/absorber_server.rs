@@ -126,6 +126,30 @@ fn legacy_writes_are_told_by_get_last_error() {
 }
 
 #[test]
+fn write_commands_of_old_drivers_are_told_by_get_last_error() {
+    // As MongoDB 4.4 tells them: an insert's n is 0.
+    let absorber = Absorber::start(&[]);
+    let mut raw = absorber.connect();
+    let mut told = |command: Document| {
+        raw.legacy_command("t", &command);
+        let last = raw.legacy_command("t", &doc! { "getLastError": 1 });
+        (last.get_bool("updatedExisting").ok(), last.get_i32("n").ok(), last.get_i32("code").ok())
+    };
+    let insert = doc! { "insert": "c", "documents": [{ "_id": 1 }, { "_id": 2 }] };
+    assert_eq!(told(insert.clone()), (None, Some(0), None));
+    assert_eq!(told(insert), (None, Some(0), Some(11000)));
+    let update = |id: i32, upsert: bool| {
+        let statement = doc! { "q": { "_id": id }, "u": { "$set": { "x": id } }, "upsert": upsert };
+        doc! { "update": "c", "updates": [statement] }
+    };
+    assert_eq!(told(update(1, false)), (Some(true), Some(1), None));
+    assert_eq!(told(update(9, false)), (Some(false), Some(0), None));
+    assert_eq!(told(update(9, true)), (Some(false), Some(1), None));
+    let delete = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] };
+    assert_eq!(told(delete), (None, Some(3), None));
+}
+
+#[test]
 fn what_wants_no_answer_gets_none_and_is_done() {
     let absorber = Absorber::start(&[]);
     let mut raw = absorber.connect();

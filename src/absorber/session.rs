@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bson::{RawArray, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::administration::{self, refusal};
 use super::counters::Counted;
@@ -140,13 +140,12 @@ impl Session {
         }
     }
 
-    /// By OP_QUERY: a failure is told by getLastError once more.
+    /// By OP_QUERY: what became of a write or a failure is told by getLastError once more. Who
+    /// sends OP_MSG does not ask for it, and is spared the reading of answers.
     fn legacy_command(&mut self, database: &str, command: &RawDocument) -> RawDocumentBuf {
         let answer = self.command(database, command, &[]);
-        if let (Ok(code), Ok(message)) = (answer.get_i32("code"), answer.get_str("errmsg")) {
-            let error = Some((code, message.to_owned()));
-            let outcome = WriteOutcome { error, ..WriteOutcome::default() };
-            self.last_write = Some(LastWrite { is_update: false, outcome });
+        if let Some(last_write) = last_write(command, &answer) {
+            self.last_write = Some(last_write);
         }
         answer
     }
@@ -263,6 +262,28 @@ impl Session {
 }
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";
+
+/// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
+/// command mongod tells the last one's outcome, and this the outcome of all.
+fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> {
+    let error_of =
+        |it: &RawDocument| Some((it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()));
+    let failed = write_errors(answer).and_then(|errors| errors.into_iter().last()?.ok());
+    let failed = failed.as_ref().and_then(|error| error.as_document());
+    let error = failed.and_then(error_of).or_else(|| error_of(answer));
+    let (name, _) = command.iter().next()?.ok()?;
+    let is_update = name == "update";
+    if error.is_none() && !is_update && name != "delete" {
+        return None; // an insert's n is 0
+    }
+    let n = i64::from(answer.get_i32("n").unwrap_or(0));
+    let upserts = answer.get_array("upserted").ok();
+    let upsert = upserts.and_then(|upserts| upserts.into_iter().next()?.ok());
+    let upserted = upsert.and_then(|it| it.as_document()?.get("_id").ok()?);
+    let updated_existing = is_update && upserted.is_none() && n > 0;
+    let upserted = upserted.map(RawBson::from);
+    Some(LastWrite { is_update, outcome: WriteOutcome { n, updated_existing, upserted, error } })
+}
 
 /// The opcounter of commands on documents; None: a command on anything else.
 fn kind(name: &str) -> Option<Counted> {
