@@ -57,7 +57,7 @@ pub fn corpus() -> Vec<Step> {
                 other => panic!("{place}: {other:?}"),
             };
             if let Ok(name) = what.get_str("scenario") {
-                scenario = name.to_owned();
+                name.clone_into(&mut scenario);
                 servers = match what.get_array("servers") {
                     Ok(list) => list.iter().filter_map(Bson::as_str).map(str::to_owned).collect(),
                     Err(_) => vec!["4.4".to_owned(), "6.0".to_owned()],
@@ -120,7 +120,7 @@ impl Replay {
     /// Leaves nothing behind.
     fn end(&mut self) {
         if !self.database.is_empty() {
-            self.raw.command(doc! { "dropDatabase": 1, "$db": &self.database });
+            self.raw.command(&doc! { "dropDatabase": 1, "$db": &self.database });
         }
     }
 
