@@ -201,11 +201,16 @@ fn deep_documents_do_not_overflow_a_stack() {
         let empty = bytes(&document);
         // In the place of the last document of each message.
         for mut message in [
-            insert(1, "t.c", &[document.clone()]),
+            insert(1, "t.c", std::slice::from_ref(&document)),
             query(2, 0, "t.c", 0, &document),
             update(3, "t.c", 1, &document, &document),
             delete(4, "t.c", 0, &document),
-            msg(5, 0, &doc! { "insert": "c", "$db": "t" }, &[("documents", &[document.clone()])]),
+            msg(
+                5,
+                0,
+                &doc! { "insert": "c", "$db": "t" },
+                &[("documents", std::slice::from_ref(&document))],
+            ),
         ] {
             message.truncate(message.len() - empty.len());
             message.extend_from_slice(&deep);
@@ -226,7 +231,7 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
     let absorber = Absorber::start(&[]);
     let mut good = absorber.connect();
     let mut work = |id: i32| {
-        let answer = good.command(insert_command("t", "c", id));
+        let answer = good.command(&insert_command("t", "c", id));
         assert_eq!(answer.get_i32("n").ok(), Some(1), "{answer}");
     };
     work(0);
@@ -298,10 +303,10 @@ fn a_thousand_connections_are_served_at_once() {
         let (header, documents) = raw.receive();
         assert_eq!((header.response_to, documents[0].get_i32("n").ok()), (id, Some(1)));
     }
-    let status = all[0].command(doc! { "serverStatus": 1, "$db": "admin" });
+    let status = all[0].command(&doc! { "serverStatus": 1, "$db": "admin" });
     let connections = status.get_document("connections").expect("a section");
     assert_eq!(connections.get_i32("current").ok(), Some(1000), "{connections}");
-    assert_eq!(all[0].command(doc! { "count": "c", "$db": "t" }).get_i32("n").ok(), Some(1000));
+    assert_eq!(all[0].command(&doc! { "count": "c", "$db": "t" }).get_i32("n").ok(), Some(1000));
 }
 
 #[test]

@@ -29,7 +29,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("options of collections", "only capped collections have options: no views, no validators"),
     ("projections and sorts", "only 1 and 0, or 1 and -1"),
     ("query operators", "no regular expressions, no operators on arrays or types, no expressions"),
-    ("stages", "only those that match and count"),
+    ("stages", "only those that match, sort, cut and count"),
     ("txnNumber", "accepted and ignored: a repeated write is done again; a standalone refuses it"),
     (
         "update operators",

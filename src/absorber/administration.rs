@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::counters::Counted;
-use super::engine::WriteOutcome;
+use super::engine::{WriteOutcome, code_name};
 use super::handshake;
 use super::session::{LastWrite, Session};
 
@@ -54,32 +54,6 @@ pub(super) fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).expect("keys of ours hold no zero byte")
 }
 
-/// mongod's name of a code, for those that occur here or that somebody may ask for by `--error`.
-fn code_name(code: i32) -> String {
-    let name = match code {
-        1 => "InternalError",
-        11 => "UserNotFound",
-        13 => "Unauthorized",
-        18 => "AuthenticationFailed",
-        20 => "IllegalOperation",
-        22 => "InvalidBSON",
-        50 => "MaxTimeMSExpired",
-        59 => "CommandNotFound",
-        91 => "ShutdownInProgress",
-        112 => "WriteConflict",
-        189 => "PrimarySteppedDown",
-        262 => "ExceededTimeLimit",
-        10107 => "NotWritablePrimary",
-        11000 => "DuplicateKey",
-        11600 => "InterruptedAtShutdown",
-        11602 => "InterruptedDueToReplStateChange",
-        13435 => "NotPrimaryNoSecondaryOk",
-        13436 => "NotPrimaryOrSecondary",
-        _ => return format!("Location{code}"),
-    };
-    name.to_owned()
-}
-
 fn only_on_admin(database: &str, name: &str) -> Option<Document> {
     let message = || format!("{name} may only be run against the admin database.");
     (database != "admin").then(|| refusal_document(13, &message()))
@@ -120,9 +94,12 @@ fn last_error(session: &Session) -> Document {
             answer.extend(good);
         }
         Some(LastWrite { outcome: WriteOutcome { error: Some((code, message)), .. }, .. }) => {
+            answer.insert("err", message);
+            if let Some((namespace, index)) = duplicate(message) {
+                answer.extend(doc! { "ns": namespace, "index": index });
+            }
             let name = code_name(*code);
-            let error = doc! { "err": message, "code": *code, "codeName": name, "n": 0, "ok": 1.0 };
-            answer.extend(error);
+            answer.extend(doc! { "code": *code, "codeName": name, "n": 0, "ok": 1.0 });
         }
         Some(LastWrite { is_update, outcome }) => {
             if *is_update {
@@ -136,6 +113,13 @@ fn last_error(session: &Session) -> Document {
         }
     }
     answer
+}
+
+/// Namespace and index of a duplicate key's message, which getLastError has as fields.
+fn duplicate(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("E11000 duplicate key error collection: ")?;
+    let (namespace, rest) = rest.split_once(" index: ")?;
+    Some((namespace, rest.split_once(" dup key: ")?.0))
 }
 
 fn server_status(session: &Session) -> Document {

@@ -113,8 +113,9 @@ impl Session {
             }
             Request::KillCursors { cursors } => self.server.engine.kill_cursors(&cursors),
             Request::Insert { flags, namespace, documents } => {
-                self.server.counters.add(Counted::Insert, documents.len());
-                self.write(false, |engine| engine.legacy_insert(flags, namespace, &documents));
+                let tried =
+                    self.write(false, |engine| engine.legacy_insert(flags, namespace, &documents));
+                self.server.counters.add(Counted::Insert, tried);
             }
             Request::Update { flags, namespace, filter, update } => {
                 self.server.counters.add(Counted::Update, 1);
@@ -212,14 +213,17 @@ impl Session {
         write_batch(reply, ids, batch);
     }
 
-    fn write(&mut self, is_update: bool, write: impl FnOnce(&Engine) -> WriteOutcome) {
+    /// A write without an answer; how many documents of an insert were tried.
+    fn write(&mut self, is_update: bool, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
         let outcome = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => {
                 WriteOutcome { error: Some((code, ASKED_FOR.to_owned())), ..Default::default() }
             }
             None => write(engine),
         });
+        let tried = outcome.tried;
         self.last_write = Some(LastWrite { is_update, outcome });
+        tried
     }
 
     /// Does a command on documents, with the load and the faults that were asked for.

@@ -127,9 +127,9 @@ impl Raw {
     }
 
     /// A command by OP_MSG, and its answer.
-    pub fn command(&mut self, command: Document) -> Document {
+    pub fn command(&mut self, command: &Document) -> Document {
         self.sent += 1;
-        self.send(&msg(self.sent, 0, &command, &[]));
+        self.send(&msg(self.sent, 0, command, &[]));
         let (header, mut documents) = self.receive();
         assert_eq!((header.opcode, header.response_to), (OpCode::Msg, self.sent));
         documents.pop().expect("a body")

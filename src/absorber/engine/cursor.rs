@@ -13,7 +13,7 @@ use super::raw::DOCUMENT_BYTES_MAX;
 use super::text::uuid_text;
 
 /// How long mongod keeps a cursor that nobody asks.
-const IDLE: Duration = Duration::from_mins(10);
+const IDLE: Duration = Duration::from_secs(600);
 
 /// What is left of an answer.
 #[derive(Debug)]

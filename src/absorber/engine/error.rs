@@ -87,6 +87,20 @@ pub fn code_name(code: i32) -> String {
         DUPLICATE_KEY => "DuplicateKey",
         OBJECT_TOO_LARGE => "BSONObjectTooLarge",
         CURSOR_IN_USE => "CursorInUse",
+        // Those that the server around the engine has, or that somebody asks for by `--error`.
+        1 => "InternalError",
+        18 => "AuthenticationFailed",
+        50 => "MaxTimeMSExpired",
+        59 => "CommandNotFound",
+        91 => "ShutdownInProgress",
+        112 => "WriteConflict",
+        189 => "PrimarySteppedDown",
+        262 => "ExceededTimeLimit",
+        10107 => "NotWritablePrimary",
+        11600 => "InterruptedAtShutdown",
+        11602 => "InterruptedDueToReplStateChange",
+        13435 => "NotPrimaryNoSecondaryOk",
+        13436 => "NotPrimaryOrSecondary",
         other => return format!("Location{other}"),
     };
     name.to_owned()

@@ -53,6 +53,8 @@ pub struct LegacyBatch {
 pub struct WriteOutcome {
     /// Documents matched or deleted; 0 for inserts, as mongod says it.
     pub n: i64,
+    /// Documents of an insert up to the one that failed, which is how opcounters count them.
+    pub tried: usize,
     /// An update found a document.
     pub updated_existing: bool,
     /// `_id` of the document that an upsert made.
@@ -201,7 +203,9 @@ impl Engine {
             Ok(name) => name,
             Err(fault) => return fault.into(),
         };
+        let mut tried = 0;
         for document in documents {
+            tried += 1;
             let inserted =
                 checked(document).and_then(|document| change::insert(&self.store, name, document));
             if let Err(fault) = inserted {
@@ -212,7 +216,7 @@ impl Engine {
             }
         }
         change::wake(&self.store, name);
-        outcome
+        WriteOutcome { tried, ..outcome }
     }
 
     /// OP_UPDATE.
@@ -240,6 +244,7 @@ impl Engine {
                 updated_existing: updated.matched > 0 && updated.upserted.is_none(),
                 upserted: updated.upserted.as_ref().and_then(|it| owned(id_of(it))),
                 error: None,
+                tried: 0,
             },
             Err(fault) => fault.into(),
         }

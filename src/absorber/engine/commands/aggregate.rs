@@ -1,4 +1,4 @@
-//! aggregate: `$match`, `$skip`, `$limit`, and counting.
+//! aggregate: `$match`, `$sort`, `$skip`, `$limit`, and counting.
 
 use super::super::Engine;
 use super::super::args::{Request, count as count_of, flag};
@@ -7,7 +7,8 @@ use super::super::cursor::Cursor;
 use super::super::error::{FAILED_TO_PARSE, Fault, Outcome, TYPE_MISMATCH};
 use super::super::increment;
 use super::super::matching::Filter;
-use super::super::order::Order;
+use super::super::order::{Order, sort_key};
+use super::super::path::Path;
 use super::super::plan::{Step, Walk, Wanted};
 use super::super::raw::{Field, Value, fields, kind};
 use super::super::writer::Writer;
@@ -16,6 +17,8 @@ use super::read::{FIRST_BATCH, first_batch};
 /// A stage of a pipeline.
 enum Stage {
     Match(Filter),
+    /// By fields; true: descending.
+    Sort(Vec<(Path, bool)>),
     Skip(u64),
     Limit(u64),
     /// One document with the number of documents, if there are any.
@@ -31,9 +34,8 @@ struct Group {
 }
 
 /// Stages of mongod that are not here.
-const NOT_HERE: [&[u8]; 29] = [
+const NOT_HERE: [&[u8]; 28] = [
     b"$project",
-    b"$sort",
     b"$unwind",
     b"$lookup",
     b"$addFields",
@@ -77,6 +79,7 @@ impl Stage {
                 })?;
                 Self::Match(Filter::parse(filter)?)
             }
+            b"$sort" => Self::Sort(sort(field.value)?),
             b"$skip" => Self::Skip(number(&field, 5_107_200)?),
             b"$limit" => match number(&field, 5_107_201)? {
                 0 => return Err(Fault::new(15958, "the limit must be positive")),
@@ -105,6 +108,17 @@ fn number(field: &Field<'_>, code: i32) -> Outcome<u64> {
     };
     let number = field.value.whole_number().ok_or_else(|| refuse("a number"))?;
     u64::try_from(number).map_err(|_| refuse("a non-negative number"))
+}
+
+fn sort(value: Value<'_>) -> Outcome<Vec<(Path, bool)>> {
+    let Some(sort) = value.document() else {
+        return Err(Fault::new(15973, "the $sort key specification must be an object"));
+    };
+    match Order::parse(sort)? {
+        Order::By(by) => Ok(by),
+        Order::Any => Err(Fault::new(15976, "$sort stage must have at least one sort key")),
+        Order::Natural { .. } => Err(Fault::not_here("$natural in a pipeline")),
+    }
 }
 
 fn count_name(value: Value<'_>) -> Outcome<String> {
@@ -250,6 +264,9 @@ fn run(data: &super::super::collection::Data, stages: Vec<Stage>) -> Outcome<Vec
         match stage {
             Stage::Match(filter) => {
                 documents.retain(|document: &Stored| filter.matches(document.bytes()));
+            }
+            Stage::Sort(by) => {
+                documents.sort_by_cached_key(|document| sort_key(&by, document.bytes()));
             }
             Stage::Skip(skip) => {
                 let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(documents.len());
