@@ -120,7 +120,7 @@ impl Replay {
     /// Leaves nothing behind.
     fn end(&mut self) {
         if !self.database.is_empty() {
-            self.raw.command(doc! { "dropDatabase": 1, "$db": &self.database });
+            self.raw.command(&doc! { "dropDatabase": 1, "$db": &self.database });
         }
     }
 
