@@ -13,10 +13,10 @@ pub struct Projection {
 }
 
 /// Names, and what is below them.
-type Tree = Vec<(Vec<u8>, Node)>;
+type Tree = Vec<(Vec<u8>, Branch)>;
 
 #[derive(Debug, Clone)]
-enum Node {
+enum Branch {
     Leaf,
     Inner(Tree),
 }
@@ -58,7 +58,7 @@ impl Projection {
         }
         let Some(include) = include.or(id) else { return Ok(None) };
         if include == id.unwrap_or(true) {
-            tree.push((b"_id".to_vec(), Node::Leaf));
+            tree.push((b"_id".to_vec(), Branch::Leaf));
         }
         Ok(Some(Self { include, tree }))
     }
@@ -74,8 +74,8 @@ impl Projection {
         for field in fields(document) {
             match tree.iter().find(|(name, _)| name == field.name) {
                 None if !self.include => writer.copy(&field),
-                Some((_, Node::Leaf)) if self.include => writer.copy(&field),
-                Some((_, Node::Inner(tree))) => self.show_inner(&field, tree, writer),
+                Some((_, Branch::Leaf)) if self.include => writer.copy(&field),
+                Some((_, Branch::Inner(tree))) => self.show_inner(&field, tree, writer),
                 _ => {}
             }
         }
@@ -129,16 +129,16 @@ fn add(tree: &mut Tree, parts: &[Vec<u8>], path: &Path) -> Outcome<()> {
         }
     };
     match tree.iter_mut().find(|(name, _)| name == first) {
-        Some((_, Node::Inner(inner))) if !rest.is_empty() => add(inner, rest, path),
+        Some((_, Branch::Inner(inner))) if !rest.is_empty() => add(inner, rest, path),
         Some(_) => Err(collision(rest)),
         None if rest.is_empty() => {
-            tree.push((first.clone(), Node::Leaf));
+            tree.push((first.clone(), Branch::Leaf));
             Ok(())
         }
         None => {
             let mut inner = Tree::new();
             add(&mut inner, rest, path)?;
-            tree.push((first.clone(), Node::Inner(inner)));
+            tree.push((first.clone(), Branch::Inner(inner)));
             Ok(())
         }
     }

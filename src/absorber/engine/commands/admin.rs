@@ -51,7 +51,8 @@ pub fn create(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let refuse = |message: &str| Err(Fault::new(INVALID_OPTIONS, message));
     if !capped && (size.is_some() || max.is_some()) {
         return refuse(
-            "the 'capped' field needs to be true when either the 'size' or 'max' fields are present",
+            "the 'capped' field needs to be true when either the 'size' or 'max' fields are \
+             present",
         );
     }
     if capped && size.is_none_or(|size| size == 0) {
