@@ -82,7 +82,7 @@ fn a_writer_that_waits_for_nothing_is_held_once_the_buffers_are_full() {
 fn half_closes_and_ends_pass_the_link() {
     let name = "half_closes_and_ends_pass_the_link";
     let Some(uri) = support::server(name) else { return };
-    let tap = Tap::start(&host_of(uri), 1, &["--link", "lan-1gbit"]);
+    let mut tap = Tap::start(&host_of(uri), 1, &["--link", "lan-1gbit"]);
     let mut socket = connect(tap.addresses[0]);
     socket.write_all(&msg(1, 0, &rawdoc! { "ping": 1, "$db": "admin" })).expect("it reads");
     socket.shutdown(std::net::Shutdown::Write).expect("open");
@@ -91,5 +91,6 @@ fn half_closes_and_ends_pass_the_link() {
     let mut garbage = connect(tap.addresses[0]);
     garbage.write_all(&[0xff; 100]).expect("it reads");
     assert!(tap_support::is_ended(&mut garbage));
+    tap.rotate(None); // waits for accounts under way
     assert_eq!(tap.end().lines().count(), 1);
 }

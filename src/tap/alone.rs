@@ -96,7 +96,6 @@ struct Sums {
 struct Connections {
     opened: u64,
     closed: u64,
-    peak: u64,
     encrypted: u64,
     dropped: u64,
     first_dropped: Option<String>,
@@ -231,11 +230,9 @@ impl Session {
     fn take_connections(&mut self) {
         let records = self.proxy.connections(0);
         let all = &mut self.connections;
-        let mut open = 0;
         for record in &records {
             all.opened += u64::from(all.known.insert(record.number));
             if record.closed_ns.is_none() {
-                open += 1;
                 continue;
             }
             all.known.remove(&record.number);
@@ -247,7 +244,6 @@ impl Session {
                 all.first_dropped.get_or_insert_with(|| why.clone());
             }
         }
-        all.peak = all.peak.max(open);
     }
 
     /// Ends it: the last rows, over the whole time, and `tap.json`.
@@ -270,7 +266,7 @@ impl Session {
                 .collect(),
             connections_opened: all.opened,
             connections_closed: all.closed,
-            connections_peak: all.peak,
+            connections_peak: self.proxy.connections_peak(0) as u64,
             connections_idle: all.unused + idle_open,
             in_flight_mean: self.busy_ns as f64 / 1e9 / seconds.max(1e-9),
             not_separable: Some("only an adapter's samples tell when a call began".to_owned()),

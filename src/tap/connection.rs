@@ -1,11 +1,15 @@
 //! One connection through the tap: bytes are read, written on, and then accounted for.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write as _};
+use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
 use crate::wire::{OpCode, WireError};
 
@@ -204,12 +208,7 @@ impl Connection {
         match ended {
             // The other direction may go on: a half-close is passed on as one.
             Ok(()) => drop(self.sockets[1 - way].shutdown(Shutdown::Write)),
-            Err(error) => {
-                if error.kind() == ErrorKind::InvalidData {
-                    self.drop_with(&error.to_string());
-                }
-                self.end();
-            }
+            Err(_) => self.end(),
         }
     }
 
@@ -315,15 +314,41 @@ impl Connection {
     ) -> io::Result<()> {
         // Before the write: whoever has got these bytes can rely on a flush that finds us busy.
         self.busy[way].store(true, Ordering::SeqCst);
-        let result = (&self.sockets[1 - way]).write_all(bytes);
-        passed.written_ns = self.arm.epoch.now_ns();
+        let result = self.send(way, bytes);
         self.bytes[way].fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let followed = result.and_then(|()| {
-            let followed = watch.follow(self, bytes, passed);
-            followed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+        let followed = result.and_then(|written_ns| {
+            passed.written_ns = written_ns;
+            watch.follow(self, bytes, passed).map_err(|error| {
+                self.drop_with(&error.to_string());
+                io::Error::new(ErrorKind::InvalidData, error)
+            })
         });
         self.busy[way].store(false, Ordering::SeqCst);
         followed
+    }
+
+    /// Sends it all; answers when the kernel was given the last byte, ns.
+    ///
+    /// The clock is read before a `send` that does not wait, and not after one that may: whoever
+    /// these bytes wake up can have answered before the thread that sent them runs again.
+    fn send(&self, way: usize, mut bytes: &[u8]) -> io::Result<u64> {
+        let socket = &self.sockets[1 - way];
+        loop {
+            let now_ns = self.arm.epoch.now_ns();
+            match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(count) if count == bytes.len() => return Ok(now_ns),
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::AGAIN) => {
+                    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
+                    match poll(&mut wanted, None) {
+                        Err(Errno::INTR) | Ok(_) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     fn request(&self, message: Message, body: &Body, key: &mut Vec<u8>) {

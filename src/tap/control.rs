@@ -47,7 +47,8 @@ pub enum Answer {
     },
     /// The files of the prefix before are whole.
     Rotated,
-    /// They are not; the proxy goes on.
+    /// They are not, or others could not be begun. The proxy goes on, and writes nothing down until
+    /// the next rotation.
     Failed {
         /// What happened.
         message: String,
@@ -100,10 +101,16 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
         let closed = outputs.iter().enumerate().try_for_each(|(arm, output)| {
             rotate(&proxy, arm, output, link.as_ref(), before.as_deref(), prefix.as_deref())
         });
-        before = prefix;
         answer(&match closed {
-            Ok(()) => Answer::Rotated,
-            Err(error) => Answer::Failed { message: error.to_string() },
+            Ok(()) => {
+                before = prefix;
+                Answer::Rotated
+            }
+            Err(error) => {
+                before = None;
+                outputs.iter().for_each(|output| drop(output.exchange(None)));
+                Answer::Failed { message: error.to_string() }
+            }
         });
     }
     Ok(())

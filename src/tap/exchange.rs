@@ -3,10 +3,10 @@
 //! | bytes | field | meaning |
 //! |---|---|---|
 //! | 0..8 | `request_in_ns` | last request byte read from the client |
-//! | 8..16 | `request_out_ns` | last request byte written to the server |
+//! | 8..16 | `request_out_ns` | last request byte given to the kernel, for the server |
 //! | 16..24 | `reply_first_ns` | first reply byte read from the server |
 //! | 24..32 | `reply_last_ns` | last reply byte read from the server |
-//! | 32..40 | `reply_out_ns` | last reply byte written to the client |
+//! | 32..40 | `reply_out_ns` | last reply byte given to the kernel, for the client |
 //! | 40..44 | `bytes_out` | length of the request, bytes |
 //! | 44..48 | `bytes_in` | length of the reply, bytes |
 //! | 48..52 | `documents` | documents of an insert, statements of an update or delete |

@@ -6,6 +6,8 @@
 //! listener, each way on its own, as on one cable.
 
 use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -20,15 +22,16 @@ use crate::units::{parse_bits_per_second, parse_duration};
 
 /// What `--link` says about itself in the help of every verb that has it.
 pub const HELP: &str = "\
-Pretend a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such as
+Pretend a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such as \
 100mbit,rtt=0.6ms, or a preset:
-lan-100mbit (100mbit, rtt 0.6ms), lan-1gbit (1gbit, rtt 0.3ms),
-same-region (5gbit, rtt 1ms: what public clouds give one flow between two zones of a region),
-cross-region (500mbit, rtt 60ms: two regions a continent apart).
-Bandwidth is that of payload, each way: an Ethernet of 100 Mbit/s carries 94.
-Jitter is spread evenly around half the rtt, each way; bytes never overtake each other.
-Loss is not simulated: TCP's answer to a lost packet (retransmission, a smaller window) is the
-kernel's, and ends where a connection ends. A proxy in user space ends both of its connections, so
+lan-100mbit: 100mbit, rtt 0.6ms
+lan-1gbit: 1gbit, rtt 0.3ms
+same-region: 5gbit, rtt 1ms; what public clouds give one flow between two zones of a region
+cross-region: 500mbit, rtt 60ms; two regions a continent apart
+Bandwidth is that of payload, each way: an Ethernet of 100 Mbit/s carries 94. Jitter is spread \
+evenly around half the rtt, each way; bytes never overtake each other.
+Loss is not simulated: TCP's answer to a lost packet (retransmission, a smaller window) is the \
+kernel's, and ends where a connection ends. A proxy in user space ends both of its connections, so \
 it could only invent a pause and call it loss. Use the kernel's netem for that.";
 
 const PRESETS: [(&str, &str); 4] = [
@@ -175,7 +178,8 @@ pub(super) struct Link {
 
 impl Link {
     pub fn new(spec: LinkSpec) -> Self {
-        let ways = [1, 2].map(|seed| Way::new(&spec, seed));
+        let hop_ns = HOP_NS.get().copied().unwrap_or_default();
+        let ways = [1, 2].map(|seed| Way::new(&spec, hop_ns, seed));
         Self { spec, ways }
     }
 }
@@ -196,10 +200,10 @@ struct WayState {
 }
 
 impl Way {
-    fn new(spec: &LinkSpec, seed: u64) -> Self {
+    fn new(spec: &LinkSpec, hop_ns: u64, seed: u64) -> Self {
         Self {
             ns_per_byte: 8e9 / spec.bits_per_second as f64,
-            delay_ns: spec.rtt.as_nanos() as u64 / 2,
+            delay_ns: (spec.rtt.as_nanos() as u64 / 2).saturating_sub(hop_ns),
             jitter_ns: spec.jitter.as_nanos() as u64,
             state: Mutex::new(WayState { free_ns: 0.0, random: seed }),
         }
@@ -239,10 +243,15 @@ pub(super) fn sharpen_sleeps() {
 
 /// How late sleeps of this process usually are, ns.
 static LATE_NS: OnceLock<u64> = OnceLock::new();
+/// What the detour through the tap takes by itself, one way, ns.
+static HOP_NS: OnceLock<u64> = OnceLock::new();
 
-/// Finds out how late sleeps are, once, in a thread that [`sharpen_sleeps`]; a few milliseconds.
+/// Finds out how late sleeps are and how long a hop over a socket takes here, once, in a thread
+/// that [`sharpen_sleeps`]; some milliseconds.
 pub(super) fn calibrate(epoch: &Epoch) {
     LATE_NS.get_or_init(|| usually_late_ns(epoch));
+    // Without sockets nothing will pass that would need it.
+    HOP_NS.get_or_init(|| usual_hop_ns(epoch).unwrap_or_default());
 }
 
 /// Sleeps until `at_ns` since the epoch, as near as this machine can.
@@ -263,10 +272,38 @@ fn sleep(epoch: &Epoch, at_ns: u64) {
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
 }
 
-/// Median lateness of a few sleeps, ns; at most 100 us, so that a busy machine does not spin more.
+/// Half the median round trip between two threads over a socket, ns: write, wake up, read. The tap
+/// adds one such hop each way, which the link's delay is shortened by.
+fn usual_hop_ns(epoch: &Epoch) -> io::Result<u64> {
+    const ROUND_TRIPS: usize = 61;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut near = TcpStream::connect(listener.local_addr()?)?;
+    let (mut far, _) = listener.accept()?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let echo = std::thread::spawn(move || {
+        let mut byte = [0];
+        while far.read_exact(&mut byte).and_then(|()| far.write_all(&byte)).is_ok() {}
+    });
+    let mut times: Vec<u64> = Vec::with_capacity(ROUND_TRIPS);
+    for _ in 0..ROUND_TRIPS {
+        let began = epoch.now_ns();
+        near.write_all(&[0])?;
+        near.read_exact(&mut [0])?;
+        times.push(epoch.now_ns() - began);
+    }
+    drop(near);
+    let _ = echo.join();
+    times.sort_unstable();
+    Ok((times[ROUND_TRIPS / 2] / 2).min(LATE_NS_MAX))
+}
+
+/// Beyond this the machine is busy, and what was measured is its business.
+const LATE_NS_MAX: u64 = 100_000;
+
+/// Median lateness of a few sleeps, ns. More than [`LATE_NS_MAX`] is not spun away.
 fn usually_late_ns(epoch: &Epoch) -> u64 {
     const SLEEPS: usize = 31;
-    const LATE_NS_MAX: u64 = 100_000;
     let mut late: Vec<u64> = (0..SLEEPS)
         .map(|_| {
             let at = epoch.now_ns() + 100_000;

@@ -66,6 +66,8 @@ pub(super) struct Arm {
 #[derive(Default)]
 struct Connections {
     open: HashMap<u32, Arc<Connection>>,
+    /// Most of them at once.
+    peak: usize,
     /// Closed since they were last asked for.
     closed: Vec<ConnectionRecord>,
 }
@@ -117,7 +119,10 @@ impl Arm {
         };
         let connection = Arc::new(Connection::new(self.clone(), client, server));
         let number = connection.number();
-        self.lock().open.insert(number, connection.clone());
+        let mut connections = self.lock();
+        connections.open.insert(number, connection.clone());
+        connections.peak = connections.peak.max(connections.open.len());
+        drop(connections);
         connection.serve();
         let record = connection.record(Some(self.epoch.now_ns()));
         let mut connections = self.lock();
@@ -205,6 +210,12 @@ impl Proxy {
         records.extend(connections.open.values().map(|it| it.record(None)));
         records.sort_by_key(|it| it.number);
         records
+    }
+
+    /// Most connections of the listener open at once, since it began.
+    #[must_use]
+    pub fn connections_peak(&self, arm: usize) -> usize {
+        self.arms[arm].lock().peak
     }
 
     /// All kinds of commands so far, by number.
