@@ -282,7 +282,8 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> 
     let upserted = upsert.and_then(|it| it.as_document()?.get("_id").ok()?);
     let updated_existing = is_update && upserted.is_none() && n > 0;
     let upserted = upserted.map(RawBson::from);
-    Some(LastWrite { is_update, outcome: WriteOutcome { n, updated_existing, upserted, error } })
+    let outcome = WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() };
+    Some(LastWrite { is_update, outcome })
 }
 
 /// The opcounter of commands on documents; None: a command on anything else.
