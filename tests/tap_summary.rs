@@ -160,17 +160,6 @@ fn an_operation_of_several_commands_is_timed_from_the_first_to_the_last() {
 }
 
 #[test]
-fn a_reading_that_comes_after_the_next_request_is_no_overlap() {
-    let mut late = exchange("find", 1, 1000, 500);
-    late.reply_out_ns = 1600; // read late: the client had the answer and had asked again
-    let exchanges = [late, exchange("find", 1, 1550, 500)];
-    let samples = [sample(900, 640), sample(1545, 600)];
-    let tap = summarise(&exchanges, &recording(), &[(0, 5000)], samples, 2);
-    assert_eq!(tap.not_separable, None);
-    assert!((tap.server_us_per_op - 0.530).abs() < 1e-9, "{tap:?}"); // (550 + 510) / 2
-}
-
-#[test]
 fn operations_that_overlap_are_not_guessed() {
     let (exchanges, mut samples) = finds(300);
     // Another worker's long operation, around a hundred of them and the commands of 99.

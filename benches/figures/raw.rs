@@ -116,7 +116,7 @@ impl Command {
         let id = ObjectId::from_bytes(ID);
         let at = |name: &str| doc! { name: collection, "ordered": true, "$db": database };
         let document = doc! {
-            "_id": id, "number": NUMBER, "name": "x".repeat(24), "group": 7, "price": 99.5,
+            "_id": id, "number": 1_i64, "name": "x".repeat(24), "group": 7, "price": 99.5,
             "active": true, "changed": 0_i64, "note": "y".repeat(130),
         };
         let find = doc! {

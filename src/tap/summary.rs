@@ -6,7 +6,6 @@ use crate::result::records::Tap;
 use crate::result::samples::{Sample, WARMUP};
 
 use super::exchange::{Exchange, flags};
-use super::link::LinkSpec;
 use super::matching::matched;
 use super::recording::{ConnectionRecord, Recording};
 use super::tally::Tally;
@@ -46,11 +45,9 @@ pub fn summarise(
 ) -> Tap {
     let mut turns = turns.to_vec();
     turns.sort_unstable();
-    let counted = |it: &&Exchange| turn_of(&turns, it.request_in_ns).is_some();
-    let mut settled: Vec<Exchange> = exchanges.iter().filter(counted).copied().collect();
-    settled.sort_by_key(|it| (it.request_in_ns, it.connection));
-    settle(&mut settled, recording);
-    let inside: Vec<&Exchange> = settled.iter().collect();
+    let mut inside: Vec<&Exchange> =
+        exchanges.iter().filter(|it| turn_of(&turns, it.request_in_ns).is_some()).collect();
+    inside.sort_by_key(|it| (it.request_in_ns, it.connection));
     let background = which_are_background(&inside, recording);
     let linked = recording.link.is_some();
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
@@ -76,23 +73,6 @@ pub fn summarise(
     let writes = unanswered_writes(&own, recording);
     split(&mut tap, &own, &samples, recording, &writes);
     tap
-}
-
-/// The reading after a write comes late where the thread loses its core in between, and then the
-/// next request on that connection is read before it: proof that the answer had arrived by then.
-fn settle(exchanges: &mut [Exchange], recording: &Recording) {
-    let link = recording.link.as_ref().and_then(|link| link.parse::<LinkSpec>().ok());
-    let way_ns = link.map_or(0, |link| link.rtt().as_nanos() as u64 / 2);
-    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
-    for next in 0..exchanges.len() {
-        let Exchange { connection, request_in_ns, .. } = exchanges[next];
-        if let Some(before) = last.insert(connection, next) {
-            let before = &mut exchanges[before];
-            if before.reply_last_ns + way_ns <= request_in_ns {
-                before.reply_out_ns = before.reply_out_ns.min(request_in_ns);
-            }
-        }
-    }
 }
 
 fn turn_of(turns: &[Turn], at_ns: u64) -> Option<usize> {
