@@ -55,7 +55,7 @@ fn an_unknown_command_is_an_error_and_the_connection_stays() {
     let answer = raw.command(&doc! { "saslStart": 1, "$db": "admin" });
     assert_eq!(answer.get_i32("code").ok(), Some(18), "{answer}");
     assert_eq!(raw.command(&doc! { "ping": 1, "$db": "test" }), doc! { "ok": 1.0 });
-    assert_eq!(absorber.stderr().lines().count(), 1, "{}", absorber.stderr());
+    assert!(!absorber.stderr().contains("dropped"), "{}", absorber.stderr());
 }
 
 #[test]

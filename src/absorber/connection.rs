@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::counters::Raised;
-use super::holds::{ConnectionHolds, Hold, sleep_until, wake_sharply};
+use super::holds::{Hold, HoldLog, sleep_until, wake_sharply};
 use super::server::Server;
 use super::session::{Held, Session};
 use crate::clock::monotonic_ns;
@@ -27,7 +27,7 @@ const SMALL_BYTES: usize = 64 << 10;
 pub(super) fn serve(stream: &TcpStream, server: &Arc<Server>, number: i32) -> io::Result<()> {
     let counters = &server.counters;
     let _current = Raised::new(&counters.connections_current);
-    let holds = server.holds.as_ref().map(super::holds::HoldLog::connection);
+    let holds = server.holds.as_ref().map(HoldLog::connection);
     wake_sharply();
     stream.set_nodelay(true)?;
     let mut session = Session::new(Arc::clone(server), number, stream.peer_addr()?);
@@ -39,14 +39,18 @@ pub(super) fn serve(stream: &TcpStream, server: &Arc<Server>, number: i32) -> io
         let answer = session
             .answer(&header, &message, &mut reply)
             .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-        let hold = answer.hold.map(wait);
+        let held = answer.hold.map(wait);
+        let log = holds.as_ref().zip(held);
+        if let Some((holds, hold)) = log {
+            holds.push(hold);
+        }
         if !reply.is_empty() {
             counters.sent(reply.len());
             let mut stream = stream;
             stream.write_all(&reply)?;
         }
-        if let Some((holds, hold)) = holds.as_ref().zip(hold) {
-            ConnectionHolds::push(holds, hold);
+        if let Some((holds, _)) = log {
+            holds.write_if_many();
         }
         if answer.close {
             return Ok(());

@@ -127,10 +127,15 @@ pub struct ConnectionHolds {
 }
 
 impl ConnectionHolds {
-    /// Notes a hold. To be called after its answer was written, for it may write to the file.
+    /// Notes a hold in memory: before its answer is written, so that whoever has the answer and
+    /// ends the absorber finds the hold in the log.
     pub fn push(&self, hold: Hold) {
+        lock(&self.records).extend_from_slice(&hold.to_bytes());
+    }
+
+    /// Writes to the file if there are many: after an answer, where nobody waits for it.
+    pub fn write_if_many(&self) {
         let mut records = lock(&self.records);
-        records.extend_from_slice(&hold.to_bytes());
         if records.len() >= BUFFERED * HOLD_BYTES {
             self.log.write(&mut records);
         }
@@ -164,6 +169,7 @@ mod tests {
         let (first, second) = (log.connection(), log.connection());
         for number in 0..1000 {
             first.push(hold(number));
+            first.write_if_many();
         }
         drop(first);
         second.push(hold(1000));

@@ -231,35 +231,35 @@ impl Session {
     /// It is admitted to the queue before it is done, so that doing it is part of its service
     /// time; one that may wait for documents (getMore) afterwards, when they are there.
     fn on_documents<T>(&mut self, waits: bool, does: impl FnOnce(Struck, &Engine) -> T) -> T {
-        let server = Arc::clone(&self.server);
+        let Self { server, draws, answer, commands, .. } = self;
         let struck = server.faults.strike();
-        self.commands += 1;
+        *commands += 1;
         if !waits {
-            self.answer.hold = self.admit(&server, struck.slow_ns);
+            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
         }
         let done = does(struck, &server.engine);
         if waits {
-            self.answer.hold = self.admit(&server, struck.slow_ns);
+            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
         }
-        self.answer.garbage = struck.garbage;
-        self.answer.close = server.faults.closes_after(self.commands);
+        answer.garbage = struck.garbage;
+        answer.close = server.faults.closes_after(*commands);
         done
     }
+}
 
-    fn admit(&mut self, server: &Server, slow_ns: u64) -> Option<Held> {
-        let load = server.load.as_ref().zip(self.draws.as_mut());
-        if load.is_none() && slow_ns == 0 {
-            return None;
-        }
-        let arrival_ns = monotonic_ns();
-        let mut admission = match load {
-            Some((load, draws)) => load.admit(arrival_ns, draws),
-            None => Admission { start_ns: arrival_ns, due_ns: arrival_ns },
-        };
-        // Not part of the service: a worker that is slow on purpose would hold up the others.
-        admission.due_ns = admission.due_ns.saturating_add(slow_ns);
-        Some(Held { arrival_ns, admission })
+fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<Held> {
+    let load = server.load.as_ref().zip(draws);
+    if load.is_none() && slow_ns == 0 {
+        return None;
     }
+    let arrival_ns = monotonic_ns();
+    let mut admission = match load {
+        Some((load, draws)) => load.admit(arrival_ns, draws),
+        None => Admission { start_ns: arrival_ns, due_ns: arrival_ns },
+    };
+    // Not part of the service: a worker that is slow on purpose would hold up the others.
+    admission.due_ns = admission.due_ns.saturating_add(slow_ns);
+    Some(Held { arrival_ns, admission })
 }
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";

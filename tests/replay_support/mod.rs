@@ -57,7 +57,7 @@ pub fn corpus() -> Vec<Step> {
                 other => panic!("{place}: {other:?}"),
             };
             if let Ok(name) = what.get_str("scenario") {
-                scenario = String::from(name);
+                name.clone_into(&mut scenario);
                 servers = match what.get_array("servers") {
                     Ok(list) => list.iter().filter_map(Bson::as_str).map(str::to_owned).collect(),
                     Err(_) => vec!["4.4".to_owned(), "6.0".to_owned()],
