@@ -35,12 +35,12 @@ fn clients_that_misbehave_lose_their_connection_and_nobody_elses() {
     garbage.write_all(b"GET / HTTP/1.1\r\nHost: there\r\n\r\n").expect("it reads");
     assert!(is_ended(&mut garbage));
 
-    let mut long = connect(tap.addresses[0]);
-    ask(&mut long, &ping(1));
+    let mut too_long = connect(tap.addresses[0]);
+    ask(&mut too_long, &ping(1));
     let mut header = message(2, OpCode::Msg, &[]);
     header[..4].copy_from_slice(&48_000_001_i32.to_le_bytes());
-    long.write_all(&header).expect("it reads");
-    assert!(is_ended(&mut long));
+    too_long.write_all(&header).expect("it reads");
+    assert!(is_ended(&mut too_long));
 
     let mut gone = connect(tap.addresses[0]);
     ask(&mut gone, &ping(1));
@@ -148,7 +148,9 @@ fn two_hundred_connections_at_once_are_served() {
         for socket in &mut sockets {
             socket.write_all(&ping(round)).expect("it reads");
         }
-        sockets.iter_mut().for_each(|socket| drop(answer(socket)));
+        for socket in &mut sockets {
+            answer(socket);
+        }
     }
     tap.rotate(Some("closed"));
     drop(sockets);

@@ -39,18 +39,19 @@ pub fn run(args: &TapArgs) -> Result<()> {
 
 fn driven(args: &TapArgs, arms: u16, link: Option<LinkSpec>) -> Result<()> {
     // Ctrl-C reaches the whole group: the core ends its turn first, and then us.
-    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).map_err(no_signals)?;
+    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
+        .map_err(|error| no_signals(&error))?;
     let epoch = args.epoch_ns.unwrap_or_else(Epoch::start);
     let start = Start { to: args.to.clone(), arms, epoch, link };
     control::serve(&start, std::io::stdin().lock(), &mut std::io::stdout())
 }
 
-fn no_signals(error: std::io::Error) -> Error {
+fn no_signals(error: &std::io::Error) -> Error {
     Error::environment(format!("signals cannot be watched: {error}"), "")
 }
 
 fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
-    let stop = stop().map_err(no_signals)?;
+    let stop = stop().map_err(|error| no_signals(&error))?;
     let link = link.map(|spec| validate(&spec).map(|check| (spec, check))).transpose()?;
     let folder = args.out.clone().unwrap_or_else(|| {
         PathBuf::from("mongodyno-results")

@@ -82,6 +82,7 @@ impl Step {
 
 /// The body under way.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each says one thing that was read
 pub(super) struct Body {
     opcode: OpCode,
     step: Step,

@@ -296,7 +296,7 @@ impl Connection {
         sharpen_sleeps();
         let mut watch = Watch::of(way);
         while let Some(chunk) = pipe.next() {
-            sleep_until(&self.arm.epoch, chunk.delivery_ns);
+            sleep_until(self.arm.epoch, chunk.delivery_ns);
             let passed = Passed { read_ns: chunk.read_ns, written_ns: 0, held_ns: chunk.held_ns };
             self.write_on(way, &mut watch, &chunk.bytes, passed)?;
             pipe.through(chunk);

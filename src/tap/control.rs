@@ -91,7 +91,7 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
         let _ = writeln!(answers, "{line}").and_then(|()| answers.flush());
     };
     answer(&Answer::Listening { addresses: proxy.addresses().to_vec() });
-    let link = start.link.as_ref().map(ToString::to_string);
+    let spec = start.link.as_ref().map(ToString::to_string);
     let mut before: Option<PathBuf> = None;
     for line in commands.lines() {
         let Ok(line) = line else { break };
@@ -99,7 +99,7 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
             Error::usage(format!("the tap got {line:?}: {error}"), "the core speaks to it")
         })?;
         let closed = outputs.iter().enumerate().try_for_each(|(arm, output)| {
-            rotate(&proxy, arm, output, link.as_ref(), before.as_deref(), prefix.as_deref())
+            rotate(&proxy, arm, output, spec.as_ref(), before.as_deref(), prefix.as_deref())
         });
         answer(&match closed {
             Ok(()) => {
@@ -108,7 +108,9 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
             }
             Err(error) => {
                 before = None;
-                outputs.iter().for_each(|output| drop(output.exchange(None)));
+                for output in &outputs {
+                    output.exchange(None);
+                }
                 Answer::Failed { message: error.to_string() }
             }
         });

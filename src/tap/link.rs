@@ -248,7 +248,7 @@ static HOP_NS: OnceLock<u64> = OnceLock::new();
 
 /// Finds out how late sleeps are and how long a hop over a socket takes here, once, in a thread
 /// that [`sharpen_sleeps`]; some milliseconds.
-pub(super) fn calibrate(epoch: &Epoch) {
+pub(super) fn calibrate(epoch: Epoch) {
     LATE_NS.get_or_init(|| usually_late_ns(epoch));
     // Without sockets nothing will pass that would need it.
     HOP_NS.get_or_init(|| usual_hop_ns(epoch).unwrap_or_default());
@@ -257,7 +257,7 @@ pub(super) fn calibrate(epoch: &Epoch) {
 /// Sleeps until `at_ns` since the epoch, as near as this machine can.
 ///
 /// The last stretch, as long as sleeps here are usually late, is spun.
-pub(super) fn sleep_until(epoch: &Epoch, at_ns: u64) {
+pub(super) fn sleep_until(epoch: Epoch, at_ns: u64) {
     let early = at_ns.saturating_sub(LATE_NS.get().copied().unwrap_or_default());
     while epoch.now_ns() < early {
         sleep(epoch, early); // again, where a signal cut it short
@@ -267,14 +267,14 @@ pub(super) fn sleep_until(epoch: &Epoch, at_ns: u64) {
     }
 }
 
-fn sleep(epoch: &Epoch, at_ns: u64) {
+fn sleep(epoch: Epoch, at_ns: u64) {
     let at = TimeSpec::from_duration(Duration::from_nanos(epoch.system_ns(at_ns)));
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
 }
 
 /// Half the median round trip between two threads over a socket, ns: write, wake up, read. The tap
 /// adds one such hop each way, which the link's delay is shortened by.
-fn usual_hop_ns(epoch: &Epoch) -> io::Result<u64> {
+fn usual_hop_ns(epoch: Epoch) -> io::Result<u64> {
     const ROUND_TRIPS: usize = 61;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut near = TcpStream::connect(listener.local_addr()?)?;
@@ -302,7 +302,7 @@ fn usual_hop_ns(epoch: &Epoch) -> io::Result<u64> {
 const LATE_NS_MAX: u64 = 100_000;
 
 /// Median lateness of a few sleeps, ns. More than [`LATE_NS_MAX`] is not spun away.
-fn usually_late_ns(epoch: &Epoch) -> u64 {
+fn usually_late_ns(epoch: Epoch) -> u64 {
     const SLEEPS: usize = 31;
     let mut late: Vec<u64> = (0..SLEEPS)
         .map(|_| {

@@ -47,7 +47,9 @@ pub(super) fn matched(exchanges: &[&Exchange], samples: &[Sample]) -> Matched {
         let (over, rest) =
             open.into_iter().partition(|it: &Operation| it.end_ns < exchange.request_in_ns);
         open = rest;
-        over.iter().for_each(|it| matched.add(it));
+        for it in &over {
+            matched.add(it);
+        }
         while let Some(it) = samples.next_if(|it| it.start_ns <= exchange.request_in_ns) {
             let operation = Operation {
                 start_ns: it.start_ns,
@@ -78,7 +80,9 @@ pub(super) fn matched(exchanges: &[&Exchange], samples: &[Sample]) -> Matched {
             (None, _) => {}
         }
     }
-    open.iter().for_each(|it| matched.add(it));
+    for it in &open {
+        matched.add(it);
+    }
     matched
 }
 

@@ -152,7 +152,7 @@ impl Proxy {
             let epoch = options.epoch;
             let calibrated = spawn(move || {
                 sharpen_sleeps();
-                calibrate(&epoch);
+                calibrate(epoch);
             });
             // Without it sleeps are a little late, which the validation would say.
             let _ = calibrated.map(JoinHandle::join);

@@ -237,8 +237,8 @@ fn split(
     because(own.is_empty() && !encrypted, "no command passed the tap");
     because(samples.is_empty(), "there are no operations to compare with");
     if reasons.is_empty() {
-        let service_ns: u64 = samples.iter().map(|it| it.service_ns).sum();
-        let service_us = service_ns as f64 / samples.len() as f64 / 1e3;
+        let all_ns: u64 = samples.iter().map(|it| it.service_ns).sum();
+        let service_us = all_ns as f64 / samples.len() as f64 / 1e3;
         // A write that getLastError waits for began before it.
         let write_us = writes.before_get_last_error_ns as f64 / samples.len() as f64 / 1e3;
         let driver_us = service_us - tap.server_us_per_op - tap.link_us_per_op - write_us;
