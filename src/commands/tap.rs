@@ -164,7 +164,7 @@ fn text(report: &TapReport) -> String {
     let tap = &report.tap;
     let _ = writeln!(
         text,
-        "{:.1} s, {} connections opened, {} closed, at most {} at once; {} commands under way on \
+        "{:.1} s; connections: {} opened, {} closed, at most {} at once; commands under way: {} on \
          average",
         report.seconds,
         count(tap.connections_opened),

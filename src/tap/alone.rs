@@ -292,8 +292,8 @@ impl Session {
         let mut warnings = Vec::new();
         if encrypted > 0 {
             warnings.push(format!(
-                "{encrypted} connections are encrypted (TLS): their bytes passed, their commands \
-                 cannot be seen; connect to the tap without TLS to see them"
+                "encrypted connections (TLS): {encrypted}; their bytes passed, their commands cannot \
+                 be seen; connect to the tap without TLS to see them"
             ));
         }
         if self.commands.contains_key("OP_COMPRESSED") {
@@ -305,7 +305,7 @@ impl Session {
         }
         if let Some(why) = &self.connections.first_dropped {
             let count = self.connections.dropped;
-            warnings.push(format!("{count} connections were dropped; the first because of {why}"));
+            warnings.push(format!("connections dropped: {count}; the first because of {why}"));
         }
         if self.kept == EXCHANGES_MAX {
             warnings.push(format!(

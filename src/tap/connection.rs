@@ -273,20 +273,18 @@ impl Connection {
         let chunk_bytes = link.spec.chunk_bytes();
         let mut held_ns = 0;
         loop {
-            let mut bytes = pipe.memory();
-            bytes.resize(chunk_bytes, 0);
-            let count = read(&self.sockets[way], &mut bytes)?;
+            let mut memory = pipe.memory(chunk_bytes);
+            let count = read(&self.sockets[way], &mut memory)?;
             if count == 0 {
                 return Ok(());
             }
             let read_ns = self.arm.epoch.now_ns();
-            bytes.truncate(count);
             if !pipe.room(count) {
                 return Err(ErrorKind::BrokenPipe.into());
             }
             let now_ns = self.arm.epoch.now_ns();
             let delivery_ns = link.ways[way].delivery_ns(count, now_ns);
-            pipe.push(Chunk { bytes, read_ns, held_ns, delivery_ns });
+            pipe.push(Chunk { memory, count, read_ns, held_ns, delivery_ns });
             held_ns += now_ns - read_ns;
         }
     }
@@ -298,7 +296,7 @@ impl Connection {
         while let Some(chunk) = pipe.next() {
             sleep_until(self.arm.epoch, chunk.delivery_ns);
             let passed = Passed { read_ns: chunk.read_ns, written_ns: 0, held_ns: chunk.held_ns };
-            self.write_on(way, &mut watch, &chunk.bytes, passed)?;
+            self.write_on(way, &mut watch, &chunk.memory[..chunk.count], passed)?;
             pipe.through(chunk);
         }
         Ok(())

@@ -26,7 +26,8 @@ Pretend a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such
 100mbit,rtt=0.6ms, or a preset:
 lan-100mbit: 100mbit, rtt 0.6ms
 lan-1gbit: 1gbit, rtt 0.3ms
-same-region: 5gbit, rtt 1ms; what public clouds give one flow between two zones of a region
+same-region: 2gbit, rtt 1ms; two zones of a region of a public cloud, instances of middle size \
+(the largest get 5 Gbit/s a connection, which two cores cannot pretend)
 cross-region: 500mbit, rtt 60ms; two regions a continent apart
 Bandwidth is that of payload, each way: an Ethernet of 100 Mbit/s carries 94. Jitter is spread \
 evenly around half the rtt, each way; bytes never overtake each other.
@@ -37,7 +38,7 @@ it could only invent a pause and call it loss. Use the kernel's netem for that."
 const PRESETS: [(&str, &str); 4] = [
     ("lan-100mbit", "100mbit,rtt=0.6ms"),
     ("lan-1gbit", "1gbit,rtt=0.3ms"),
-    ("same-region", "5gbit,rtt=1ms"),
+    ("same-region", "2gbit,rtt=1ms"),
     ("cross-region", "500mbit,rtt=60ms"),
 ];
 
@@ -51,8 +52,10 @@ const CHUNK_BYTES_MIN: usize = 1460;
 /// Beyond this bandwidth, such chunks would cost more wake-ups than two cores have.
 const FAST_BITS_PER_SECOND: u64 = 1_000_000_000;
 const FAST_CHUNK_BYTES: usize = 64 << 10;
-/// What a switch's port holds, on top of the bytes under way on the wire.
-const QUEUE_BYTES: usize = 256 << 10;
+/// What a switch's port holds, on top of the bytes under way on the wire: as much as a fast link
+/// carries while a busy machine lets the thread that fills it wait, and at least this.
+const QUEUE_BYTES_MIN: usize = 256 << 10;
+const QUEUE: Duration = Duration::from_millis(4);
 /// Asked of the kernel for each of the tap's sockets, each way. Its own sizes grow to megabytes by
 /// themselves, and an unacknowledged write would vanish into them at the speed of memory.
 pub const SOCKET_BYTES: usize = 128 << 10;
@@ -139,9 +142,16 @@ impl LinkSpec {
     /// it. Past them the tap stops reading.
     #[must_use]
     pub fn buffer_bytes(&self) -> usize {
-        let way_ns = (self.rtt + self.jitter).as_nanos() as u64 / 2;
-        let wire = u128::from(self.bits_per_second) * u128::from(way_ns) / 8_000_000_000;
-        QUEUE_BYTES + usize::try_from(wire).expect("at most 2 s of 100 Gbit/s")
+        self.queue_bytes() + self.bytes_in((self.rtt + self.jitter) / 2)
+    }
+
+    fn queue_bytes(&self) -> usize {
+        self.bytes_in(QUEUE).max(QUEUE_BYTES_MIN)
+    }
+
+    fn bytes_in(&self, time: Duration) -> usize {
+        let bytes = u128::from(self.bits_per_second) * time.as_nanos() / 8_000_000_000;
+        usize::try_from(bytes).expect("at most 2 s of 100 Gbit/s")
     }
 
     /// The sizes that matter for one-way writes, in words.
@@ -152,8 +162,8 @@ impl LinkSpec {
              in its queue), and {} KiB asked of the kernel for each socket buffer of the tap; what \
              a driver writes without waiting for answers can vanish into these before it is slowed",
             self.buffer_bytes() >> 10,
-            (self.buffer_bytes() - QUEUE_BYTES) >> 10,
-            QUEUE_BYTES >> 10,
+            (self.buffer_bytes() - self.queue_bytes()) >> 10,
+            self.queue_bytes() >> 10,
             SOCKET_BYTES >> 10,
         )
     }
@@ -384,9 +394,10 @@ mod tests {
 
     #[test]
     fn buffers_hold_what_is_on_the_wire_and_a_queue() {
-        assert_eq!(spec("100mbit,rtt=0").buffer_bytes(), QUEUE_BYTES);
+        assert_eq!(spec("100mbit,rtt=0").buffer_bytes(), QUEUE_BYTES_MIN);
         let far = spec("cross-region");
-        assert_eq!(far.buffer_bytes(), QUEUE_BYTES + 500_000_000 / 8 * 30 / 1000);
+        assert_eq!(far.buffer_bytes(), QUEUE_BYTES_MIN + 500_000_000 / 8 * 30 / 1000);
+        assert_eq!(spec("1gbit,rtt=0").buffer_bytes(), 500_000, "4 ms");
         assert!(far.buffers().contains("KiB"));
     }
 }
