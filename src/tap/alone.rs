@@ -292,8 +292,8 @@ impl Session {
         let mut warnings = Vec::new();
         if encrypted > 0 {
             warnings.push(format!(
-                "encrypted connections (TLS): {encrypted}; their bytes passed, their commands cannot \
-                 be seen; connect to the tap without TLS to see them"
+                "encrypted connections (TLS): {encrypted}; their bytes passed, their commands \
+                 cannot be seen; connect to the tap without TLS to see them"
             ));
         }
         if self.commands.contains_key("OP_COMPRESSED") {
