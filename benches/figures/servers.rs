@@ -61,7 +61,7 @@ impl Listening {
         let first = read.ok().and_then(|_| serde_json::from_str(&line).ok());
         let first: Value = first.unwrap_or_default();
         match first["address"].as_str() {
-            Some(address) => started.address = address.to_owned(),
+            Some(address) => address.clone_into(&mut started.address),
             None => return Err(format!("no address in {line:?}: {}", said(&log))),
         }
         Ok(started)

@@ -33,11 +33,13 @@ steps(function* () {
   seen.one = yield name(7)
   seen.counts = [yield count({ group: 1 }), yield count({})]
   const change = { $set: { name: 'changed' } }
-  seen.updated = yield (done) => items.update({ _id: 7 }, change, acknowledged, (e, n) => done(e, n))
+  const number = (done) => (error, n) => done(error, n) // without the whole answer behind it
+  seen.updated = yield (done) => items.update({ _id: 7 }, change, acknowledged, number(done))
   seen.changed = yield name(7)
-  seen.removed = yield (done) => items.remove({ group: 2 }, acknowledged, (e, n) => done(e, n))
+  seen.removed = yield (done) => items.remove({ group: 2 }, acknowledged, number(done))
   seen.left = yield count({})
-  seen.duplicate = yield (done) => items.insert({ _id: 7 }, acknowledged, (e) => done(null, e && e.code))
+  const code = (done) => (error) => done(null, error && error.code)
+  seen.duplicate = yield (done) => items.insert({ _id: 7 }, acknowledged, code(done))
 
   const capped = { capped: true, size: 1 << 20 }
   const messages = yield (done) => db.createCollection('messages', capped, done)
