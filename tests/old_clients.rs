@@ -12,7 +12,7 @@ mod support;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use absorber_support::Absorber;
 use mongodyno::server::RunningServer;
@@ -62,6 +62,9 @@ fn debian_libmongoclient() {
 
 /// Runs a client on MongoDB 4.4 and on absorbers.
 fn sees_the_same(test: &str, program: &[String]) {
+    // One after the other: each drops the one database that all of them use.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(address) = mongodb_4_4(test) else { return };
     let seen = [SEEN, SEEN_THEN, SEEN_LAST, SEEN_END].concat();
     assert_eq!(sees(program, &address), seen, "on MongoDB 4.4");

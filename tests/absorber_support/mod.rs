@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,8 +27,11 @@ impl Absorber {
     /// Starts one on a free port.
     pub fn start(arguments: &[&str]) -> Self {
         let words = ["absorber", "--listen", "127.0.0.1:0"].iter().chain(arguments);
-        let mut command = mongodyno(words);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let program = mongodyno(words);
+        // Started by nohup, these tests would hand on that SIGHUP is ignored.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(program.get_program()).args(program.get_args());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
