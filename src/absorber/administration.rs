@@ -95,7 +95,8 @@ fn last_error(session: &Session) -> Document {
         }
         Some(LastWrite { outcome: WriteOutcome { error: Some((code, message)), .. }, .. }) => {
             answer.insert("err", message);
-            if let Some((namespace, index)) = duplicate(message) {
+            let names = session.server.wire.has_hello().then(|| duplicate(message)).flatten();
+            if let Some((namespace, index)) = names {
                 answer.extend(doc! { "ns": namespace, "index": index });
             }
             let name = code_name(*code);
@@ -115,7 +116,9 @@ fn last_error(session: &Session) -> Document {
     answer
 }
 
-/// Namespace and index of a duplicate key's message, which getLastError has as fields.
+/// Namespace and index of a duplicate key's message, which getLastError of MongoDB 4.4 has as
+/// fields. Older servers had not: libmongoclient takes `index` for the number of the document, and
+/// crashes.
 fn duplicate(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("E11000 duplicate key error collection: ")?;
     let (namespace, rest) = rest.split_once(" index: ")?;
