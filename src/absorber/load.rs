@@ -227,9 +227,11 @@ mod tests {
 
     #[test]
     fn exponential_times_have_the_mean_and_are_the_same_each_time() {
-        let mut options = LoadOptions::default();
-        options.service_time = Some(Duration::from_millis(1));
-        options.jitter = Some(Jitter::Exp);
+        let options = LoadOptions {
+            service_time: Some(Duration::from_millis(1)),
+            jitter: Some(Jitter::Exp),
+            ..LoadOptions::default()
+        };
         let times = |connection| {
             let load = Load::new(options, 0).expect("a load");
             let mut draws = load.draws(connection);

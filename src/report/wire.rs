@@ -37,12 +37,12 @@ pub fn table(analysis: &Analysis, phase: &str) -> Option<WireTable> {
     };
     let unit = TimeUnit::fitting(taps.iter().flat_map(times).flatten());
     let has_link = taps.iter().any(|tap| tap.link_us_per_op > 0.0);
-    let timed = |name: &str| format!("{name} {}", unit.label());
+    let with_unit = |name: &str| format!("{name} {}", unit.label());
     let mut head: Vec<String> =
         ["commands/op", "bytes out/op", "bytes in/op"].map(str::to_owned).to_vec();
-    head.push(timed("server/op"));
-    head.extend(has_link.then(|| timed("link/op")));
-    head.extend([timed("driver/op"), timed("encode p50"), timed("decode p50")]);
+    head.push(with_unit("server/op"));
+    head.extend(has_link.then(|| with_unit("link/op")));
+    head.extend([with_unit("driver/op"), with_unit("encode p50"), with_unit("decode p50")]);
     head.push("connections".to_owned());
     let row = |tap: &&TapRow| {
         let mut cells = vec![

@@ -401,8 +401,8 @@ mod tests {
         for piece in [1, 16, 600] {
             let mut follower = Follower::new(Body::new());
             for bytes in hello.chunks(piece) {
-                let followed = follower.follow(bytes, Passed::default(), |_, _| panic!("none"));
-                followed.expect("only counted");
+                let result = follower.follow(bytes, Passed::default(), |_, _| panic!("none"));
+                result.expect("only counted");
             }
             assert!(follower.encrypted);
         }

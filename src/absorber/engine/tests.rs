@@ -244,7 +244,9 @@ fn many_connections_write_and_none_is_lost() {
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let reply = run(&engine, &doc! { "find": "c", "filter": { "_id": "sum" } });
     let cursor = reply.get_document("cursor").unwrap();
     let found = cursor.get_array("firstBatch").unwrap()[0].as_document().unwrap().clone();
