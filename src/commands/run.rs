@@ -18,6 +18,7 @@ use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
+use crate::tap::link::LinkSpec;
 use crate::workload::{Workload, builtin};
 
 /// Runs the verb.
@@ -93,6 +94,9 @@ fn pairs(words: &[String], flag: &str) -> Result<Sets> {
 
 /// One experiment; None with `--plan`.
 async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<Analysis>> {
+    // What is only a slip of the keyboard is found before anything is installed or started.
+    let absorber_words = absorber_words(args)?;
+    args.link.as_deref().map(LinkSpec::parse).transpose()?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -157,7 +161,7 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         path: out(args, &id, label),
         id,
         server: args.server.clone(),
-        absorber_words: absorber_words(args)?,
+        absorber_words,
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
@@ -171,9 +175,10 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
 /// Load and faults, which only an absorber takes.
 fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
     let words = [args.load.to_words(), args.faults.to_words()].concat();
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match words.first() {
         Some(word) if args.server != "absorber" || args.uri.is_some() => Err(Error::usage(
-            format!("{word}: only an absorber can be told how to behave"),
+            format!("{}: only an absorber can be told how to behave", name(word)),
             "add --server absorber",
         )),
         _ => Ok(words),
