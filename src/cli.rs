@@ -68,7 +68,8 @@ pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file
     #[arg(default_value = "crud")]
     pub workload: String,
-    /// Driver to compare, as ADAPTER or ADAPTER@VERSION; repeat it. The first one is the baseline
+    /// Driver to compare, as ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...; repeat it. The first one
+    /// is the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
     /// Driver option of every arm, as a standard URI option (maxPoolSize=10); repeat it

@@ -120,18 +120,17 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
             "only workloads of `noop` run without one, such as ping",
         ));
     }
-    let profiles: Vec<f64> = arms.iter().map(|(manifest, _)| manifest.warmup_s).collect();
+    let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     let profiles = [&profiles[..], &profiles[..1]].concat(); // the A/A arm repeats the baseline
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
     if args.plan {
-        let names: Vec<String> = arms
-            .iter()
-            .map(|(manifest, version)| {
-                format!("{}@{}", manifest.name, version.as_deref().unwrap_or(&manifest.default))
-            })
-            .collect();
+        let names = arms.iter().map(|arm| {
+            let version = arm.manifest.choose(&arm.asked)?.version;
+            Ok(arm.asked.id(&arm.manifest.name, &version))
+        });
+        let names: Vec<String> = names.collect::<Result<_>>()?;
         let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
         super::print(&text)?;
         return Ok(None);
