@@ -175,7 +175,7 @@ pub struct DiagnoseArgs {
 /// `check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Adapter, as ADAPTER or ADAPTER@VERSION [default: every one this machine can run]
+    /// Adapter, as `run -d` takes it [default: every one this machine can run]
     #[arg(conflicts_with = "command")]
     pub adapter: Option<String>,
     /// Only what needs no server
@@ -224,12 +224,12 @@ pub enum AdaptersAction {
     },
     /// Install an environment and print its folder
     Install {
-        /// ADAPTER or ADAPTER@VERSION
+        /// Adapter, as `run -d` takes it
         adapter: String,
     },
     /// Run an adapter's own tests in its environment
     Test {
-        /// ADAPTER or ADAPTER@VERSION
+        /// Adapter, as `run -d` takes it
         adapter: String,
     },
 }

@@ -6,20 +6,37 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use mongodyno::adapter::environment;
 use mongodyno::adapter::manifest::{Manifest, discover};
 use mongodyno::adapter::process::AdapterProcess;
 use mongodyno::clock::Epoch;
+use mongodyno::commands::arms;
 use support::{mongodyno, root, said, scratch, server, skip};
 
-/// Versions to try where the oldest that `versions` names says too little: those with another
-/// API or another way of installing. None of Rust's: each would be a build of the whole driver.
-const OLD_VERSIONS: [(&str, &[&str]); 4] = [
-    ("go", &["2.0.0"]),
-    ("node", &["6.20.0", "4.17.2"]),
-    ("python", &["4.10.1"]),
-    ("rust", &["3.2.5"]),
+/// Arms to try where the oldest version that `versions` names says too little: those with another
+/// API or another way of installing, and the server they need. One of Rust's: each is a build of
+/// the whole driver.
+const OLD_VERSIONS: [(&str, &[(&str, Option<&str>)]); 4] = [
+    ("go", &[("go@2.0.0", None)]),
+    (
+        "node",
+        &[
+            ("node@6.20.0", None),
+            ("node@4.17.2", None),
+            ("node@4.17.2/api=callback", OLD_SERVER),
+            ("node@3.7.4/api=callback", None),
+            ("node@3.7.4", OLD_SERVER),
+            ("node@2.2.36", OLD_SERVER),
+            ("node@1.4.3", OLD_SERVER),
+            ("node@1.4.3/runtime=0.11.14", None),
+            ("node:mongolian@0.1.18", OLD_SERVER),
+        ],
+    ),
+    ("python", &[("python@4.10.1", None)]),
+    ("rust", &[("rust@3.2.5", None)]),
 ];
+
+/// The last one that speaks with every driver since 2012.
+const OLD_SERVER: Option<&str> = Some("embedded@4.4");
 
 /// Does something with every adapter that this machine can run, and tells all that went wrong.
 fn for_each_adapter(test: &str, mut act: impl FnMut(&Manifest) -> Result<(), String>) {
@@ -82,33 +99,40 @@ fn old_versions_install_and_report_themselves() {
         if it.install_version.is_empty() {
             return Ok(());
         }
-        let oldest = [it.versions.split(' ').next().expect("a first word")];
+        let oldest = format!("{}@{}", it.name, it.versions.split(' ').next().expect("a word"));
+        let oldest = [(oldest.as_str(), None)];
         let row = OLD_VERSIONS.iter().find(|(name, _)| *name == it.name);
-        let versions = row.map_or(&oldest[..], |(_, versions)| versions);
-        versions.iter().try_for_each(|version| {
-            let driver = format!("{}@{version}", it.name);
-            let folder = succeeds(&["adapters", "install", &driver], None)?;
-            succeeds(&["check", "--offline", &driver], None)?;
-            match reported_version(it, version)? {
-                reported if reported == *version => Ok(()),
+        let arms = row.map_or(&oldest[..], |(_, arms)| arms);
+        arms.iter().try_for_each(|(driver, server)| {
+            let folder = succeeds(&["adapters", "install", driver], None)?;
+            match server {
+                Some(server) => succeeds(&["check", driver, "--server", server], None)?,
+                None => succeeds(&["check", "--offline", driver], None)?,
+            };
+            let version = driver.split_once('@').expect("a version").1;
+            let version = version.split('/').next().expect("before its options");
+            match reported_version(driver)? {
+                reported if reported == version => Ok(()),
                 reported => Err(format!("{driver} reports {reported}; {folder}")),
             }
         })
     });
 }
 
-/// What the adapter says of its driver when it is started with this version.
-fn reported_version(manifest: &Manifest, version: &str) -> Result<String, String> {
-    let driver = format!("{}@{version}", manifest.name);
-    let environment = environment::install(manifest, Some(version));
-    let environment = environment.map_err(|error| error.to_string())?;
-    let log = scratch("adapter-logs").join(format!("{driver}.log"));
+/// What the adapter says of its driver when it is started as this arm.
+fn reported_version(driver: &str) -> Result<String, String> {
+    let manifests = discover(None).expect("manifests that can be read");
+    let environment = arms::install(&manifests, driver).map_err(|error| error.to_string())?;
+    let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;
+        if let Some(runtime) = environment.options.get("runtime").filter(|it| *it != "machine") {
+            assert_eq!(&hello.runtime.version, runtime, "{driver}");
+        }
         Ok(hello.driver.version)
     })
 }

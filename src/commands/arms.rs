@@ -86,6 +86,9 @@ fn unknown_option(manifest: &Manifest, key: &str) -> Error {
 }
 
 /// Finds an adapter by name.
+///
+/// # Errors
+/// None is called so; with the one that was meant, perhaps.
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
@@ -99,12 +102,16 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
 }
 
 /// Installs what is asked for as `-d` takes it.
+///
+/// # Errors
+/// Those of [`parse`] and of [`environment::install`].
 pub fn install(manifests: &[Manifest], driver: &str) -> Result<Environment> {
     let Arm { manifest, asked } = parse(manifests, driver)?;
     environment::install(manifest, &asked)
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.
+#[must_use]
 pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, manifest::Missing)>) {
     let mut good = Vec::new();
     let mut bad = Vec::new();
@@ -153,6 +160,9 @@ pub fn choose<'a>(
 
 /// Installs the arms. One that was asked for by name must install; of the others those that do
 /// not are named and left out.
+///
+/// # Errors
+/// An adapter asked for by name, or the last one there is, cannot be installed.
 pub fn install_all(
     arms: &[Arm<'_>],
     asked_by_name: bool,

@@ -1,7 +1,7 @@
 //! One file per verb: they wire the modules together and print.
 
 pub mod adapters;
-mod arms;
+pub mod arms;
 pub mod check;
 pub mod diagnose;
 pub mod fake_adapter;

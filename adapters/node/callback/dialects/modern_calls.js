@@ -129,8 +129,11 @@ exports.identify = function identify(database, done) {
   });
 };
 
-/** Where an operation goes; `find` and `count` are called differently by each generation. */
-exports.target = function target(database, definition, find, count) {
+/**
+ * Where an operation goes. `find` and `count` are called differently by each generation; `nested`:
+ * the write concern is an option of its own, whose parts were options before version 4.
+ */
+exports.target = function target(database, definition, find, count, nested) {
   var concern = definition.write_concern;
   var level = definition.read_concern;
   var options = given({
@@ -156,7 +159,8 @@ exports.target = function target(database, definition, find, count) {
     readPreference: definition.read_preference,
     readConcern: level ? { level: level } : undefined
   });
-  Object.keys(concern || {}).forEach(function (name) { collection[name] = concern[name]; });
+  if (nested && concern) collection.writeConcern = concern;
+  else Object.keys(concern || {}).forEach(function (name) { collection[name] = concern[name]; });
   collection = database.collection(definition.collection, collection);
   return {
     collection: collection,

@@ -21,7 +21,9 @@ function connect(major, uri, name, done) {
       done(null, {
         server: server,
         resolved: major === 3 ? resolved3(client) : resolved4(client.options),
-        target: function (definition) { return calls.target(database, definition, find, count); },
+        target: function (definition) {
+          return calls.target(database, definition, find, count, major > 3);
+        },
         close: function (closed) { client.close(closed); }
       });
     });
