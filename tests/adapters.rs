@@ -106,7 +106,10 @@ fn old_versions_install_and_report_themselves() {
         arms.iter().try_for_each(|(driver, server)| {
             let folder = succeeds(&["adapters", "install", driver], None)?;
             match server {
-                Some(server) => succeeds(&["check", driver, "--server", server], None)?,
+                Some(server) => {
+                    succeeds(&["adapters", "test", driver], None)?;
+                    succeeds(&["check", driver, "--server", server], None)?
+                }
                 None => succeeds(&["check", "--offline", driver], None)?,
             };
             let version = driver.split_once('@').expect("a version").1;

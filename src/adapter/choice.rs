@@ -74,16 +74,15 @@ impl Manifest {
             Some(version) => version.clone(),
             None => of_package.first().map_or(&self.default, |it| it.default(self)).clone(),
         };
-        let Some(first) = of_package.first() else {
+        if of_package.is_empty() {
             return Ok(self.commands(package, version, None, BTreeMap::new()));
-        };
+        }
         let of_version: Vec<&Generation> =
-            of_package.iter().copied().filter(|it| it.takes_version(&version)).collect();
+            of_package.into_iter().filter(|it| it.takes_version(&version)).collect();
         if of_version.is_empty() {
-            let ranges: Vec<&str> = of_package.iter().map(|it| it.range.as_str()).collect();
             return Err(Error::usage(
                 format!("{} has no program for {package} {version}", self.name),
-                format!("it has one for {}, such as {}", ranges.join(", "), first.default(self)),
+                format!("it is written for {}", self.versions),
             ));
         }
         let Some(generation) = of_version.iter().find(|it| it.takes(&asked.options)) else {
@@ -148,10 +147,7 @@ impl Manifest {
         let names: BTreeSet<&str> = self.generations.iter().map(|it| it.package(self)).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let hint = if names.is_empty() { self.driver.clone() } else { names.join(", ") };
-        Error::usage(
-            format!("{} has no package {package}", self.name),
-            format!("it runs {hint}"),
-        )
+        Error::usage(format!("{} has no package {package}", self.name), format!("it runs {hint}"))
     }
 
     fn no_value(
@@ -163,8 +159,7 @@ impl Manifest {
     ) -> Error {
         let what = format!("{package} {version}");
         for (key, value) in &asked.options {
-            let values: Vec<_> =
-                generations.iter().filter_map(|it| it.options.get(key)).collect();
+            let values: Vec<_> = generations.iter().filter_map(|it| it.options.get(key)).collect();
             if values.iter().any(|it| it.takes(value)) {
                 continue;
             }
@@ -208,20 +203,17 @@ mod tests {
 
         [[generations]]
         versions = '^[4-7]\.'
-        range = "4 to 7"
         options.api = { default = "promise", match = '^promise$', wants = "promise" }
         options.runtime = { default = "machine", match = '^(machine|2\d\.)', wants = "20 or newer" }
 
         [[generations]]
         versions = '^4\.'
-        range = "4"
         options.api = { default = "callback", match = '^callback$', wants = "callback" }
         options.runtime = { default = "machine", match = '.', wants = "any" }
         start = ["./runtime", "old"]
 
         [[generations]]
         versions = '^1\.4\.'
-        range = "1.4"
         options.runtime = { default = "0.12.9", match = '^[0-7]\.', wants = "0.11 to 7" }
         start = ["./runtime", "old"]
 
@@ -229,7 +221,6 @@ mod tests {
         package = "relic"
         default = "0.1.18"
         versions = '^0\.1\.'
-        range = "0.1"
         start = ["./runtime", "old"]
     "#;
 
@@ -282,9 +273,12 @@ mod tests {
         );
         assert_eq!(
             said(choose(None, Some("0.9.1"), &[])),
-            "x has no program for lib 0.9.1 | it has one for 4 to 7, 4, 1.4, such as 7.9.0"
+            "x has no program for lib 0.9.1 | it is written for 1.4 to 7"
         );
-        assert_eq!(said(choose(Some("lab"), None, &[])), "x has no package lab | it runs lib, relic");
+        assert_eq!(
+            said(choose(Some("lab"), None, &[])),
+            "x has no package lab | it runs lib, relic"
+        );
     }
 
     #[test]

@@ -84,8 +84,6 @@ pub struct Generation {
     default: Option<String>,
     /// Regular expression on the version.
     versions: String,
-    /// The same for people.
-    pub range: String,
     /// What it takes for the adapter's options.
     #[serde(default)]
     pub options: BTreeMap<String, Values>,

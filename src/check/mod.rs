@@ -69,9 +69,7 @@ fn without_whole_double(value: Bson) -> Bson {
     match value {
         Bson::Double(double) if f64::from(double as i32) == double => Bson::Int32(double as i32),
         Bson::Document(inner) => Bson::Document(without_whole_doubles(inner)),
-        Bson::Array(items) => {
-            Bson::Array(items.into_iter().map(without_whole_double).collect())
-        }
+        Bson::Array(items) => Bson::Array(items.into_iter().map(without_whole_double).collect()),
         other => other,
     }
 }

@@ -172,8 +172,7 @@ pub fn install_all(
     for Arm { manifest, asked } in arms {
         match environment::install(manifest, asked) {
             Ok(environment) => {
-                environments
-                    .push((asked.id(&manifest.name, &environment.version), environment));
+                environments.push((asked.id(&manifest.name, &environment.version), environment));
             }
             Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
                 eprintln!("{}: left out, {error}", manifest.name);

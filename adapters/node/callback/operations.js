@@ -144,6 +144,31 @@ exports.split = function split(uri, known, driver) {
   return { base: at < 0 ? uri : uri.slice(0, at), options: options };
 };
 
+/** The string with nothing but what decides which server and as whom. */
+exports.address = function address(parts) {
+  var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
+  var pairs = kept.filter(function (name) {
+    return parts.options[name.toLowerCase()] !== undefined;
+  }).map(function (name) {
+    return name + '=' + encodeURIComponent(parts.options[name.toLowerCase()]);
+  });
+  return parts.base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
+};
+
+/** What the server is; not by `hello`, which those before 4.4 may not know. */
+exports.identify = function identify(command, done) {
+  command({ ping: 1 }, function (error) {
+    if (error) return done(error);
+    command({ buildInfo: 1 }, function (failed, info) {
+      if (failed) return done(failed);
+      command({ isMaster: 1 }, function (wrong, master) {
+        if (wrong) return done(wrong);
+        done(null, { version: info.version, max_wire_version: master.maxWireVersion });
+      });
+    });
+  });
+};
+
 /** Without the fields that were not given: drivers take some `undefined` for a choice. */
 exports.given = function given(options) {
   var kept = {};

@@ -115,20 +115,6 @@ exports.promises = kinds(PROMISES, function (call) {
   };
 });
 
-/** What the server is; not by `hello`, which those before 4.4 may not know. */
-exports.identify = function identify(database, done) {
-  database.command({ ping: 1 }, function (error) {
-    if (error) return done(error);
-    database.command({ buildInfo: 1 }, function (failed, info) {
-      if (failed) return done(failed);
-      database.command({ isMaster: 1 }, function (wrong, master) {
-        if (wrong) return done(wrong);
-        done(null, { version: info.version, max_wire_version: master.maxWireVersion });
-      });
-    });
-  });
-};
-
 /**
  * Where an operation goes. `find` and `count` are called differently by each generation; `nested`:
  * the write concern is an option of its own, whose parts were options before version 4.

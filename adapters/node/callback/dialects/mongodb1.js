@@ -122,23 +122,15 @@ function settings(options) {
   };
 }
 
-/** What decides which server and as whom stays in the string. */
-function rest(base, options) {
-  var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
-  var pairs = kept.filter(function (name) { return options[name.toLowerCase()] !== undefined; });
-  pairs = pairs.map(function (name) { return name + '=' + options[name.toLowerCase()]; });
-  return base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
-}
-
 function connect(uri, name, done) {
   var parts = operations.split(uri, KNOWN, 'mongodb 1.4');
   var chosen = settings(parts.options);
   chosen.uri_decode_auth = true;
-  mongodb.MongoClient.connect(rest(parts.base, parts.options), chosen, function (error, client) {
+  mongodb.MongoClient.connect(operations.address(parts), chosen, function (error, client) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    identify(database, function (failed, server) {
+    operations.identify(database.command.bind(database), function (failed, server) {
       if (failed) {
         client.close();
         return done(failed);
@@ -148,19 +140,6 @@ function connect(uri, name, done) {
         resolved: resolved(client, chosen, parts.options),
         target: function (definition) { return target(database, definition); },
         close: function (closed) { client.close(closed); }
-      });
-    });
-  });
-}
-
-function identify(database, done) {
-  database.command({ ping: 1 }, function (error) {
-    if (error) return done(error);
-    database.command({ buildInfo: 1 }, function (failed, info) {
-      if (failed) return done(failed);
-      database.command({ isMaster: 1 }, function (wrong, master) {
-        if (wrong) return done(wrong);
-        done(null, { version: info.version, max_wire_version: master.maxWireVersion });
       });
     });
   });

@@ -30,22 +30,14 @@ function settings(options) {
   });
 }
 
-/** What decides which server and as whom stays in the string. */
-function rest(base, options) {
-  var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
-  var pairs = kept.filter(function (name) { return options[name.toLowerCase()] !== undefined; });
-  pairs = pairs.map(function (name) { return name + '=' + options[name.toLowerCase()]; });
-  return base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
-}
-
 function connect(uri, name, done) {
   var parts = operations.split(uri, KNOWN, 'mongodb 2');
   var chosen = settings(parts.options);
-  mongodb.MongoClient.connect(rest(parts.base, parts.options), chosen, function (error, client) {
+  mongodb.MongoClient.connect(operations.address(parts), chosen, function (error, client) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    calls.identify(database, function (failed, server) {
+    operations.identify(database.command.bind(database), function (failed, server) {
       if (failed) return client.close(true, function () { done(failed); });
       done(null, {
         server: server,

@@ -16,7 +16,7 @@ function connect(major, uri, name, done) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    calls.identify(database, function (failed, server) {
+    operations.identify(database.command.bind(database), function (failed, server) {
       if (failed) return client.close(function () { done(failed); });
       done(null, {
         server: server,

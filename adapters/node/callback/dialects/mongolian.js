@@ -87,7 +87,7 @@ function connect(uri, name, done) {
     log: false // else on stdout, a line each connection
   });
   database = server.db(name);
-  identify(database, function (error, facts) {
+  operations.identify(database.runCommand.bind(database), function (error, facts) {
     if (error) {
       server.close();
       return done(error);
@@ -114,19 +114,6 @@ function acknowledged(concern) {
   if (other.length > 0 || (concern.w !== 0 && concern.w !== 1)) {
     throw new protocol.Refusal('unsupported', 'mongolian knows no write concern but w: 0 and 1');
   }
-}
-
-function identify(database, done) {
-  database.runCommand({ ping: 1 }, function (error) {
-    if (error) return done(error);
-    database.runCommand({ buildInfo: 1 }, function (failed, info) {
-      if (failed) return done(failed);
-      database.runCommand({ isMaster: 1 }, function (wrong, master) {
-        if (wrong) return done(wrong);
-        done(null, { version: info.version, max_wire_version: master.maxWireVersion });
-      });
-    });
-  });
 }
 
 function target(database, definition) {
