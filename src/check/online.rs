@@ -258,10 +258,16 @@ impl<'a> Session<'a> {
         let ended = self.arm.end().await.ok_or_else(|| self.failed())?;
         measured.ended = Some(ended.clone());
         let phase = &plan.phases[number];
-        if unacknowledged(phase) {
+        let mut after = self.admin.counters(false).await.map_err(text)?;
+        while unacknowledged(phase) {
+            // Until nothing arrives any more: a busy machine takes its time.
             tokio::time::sleep(Duration::from_millis(300)).await;
+            let earlier =
+                std::mem::replace(&mut after, self.admin.counters(false).await.map_err(text)?);
+            if difference(&earlier, &after).get("opcounters.insert").is_none_or(|it| *it == 0) {
+                break;
+            }
         }
-        let after = self.admin.counters(false).await.map_err(text)?;
         measured.counters = difference(&before, &after);
         let file = self.materials.samples(1, 0, number, 0, false);
         let files = vec![file.into()];
