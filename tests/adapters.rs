@@ -122,6 +122,16 @@ fn old_versions_install_and_report_themselves() {
     });
 }
 
+#[test]
+fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work() {
+    let Some(uri) = server("adapters/refused") else { return };
+    let output = support::run(["check", "node@1.4.3", "--uri", uri]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("Unsupported OP_QUERY command"), "{text}");
+    assert!(text.contains("embedded@4.4"), "{text}");
+}
+
 /// What the adapter says of its driver when it is started as this arm.
 fn reported_version(driver: &str) -> Result<String, String> {
     let manifests = discover(None).expect("manifests that can be read");

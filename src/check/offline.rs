@@ -77,7 +77,7 @@ async fn samples(environment: &Environment, folder: &Path, epoch: &Epoch) -> Res
         unreachable!("`ask` has looked at its name")
     };
     let mut next = [0, 0];
-    let mut by_deadline = [0, 0];
+    let mut by_deadline = vec![0; turns.len()];
     let file = Samples::open(&folder.join("check.bin")).map_err(|it| it.to_string())?;
     for sample in file {
         let sample = sample.map_err(|it| it.to_string())?;

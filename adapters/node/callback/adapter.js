@@ -110,8 +110,13 @@ function refused(error) {
   var text = error.name + ': ' + error.message;
   var code = 'internal';
   if (error instanceof protocol.Refusal) return error;
-  if (/auth/i.test(text) || [11, 18, 8000].indexOf(error.code) >= 0) code = 'auth';
-  else if (/connect|ECONN|ServerSelection|Network|socket|seed/i.test(text)) code = 'connect';
+  if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
+    text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
+  } else if (/auth/i.test(text) || [11, 18, 8000].indexOf(error.code) >= 0) {
+    code = 'auth';
+  } else if (/connect|ECONN|ServerSelection|Network|socket|seed/i.test(text)) {
+    code = 'connect';
+  }
   return new protocol.Refusal(code, text);
 }
 
