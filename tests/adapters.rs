@@ -125,11 +125,16 @@ fn old_versions_install_and_report_themselves() {
 #[test]
 fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work() {
     let Some(uri) = server("adapters/refused") else { return };
-    let output = support::run(["check", "node@1.4.3", "--uri", uri]);
-    let text = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("Unsupported OP_QUERY command"), "{text}");
-    assert!(text.contains("embedded@4.4"), "{text}");
+    for_each_adapter("adapters/refused", |it| {
+        if it.name != "node" {
+            return Ok(());
+        }
+        let said = succeeds(&["check", "node@1.4.3", "--uri", uri], None)
+            .err()
+            .ok_or("1.4.3 passes on a server without its opcodes")?;
+        let told = ["Unsupported OP_QUERY command", "embedded@4.4"];
+        if told.iter().all(|words| said.contains(words)) { Ok(()) } else { Err(said) }
+    });
 }
 
 /// What the adapter says of its driver when it is started as this arm.
