@@ -179,7 +179,12 @@ impl<'a> Session<'a> {
         if profiled {
             self.admin.profile(true).await.map_err(text)?;
         }
-        let (run, _) = self.phase(number).await?;
+        let result = self.phase(number).await;
+        if result.is_err() && profiled {
+            // What it wrote down of this phase is not to be found in the next one.
+            self.admin.profile(false).await.map_err(text)?;
+        }
+        let (run, _) = result?;
         right(phase, &run)?;
         if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
             let found = self.admin.documents(&collection).await.map_err(text)?;
