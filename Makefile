@@ -12,7 +12,8 @@ TESTS := $(sort $(basename $(notdir $(wildcard tests/*.rs))))
 PURE := $(filter layout stats_% workload_% report_%,$(TESTS))
 SERVERS := $(filter server_%,$(TESTS))
 ADAPTERS := $(filter adapters%,$(TESTS))
-OTHERS := $(filter-out $(PURE) $(SERVERS) $(ADAPTERS),$(TESTS))
+INSTRUMENTS := $(filter absorber_% diagnosis_% instruments old_clients tap_%,$(TESTS))
+OTHERS := $(filter-out $(PURE) $(SERVERS) $(INSTRUMENTS) $(ADAPTERS),$(TESTS))
 
 # $(call suite,NAME,SECONDS,COMMAND): a suite that fails lets the others run.
 suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
@@ -30,11 +31,12 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
-	$(call suite,build,1200,$(CARGO) test --release --no-run)
+	$(call suite,build,1800,$(CARGO) test --release --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --doc)
 	$(call tests,pure,300,$(PURE))
 	$(call tests,servers,300,$(SERVERS))
+	$(call tests,instruments,600,$(INSTRUMENTS))
 	$(call tests,others,480,$(OTHERS))
 	$(call tests,adapters,840,$(ADAPTERS))
 	@sort -u $(MDYN_SKIPS)

@@ -1,8 +1,16 @@
 //! The command line: clap structs only.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::absorber::faults::Every;
+use crate::absorber::handshake::WireVersions;
+use crate::absorber::load::{Jitter, Stall};
+use crate::clock::Epoch;
+use crate::units::{parse_bytes, parse_duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -14,6 +22,12 @@ Exit codes:
   5    this machine lacks something
   6    nothing could be compared
   130  interrupted; what was finished is kept";
+
+const TAP_HELP: &str = "\
+The tap passes bytes on and follows them afterwards; it never changes one. It works for a
+standalone server or one mongos: the members of a replica set tell drivers their own addresses, and
+drivers go there past the tap. Of encrypted connections (TLS) it sees bytes, of compressed messages
+their number. Files: tap.json (sums), exchanges.bin (64 bytes a command), tap.hlog.";
 
 /// The dynamometer for MongoDB drivers and deployments.
 #[derive(Debug, Parser)]
@@ -41,6 +55,11 @@ pub enum Verb {
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
+    /// Time every command between an application and its server, from the outside
+    #[command(after_help = TAP_HELP)]
+    Tap(TapArgs),
+    /// Be a server whose own cost is next to nothing, with a load and faults as asked for
+    Absorber(AbsorberArgs),
     /// Print a JSON Schema: workload, messages, experiment, run, analysis
     Schema {
         /// Which one
@@ -106,6 +125,12 @@ pub struct RunArgs {
     /// or none
     #[arg(long, default_value = "embedded")]
     pub server: String,
+    /// What an absorber does with commands.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong on an absorber.
+    #[command(flatten)]
+    pub faults: FaultArgs,
     /// Time every command on its way, and compare with the way past the tap
     #[arg(long)]
     pub tap: bool,
@@ -271,6 +296,122 @@ pub enum ServerAction {
     },
 }
 
+/// `tap`
+#[derive(Debug, Args)]
+pub struct TapArgs {
+    /// Address to listen on, which the application connects to
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:27018")]
+    pub listen: String,
+    /// Address of the server
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    #[arg(long, value_name = "LINK", help = crate::tap::link::HELP)]
+    #[allow(missing_docs)]
+    pub link: Option<String>,
+    /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Driven by the core: so many listeners, each on a free port of 127.0.0.1
+    #[arg(long, hide = true, conflicts_with_all = ["listen", "out"])]
+    pub arms: Option<u16>,
+    /// The experiment's epoch
+    #[arg(long, hide = true, requires = "arms")]
+    pub epoch_ns: Option<Epoch>,
+}
+
+/// `absorber`
+#[derive(Debug, Args)]
+pub struct AbsorberArgs {
+    /// Where to listen; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
+    pub listen: SocketAddr,
+    /// Wire versions to announce; all are understood, whatever is announced
+    #[arg(
+        long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
+    )]
+    pub wire: WireVersions,
+    /// Room for documents and indexes; past it inserts fail
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// How long commands take
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Write a record of every answer that was held back to this file
+    #[arg(long, value_name = "FILE")]
+    pub holds: Option<PathBuf>,
+    /// What goes wrong
+    #[command(flatten)]
+    pub faults: FaultArgs,
+}
+
+/// How long commands on an absorber take.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
+pub struct LoadArgs {
+    /// Hold every answer back for so long: 200us, 1.5ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub service_time: Option<Duration>,
+    /// Let service times scatter, with --service-time as their mean
+    #[arg(long, value_enum, requires = "service_time")]
+    pub jitter: Option<Jitter>,
+    /// Serve nothing for LENGTH at the start of every PERIOD: 100ms/5s
+    #[arg(long, value_name = "LENGTH/PERIOD", value_parser = Stall::parse)]
+    pub stall: Option<Stall>,
+    /// Serve at most so many commands at a time, the others queue [default: no limit]
+    #[arg(
+        long, value_name = "N", requires = "service_time",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    pub workers: Option<u32>,
+}
+
+impl LoadArgs {
+    /// The same arguments as words of a command line.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<String> {
+        let service = self.service_time.map(|it| format!("--service-time={}ns", it.as_nanos()));
+        let jitter = self.jitter.map(|Jitter::Exp| "--jitter=exp".to_owned());
+        let stall = self.stall.map(|it| format!("--stall={it}"));
+        let workers = self.workers.map(|it| format!("--workers={it}"));
+        [service, jitter, stall, workers].into_iter().flatten().collect()
+    }
+}
+
+impl FaultArgs {
+    /// The same arguments as words of a command line.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<String> {
+        let refuse = self.refuse.map(|it| format!("--refuse={it}"));
+        let close = self.close_after.map(|it| format!("--close-after={it}"));
+        let error = self.error.as_ref().map(|it| format!("--error={}/{}", it.what, it.every));
+        let slow = self.slow.as_ref();
+        let slow = slow.map(|it| format!("--slow={}ns/{}", it.what.as_nanos(), it.every));
+        let garbage = self.garbage.map(|it| format!("--garbage={it}"));
+        [refuse, close, error, slow, garbage].into_iter().flatten().collect()
+    }
+}
+
+/// What goes wrong on an absorber.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Faults (for testing how programs take them)")]
+pub struct FaultArgs {
+    /// Close every N-th connection as soon as it is made; 1: all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub refuse: Option<u64>,
+    /// Close a connection when it has answered N commands on documents
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub close_after: Option<u64>,
+    /// Answer every N-th command on documents with an error and do nothing: 11600/100
+    #[arg(long, value_name = "CODE/N", value_parser = Every::parse_code)]
+    pub error: Option<Every<i32>>,
+    /// Answer every N-th command on documents so much later: 50ms/100
+    #[arg(long, value_name = "TIME/N", value_parser = Every::parse_duration)]
+    pub slow: Option<Every<Duration>>,
+    /// Answer every N-th command on documents with bytes that nobody can read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub garbage: Option<u64>,
+}
+
 /// `schema`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaName {
@@ -284,4 +425,27 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_arguments_survive_being_passed_on() {
+        let load = |words: &[String]| {
+            let words =
+                ["mongodyno", "absorber"].iter().map(ToString::to_string).chain(words.to_vec());
+            match Cli::parse_from(words).verb {
+                Verb::Absorber(args) => args.load,
+                _ => panic!("absorber"),
+            }
+        };
+        let words = ["--service-time=1.5ms", "--jitter=exp", "--stall=100ms/5s", "--workers=2"];
+        let first = load(&words.map(str::to_owned));
+        let passed_on = first.to_words();
+        assert_eq!(passed_on.len(), words.len());
+        assert_eq!(format!("{:?}", load(&passed_on)), format!("{first:?}"));
+        assert!(LoadArgs::default().to_words().is_empty());
+    }
 }

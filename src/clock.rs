@@ -22,6 +22,13 @@ impl Epoch {
     pub fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.monotonic_ns)
     }
+
+    /// The system's own reading of CLOCK_MONOTONIC at `at_ns` since the epoch, for sleeps until
+    /// then.
+    #[must_use]
+    pub fn system_ns(&self, at_ns: u64) -> u64 {
+        self.monotonic_ns.saturating_add(at_ns)
+    }
 }
 
 impl fmt::Display for Epoch {
@@ -39,7 +46,9 @@ impl std::str::FromStr for Epoch {
     }
 }
 
-fn monotonic_ns() -> u64 {
+/// CLOCK_MONOTONIC, ns.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has CLOCK_MONOTONIC");
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }

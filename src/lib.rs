@@ -2,9 +2,11 @@
 //!
 //! Data flows one way: [`workload`] (YAML to plan) → [`adapter`] (processes that replay it) →
 //! [`experiment`] (rounds, turns, receipts) → [`result`] (the folder) → [`analysis`] over
-//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured against,
-//! [`commands`] wires it all, one file per verb. See `ARCHITECTURE.md`.
+//! [`stats`] (pure mathematics) and [`diagnosis`] → [`report`]. [`server`] starts what is measured
+//! against, [`absorber`] is such a server, [`tap`] stands in between; [`commands`] wires it all,
+//! one file per verb. See `ARCHITECTURE.md`.
 
+pub mod absorber;
 pub mod adapter;
 pub mod analysis;
 pub mod check;
@@ -20,5 +22,7 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod tap;
+pub mod units;
 pub mod wire;
 pub mod workload;

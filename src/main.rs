@@ -23,6 +23,8 @@ fn main() -> ExitCode {
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),
             Verb::Server(args) => commands::server::run(args).await,
+            Verb::Tap(args) => commands::tap::run(&args),
+            Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
             Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),

@@ -43,7 +43,10 @@ fn lab() -> Lab {
 
 #[test]
 fn every_verb_explains_itself() {
-    let verbs = ["", "run", "report", "check", "workloads", "adapters", "server", "schema"];
+    let verbs = [
+        "", "run", "report", "diagnose", "check", "workloads", "adapters", "server", "absorber",
+        "tap", "schema",
+    ];
     let lines: Vec<String> = verbs.iter().map(|verb| format!("{verb} --help")).collect();
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     assert_snapshot!("help", transcript(&lab(), &lines));

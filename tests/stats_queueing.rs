@@ -69,7 +69,9 @@ fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
     let last = operations.iter().map(|it| it.0).max().unwrap();
     let end = operations.iter().map(|it| it.2).max().unwrap();
     let mut depth = Depth::new(operations[0].0, last, end);
-    operations.iter().for_each(|it| depth.add(it.0, it.2));
+    for it in operations {
+        depth.add(it.0, it.2);
+    }
     let stride = operations.len().div_ceil(1_000);
     let points: Vec<(f64, f64)> = operations
         .iter()
@@ -82,7 +84,9 @@ fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
     let rate = (!burst).then(|| (count - 1.0) / ((last - operations[0].0) as f64 / NS_PER_S));
     let trend = mann_kendall(&depth.while_arriving());
     let mut service = Histogram::new();
-    operations.iter().for_each(|it| service.record(it.2 - it.1));
+    for it in operations {
+        service.record(it.2 - it.1);
+    }
     let growth = Growth {
         growth_low_us: slope.low * count,
         service_p50_us: service.percentile_ns(50.0).unwrap() as f64 / 1e3,
@@ -94,6 +98,17 @@ fn judged(operations: &[Operation], burst: bool) -> (Growth, Depth, f64) {
     (growth, depth, (end - last) as f64 / NS_PER_S)
 }
 
+/// The beginning of pi: 1, 3 and 5 occur twice.
+const DIGITS: [f64; 10] = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0];
+
+#[track_caller]
+fn assert_slope(points: &[(f64, f64)], expected: [f64; 3]) {
+    let slope = theil_sen(points).unwrap();
+    let found = [slope.slope, slope.low, slope.high];
+    let near = found.iter().zip(expected).all(|(found, wanted)| (found - wanted).abs() < 1e-12);
+    assert!(near, "{slope:?}, not {expected:?}");
+}
+
 #[test]
 fn theil_sen_agrees_with_reference_values() {
     let line: Vec<(f64, f64)> =
@@ -102,25 +117,17 @@ fn theil_sen_agrees_with_reference_values() {
     assert!((slope.slope + 0.25).abs() < 1e-12 && (slope.low - slope.high).abs() < 1e-12);
     // A quarter of the points far away moves it little; least squares would be near 5.
     let mut bent = line.clone();
-    bent[38..].iter_mut().for_each(|point| point.1 += 200.0);
+    for point in &mut bent[38..] {
+        point.1 += 200.0;
+    }
     assert!((theil_sen(&bent).unwrap().slope + 0.25).abs() < 0.2, "{:?}", theil_sen(&bent));
-    // Sen 1968, section 6 (Graybill's data), slope 4 and interval 3.71 to 4.26 at some 93 %; with
-    // scipy.stats.theilslopes at 95 %: 4, 3.6875 to 4.3571.
-    let sen = [
-        (1.0, 9.0),
-        (2.0, 15.0),
-        (3.0, 19.0),
-        (4.0, 20.0),
-        (10.0, 45.0),
-        (12.0, 55.0),
-        (18.0, 78.0),
-    ];
-    let slope = theil_sen(&sen).unwrap();
-    assert!((slope.slope - 4.0).abs() < 1e-12, "{slope:?}");
-    assert!(
-        slope.low > 3.3 && slope.low < 4.0 && slope.high > 4.0 && slope.high < 4.6,
-        "{slope:?}"
-    );
+    // Sen's example of 1968; interval of scipy.stats.theilslopes 1.17.
+    let xs = [1.0, 2.0, 3.0, 4.0, 10.0, 12.0, 18.0];
+    let sen: Vec<_> = xs.into_iter().zip([9.0, 15.0, 19.0, 20.0, 45.0, 55.0, 78.0]).collect();
+    assert_slope(&sen, [4.0, 3.714_285_714_285_714_4, 4.375]);
+    // With ties in y, by the same.
+    let ties: Vec<_> = (0..10).map(f64::from).zip(DIGITS).collect();
+    assert_slope(&ties, [1.0 / 3.0, -0.5, 0.833_333_333_333_333_4]);
     assert_eq!(theil_sen(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None, "no two x differ");
     assert_eq!(theil_sen(&line[..2]), None);
 }
@@ -133,19 +140,11 @@ fn mann_kendall_agrees_with_reference_values() {
     let falling: Vec<f64> = rising.iter().rev().copied().collect();
     assert!((mann_kendall(&falling).unwrap().tau + 1.0).abs() < 1e-12);
     assert!((mann_kendall(&[5.0; 30]).unwrap().p - 1.0).abs() < 1e-12, "ties alone");
-    // By hand: S = 7 - 2 - ... of Gilbert 1987, example 16.2 style: 3 1 4 1 5 9 2 6 5 3.
-    // Pairs: 26 up, 16 down, 3 tied (1-1, 5-5, 3-3): S = 10; variance (45·... ) with ties = 122.
-    let digits = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0];
-    let trend = mann_kendall(&digits).unwrap();
-    let (mut up, mut down) = (0, 0);
-    for (at, value) in digits.iter().enumerate() {
-        up += digits[at + 1..].iter().filter(|later| *later > value).count();
-        down += digits[at + 1..].iter().filter(|later| *later < value).count();
-    }
-    let s = up as f64 - down as f64;
-    assert!((trend.tau - s / (45.0_f64 * 42.0).sqrt()).abs() < 1e-12, "{trend:?}");
-    let z = (s - 1.0) / 122.0_f64.sqrt();
-    assert!(trend.p > 0.2 && trend.p < 0.6 && z > 0.5, "{trend:?}, z {z}");
+    // S = 12 with variance 122, for three values occur twice; tau-b as scipy.stats.kendalltau has
+    // it, p by the normal distribution of (12 - 1)/sqrt(122).
+    let trend = mann_kendall(&DIGITS).unwrap();
+    assert!((trend.tau - 0.276_026_223_736_941_7).abs() < 1e-12, "{trend:?}");
+    assert!((trend.p - 0.319_302_036_482_854_9).abs() < 1e-12, "{trend:?}");
     assert_eq!(mann_kendall(&[1.0, 2.0]), None);
 }
 
@@ -173,7 +172,7 @@ fn an_overloaded_consumer_gives_its_capacity_away() {
 #[test]
 fn capacity_comes_back_within_one_percent_whatever_the_load() {
     for (lambda, mu, servers) in
-        [(1_100.0, 1_000.0, 1), (10_000.0, 1_000.0, 1), (3_000.0, 500.0, 4), (250.0, 200.0, 2)]
+        [(1_100.0, 1_000.0, 1), (10_000.0, 1_000.0, 1), (3_000.0, 500.0, 4), (500.0, 200.0, 2)]
     {
         // `mu` is one server's; together they are the consumer.
         let run = queue(20_000, servers, || 1.0 / lambda, |_| 1.0 / mu);
@@ -214,7 +213,7 @@ fn a_load_that_can_be_borne_is_no_growth() {
 
 #[test]
 fn growth_that_is_no_saturated_consumers_is_called_otherwise() {
-    // Two workers; service time rises with what has been done: capacity falls all the time, so the
+    // Service time rises with what has been done: capacity falls all the time, so the
     // one that the slope implies was never there.
     let run = queue(4_000, 1, || 1e-3, |number| 0.8e-3 * (1.0 + number as f64 / 1_500.0));
     let (growth, ..) = judged(&run, false);
@@ -229,7 +228,9 @@ fn mm1_gives_its_closed_form_and_is_not_called_overload() {
     let mut services = Random(ChaCha8Rng::seed_from_u64(2));
     let run = queue(4_000_000, 1, || arrivals.exponential(lambda), |_| services.exponential(mu));
     let mut response = Histogram::new();
-    run.iter().for_each(|it| response.record(it.2 - it.0));
+    for it in &run {
+        response.record(it.2 - it.0);
+    }
     // W = 1/(mu-lam) = 5 ms, p50 = 3.466 ms, p99 = 23.03 ms, L = rho/(1-rho) = 4
     within(response.mean_ns().unwrap(), 5e6, 0.03);
     within(response.percentile_ns(50.0).unwrap() as f64, 3.466e6, 0.03);
@@ -239,7 +240,7 @@ fn mm1_gives_its_closed_form_and_is_not_called_overload() {
     let found = little(samples, &[Stretch { start_ns: 0, end_ns }], None).unwrap();
     within(found.in_flight, 4.0, 0.03);
     assert!(found.discrepancy_percent().unwrap() < 0.1);
-    // Runs of 3 s: none of the medians over ten of them grows.
+    // Runs of 3 s: one in a hundred may look as if it grew; a median over rounds does not.
     let runs: Vec<&[Operation]> = run.chunks(2_400).take(500).collect();
     let alarms = runs.iter().filter(|run| judged(run, false).0.judge() != Overload::None).count();
     assert!(alarms <= 5, "{alarms} of 500 runs at 80 % load");

@@ -4,11 +4,18 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod adapter_memory;
+mod canned;
 mod core_memory;
 mod drain;
+mod holds;
 mod injection;
+mod loops;
+mod raw;
 mod recording;
+mod servers;
+mod stand;
 mod support;
+mod tap;
 mod turns;
 
 use std::process::ExitCode;
@@ -19,13 +26,17 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 10] = [
     ("drain", drain::run),
     ("core-memory", core_memory::run),
     ("turns", turns::run),
     ("injection", injection::run),
     ("recording", recording::run),
     ("adapter-memory", adapter_memory::run),
+    ("canned", canned::run),
+    ("holds", holds::run),
+    ("loops", loops::run),
+    ("tap", tap::run),
 ];
 
 fn main() -> ExitCode {
@@ -33,6 +44,9 @@ fn main() -> ExitCode {
     words.retain(|word| word != "--bench"); // cargo's own
     if words.first().is_some_and(|word| word == drain::CHILD) {
         return drain::child(&words[1..]);
+    }
+    if words.first().is_some_and(|word| word == canned::CHILD) {
+        return canned::child(&words[1..]);
     }
     let names = FIGURES.map(|(name, _)| name);
     let (bench, chosen) = match Bench::parse(&words, &names) {

@@ -9,6 +9,7 @@ use mongodyno::adapter::manifest::discover;
 use mongodyno::result::folder::Folder;
 use mongodyno::result::machine;
 use mongodyno::result::records::{Experiment, PhaseRun, Run};
+use mongodyno::stats::rank::{HodgesLehmann, hodges_lehmann};
 
 /// Whether the figure's goal was reached; or why it could not be measured.
 pub type Outcome = Result<bool, String>;
@@ -80,10 +81,15 @@ impl Bench {
         }
     }
 
+    /// A path of its own for an experiment, or for a server's log.
+    pub fn fresh(&self) -> PathBuf {
+        let number = self.experiments.fetch_add(1, Ordering::Relaxed);
+        self.scratch.join(format!("{number:03}"))
+    }
+
     /// A new experiment's folder, and the command that fills it; its output goes to a log.
     pub fn run_command(&self, words: &[&str]) -> Result<(PathBuf, Command), String> {
-        let number = self.experiments.fetch_add(1, Ordering::Relaxed);
-        let folder = self.scratch.join(format!("{number:03}"));
+        let folder = self.fresh();
         let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
         command.arg("run").stdin(Stdio::null());
         for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
@@ -158,6 +164,18 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) {
     for row in rows {
         line(row.iter().map(String::as_str).collect());
     }
+}
+
+/// Centre of paired values, with its 95 % interval (Hodges-Lehmann, signed ranks).
+pub fn centre(values: &[f64]) -> Result<HodgesLehmann, String> {
+    hodges_lehmann(values, 0.05).ok_or_else(|| "nothing was measured".to_owned())
+}
+
+/// The centre of paired log ratios as a ratio with its interval: `0.98 [0.97, 0.99]`.
+pub fn ratio(log_ratios: &[f64]) -> Result<(f64, String), String> {
+    let found = centre(log_ratios)?;
+    let [middle, low, high] = [found.estimate, found.low, found.high].map(f64::exp);
+    Ok((middle, format!("{middle:.3} [{low:.3}, {high:.3}]")))
 }
 
 /// Bytes in MB (10^6), one decimal.

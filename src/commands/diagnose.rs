@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use crate::analysis::analyse;
 use crate::analysis::types::Finding;
 use crate::cli::DiagnoseArgs;
-use crate::diagnosis::sweep::{self, Cell};
+use crate::diagnosis::{
+    self,
+    sweep::{self, Cell},
+};
 use crate::error::Result;
 use crate::report::{finding_line, text};
 use crate::result::folder::Folder;
@@ -31,8 +34,13 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     let mut text = sweep_text(&cells);
     let mut each: Vec<Value> = Vec::new();
     for cell in &cells {
-        let (folder, findings) = one(&args.folder.join(&cell.label))?;
-        text += &listed(&cell.label, &findings);
+        let (folder, mut findings) = one(&args.folder.join(&cell.label))?;
+        // What the sweep explains is not without a cause in its parts.
+        let explained = |it: &Finding| found.iter().any(|found| found.phase == it.phase);
+        findings.retain(|it| it.rule != diagnosis::NO_CAUSE || !explained(it));
+        if !findings.is_empty() {
+            text += &listed(&cell.label, &findings);
+        }
         each.push(json!({ "cell": cell.label, "folder": folder.path(), "findings": findings }));
     }
     super::print(&if args.json {
@@ -90,7 +98,7 @@ fn listed(title: &str, findings: &[Finding]) -> String {
     let width = usize::from(super::report::terminal_options().width.unwrap_or(100).max(60));
     let mut out = format!("{}: where the time goes\n", text::clean(title));
     if findings.is_empty() {
-        out += "  No cause found: no rule applies, and no arm is SLOWER or FASTER for another.\n";
+        out += "  No cause found: no rule applies.\n";
     }
     for finding in findings {
         for (number, line) in text::wrap(&finding_line(finding), width - 4).iter().enumerate() {

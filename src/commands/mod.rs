@@ -1,5 +1,6 @@
 //! One file per verb: they wire the modules together and print.
 
+pub mod absorber;
 pub mod adapters;
 pub mod arms;
 pub mod check;
@@ -11,6 +12,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod tap;
 pub mod workloads;
 
 use crate::error::Result;

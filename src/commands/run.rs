@@ -121,7 +121,10 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         ));
     }
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
-    let profiles = [&profiles[..], &profiles[..1]].concat(); // the A/A arm repeats the baseline
+    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
+    let tapped = args.tap || args.link.is_some();
+    let twins = vec![profiles[0]; 1 + usize::from(tapped)];
+    let profiles = [profiles, twins].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -137,9 +140,10 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     }
     let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     eprintln!(
-        "about {} to the first look ({rounds} rounds, {} arms with the A/A arm, {} phases)",
+        "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
-        environments.len() + 1,
+        environments.len() + 1 + usize::from(tapped),
+        if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
     let id = new_id(drawn_seed());
@@ -152,7 +156,7 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         path: out(args, &id, label),
         id,
         server: args.server.clone(),
-        absorber_words: Vec::new(),
+        absorber_words: absorber_words(args)?,
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
@@ -161,6 +165,18 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     };
     let folder = setup.run().await?;
     show(&folder, args.json).map(Some)
+}
+
+/// Load and faults, which only an absorber takes.
+fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
+    let words = [args.load.to_words(), args.faults.to_words()].concat();
+    match words.first() {
+        Some(word) if args.server != "absorber" || args.uri.is_some() => Err(Error::usage(
+            format!("{word}: only an absorber can be told how to behave"),
+            "add --server absorber",
+        )),
+        _ => Ok(words),
+    }
 }
 
 /// Where the results go.

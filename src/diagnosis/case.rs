@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Evidence;
 use crate::analysis::rounds::PerRound;
 use crate::analysis::types::{Finding, ResultRow};
+use crate::report::number;
 use crate::result::records::{Arm, PhaseRun, Queue, Tap};
 use crate::stats::descriptive::median;
 use crate::workload::plan::Phase;
@@ -81,6 +82,11 @@ impl<'a> Case<'a> {
             numbers: numbers_of(numbers),
         }
     }
+}
+
+/// A number of workers, connections or messages, which has no decimals.
+pub fn whole(value: f64) -> String {
+    number::count(value.round() as u64)
 }
 
 /// Numbers by name; those that are none are left out, for JSON has no word for them.

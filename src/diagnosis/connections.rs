@@ -1,6 +1,6 @@
 //! Connections are opened all the time in place of being kept.
 
-use super::case::Case;
+use super::case::{Case, whole};
 use crate::analysis::types::Finding;
 use crate::report::number::figure;
 
@@ -24,13 +24,13 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let pool =
-        case.pool().map_or_else(String::new, |pool| format!(" for a pool of {}", figure(pool)));
+        case.pool().map_or_else(String::new, |pool| format!(" for a pool of {}", whole(pool)));
     let sentence = format!(
         "CONNECTION STORM: {} connections are opened and {} closed while {} workers measure, {} \
          a second{pool}; each costs a handshake before its first command.",
-        figure(opened),
-        figure(closed),
-        figure(case.workers()),
+        whole(opened),
+        whole(closed),
+        whole(case.workers()),
         figure(rate)
     );
     let numbers = [

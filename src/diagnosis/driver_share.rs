@@ -91,11 +91,12 @@ struct Change {
 
 /// From a to b over the rounds in which both are valid; None without a finite interval.
 fn change(a: &Case<'_>, b: &Case<'_>, pick: impl Fn(&Tap) -> Option<f64>) -> Option<Change> {
-    let value = |run: &Option<&crate::result::records::PhaseRun>| {
+    let value = |run: Option<&crate::result::records::PhaseRun>| {
         run.and_then(|run| pick(run.tap.as_ref()?)).filter(|value| *value > 0.0)
     };
     let pairs = a.valid.iter().zip(&b.valid);
-    let ratios: Vec<f64> = pairs.filter_map(|(a, b)| Some((value(b)? / value(a)?).ln())).collect();
+    let ratios: Vec<f64> =
+        pairs.filter_map(|(a, b)| Some((value(*b)? / value(*a)?).ln())).collect();
     let HodgesLehmann { estimate, low, high, level, .. } = hodges_lehmann(&ratios, ALPHA)?;
     let percent = |log: f64| 100.0 * log.exp_m1();
     let finite = low.is_finite() && high.is_finite();

@@ -1,8 +1,8 @@
 //! The client, and not what it measures, is the limit.
 
-use super::case::Case;
+use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use crate::report::number::{figure, time};
+use crate::report::number::time;
 
 pub const NAME: &str = "generator-saturated";
 
@@ -33,7 +33,7 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
         let sentence = format!(
             "GENERATOR SATURATED: the client's processes use {used:.2} of {} cores. What is \
              measured is the client, and the server has to share with it.",
-            figure(case.cores)
+            whole(case.cores)
         );
         return Some(case.finding(NAME, sentence, &numbers));
     }

@@ -13,6 +13,7 @@ mod one_way;
 mod queue;
 mod queueing;
 pub mod sweep;
+mod tap;
 mod tap_unseen;
 
 use crate::analysis::rounds::Rounds;
@@ -20,8 +21,10 @@ use crate::analysis::types::{ComparisonRow, Finding, ResultRow};
 use crate::result::records::Experiment;
 use case::Case;
 
+pub use no_cause::NAME as NO_CAUSE;
+
 /// Every rule by its name, in the order of `docs/diagnosis.md`.
-pub const RULES: [&str; 11] = [
+pub const RULES: [&str; 13] = [
     little::NAME,
     queue::GROWS,
     queue::GROWS_OTHERWISE,
@@ -31,6 +34,8 @@ pub const RULES: [&str; 11] = [
     one_way::NAME,
     driver_share::NAME,
     sweep::NAME,
+    tap::COST,
+    tap::FAIRNESS,
     tap_unseen::NAME,
     no_cause::NAME,
 ];
@@ -58,6 +63,8 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
         let cases: Vec<Case<'_>> = arms.map(|arm| Case::new(evidence, arm, phase)).collect();
         found.extend(cases.iter().flat_map(about_one));
         found.extend(driver_share::rule(&cases));
+        found.extend(tap::cost(evidence, &cases));
+        found.extend(tap::unfair(&cases));
     }
     let none = no_cause::rule(evidence, &found);
     found.extend(none);

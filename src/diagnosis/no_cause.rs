@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, tap_unseen};
+use super::{Evidence, tap, tap_unseen};
 use crate::analysis::types::Finding;
 
+/// Name of the rule.
 pub const NAME: &str = "no-cause-found";
 
 /// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. What
@@ -15,16 +16,17 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         let clear = ["SLOWER", "FASTER"];
         rows.any(|row| row.phase == phase && !row.is_aa && clear.contains(&row.verdict.as_str()))
     };
+    let about_tap = [tap::COST, tap::FAIRNESS, tap_unseen::NAME];
     let explained = |phase: &str| {
         let mut found = found.iter();
-        found.any(|it| it.phase.as_deref() == Some(phase) && it.rule != tap_unseen::NAME)
+        found.any(|it| it.phase.as_deref() == Some(phase) && !about_tap.contains(&it.rule.as_str()))
     };
     let phases = evidence.experiment.plan.phases.iter().map(|phase| phase.name.as_str());
     let open: Vec<&str> = phases.filter(|phase| differs(phase) && !explained(phase)).collect();
-    let phase = match open[..] {
+    let (phase, differences) = match open[..] {
         [] => return None,
-        [phase] => Some(phase.to_owned()),
-        _ => None,
+        [phase] => (Some(phase.to_owned()), "the difference".to_owned()),
+        _ => (None, format!("the differences in {}", open.join(", "))),
     };
     let arms = &evidence.experiment.arms;
     let tapped = arms.iter().any(|arm| {
@@ -40,10 +42,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         rule: NAME.to_owned(),
         arm: None,
         phase,
-        sentence: format!(
-            "No cause found for the differences in {}: no rule applies; {more}.",
-            open.join(", ")
-        ),
+        sentence: format!("No cause found for {differences}: no rule applies; {more}."),
         numbers: BTreeMap::new(),
     })
 }

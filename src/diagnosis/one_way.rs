@@ -20,8 +20,8 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let (counter, each) = counted(operation);
     let client = case.median(|run| Some(run.throughput * each))?;
     let applied = case.median(|run| {
-        let counted = *run.server.get(counter?)?;
-        (counted > 0 && run.measured_s > 0.0).then(|| counted as f64 / run.measured_s)
+        let seen = *run.server.get(counter?)?;
+        (seen > 0 && run.measured_s > 0.0).then(|| seen as f64 / run.measured_s)
     });
     let server = applied.map_or_else(
         || "How many the server applied is not known.".to_owned(),

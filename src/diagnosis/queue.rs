@@ -1,6 +1,6 @@
 //! A queue grows, or latency does for another reason (methodology 8.2), and where it waits (8.3).
 
-use super::case::Case;
+use super::case::{Case, whole};
 use crate::analysis::types::Finding;
 use crate::report::number::{figure, time};
 use crate::stats::overload::{Growth, Overload};
@@ -21,6 +21,8 @@ struct Medians {
     arrivals_per_s: f64,
     completions_per_s: f64,
     slope_us: f64,
+    slope_low_us: f64,
+    slope_high_us: f64,
     growth_us: f64,
     service_slope_us: f64,
     service_growth_low_us: f64,
@@ -43,6 +45,8 @@ impl Medians {
             arrivals_per_s: case.queue(|it| it.arrivals_per_s)?,
             completions_per_s: case.queue(|it| Some(it.completions_per_s))?,
             slope_us: case.queue(|it| Some(it.slope_us_per_op))?,
+            slope_low_us: case.queue(|it| Some(it.slope_low_us_per_op))?,
+            slope_high_us: case.queue(|it| Some(it.slope_high_us_per_op))?,
             growth_us: case.queue(|it| Some(it.growth_us))?,
             service_slope_us: case.queue(|it| Some(it.service_slope_us_per_op))?,
             service_growth_low_us: case
@@ -74,6 +78,9 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let growth = medians.growth;
     let numbers = [
         ("slope_us_per_op", medians.slope_us),
+        ("slope_low_us_per_op", medians.slope_low_us),
+        ("slope_high_us_per_op", medians.slope_high_us),
+        ("rounds", case.measured.len() as f64),
         ("growth_us", medians.growth_us),
         ("growth_low_us", growth.growth_low_us),
         ("arrivals_per_s", medians.arrivals_per_s),
@@ -93,38 +100,40 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
 
 fn grows(case: &Case<'_>, medians: &Medians) -> String {
     let growth = &medians.growth;
-    let service = if medians.service_rises() {
-        format!(
-            "and each op slows with depth (contention): service time rises {} per message. Sweep \
-             the number of workers (`--sweep`) to see how far.",
-            time(medians.service_slope_us)
-        )
-    } else {
-        let slope = medians.service_slope_us;
+    let slope = medians.service_slope_us;
+    let service = if !medians.service_rises() {
         // What the interval cannot tell from 0 is written as 0.
         let flat = medians.service_growth_low_us <= 0.0 || slope <= 0.0;
         let slope = if flat { "0".to_owned() } else { time(slope) };
         format!(
-            "service time itself is flat ({}, slope {slope}). This is load, not per-op cost.",
+            "; service time itself is flat ({}, slope {slope}). This is load, not per-op cost.",
             time(growth.service_p50_us)
         )
+    } else if medians.wait_share() >= MOST {
+        format!(
+            ", and each op slows with depth (contention): service time rises {} per message. \
+             Sweep the number of workers (`--sweep`) to see how far.",
+            time(slope)
+        )
+    } else {
+        // A queue inside the call lengthens the call; that an operation costs more is not shown.
+        format!("; the queue is inside the call: service time rises {} per message.", time(slope))
     };
-    let joint = if medians.service_rises() { ", " } else { "; " };
-    let mut sentence = format!(
-        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s complete{joint}\
-         {service}",
+    let capacity = growth.capacity_per_s.map_or_else(String::new, |capacity| {
+        format!(
+            " The capacity it implies is {}/s; what waits at the end takes {} to drain.",
+            figure(capacity),
+            time(medians.drain_s * 1e6)
+        )
+    });
+    format!(
+        "QUEUE GROWS: latency rises {} per message because {}/s arrive and {}/s \
+         complete{service}{capacity} {}",
         time(medians.slope_us),
         figure(medians.arrivals_per_s),
         figure(medians.completions_per_s),
-    );
-    if let Some(capacity) = growth.capacity_per_s {
-        let drain = time(medians.drain_s * 1e6);
-        sentence += &format!(
-            " The capacity it implies is {}/s; what waits at the end takes {drain} to drain.",
-            figure(capacity)
-        );
-    }
-    sentence + " " + &place(case, medians)
+        place(case, medians)
+    )
 }
 
 fn grows_otherwise(case: &Case<'_>, medians: &Medians) -> String {
@@ -143,14 +152,17 @@ fn grows_otherwise(case: &Case<'_>, medians: &Medians) -> String {
 /// Where the queue is, as far as the records show it.
 fn place(case: &Case<'_>, medians: &Medians) -> String {
     if medians.wait_share() >= MOST {
-        let workers = figure(case.workers());
+        let workers = match case.workers() {
+            1.0 => "the only worker".to_owned(),
+            workers => format!("one of {} workers", whole(workers)),
+        };
         let wait = time(medians.wait_p50_us);
         let inside = tap_shares(case).map_or_else(String::new, |shares| {
             format!(" Of the service time, {} % is server and wire.", percent(shares.server))
         });
         return format!(
-            "The queue is in the program before the driver: operations wait {wait} (p50) for one \
-             of {workers} workers.{inside}"
+            "The queue is in the program before the driver: operations wait {wait} (p50) for \
+             {workers}.{inside}"
         );
     }
     if let Some(pool) = case.pool().filter(|pool| *pool < case.workers())
@@ -160,8 +172,8 @@ fn place(case: &Case<'_>, medians: &Medians) -> String {
         return format!(
             "The queue is in the driver's pool: {} workers share {} connections, and {} commands \
              are under way on average.",
-            figure(case.workers()),
-            figure(pool),
+            whole(case.workers()),
+            whole(pool),
             figure(in_flight)
         );
     }

@@ -1,6 +1,6 @@
 //! A sweep over the number of workers: contention and retrograde scaling (methodology 8.5, 8.6).
 
-use super::case::numbers_of;
+use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
 use crate::report::number::figure;
@@ -94,36 +94,8 @@ fn bends(scaling: &Scaling) -> bool {
 }
 
 fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling) -> Finding {
-    let law = scaling.law;
     let rounds = levels.iter().map(|(_, rounds)| rounds.len()).min().unwrap_or(0);
-    let mut sentence = format!(
-        "CONTENTION: {} in flight do {:.0} % of what they would without it. USL over {} levels, \
-         {rounds} rounds or more each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to {})",
-        figure(scaling.most),
-        100.0 * scaling.efficiency(),
-        levels.len(),
-        small(law.alpha),
-        small(scaling.alpha.0),
-        small(scaling.alpha.1),
-        figure(law.gamma),
-        figure(scaling.gamma.0),
-        figure(scaling.gamma.1),
-    );
-    if scaling.alpha.0 > 0.0
-        && let (Some(roof), Some(optimum)) = (law.roof(), law.optimum())
-    {
-        sentence += &format!(
-            ": no number in flight brings more than {}/s, and more than {} bring little",
-            figure(roof),
-            figure(optimum)
-        );
-    }
-    sentence += &format!(
-        ". Knee (90 % of the highest): {} in flight ({} to {}).",
-        figure(scaling.knee),
-        figure(scaling.knee_interval.0),
-        figure(scaling.knee_interval.1),
-    );
+    let law = scaling.law;
     let mut numbers = vec![
         ("alpha", law.alpha),
         ("alpha_low", scaling.alpha.0),
@@ -138,31 +110,59 @@ fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling
         ("levels", levels.len() as f64),
         ("rounds", rounds as f64),
     ];
-    match law.peak().filter(|_| scaling.shows_peak()) {
-        Some(peak) => {
-            sentence += &format!(
-                " RETROGRADE: beta {} ({} to {}), so throughput falls beyond {} in flight.",
-                small(law.beta),
-                small(scaling.beta.0),
-                small(scaling.beta.1),
-                figure(peak)
-            );
-            numbers.extend([
-                ("beta", law.beta),
-                ("beta_low", scaling.beta.0),
-                ("beta_high", scaling.beta.1),
-                ("peak", peak),
-            ]);
-        }
-        None => sentence += " No retrograde region measured.",
+    if let Some(peak) = law.peak().filter(|_| scaling.shows_peak()) {
+        numbers.extend([
+            ("beta", law.beta),
+            ("beta_low", scaling.beta.0),
+            ("beta_high", scaling.beta.1),
+            ("peak", peak),
+        ]);
     }
     Finding {
         rule: NAME.to_owned(),
         arm: Some(arm.to_owned()),
         phase: Some(phase.to_owned()),
-        sentence,
+        sentence: sentence(scaling, levels.len(), rounds),
         numbers: numbers_of(&numbers),
     }
+}
+
+fn sentence(scaling: &Scaling, levels: usize, rounds: usize) -> String {
+    let law = scaling.law;
+    let bound = match (law.roof(), law.optimum()) {
+        (Some(roof), Some(optimum)) if scaling.alpha.0 > 0.0 => format!(
+            ": no number in flight brings more than {}/s, and more than {} bring little",
+            figure(roof),
+            whole(optimum)
+        ),
+        _ => String::new(),
+    };
+    let peak = match law.peak().filter(|_| scaling.shows_peak()) {
+        Some(peak) => format!(
+            "RETROGRADE: beta {} ({} to {}), so throughput falls beyond {} in flight.",
+            small(law.beta),
+            small(scaling.beta.0),
+            small(scaling.beta.1),
+            whole(peak)
+        ),
+        None => "No retrograde region measured.".to_owned(),
+    };
+    format!(
+        "CONTENTION: {} in flight do {:.0} % of what they would without it. USL over {levels} \
+         levels, at least {rounds} rounds each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to \
+         {}){bound}. Knee (90 % of the highest): {} in flight ({} to {}). {peak}",
+        whole(scaling.most),
+        100.0 * scaling.efficiency(),
+        small(law.alpha),
+        small(scaling.alpha.0),
+        small(scaling.alpha.1),
+        figure(law.gamma),
+        figure(scaling.gamma.0),
+        figure(scaling.gamma.1),
+        whole(scaling.knee),
+        whole(scaling.knee_interval.0),
+        whole(scaling.knee_interval.1),
+    )
 }
 
 /// Three significant digits, however small: beta is often some 1e-4.

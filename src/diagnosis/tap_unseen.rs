@@ -1,8 +1,7 @@
 //! What the tap could not look into.
 
-use super::case::Case;
+use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use crate::report::number::figure;
 
 pub const NAME: &str = "tap-unseen";
 const COMPRESSED: &str = "OP_COMPRESSED";
@@ -26,8 +25,8 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     if compressed > 0.0 {
         parts.push(format!(
             "{} of {} messages are compressed: counted, not looked into",
-            figure(compressed),
-            figure(all)
+            whole(compressed),
+            whole(all)
         ));
     }
     if let Some(reason) = taps.iter().find_map(|tap| tap.not_separable.as_deref()) {

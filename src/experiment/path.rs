@@ -7,8 +7,6 @@ use std::path::{Path as FilePath, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -18,14 +16,19 @@ use crate::clock::Epoch;
 use crate::error::{Error, Exit, Result};
 use crate::server::ServerRecord;
 use crate::server::uri::{only_host, with_host};
+use crate::tap::control::{Answer, Command as Control};
+use crate::tap::refusal;
 
-/// For validating a link, and for writing what is buffered.
+/// For writing what is buffered.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Its folder below the experiment's.
+const FOLDER: &str = "tap";
 
 /// A running tap. Its process ends with the value.
 pub struct Path {
     /// URI of each arm: the server's, with the arm's port of the tap as its host.
     pub uris: Vec<String>,
+    folder: PathBuf,
     log: PathBuf,
     stdin: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
@@ -33,37 +36,31 @@ pub struct Path {
     _child: Child,
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Answer {
-    Listening { addresses: Vec<String> },
-    Rotated,
-}
-
 impl Path {
-    /// Starts the tap for so many arms in front of the server at `uri`.
+    /// Starts the tap for so many arms in front of the server at `uri`; its files go below
+    /// `experiment`.
     ///
     /// # Errors
-    /// A server that drivers would go round it to, a link that does not hold what it promises.
+    /// A server that drivers would go to past it; a tap that does not start.
     pub async fn start(
         uri: &str,
         server: &ServerRecord,
         arms: usize,
         epoch: &Epoch,
         link: Option<&str>,
-        log: &FilePath,
+        experiment: &FilePath,
     ) -> Result<Self> {
-        let host = only_host(uri).filter(|_| !server.topology.starts_with("replica set"));
-        let host = host.ok_or_else(|| {
-            Error::usage(
-                "--tap and --link stand in front of one address, and the drivers of a replica set \
-                 would go round it",
-                "name a standalone server or one mongos with --uri",
-            )
+        const WAY_OUT: &str = "name a standalone server or one mongos with --uri";
+        if let Some(reason) = refusal(&server.topology) {
+            return Err(Error::usage(reason, WAY_OUT));
+        }
+        let host = only_host(uri).ok_or_else(|| {
+            Error::usage("--tap and --link stand in front of one address, not of several", WAY_OUT)
         })?;
+        let log = experiment.join("logs/tap.log");
         let failed =
-            |error: &std::io::Error| Error::file("start the tap, with its log in", log, error);
-        let stderr = File::create(log).map_err(|error| failed(&error))?;
+            |error: &std::io::Error| Error::file("start the tap, with its log in", &log, error);
+        let stderr = File::create(&log).map_err(|error| failed(&error))?;
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command.arg("tap").args(["--to", &host]);
@@ -74,7 +71,8 @@ impl Path {
         let mut child = command.spawn().map_err(|error| failed(&error))?;
         let mut path = Self {
             uris: Vec::new(),
-            log: log.to_owned(),
+            folder: experiment.join(FOLDER),
+            log,
             stdin: child.stdin.take().expect("it is piped"),
             answers: BufReader::new(child.stdout.take().expect("it is piped")).lines(),
             _child: child,
@@ -82,21 +80,30 @@ impl Path {
         let Answer::Listening { addresses } = path.answer().await? else {
             return Err(path.lost("it did not begin with where it listens"));
         };
-        path.uris = addresses.iter().map(|address| with_host(uri, address)).collect();
+        let through = |address: &std::net::SocketAddr| with_host(uri, &address.to_string());
+        path.uris = addresses.iter().map(through).collect();
         Ok(path)
     }
 
+    /// Beginning of the names of the files of one phase of one round.
+    #[must_use]
+    pub fn prefix(&self, round: u32, phase: &str) -> PathBuf {
+        self.folder.join(format!("r{round:02}-{phase}"))
+    }
+
     /// Everything recorded so far is in the files of the last prefix; from now on it goes to
-    /// those of `prefix`.
+    /// those of `prefix`, or nowhere.
     ///
     /// # Errors
-    /// The tap is lost.
-    pub async fn rotate(&mut self, prefix: &FilePath) -> Result<()> {
-        let line = format!("{}\n", json!({ "type": "rotate", "prefix": prefix }));
+    /// The tap is lost, or could not write.
+    pub async fn rotate(&mut self, prefix: Option<PathBuf>) -> Result<()> {
+        let mut line = serde_json::to_string(&Control::Rotate { prefix }).expect("it serialises");
+        line.push('\n');
         let written = self.stdin.write_all(line.as_bytes()).await;
         written.map_err(|error| self.lost(&error.to_string()))?;
         match self.answer().await? {
             Answer::Rotated => Ok(()),
+            Answer::Failed { message } => Err(self.lost(&message)),
             Answer::Listening { .. } => Err(self.lost("it answered something else")),
         }
     }
@@ -110,8 +117,12 @@ impl Path {
 
     fn lost(&self, why: &str) -> Error {
         let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let last = said.trim().lines().next_back().unwrap_or_default().to_owned();
-        let why = if last.is_empty() { why.to_owned() } else { last };
-        Error::new(Exit::Environment, format!("the tap is lost: {why}"), "see --help for --link")
+        let last = said.trim().lines().next_back().unwrap_or_default();
+        let said = if last.is_empty() { String::new() } else { format!(" ({last})") };
+        Error::new(
+            Exit::Environment,
+            format!("the tap is lost: {why}{said}"),
+            format!("see its log, {}; finished rounds are kept", self.log.display()),
+        )
     }
 }

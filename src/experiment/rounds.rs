@@ -24,10 +24,12 @@ use crate::experiment::summary::{Source, summarise};
 use crate::experiment::{settings, shuffle};
 use crate::result::folder::Folder;
 use crate::result::machine::CpuReading;
-use crate::result::records::{Experiment, MachineNoise, PhaseRun, Run};
+use crate::result::records::{Experiment, MachineNoise, PhaseRun, Run, Tap};
+use crate::result::samples::Samples;
 use crate::stats::descriptive::median;
 use crate::stats::looks::NextStep;
 use crate::stats::threshold::Interleave;
+use crate::tap::{self, recording};
 
 /// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
@@ -296,7 +298,14 @@ impl Laboratory {
             quick,
             measured_s: settings.measured_s,
         };
+        if let Some(path) = &mut self.path {
+            let prefix = path.prefix(round, &plan.phases[number].name);
+            path.rotate(Some(prefix)).await?;
+        }
         let measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        if let Some(path) = &mut self.path {
+            path.rotate(None).await?;
+        }
         for (place, measured) in measured.iter().enumerate() {
             if !arms[place].alive() || measured.ended.is_none() {
                 continue;
@@ -331,9 +340,36 @@ impl Laboratory {
             arm,
         };
         let mut run = summarise(&source, measured, &self.folder)?;
+        let tapped = self.tapped(round, &source, measured, &run)?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         run.samples = self.keep_samples(&files)?;
+        if let Some((tap, exchanges)) = tapped {
+            run.tap = Some(tap);
+            self.keep_samples(&[exchanges])?;
+        }
         Ok(run)
+    }
+
+    /// What the tap saw of the arm's turns, and its file of exchanges.
+    fn tapped(
+        &self,
+        round: u32,
+        source: &Source<'_>,
+        measured: &phase::Measured,
+        run: &PhaseRun,
+    ) -> Result<Option<(Tap, PathBuf)>> {
+        let Some(path) = self.path.as_ref().filter(|it| measured.arm < it.uris.len()) else {
+            return Ok(None);
+        };
+        let prefix = path.prefix(round, &source.phase.name);
+        let (exchanges, recording) = recording::read(&prefix, measured.arm)?;
+        let turns: Vec<_> =
+            measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
+        let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
+        let samples = samples.flatten().filter_map(std::result::Result::ok);
+        let operations = run.by_operation.iter().map(|it| it.count).sum();
+        let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
+        Ok(Some((tap, recording::paths(&prefix, measured.arm).0)))
     }
 
     /// Raw samples stay while the budget lasts.

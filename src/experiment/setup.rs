@@ -17,10 +17,12 @@ use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
+    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
 };
 use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
+use crate::tap::link::LinkSpec;
+use crate::tap::validate::validate;
 use crate::workload::Workload;
 
 /// Everything known before a server is there.
@@ -172,12 +174,12 @@ impl Setup {
         let (first_id, first) = self.environments[0].clone();
         let mut named = self.environments.clone();
         named.insert(1, (format!("{first_id} (A/A)"), first.clone()));
+        let link = self.link.as_deref().map(link_facts).transpose()?;
         let mut uris = vec![uri.clone(); named.len()];
         let mut path = None;
         if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
-            let log = folder.join("logs/tap.log");
-            let link = self.link.as_deref();
-            let tap = Path::start(&uri, server.record(), named.len(), &epoch, link, &log).await?;
+            let (record, link) = (server.record(), self.link.as_deref());
+            let tap = Path::start(&uri, record, named.len(), &epoch, link, folder.path()).await?;
             uris.clone_from(&tap.uris);
             path = Some(tap);
             // One arm goes past it, so that what it costs stands in the result.
@@ -206,7 +208,7 @@ impl Setup {
             arms,
             unavailable: self.unavailable,
             server: facts(server),
-            link: self.link,
+            link,
             machine: machine::describe(),
         };
         let losses = vec![Vec::new(); named.len()];
@@ -246,6 +248,14 @@ fn arm((id, environment): &(String, Environment)) -> Arm {
         resolved: serde_json::Value::Null,
         lock_sha256: environment.lock_sha256.clone(),
     }
+}
+
+/// The link held against what it says it is, before anything is measured through it.
+fn link_facts(asked: &str) -> Result<Link> {
+    let spec = LinkSpec::parse(asked)?;
+    let check = validate(&spec)?;
+    eprintln!("link {asked}: {}", check.sentence);
+    Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 
 fn facts(server: Option<&Server>) -> ServerFacts {

@@ -58,7 +58,7 @@ impl Stop {
 }
 
 /// Whether we were started by `nohup`, which a handler of ours would undo.
-fn ignores_hangup() -> bool {
+pub(crate) fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -106,8 +106,12 @@ fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<(
         let arm = Cell::new(shorten(&row.arm, (page.width * 9 / 40).max(16)));
         table.add_row(std::iter::once(arm).chain(row.cells.iter().map(right)));
     }
-    for column in table.column_iter_mut() {
+    for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((2, 0));
+        // Heads may wrap; a name never does.
+        if number == 0 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     for line in table.lines() {
         page.line(&line)?;

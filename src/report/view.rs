@@ -292,7 +292,17 @@ pub fn server_line(analysis: &Analysis) -> String {
     if server.kind == "none" {
         return "none".to_owned();
     }
+    if server.kind == "absorber" {
+        let load: Vec<&str> = server.flags.iter().map(String::as_str).filter(is_load).collect();
+        let load = if load.is_empty() { "no load of its own".to_owned() } else { load.join(" ") };
+        return clean(&format!("absorber, {load}; announced as MongoDB {}", server.version));
+    }
     clean(&format!("{} MongoDB {}, {}", server.kind, server.version, server.topology))
+}
+
+/// Whether a flag of an absorber is about what it does, and not about where it is.
+fn is_load(flag: &&str) -> bool {
+    !flag.starts_with("--listen") && !flag.starts_with("--holds")
 }
 
 /// `AMD EPYC 7B13, 2 cores, 7.75 GiB, Debian 12, kernel 6.1.0`.
@@ -349,7 +359,7 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
 #[must_use]
 pub fn finding_line(finding: &Finding) -> String {
     let about: Vec<&str> =
-        [&finding.arm, &finding.phase].into_iter().flatten().map(|it| it.as_str()).collect();
+        [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
     let about = if about.is_empty() { String::new() } else { format!("{}: ", about.join(", ")) };
     clean(&format!("{about}{}", finding.sentence))
 }

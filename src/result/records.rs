@@ -12,6 +12,7 @@ pub use crate::result::queue::Queue;
 use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
+use crate::tap::validate::LinkCheck;
 use crate::workload::plan::Plan;
 
 /// Version of the folder's format; raised when a field changes its meaning.
@@ -44,11 +45,22 @@ pub struct Experiment {
     pub unavailable: Vec<Unavailable>,
     /// The server measured against.
     pub server: Server,
-    /// The link on the path to it, as asked for; None without `--link`.
+    /// The link on the way to it; None without `--link`.
     #[serde(default)]
-    pub link: Option<String>,
+    pub link: Option<Link>,
     /// The machine.
     pub machine: Machine,
+}
+
+/// A simulated link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// As asked for.
+    pub asked: String,
+    /// Sizes of its buffers, in words.
+    pub buffers: String,
+    /// What it measured of itself before the first round.
+    pub check: LinkCheck,
 }
 
 /// How an experiment ended.
@@ -394,8 +406,18 @@ pub struct Tap {
     pub connections_closed: u64,
     /// Most connections open at once.
     pub connections_peak: u64,
+    /// Connections open during the turns that carried none of the operations' commands: monitors
+    /// and spares.
+    #[serde(default)]
+    pub connections_idle: u64,
     /// Mean number of commands under way during the turns.
     pub in_flight_mean: f64,
+    /// Most commands under way at once.
+    #[serde(default)]
+    pub in_flight_peak: u64,
+    /// The mean of each turn, in order.
+    #[serde(default)]
+    pub in_flight_by_turn: Vec<f64>,
     /// Server and wire: the sum of p3 - p1 over the operations, us an operation.
     pub server_us_per_op: f64,
     /// Time on the simulated link, both ways, us an operation; 0 without `--link`.
@@ -417,6 +439,9 @@ pub struct Tap {
 pub struct TapCommand {
     /// How many.
     pub count: u64,
+    /// How many of them belong to no operation: handshakes and monitors.
+    #[serde(default)]
+    pub background: u64,
     /// Documents in inserts, statements in updates and deletes; 0 for others.
     pub documents: u64,
     /// Bytes to the server.

@@ -27,7 +27,7 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     }
     let mut slopes = Vec::with_capacity(points.len() * (points.len() - 1) / 2);
     for (at, (x, y)) in points.iter().enumerate() {
-        let later = points[at + 1..].iter().filter(|(other, _)| other != x);
+        let later = points[at + 1..].iter().filter(|(other, _)| other.total_cmp(x).is_ne());
         slopes.extend(later.map(|(x2, y2)| (y2 - y) / (x2 - x)));
     }
     let pairs = slopes.len();
@@ -36,9 +36,10 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     }
     let values = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).collect::<Vec<_>>();
     let variance = s_variance(&[values(|point| point.0), values(|point| point.1)]);
-    let half = Z_95 * variance.sqrt();
-    let low = (((pairs as f64 - half) / 2.0).round() - 1.0).max(0.0) as usize;
-    let high = (((pairs as f64 + half) / 2.0).round() as usize).min(pairs - 1);
+    // Half of the ranks' number, and how far the bounds' ranks lie from it.
+    let (middle, away) = (pairs as f64 / 2.0, Z_95 * variance.sqrt() / 2.0);
+    let low = ((middle - away).round() - 1.0).max(0.0) as usize;
+    let high = ((middle + away).round() as usize).min(pairs - 1);
     let mut at = |rank: usize| *slopes.select_nth_unstable_by(rank, f64::total_cmp).1;
     let slope = f64::midpoint(at((pairs - 1) / 2), at(pairs / 2));
     Some(Slope { slope, low: at(low), high: at(high) })
@@ -56,6 +57,6 @@ pub(super) fn s_variance(columns: &[Vec<f64>]) -> f64 {
 pub(super) fn tie_sizes(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let runs = sorted.chunk_by(|a, b| a == b);
+    let runs = sorted.chunk_by(|a, b| a.total_cmp(b).is_eq());
     runs.map(|run| run.len() as f64).filter(|size| *size > 1.0).collect()
 }

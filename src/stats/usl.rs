@@ -192,11 +192,11 @@ impl Normal {
                 matrix[i][i] *= 1.0 + damping;
                 continue;
             }
-            for j in 0..3 {
-                matrix[i][j] = flag(i == j);
-                matrix[j][i] = flag(i == j);
+            matrix[i] = [0.0; 3];
+            for row in &mut matrix {
+                row[i] = 0.0;
             }
-            right[i] = 0.0;
+            (matrix[i][i], right[i]) = (1.0, 0.0);
         }
         for column in 0..3 {
             let pivot = (column..3)
@@ -208,9 +208,9 @@ impl Normal {
             }
             for row in column + 1..3 {
                 let factor = matrix[row][column] / matrix[column][column];
-                for at in column..3 {
-                    matrix[row][at] -= factor * matrix[column][at];
-                }
+                let above = matrix[column];
+                let below = matrix[row].iter_mut().zip(above).skip(column);
+                below.for_each(|(value, above)| *value -= factor * above);
                 right[row] -= factor * right[column];
             }
         }
@@ -286,8 +286,8 @@ pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<Scaling> {
             let draw = |_| rounds[below(&mut random, rounds.len())];
             median(&(0..rounds.len()).map(draw).collect::<Vec<_>>())
         })?;
-        let Some(drawn) = fit(&resampled) else { continue };
-        let values = [drawn.alpha, drawn.beta, drawn.gamma, knee(&resampled)?];
+        let Some(law) = fit(&resampled) else { continue };
+        let values = [law.alpha, law.beta, law.gamma, knee(&resampled)?];
         for (draws, value) in draws.iter_mut().zip(values) {
             draws.push(value);
         }

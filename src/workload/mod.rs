@@ -23,7 +23,7 @@ mod pacing;
 mod phase;
 pub mod plan;
 pub mod pool;
-mod random;
+pub(crate) mod random;
 pub mod schedule;
 mod schedule_file;
 pub mod schema;

@@ -80,6 +80,14 @@ pub fn server(test: &str) -> Option<&'static str> {
 /// # Errors
 /// Why this machine cannot have one.
 pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
+    start_version(None, flags)
+}
+
+/// The same, of another version of the catalogue than the first.
+///
+/// # Errors
+/// Why this machine cannot have one.
+pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningServer, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -91,7 +99,8 @@ pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
     let result = (|| {
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
-        let program = mongodyno::server::prepare(&host, &ServerChoice::Embedded(None), quiet)?;
+        let choice = ServerChoice::Embedded(version.map(str::to_owned));
+        let program = mongodyno::server::prepare(&host, &choice, quiet)?;
         let program = program.expect("embedded is a program");
         runtime.block_on(mongodyno::server::start(&host, &program, &options))
     })();

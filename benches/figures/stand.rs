@@ -1,0 +1,174 @@
+//! Adapters driven by the contract, turn by turn, as `mongodyno run` drives them: for figures
+//! that `run` cannot make, because one side is no server of a whole experiment (canned answers, a
+//! tap) or no adapter (a hand-written loop).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mongodyno::adapter::environment::{Environment, install};
+use mongodyno::adapter::manifest::discover;
+use mongodyno::clock::Epoch;
+use mongodyno::experiment::admin::Admin;
+use mongodyno::experiment::arm::{LiveArm, Target};
+use mongodyno::experiment::materials::Materials;
+use mongodyno::experiment::phase::{Which, prepares};
+use mongodyno::result::folder::Folder;
+use mongodyno::result::samples::{Sample, Samples};
+use mongodyno::stats::descriptive::median;
+use mongodyno::workload::plan::Plan;
+use mongodyno::workload::{Workload, builtin};
+use tokio::runtime::Runtime;
+
+use crate::support::Bench;
+
+/// Database of the figures that need only one.
+pub const DATABASE: &str = "figures";
+
+/// The files of one workload, and what drives adapters on it.
+pub struct Stand {
+    runtime: Runtime,
+    epoch: Epoch,
+    folder: Folder,
+    plan: Plan,
+    materials: Materials,
+}
+
+/// An adapter at a server, armed for one phase.
+pub struct Driven {
+    arm: LiveArm,
+    samples: PathBuf,
+    turns: Vec<(u64, u64)>,
+}
+
+/// Warms two sides up, then lets them go in turn, each first every second time; answers what each
+/// turn of either gave, pair by pair.
+pub fn pairs(
+    pairs: u32,
+    warmup_turns: u32,
+    mut turn: impl FnMut(usize) -> Result<f64, String>,
+) -> Result<[Vec<f64>; 2], String> {
+    let mut given = [Vec::new(), Vec::new()];
+    for pair in 0..warmup_turns + pairs {
+        for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+            let value = turn(side)?;
+            if pair >= warmup_turns {
+                given[side].push(value);
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// The environment of an adapter's default version, installed if need be.
+pub fn environment(adapter: &str) -> Result<Environment, String> {
+    let manifests = discover(None).map_err(|error| error.to_string())?;
+    let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
+    install(manifest.ok_or("no such adapter")?, None).map_err(|error| error.to_string())
+}
+
+impl Stand {
+    /// Writes the files of `crud` with so many workers.
+    pub fn crud(bench: &Bench, threads: u32) -> Result<Self, String> {
+        let sets = BTreeMap::from([("threads".to_owned(), threads.to_string())]);
+        let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
+        let Workload { plan, pools } = workload;
+        let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
+        let materials = Materials::write(&plan, pools, &folder, 3.0);
+        let materials = materials.map_err(|error| error.to_string())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        Ok(Self { runtime, epoch: Epoch::start(), folder, plan, materials })
+    }
+
+    /// Makes and loads the collection of a phase on a server; answers its name.
+    pub fn load(&self, uri: &str, database: &str, phase: &str) -> Result<String, String> {
+        let name = self.plan.phases[self.number(phase)].operations[0].collection.clone();
+        let (number, collection) = self.materials.collection(&self.plan, &name);
+        let loading = async {
+            let admin = Admin::connect(uri, database).await?;
+            admin.create(&name, collection).await?;
+            admin.load(&name, self.materials.documents(&self.plan, number)).await
+        };
+        self.runtime.block_on(loading).map_err(|error| error.to_string())?;
+        Ok(name)
+    }
+
+    /// Path of the pool of a phase's documents.
+    pub fn pool(&self, collection: &str) -> PathBuf {
+        let (number, _) = self.materials.collection(&self.plan, collection);
+        self.materials.folder.join(format!("pool{number}.bson"))
+    }
+
+    /// Starts an adapter at a server and arms it; `number` keeps several of them apart.
+    pub fn start(
+        &self,
+        environment: &Environment,
+        uri: &str,
+        database: &str,
+        phase: &str,
+        number: usize,
+    ) -> Result<Driven, String> {
+        let target = Target { uri, database };
+        let log = self.folder.join(&format!("adapter{number}.log"));
+        let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
+        let prepares = prepares(&self.materials, &self.plan, which, str::to_owned);
+        let samples = PathBuf::from(&prepares[0].samples);
+        fs::create_dir_all(samples.parent().expect("below the folder"))
+            .map_err(|error| error.to_string())?;
+        let arm = self.runtime.block_on(async {
+            let epoch = &self.epoch;
+            let mut arm = LiveArm::start(number, 0, environment, 1, &log, epoch, &target).await;
+            arm.prepare(prepares).await;
+            arm
+        });
+        Driven { arm, samples, turns: Vec::new() }.healthy()
+    }
+
+    /// Lets an adapter go for a while; answers operations a second.
+    pub fn turn(&self, driven: &mut Driven, length: Duration) -> Result<f64, String> {
+        let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, length));
+        let Some(turn) = turn.map(|turn| turn.turned) else {
+            return Err(driven.arm.failed.clone().unwrap_or_default());
+        };
+        if turn.errors > 0 || turn.gave_up || turn.exhausted {
+            return Err(format!("a turn of {} operations, {turn:?}", turn.operations));
+        }
+        driven.turns.push((turn.began_ns, turn.ended_ns));
+        Ok(turn.operations as f64 * 1e9 / (turn.ended_ns - turn.began_ns) as f64)
+    }
+
+    /// Ends the phase and the adapter; answers the median service time of each turn, us, those of
+    /// the warm-up included.
+    pub fn end(&self, mut driven: Driven) -> Result<Vec<f64>, String> {
+        self.runtime.block_on(async {
+            driven.arm.end().await;
+            driven.arm.close().await;
+        });
+        let driven = driven.healthy()?;
+        let samples = Samples::open(&driven.samples).map_err(|error| error.to_string())?;
+        let samples: Result<Vec<Sample>, _> = samples.collect();
+        let samples = samples.map_err(|error| error.to_string())?;
+        let of_turn = |(began_ns, ended_ns): &(u64, u64)| {
+            let inside = samples.iter().filter(|it| (*began_ns..*ended_ns).contains(&it.start_ns));
+            let times: Vec<f64> = inside.map(|it| it.service_ns as f64 / 1e3).collect();
+            median(&times).unwrap_or(f64::NAN)
+        };
+        Ok(driven.turns.iter().map(of_turn).collect())
+    }
+
+    fn number(&self, phase: &str) -> usize {
+        let found = self.plan.phases.iter().position(|it| it.name == phase);
+        found.expect("a phase of crud")
+    }
+}
+
+impl Driven {
+    fn healthy(self) -> Result<Self, String> {
+        match &self.arm.failed {
+            None => Ok(self),
+            Some(reason) => Err(reason.clone()),
+        }
+    }
+}

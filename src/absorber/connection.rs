@@ -1,0 +1,76 @@
+//! One connection: its thread reads a message, has it answered, waits, writes, and reads the next.
+//!
+//! In this order and one after the other, as mongod does it: old drivers send many requests
+//! before they read the first answer.
+
+use std::io::{self, BufReader, ErrorKind, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::counters::Raised;
+use super::holds::{Hold, HoldLog, sleep_until, wake_sharply};
+use super::server::Server;
+use super::session::{Held, Session};
+use crate::clock::monotonic_ns;
+use crate::wire::read_message;
+
+/// Read at once: many small requests, or the beginning of a large one.
+const READ_BYTES: usize = 16 << 10;
+/// A buffer that grew beyond this gives its memory back with the next small message.
+const KEPT_BYTES: usize = 1 << 20;
+const SMALL_BYTES: usize = 64 << 10;
+
+/// Answers a client until it closes the connection.
+///
+/// # Errors
+/// Why the connection was dropped.
+pub(super) fn serve(stream: &TcpStream, server: &Arc<Server>, number: i32) -> io::Result<()> {
+    let counters = &server.counters;
+    let _current = Raised::new(&counters.connections_current);
+    let holds = server.holds.as_ref().map(HoldLog::connection);
+    wake_sharply();
+    stream.set_nodelay(true)?;
+    let mut session = Session::new(Arc::clone(server), number, stream.peer_addr()?);
+    let mut reader = BufReader::with_capacity(READ_BYTES, stream);
+    let (mut message, mut reply) = (Vec::new(), Vec::new());
+    while let Some(header) = read_message(&mut reader, &mut message)? {
+        let _active = Raised::new(&counters.connections_active);
+        counters.received(message.len());
+        let answer = session
+            .answer(&header, &message, &mut reply)
+            .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        let held = answer.hold.map(wait);
+        let log = holds.as_ref().zip(held);
+        if let Some((holds, hold)) = log {
+            holds.push(hold);
+        }
+        if !reply.is_empty() {
+            counters.sent(reply.len());
+            let mut stream = stream;
+            stream.write_all(&reply)?;
+        }
+        if let Some((holds, _)) = log {
+            holds.write_if_many();
+        }
+        if answer.close {
+            return Ok(());
+        }
+        for buffer in [&mut message, &mut reply] {
+            if buffer.capacity() > KEPT_BYTES && buffer.len() < SMALL_BYTES {
+                buffer.shrink_to(SMALL_BYTES);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wait(held: Held) -> Hold {
+    let Held { arrival_ns, admission } = held;
+    sleep_until(admission.due_ns);
+    Hold {
+        arrival_ns,
+        start_ns: admission.start_ns,
+        due_ns: admission.due_ns,
+        released_ns: monotonic_ns(),
+    }
+}

@@ -1,0 +1,306 @@
+//! A collection: records in the order of their insertion, its indexes, its bounds.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use bson::RawDocument;
+
+use super::error::{Fault, Outcome};
+use super::index::{Index, Keys};
+use super::text::uuid_text;
+
+/// What a record takes beside its bytes: its place in the tree and its counters, an upper bound.
+const RECORD_BYTES: u64 = 64;
+
+/// A stored document, shared with whoever reads it.
+#[derive(Debug, Clone)]
+pub struct Stored(Arc<[u8]>);
+
+impl Stored {
+    /// The bytes of a checked document.
+    pub(super) fn new(document: &[u8]) -> Self {
+        Self(document.into())
+    }
+
+    /// As they stand.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Deref for Stored {
+    type Target = RawDocument;
+
+    fn deref(&self) -> &RawDocument {
+        RawDocument::from_bytes(&self.0).expect("checked when it was stored")
+    }
+}
+
+/// What all collections together may take.
+#[derive(Debug)]
+pub struct Memory {
+    /// Bytes.
+    pub limit: u64,
+    used: AtomicU64,
+}
+
+impl Memory {
+    /// Nothing is used yet.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, used: AtomicU64::new(0) }
+    }
+
+    /// Bytes that are used.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: u64) -> Outcome<()> {
+        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+            self.give_back(bytes);
+            return Err(Fault::memory(self.limit));
+        }
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bounds of a capped collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capped {
+    /// Bytes of documents.
+    pub size: u64,
+    /// Documents.
+    pub max: Option<u64>,
+}
+
+/// A collection.
+#[derive(Debug)]
+pub struct Collection {
+    /// `database.collection`
+    pub namespace: String,
+    /// Its options, as listCollections shows them.
+    pub options: Vec<u8>,
+    /// None: it grows.
+    pub capped: Option<Capped>,
+    /// Given when it was made.
+    pub uuid: [u8; 16],
+    memory: Arc<Memory>,
+    data: RwLock<Data>,
+    tail: Tail,
+}
+
+/// For cursors that wait for the next document.
+#[derive(Debug, Default)]
+struct Tail {
+    waiting: AtomicU32,
+    lock: Mutex<()>,
+    inserted: Condvar,
+}
+
+/// What a collection holds.
+#[derive(Debug)]
+pub struct Data {
+    /// By number, which is the order of insertion.
+    pub records: BTreeMap<u64, Stored>,
+    /// Of the documents.
+    pub bytes: u64,
+    /// The first is that of `_id`.
+    pub indexes: Vec<Index>,
+    /// Nobody finds it any more, but for those that found it before.
+    pub dropped: bool,
+    next: u64,
+}
+
+impl Collection {
+    /// An empty collection.
+    pub fn new(
+        namespace: String,
+        options: Vec<u8>,
+        capped: Option<Capped>,
+        memory: Arc<Memory>,
+    ) -> Self {
+        let data = Data {
+            records: BTreeMap::new(),
+            bytes: 0,
+            indexes: vec![Index::of_id()],
+            dropped: false,
+            next: 1,
+        };
+        let uuid = bson::Uuid::new().bytes();
+        let (data, tail) = (RwLock::new(data), Tail::default());
+        Self { namespace, options, capped, uuid, memory, data, tail }
+    }
+
+    /// For reading. A panic elsewhere left nothing half done that reading could trip over.
+    pub fn read(&self) -> RwLockReadGuard<'_, Data> {
+        self.data.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For writing.
+    pub fn write(&self) -> RwLockWriteGuard<'_, Data> {
+        self.data.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Inserts a document that has its `_id`.
+    pub fn insert(&self, data: &mut Data, document: Stored) -> Outcome<()> {
+        let mut keys = Vec::with_capacity(data.indexes.len());
+        let mut bytes = document.bytes().len() as u64 + RECORD_BYTES;
+        for index in &data.indexes {
+            let found = index.keys(document.bytes())?;
+            if let Some(key) = index.taken(&found, None) {
+                return Err(index.duplicate(&self.namespace, document.bytes(), key));
+            }
+            bytes += index.bytes_of(&found);
+            keys.push(found);
+        }
+        if let Some(capped) = self.capped {
+            self.make_room(data, capped, document.bytes().len() as u64)?;
+        }
+        self.memory.take(bytes)?;
+        let record = data.next;
+        data.next += 1;
+        for (index, keys) in data.indexes.iter_mut().zip(keys) {
+            index.insert(keys, record);
+        }
+        data.bytes += document.bytes().len() as u64;
+        data.records.insert(record, document);
+        Ok(())
+    }
+
+    /// Removes the oldest documents of a capped collection until one more fits.
+    fn make_room(&self, data: &mut Data, capped: Capped, bytes: u64) -> Outcome<()> {
+        if bytes > capped.size {
+            return Err(Fault::bad_value("object to insert exceeds cappedMaxSize"));
+        }
+        let full = |data: &Data| {
+            data.bytes + bytes > capped.size
+                || capped.max.is_some_and(|max| data.records.len() as u64 >= max)
+        };
+        while full(data) {
+            let Some((&oldest, _)) = data.records.first_key_value() else { break };
+            self.remove(data, oldest);
+        }
+        Ok(())
+    }
+
+    /// Puts another document, with the same `_id`, in the place of one.
+    pub fn replace(&self, data: &mut Data, record: u64, document: Stored) -> Outcome<()> {
+        let Some(old) = data.records.get(&record).cloned() else { return Ok(()) };
+        let mut changed: Vec<(usize, Keys, Keys)> = Vec::new();
+        let mut grown = document.bytes().len() as u64;
+        let mut shrunk = old.bytes().len() as u64;
+        // The first index is that of `_id`, which stays.
+        for (place, index) in data.indexes.iter().enumerate().skip(1) {
+            let (before, after) = (index.keys(old.bytes())?, index.keys(document.bytes())?);
+            if before.keys == after.keys {
+                continue;
+            }
+            if let Some(key) = index.taken(&after, Some(record)) {
+                return Err(index.duplicate(&self.namespace, document.bytes(), key));
+            }
+            grown += index.bytes_of(&after);
+            shrunk += index.bytes_of(&before);
+            changed.push((place, before, after));
+        }
+        if grown > shrunk {
+            self.memory.take(grown - shrunk)?;
+        } else {
+            self.memory.give_back(shrunk - grown);
+        }
+        for (place, before, after) in changed {
+            data.indexes[place].remove(&before, record);
+            data.indexes[place].insert(after, record);
+        }
+        data.bytes = data.bytes + document.bytes().len() as u64 - old.bytes().len() as u64;
+        data.records.insert(record, document);
+        Ok(())
+    }
+
+    /// Removes a record.
+    pub fn remove(&self, data: &mut Data, record: u64) -> Option<Stored> {
+        let document = data.records.remove(&record)?;
+        let mut bytes = document.bytes().len() as u64 + RECORD_BYTES;
+        for index in &mut data.indexes {
+            // It had keys when it was inserted.
+            let keys = index.keys(document.bytes()).unwrap_or_default();
+            bytes += index.bytes_of(&keys);
+            index.remove(&keys, record);
+        }
+        data.bytes -= document.bytes().len() as u64;
+        self.memory.give_back(bytes);
+        Some(document)
+    }
+
+    /// Adds an index over what is there.
+    pub fn add_index(&self, data: &mut Data, mut index: Index) -> Outcome<()> {
+        for (record, document) in &data.records {
+            let keys = index.keys(document.bytes()).map_err(|fault| self.build_failed(fault))?;
+            if let Some(key) = index.taken(&keys, None) {
+                let fault = index.duplicate(&self.namespace, document.bytes(), key);
+                return Err(self.build_failed(fault));
+            }
+            index.insert(keys, *record);
+        }
+        self.memory.take(index.bytes)?;
+        data.indexes.push(index);
+        Ok(())
+    }
+
+    fn build_failed(&self, fault: Fault) -> Fault {
+        let (build, own) = (bson::Uuid::new(), uuid_text(&self.uuid));
+        let message = format!(
+            "Index build failed: {build}: Collection {} ( {own} ) :: caused by :: {}",
+            self.namespace, fault.message
+        );
+        Fault { message, ..fault }
+    }
+
+    /// Removes an index.
+    pub fn remove_index(&self, data: &mut Data, place: usize) {
+        let index = data.indexes.remove(place);
+        self.memory.give_back(index.bytes);
+    }
+
+    /// Gives its memory back; cursors on it find it dead.
+    pub fn drop_all(&self) {
+        let mut data = self.write();
+        let indexes: u64 = data.indexes.iter().map(|index| index.bytes).sum();
+        self.memory.give_back(indexes + data.bytes + RECORD_BYTES * data.records.len() as u64);
+        data.dropped = true;
+        data.records.clear();
+        data.bytes = 0;
+        data.indexes = vec![Index::of_id()];
+        drop(data);
+        self.wake();
+    }
+
+    /// Wakes the cursors that wait for a document.
+    pub fn wake(&self) {
+        if self.tail.waiting.load(Ordering::SeqCst) > 0 {
+            // A cursor that looked before the insert and does not wait yet holds the lock.
+            drop(self.tail.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.tail.inserted.notify_all();
+        }
+    }
+
+    /// Looks again whenever something was inserted, until `look` answers true or the time is up.
+    pub fn wait_until(&self, deadline: Instant, mut look: impl FnMut() -> bool) {
+        self.tail.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut guard = self.tail.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !look() {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
+            let woken = self.tail.inserted.wait_timeout(guard, left);
+            guard = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(guard);
+        self.tail.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,105 @@
+//! The absorber's documents: in memory, bounded, and the commands on them.
+//!
+//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once
+//! at the door (`raw`); behind it filters (`matching`), updates and projections read and write
+//! them as they stand. Keys are byte strings that compare like values (`keys`), so that an index
+//! is an ordered map; `plan` chooses among them. One lock a collection is held while a batch is
+//! collected or a document is written, and no longer.
+
+#![allow(missing_docs, reason = "names say what plain fields and constants hold")]
+
+mod args;
+mod change;
+mod collection;
+mod commands;
+mod cursor;
+mod error;
+mod increment;
+mod index;
+mod keys;
+mod legacy;
+mod matching;
+mod order;
+mod path;
+mod plan;
+mod projection;
+mod raw;
+mod store;
+#[cfg(test)]
+mod tests;
+mod text;
+mod update;
+mod update_tree;
+mod writer;
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use self::args::Request;
+use self::cursor::Cursors;
+use self::error::{Fault, INVALID_BSON};
+use self::store::Store;
+
+pub use self::collection::Stored;
+pub use self::error::code_name;
+pub use self::legacy::{LegacyBatch, WriteOutcome};
+
+/// What the engine may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Bytes of documents and of index entries, all collections together.
+    pub memory_bytes: u64,
+}
+
+/// Databases, collections and cursors; shared by all connections.
+#[derive(Debug)]
+pub struct Engine {
+    store: Store,
+    cursors: Cursors,
+}
+
+impl Engine {
+    /// An empty engine.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { store: Store::new(options.memory_bytes), cursors: Cursors::default() }
+    }
+
+    /// Answers one command. `sequences` are the document sequences of OP_MSG. None: there is no
+    /// such command (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
+    /// `codeName`.
+    ///
+    /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most.
+    #[must_use]
+    pub fn command(
+        &self,
+        database: &str,
+        body: &RawDocument,
+        sequences: &[(&str, Vec<&RawDocument>)],
+    ) -> Option<RawDocumentBuf> {
+        let first = raw::fields(body.as_bytes()).next()?;
+        let command = commands::named(first.name)?;
+        let documents = sequences.iter().flat_map(|(_, documents)| documents.iter().copied());
+        let malformed = [body]
+            .into_iter()
+            .chain(documents)
+            .find_map(|document| raw::check(document.as_bytes()).err());
+        let request = Request { database, body: body.as_bytes(), sequences };
+        let reply = match malformed {
+            Some(error) => Err(Fault::new(INVALID_BSON, error)),
+            None => command(self, &request),
+        };
+        Some(reply.unwrap_or_else(|fault| fault.reply()).into_document())
+    }
+
+    /// Bytes of documents and index entries, as `--memory` counts them.
+    #[must_use]
+    pub fn memory_used_bytes(&self) -> u64 {
+        self.store.memory.used()
+    }
+
+    /// Cursors that are open.
+    #[must_use]
+    pub fn open_cursors(&self) -> usize {
+        self.cursors.count()
+    }
+}

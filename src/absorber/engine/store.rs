@@ -1,0 +1,139 @@
+//! Databases and their collections, by name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::collection::{Capped, Collection, Memory};
+use super::error::{Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, Outcome};
+use super::raw::EMPTY;
+
+/// The collections of one database, by name.
+type Collections = BTreeMap<String, Arc<Collection>>;
+
+/// All databases.
+#[derive(Debug)]
+pub struct Store {
+    databases: RwLock<BTreeMap<String, Collections>>,
+    /// What they share.
+    pub memory: Arc<Memory>,
+}
+
+/// A collection's name and its database's.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a> {
+    /// Before the first dot of a namespace.
+    pub database: &'a str,
+    /// Behind it.
+    pub collection: &'a str,
+}
+
+impl<'a> Name<'a> {
+    /// `database.collection`, split and checked.
+    pub fn parse(namespace: &'a str) -> Outcome<Self> {
+        let (database, collection) = namespace.split_once('.').unwrap_or((namespace, ""));
+        let name = Self { database, collection };
+        name.check()?;
+        Ok(name)
+    }
+
+    /// Refuses what cannot be a namespace.
+    pub fn check(&self) -> Outcome<()> {
+        if self.database.is_empty() || self.collection.is_empty() || self.collection.contains('\0')
+        {
+            let message = format!("Invalid namespace specified '{}'", self.namespace());
+            return Err(Fault::new(INVALID_NAMESPACE, message));
+        }
+        Ok(())
+    }
+
+    /// Joined again.
+    pub fn namespace(&self) -> String {
+        format!("{}.{}", self.database, self.collection)
+    }
+}
+
+impl Store {
+    /// No databases.
+    pub fn new(memory_bytes: u64) -> Self {
+        let memory = Arc::new(Memory::new(memory_bytes));
+        Self { databases: RwLock::default(), memory }
+    }
+
+    /// A collection, where there is one.
+    pub fn find(&self, name: Name<'_>) -> Option<Arc<Collection>> {
+        let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
+        databases.get(name.database)?.get(name.collection).cloned()
+    }
+
+    /// A collection; it is made where there is none. True: it was.
+    pub fn find_or_create(&self, name: Name<'_>) -> Outcome<(Arc<Collection>, bool)> {
+        if let Some(collection) = self.find(name) {
+            return Ok((collection, false));
+        }
+        match self.create(name, EMPTY.to_vec(), None) {
+            Ok(collection) => Ok((collection, true)),
+            // Another connection was faster.
+            Err(fault) if fault.code == NAMESPACE_EXISTS => {
+                self.find(name).map(|collection| (collection, false)).ok_or(fault)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Makes a collection.
+    pub fn create(
+        &self,
+        name: Name<'_>,
+        options: Vec<u8>,
+        capped: Option<Capped>,
+    ) -> Outcome<Arc<Collection>> {
+        name.check()?;
+        if name.collection.contains('$') {
+            let message = format!("Invalid collection name: {}", name.collection);
+            return Err(Fault::new(INVALID_NAMESPACE, message));
+        }
+        let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
+        let collections = databases.entry(name.database.to_owned()).or_default();
+        if collections.contains_key(name.collection) {
+            let message = format!("Collection {} already exists.", name.namespace());
+            return Err(Fault::new(NAMESPACE_EXISTS, message));
+        }
+        let memory = Arc::clone(&self.memory);
+        let collection = Collection::new(name.namespace(), options, capped, memory);
+        let collection = Arc::new(collection);
+        collections.insert(name.collection.to_owned(), Arc::clone(&collection));
+        Ok(collection)
+    }
+
+    /// Removes a collection.
+    pub fn drop(&self, name: Name<'_>) -> Outcome<Arc<Collection>> {
+        let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
+        let collections = databases.get_mut(name.database);
+        let found = collections.and_then(|collections| collections.remove(name.collection));
+        let collection = found.ok_or_else(|| Fault::new(NAMESPACE_NOT_FOUND, "ns not found"))?;
+        if databases.get(name.database).is_some_and(BTreeMap::is_empty) {
+            databases.remove(name.database);
+        }
+        drop(databases);
+        Ok(collection)
+    }
+
+    /// Removes a database; the collections it had.
+    pub fn drop_database(&self, database: &str) -> Option<Vec<Arc<Collection>>> {
+        let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
+        databases.remove(database).map(|collections| collections.into_values().collect())
+    }
+
+    /// The collections of a database, by name.
+    pub fn collections(&self, database: &str) -> Vec<(String, Arc<Collection>)> {
+        let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
+        let collections = databases.get(database).into_iter().flatten();
+        collections.map(|(name, collection)| (name.clone(), Arc::clone(collection))).collect()
+    }
+
+    /// The databases, by name.
+    pub fn databases(&self) -> Vec<String> {
+        let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
+        databases.keys().cloned().collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! The tap: a proxy between drivers and a server that times every command, and the link that it
+//! can pretend to be.
+//!
+//! ```text
+//! driver ─► listener (proxy) ─► connection: threads that read, write on, then account ─► server
+//!                                   │ message boundaries (message, body)  │ chunks (pipe, link)
+//!                                   ▼                                     ▼
+//!                               exchanges, 64 bytes each           bandwidth, delay, jitter
+//!                                   │
+//!                                   ▼
+//!                               summary, fairness: pure functions
+//! ```
+//! It always runs as a process of its own (`mongodyno tap`): either in front of anybody's
+//! application (`alone`), or driven by the core over lines on stdin (`control`). Threads that
+//! block, and no runtime: a wake-up through an event loop costs more than one out of `read`.
+
+pub mod alone;
+mod body;
+mod connection;
+pub mod control;
+pub mod exchange;
+pub mod fairness;
+pub mod link;
+mod matching;
+mod message;
+mod pipe;
+pub mod proxy;
+pub mod recording;
+mod shapes;
+pub mod summary;
+mod tally;
+pub mod validate;
+
+pub use shapes::Shape;
+
+/// Why a replica set cannot be tapped; None where it can be. `topology` is that of
+/// `result::records::Server`.
+#[must_use]
+pub fn refusal(topology: &str) -> Option<String> {
+    topology.starts_with("replica set").then(|| {
+        format!(
+            "--tap and --link work for a standalone server or one mongos, and this is a \
+             {topology}: its members tell drivers their own addresses, and drivers go there past \
+             the tap"
+        )
+    })
+}
