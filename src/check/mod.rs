@@ -66,8 +66,11 @@ fn without_whole_doubles(document: Document) -> Document {
 }
 
 fn without_whole_double(value: Bson) -> Bson {
+    let int32 = f64::from(i32::MIN)..=f64::from(i32::MAX);
     match value {
-        Bson::Double(double) if f64::from(double as i32) == double => Bson::Int32(double as i32),
+        Bson::Double(double) if double.fract() == 0.0 && int32.contains(&double) => {
+            Bson::Int32(double as i32)
+        }
         Bson::Document(inner) => Bson::Document(without_whole_doubles(inner)),
         Bson::Array(items) => Bson::Array(items.into_iter().map(without_whole_double).collect()),
         other => other,
