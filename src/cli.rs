@@ -87,7 +87,8 @@ pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file
     #[arg(default_value = "crud")]
     pub workload: String,
-    /// Driver to compare, as ADAPTER or ADAPTER@VERSION; repeat it. The first one is the baseline
+    /// Driver to compare, as ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...; repeat it. The first one
+    /// is the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
     /// Driver option of every arm, as a standard URI option (maxPoolSize=10); repeat it
@@ -199,7 +200,7 @@ pub struct DiagnoseArgs {
 /// `check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Adapter, as ADAPTER or ADAPTER@VERSION [default: every one this machine can run]
+    /// Adapter, as `run -d` takes it [default: every one this machine can run]
     #[arg(conflicts_with = "command")]
     pub adapter: Option<String>,
     /// Only what needs no server
@@ -248,12 +249,12 @@ pub enum AdaptersAction {
     },
     /// Install an environment and print its folder
     Install {
-        /// ADAPTER or ADAPTER@VERSION
+        /// Adapter, as `run -d` takes it
         adapter: String,
     },
     /// Run an adapter's own tests in its environment
     Test {
-        /// ADAPTER or ADAPTER@VERSION
+        /// Adapter, as `run -d` takes it
         adapter: String,
     },
 }

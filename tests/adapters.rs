@@ -6,19 +6,43 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use mongodyno::adapter::environment;
 use mongodyno::adapter::manifest::{Manifest, discover};
 use mongodyno::adapter::process::AdapterProcess;
 use mongodyno::clock::Epoch;
+use mongodyno::commands::arms;
 use support::{mongodyno, root, said, scratch, server, skip};
 
-/// Versions to try where the oldest that `versions` names says too little: those with another
-/// API or another way of installing. None of Rust's: each would be a build of the whole driver.
-const OLD_VERSIONS: [(&str, &[&str]); 4] = [
-    ("go", &["2.0.0"]),
-    ("node", &["6.20.0", "4.17.2"]),
-    ("python", &["4.10.1"]),
-    ("rust", &["3.2.5"]),
+/// How far an arm is tried.
+#[derive(Clone, Copy)]
+enum Try {
+    /// It installs and reports itself.
+    Starts,
+    /// The contract, without a server.
+    Offline,
+    /// Its own tests, and the contract on the last server that speaks with every driver since 2012.
+    OldServer,
+}
+
+/// Arms to try where the oldest version that `versions` names says too little: those with another
+/// API or another way of installing. One of Rust's: each is a build of the whole driver.
+const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
+    ("go", &[("go@2.0.0", Try::Offline)]),
+    (
+        "node",
+        &[
+            ("node@6.20.0", Try::Offline),
+            ("node@4.17.2", Try::Offline),
+            ("node@4.17.2/api=callback", Try::OldServer),
+            ("node@3.7.4/api=callback", Try::Starts),
+            ("node@3.7.4", Try::OldServer),
+            ("node@2.2.36", Try::OldServer),
+            ("node@1.4.3", Try::OldServer),
+            ("node@1.4.3/runtime=0.11.14", Try::Starts),
+            ("node:mongolian@0.1.18", Try::OldServer),
+        ],
+    ),
+    ("python", &[("python@4.10.1", Try::Offline)]),
+    ("rust", &[("rust@3.2.5", Try::Offline)]),
 ];
 
 /// Does something with every adapter that this machine can run, and tells all that went wrong.
@@ -82,33 +106,59 @@ fn old_versions_install_and_report_themselves() {
         if it.install_version.is_empty() {
             return Ok(());
         }
-        let oldest = [it.versions.split(' ').next().expect("a first word")];
+        let oldest = format!("{}@{}", it.name, it.versions.split(' ').next().expect("a word"));
+        let oldest = [(oldest.as_str(), Try::Offline)];
         let row = OLD_VERSIONS.iter().find(|(name, _)| *name == it.name);
-        let versions = row.map_or(&oldest[..], |(_, versions)| versions);
-        versions.iter().try_for_each(|version| {
-            let driver = format!("{}@{version}", it.name);
-            let folder = succeeds(&["adapters", "install", &driver], None)?;
-            succeeds(&["check", "--offline", &driver], None)?;
-            match reported_version(it, version)? {
-                reported if reported == *version => Ok(()),
+        let arms = row.map_or(&oldest[..], |(_, arms)| arms);
+        arms.iter().try_for_each(|(driver, how)| {
+            let folder = succeeds(&["adapters", "install", driver], None)?;
+            match how {
+                Try::Starts => {}
+                Try::Offline => succeeds(&["check", "--offline", driver], None).map(drop)?,
+                Try::OldServer => {
+                    succeeds(&["adapters", "test", driver], None)?;
+                    succeeds(&["check", driver, "--server", "embedded@4.4"], None)?;
+                }
+            }
+            let version = driver.split_once('@').expect("a version").1;
+            let version = version.split('/').next().expect("before its options");
+            match reported_version(driver)? {
+                reported if reported == version => Ok(()),
                 reported => Err(format!("{driver} reports {reported}; {folder}")),
             }
         })
     });
 }
 
-/// What the adapter says of its driver when it is started with this version.
-fn reported_version(manifest: &Manifest, version: &str) -> Result<String, String> {
-    let driver = format!("{}@{version}", manifest.name);
-    let environment = environment::install(manifest, Some(version));
-    let environment = environment.map_err(|error| error.to_string())?;
-    let log = scratch("adapter-logs").join(format!("{driver}.log"));
+#[test]
+fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work() {
+    let Some(uri) = server("adapters/refused") else { return };
+    for_each_adapter("adapters/refused", |it| {
+        if it.name != "node" {
+            return Ok(());
+        }
+        let said = succeeds(&["check", "node@1.4.3", "--uri", uri], None)
+            .err()
+            .ok_or("1.4.3 passes on a server without its opcodes")?;
+        let told = ["Unsupported OP_QUERY command", "embedded@4.4"];
+        if told.iter().all(|words| said.contains(words)) { Ok(()) } else { Err(said) }
+    });
+}
+
+/// What the adapter says of its driver when it is started as this arm.
+fn reported_version(driver: &str) -> Result<String, String> {
+    let manifests = discover(None).expect("manifests that can be read");
+    let environment = arms::install(&manifests, driver).map_err(|error| error.to_string())?;
+    let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;
+        if let Some(runtime) = environment.options.get("runtime").filter(|it| *it != "machine") {
+            assert_eq!(&hello.runtime.version, runtime, "{driver}");
+        }
         Ok(hello.driver.version)
     })
 }
@@ -126,7 +176,7 @@ fn a_version_that_does_not_exist_is_named_with_the_command_that_lists_them() {
         let text = said(&output);
         if output.status.code() == Some(5)
             && text.contains(&format!("has no version {major}.9999.0"))
-            && text.contains(&it.versions_command)
+            && text.contains(&it.versions_command.replace("{package}", &it.driver))
         {
             return Ok(());
         }

@@ -44,8 +44,17 @@ fn lab() -> Lab {
 #[test]
 fn every_verb_explains_itself() {
     let verbs = [
-        "", "run", "report", "diagnose", "check", "workloads", "adapters", "server", "absorber",
-        "tap", "schema",
+        "",
+        "run",
+        "report",
+        "diagnose",
+        "check",
+        "workloads",
+        "adapters",
+        "server",
+        "absorber",
+        "tap",
+        "schema",
     ];
     let lines: Vec<String> = verbs.iter().map(|verb| format!("{verb} --help")).collect();
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();

@@ -3,6 +3,7 @@
 //! Nothing of the user's machine is touched; variables through which a user's own packages could
 //! leak in are taken away from the children.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
 
+use crate::adapter::choice::{Asked, Choice};
 use crate::adapter::manifest::{Manifest, Missing};
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
@@ -40,6 +42,10 @@ pub struct Environment {
     pub adapter: String,
     /// Driver version asked for (the adapter reports the one it loaded).
     pub version: String,
+    /// Options of the adapter, asked for or chosen: they are part of what was installed.
+    pub options: BTreeMap<String, String>,
+    /// Options of the connection string for this arm alone.
+    pub uri_options: BTreeMap<String, String>,
     /// Working directory of its processes.
     pub folder: PathBuf,
     /// Program and arguments.
@@ -59,6 +65,8 @@ impl Environment {
         Self {
             adapter: command.join(" "),
             version: String::new(),
+            options: BTreeMap::new(),
+            uri_options: BTreeMap::new(),
             folder: std::env::current_dir().unwrap_or_default(),
             start: command.to_vec(),
             warmup_s: 1.0,
@@ -92,29 +100,27 @@ fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
     command
 }
 
-/// Installs what is missing and returns the environment.
+/// Installs what is missing and returns the environment. What was chosen without being asked for
+/// is said on stderr.
 ///
 /// # Errors
-/// A missing toolchain, a version that does not exist, an installer that fails.
-pub fn install(manifest: &Manifest, version: Option<&str>) -> Result<Environment> {
+/// A missing toolchain, a version or option that does not exist, an installer that fails.
+pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
+    let choice = manifest.choose(asked)?;
     let toolchain = manifest.probe().map_err(|missing| not_runnable(manifest, &missing))?;
-    let version = version.unwrap_or(&manifest.default);
     let files = manifest.files()?;
-    let mut hash = Sha256::new();
-    for (path, bytes) in &files {
-        hash.update(path.as_bytes());
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
+    let identity = identity(&files, &toolchain, &choice);
+    let Choice { package, version, options, .. } = &choice;
+    if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
+        eprintln!("{}: {package} {version} runs with {unasked}", manifest.name);
     }
-    hash.update(toolchain.join("\n").as_bytes());
-    let identity = hex(&hash.finalize())[..12].to_owned();
     let parent = cache_dir().join("adapters").join(&manifest.name);
     let folder = parent.join(format!("{version}-{identity}"));
     fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
     let _lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
     let ready = folder.join(".ready");
     if !ready.exists() {
-        let result = fill(manifest, version, &folder, &files);
+        let result = fill(manifest, &choice, &folder, &files);
         if result.is_err() {
             // A half-made environment is never used: only `.ready` says that it is whole. The
             // log of the failed installation stays for the user to read.
@@ -130,13 +136,32 @@ pub fn install(manifest: &Manifest, version: Option<&str>) -> Result<Environment
         .map(|bytes| hex(&Sha256::digest(bytes)));
     Ok(Environment {
         adapter: manifest.name.clone(),
-        version: version.to_owned(),
+        version: version.clone(),
+        options: options.clone(),
+        uri_options: asked.uri_options.clone(),
         folder,
-        start: manifest.start.clone(),
+        start: choice.start,
         warmup_s: manifest.warmup_s,
         simulated: manifest.simulated,
         lock_sha256,
     })
+}
+
+/// Environments are the same where all of this is: files, toolchain, package and options. The
+/// version stands beside it in the folder's name.
+fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
+    let mut hash = Sha256::new();
+    for (path, bytes) in files {
+        hash.update(path.as_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    hash.update(toolchain.join("\n").as_bytes());
+    hash.update(format!("\n{}", choice.package).as_bytes());
+    for (key, value) in &choice.options {
+        hash.update(format!("\n{key}={value}").as_bytes());
+    }
+    hex(&hash.finalize())[..12].to_owned()
 }
 
 /// The error for an adapter whose toolchain is missing.
@@ -159,9 +184,9 @@ fn lock(path: &Path, adapter: &str) -> Result<Flock<File>> {
 
 fn fill(
     manifest: &Manifest,
-    version: &str,
+    choice: &Choice,
     folder: &Path,
-    files: &std::collections::BTreeMap<String, Vec<u8>>,
+    files: &BTreeMap<String, Vec<u8>>,
 ) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| Error::file("clear", folder, &error))?;
@@ -172,25 +197,27 @@ fn fill(
         fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
         fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
     }
-    let commands =
-        if version == manifest.default { &manifest.install } else { &manifest.install_version };
     let spinner = ProgressBar::new_spinner().with_style(
         ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a valid template"),
     );
     spinner.enable_steady_tick(std::time::Duration::from_millis(120));
-    spinner.set_message(format!("installing {}@{version}", manifest.name));
+    spinner.set_message(format!("installing {}", named(manifest, choice)));
     if spinner.is_hidden() {
-        eprintln!("installing {}@{version}", manifest.name);
+        eprintln!("installing {}", named(manifest, choice));
     }
-    for words in commands {
-        let words: Vec<_> = words.iter().map(|word| word.replace("{version}", version)).collect();
-        step(manifest, version, folder, &words)?;
+    for words in &choice.install {
+        step(manifest, choice, folder, words)?;
     }
     spinner.finish_and_clear();
     Ok(())
 }
 
-fn step(manifest: &Manifest, version: &str, folder: &Path, words: &[String]) -> Result<()> {
+fn named(manifest: &Manifest, choice: &Choice) -> String {
+    let package = (choice.package != manifest.driver).then(|| choice.package.clone());
+    Asked { package, ..Asked::default() }.id(&manifest.name, &choice.version)
+}
+
+fn step(manifest: &Manifest, choice: &Choice, folder: &Path, words: &[String]) -> Result<()> {
     let (program, arguments) = words.split_first().expect("manifest: empty install command");
     let log = folder.join("install.log");
     let output = scrubbed(folder, program, arguments)
@@ -214,16 +241,16 @@ fn step(manifest: &Manifest, version: &str, folder: &Path, words: &[String]) -> 
     });
     if unknown {
         return Err(Error::environment(
-            format!("{} has no version {version}", manifest.driver),
-            format!("`{}` lists them", manifest.versions_command),
+            format!("{} has no version {}", choice.package, choice.version),
+            format!("`{}` lists them", choice.versions_command),
         ));
     }
     let tail: Vec<_> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();
     let tail: Vec<_> = tail.into_iter().rev().collect();
     Err(Error::environment(
         format!(
-            "installing {}@{version} failed: `{}` ended with {}\n  {}",
-            manifest.name,
+            "installing {} failed: `{}` ended with {}\n  {}",
+            named(manifest, choice),
             words.join(" "),
             output.status,
             tail.join("\n  ")

@@ -44,7 +44,7 @@ pub struct Manifest {
     /// Commands that install exactly the lock file.
     #[serde(default)]
     pub install: Vec<Vec<String>>,
-    /// Commands that install `{version}`.
+    /// Commands that install `{version}` of `{package}`, with a word for each of `{options}`.
     #[serde(default)]
     pub install_version: Vec<Vec<String>>,
     /// Matches the installer's output when the version does not exist.
@@ -58,12 +58,54 @@ pub struct Manifest {
     /// Its times are pretended, so the machine's noise cannot touch them: the fake of the tests.
     #[serde(default)]
     pub simulated: bool,
+    /// Options of the adapter, that an arm sets as `/KEY=VALUE`, and what they mean.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Ranges of versions that are installed or called each in its own way. The first that takes
+    /// an arm is used; without any, all versions are alike.
+    #[serde(default)]
+    pub generations: Vec<Generation>,
     /// Toolchains.
     #[serde(default)]
     pub needs: Vec<Need>,
     /// Where the files come from.
     #[serde(skip)]
     pub source: Source,
+}
+
+/// Versions of a package that are installed or called in one way. What is not given here is as
+/// the manifest says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generation {
+    /// Package, if it is another than the manifest's `driver`.
+    package: Option<String>,
+    /// Version where none is asked for: of a package's first generation.
+    default: Option<String>,
+    /// Regular expression on the version.
+    versions: String,
+    /// What it takes for the adapter's options.
+    #[serde(default)]
+    pub options: BTreeMap<String, Values>,
+    /// Program and arguments.
+    pub start: Option<Vec<String>>,
+    /// Commands that install it, the manifest's default version too.
+    pub install_version: Option<Vec<Vec<String>>>,
+    /// The adapter's own tests for it.
+    pub test: Option<Vec<String>>,
+}
+
+/// What a generation takes for an option.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Values {
+    /// The value where none is asked for.
+    pub default: String,
+    /// Regular expression on the value.
+    #[serde(rename = "match")]
+    matches: String,
+    /// The same for people.
+    pub wants: String,
 }
 
 /// A toolchain an adapter needs.
@@ -135,6 +177,46 @@ impl Manifest {
     }
 }
 
+impl Generation {
+    /// Its package.
+    #[must_use]
+    pub fn package<'a>(&'a self, manifest: &'a Manifest) -> &'a str {
+        self.package.as_deref().unwrap_or(&manifest.driver)
+    }
+
+    /// Version of its package where none is asked for.
+    #[must_use]
+    pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
+        self.default.as_ref().unwrap_or(&manifest.default)
+    }
+
+    /// Whether a version is one of its own.
+    #[must_use]
+    pub fn takes_version(&self, version: &str) -> bool {
+        pattern(&self.versions).is_match(version)
+    }
+
+    /// Whether it takes every one of these options.
+    #[must_use]
+    pub fn takes(&self, options: &BTreeMap<String, String>) -> bool {
+        options
+            .iter()
+            .all(|(key, value)| self.options.get(key).is_some_and(|values| values.takes(value)))
+    }
+}
+
+impl Values {
+    /// Whether a value is one of them.
+    #[must_use]
+    pub fn takes(&self, value: &str) -> bool {
+        pattern(&self.matches).is_match(value)
+    }
+}
+
+fn pattern(text: &str) -> regex_lite::Regex {
+    regex_lite::Regex::new(text).unwrap_or_else(|error| panic!("manifest: {text}: {error}"))
+}
+
 impl Need {
     fn probe(&self) -> Result<String, Missing> {
         let (program, arguments) = self.run.split_first().expect("manifest: needs.run is empty");
@@ -149,8 +231,7 @@ impl Need {
             .map_err(|_| missing(&format!("`{program}` not found")))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
-        let wanted = regex_lite::Regex::new(&self.matches)
-            .unwrap_or_else(|error| panic!("manifest: needs.match: {error}"));
+        let wanted = pattern(&self.matches);
         let first = text.lines().next().unwrap_or_default().trim().to_owned();
         if output.status.success() && wanted.is_match(&text) {
             Ok(first)

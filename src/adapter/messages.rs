@@ -179,6 +179,13 @@ pub struct Capabilities {
     pub document_forms: Vec<String>,
     pub concurrency: Concurrency,
     pub stop: String,
+    /// False: the driver has no type for doubles and sends those with a whole value as int32.
+    #[serde(default = "yes")]
+    pub whole_doubles: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What one worker is.

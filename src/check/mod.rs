@@ -9,6 +9,8 @@ pub mod vectors;
 use std::path::Path;
 use std::time::Duration;
 
+use mongodb::bson::{Bson, Document};
+
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Request};
 use crate::adapter::process::{AdapterProcess, Failure};
@@ -55,6 +57,24 @@ async fn ask(
         return Ok(answer);
     }
     Err(Failure::Unexpected { request: request.name(), answer: answer.name() }.to_string())
+}
+
+/// The document as a driver without a type for doubles sends it: those with a whole value that an
+/// int32 holds are one.
+fn without_whole_doubles(document: Document) -> Document {
+    document.into_iter().map(|(name, value)| (name, without_whole_double(value))).collect()
+}
+
+fn without_whole_double(value: Bson) -> Bson {
+    let int32 = f64::from(i32::MIN)..=f64::from(i32::MAX);
+    match value {
+        Bson::Double(double) if double.fract() == 0.0 && int32.contains(&double) => {
+            Bson::Int32(double as i32)
+        }
+        Bson::Document(inner) => Bson::Document(without_whole_doubles(inner)),
+        Bson::Array(items) => Bson::Array(items.into_iter().map(without_whole_double).collect()),
+        other => other,
+    }
 }
 
 /// Fails with a sentence unless two values are equal.

@@ -28,12 +28,12 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
 
 /// Runs the tests an adapter has of its own, with the vectors that this binary carries.
 fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
-    let (name, _) = arms::split_version(adapter);
-    let manifest = arms::find(manifests, name)?;
-    let environment = arms::install(manifests, adapter)?;
+    let arms::Arm { manifest, asked } = arms::parse(manifests, adapter)?;
+    let name = &manifest.name;
+    let environment = environment::install(manifest, &asked)?;
     let vectors = cache_dir().join("check").join(format!("vectors-{}", std::process::id()));
     vectors::write(&vectors)?;
-    let mut command = environment.command(&manifest.test);
+    let mut command = environment.command(&manifest.choose(&asked)?.test);
     if std::env::var_os("MDYN_VECTORS").is_none() {
         command.env("MDYN_VECTORS", &vectors);
     }

@@ -2,20 +2,93 @@
 
 use std::collections::BTreeMap;
 
+use crate::adapter::choice::Asked;
 use crate::adapter::environment::{self, Environment};
 use crate::adapter::manifest::{self, Manifest};
 use crate::error::{Error, Result};
 use crate::result::records::Unavailable;
+use crate::server::uri;
 
-/// `node@7.9.0` -> (`node`, Some(`7.9.0`)).
-pub fn split_version(driver: &str) -> (&str, Option<&str>) {
-    match driver.split_once('@') {
-        Some((name, version)) => (name, Some(version)),
-        None => (driver, None),
+/// An adapter, and what is asked of it.
+#[derive(Debug)]
+pub struct Arm<'a> {
+    /// Adapter.
+    pub manifest: &'a Manifest,
+    /// Package, version, options.
+    pub asked: Asked,
+}
+
+/// Understands `ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...`. KEY is an option of the adapter or of
+/// connection strings.
+///
+/// # Errors
+/// An adapter, a package, a version or an option that does not exist or does not go together.
+pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
+    let mut segments = driver.split('/');
+    let head = segments.next().unwrap_or_default();
+    let (name, version) = split(head, '@');
+    let (name, package) = split(name, ':');
+    let manifest = find(manifests, name)?;
+    let mut asked = Asked {
+        package: package.filter(|it| **it != manifest.driver).map(str::to_owned),
+        version: version.map(str::to_owned),
+        ..Asked::default()
+    };
+    for segment in segments {
+        let (key, value) =
+            segment.split_once('=').filter(|(_, value)| !value.is_empty()).ok_or_else(|| {
+                Error::usage(
+                    format!("-d {driver}: `{segment}` names no value"),
+                    format!("write {head}/key=value, as in {head}/maxPoolSize=10"),
+                )
+            })?;
+        if !value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it)) {
+            return Err(Error::usage(
+                format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
+                "values are of letters, digits and . _ - : , +",
+            ));
+        }
+        let (known, key) = match uri::arm_option(key) {
+            _ if manifest.options.contains_key(key) => (&mut asked.options, key),
+            Some(option) => (&mut asked.uri_options, option),
+            None => return Err(unknown_option(manifest, key)),
+        };
+        if known.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(Error::usage(format!("-d {driver} sets {key} twice"), "set it once"));
+        }
     }
+    manifest.choose(&asked)?;
+    Ok(Arm { manifest, asked })
+}
+
+fn split(text: &str, at: char) -> (&str, Option<&str>) {
+    text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
+}
+
+fn unknown_option(manifest: &Manifest, key: &str) -> Error {
+    let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
+    let near = own
+        .iter()
+        .chain(&uri::ARM_OPTIONS)
+        .min_by_key(|known| strsim::levenshtein(&known.to_lowercase(), &key.to_lowercase()));
+    let hint = match near {
+        Some(near) if strsim::levenshtein(&near.to_lowercase(), &key.to_lowercase()) <= 3 => {
+            format!("did you mean {near}?")
+        }
+        _ if own.is_empty() => {
+            "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
+             alike stands in --uri"
+                .to_owned()
+        }
+        _ => format!("it takes {}, and options of connection strings", own.join(", ")),
+    };
+    Error::usage(format!("{} takes no option {key}", manifest.name), hint)
 }
 
 /// Finds an adapter by name.
+///
+/// # Errors
+/// None is called so; with the one that was meant, perhaps.
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
@@ -28,13 +101,17 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     })
 }
 
-/// Installs `ADAPTER` or `ADAPTER@VERSION`.
+/// Installs what is asked for as `-d` takes it.
+///
+/// # Errors
+/// Those of [`parse`] and of [`environment::install`].
 pub fn install(manifests: &[Manifest], driver: &str) -> Result<Environment> {
-    let (name, version) = split_version(driver);
-    environment::install(find(manifests, name)?, version)
+    let Arm { manifest, asked } = parse(manifests, driver)?;
+    environment::install(manifest, &asked)
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.
+#[must_use]
 pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, manifest::Missing)>) {
     let mut good = Vec::new();
     let mut bad = Vec::new();
@@ -47,9 +124,6 @@ pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, mani
     (good, bad)
 }
 
-/// An adapter and the version asked for.
-type Chosen<'a> = (&'a Manifest, Option<String>);
-
 /// The drivers asked for, or every one this machine can run.
 ///
 /// # Errors
@@ -57,12 +131,9 @@ type Chosen<'a> = (&'a Manifest, Option<String>);
 pub fn choose<'a>(
     drivers: &[String],
     manifests: &'a [Manifest],
-) -> Result<(Vec<Chosen<'a>>, Vec<Unavailable>)> {
+) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
     if !drivers.is_empty() {
-        let chosen = drivers.iter().map(|driver| {
-            let (name, version) = split_version(driver);
-            Ok((find(manifests, name)?, version.map(str::to_owned)))
-        });
+        let chosen = drivers.iter().map(|driver| parse(manifests, driver));
         return Ok((chosen.collect::<Result<_>>()?, Vec::new()));
     }
     let (good, bad) = runnable(manifests);
@@ -83,22 +154,25 @@ pub fn choose<'a>(
             "`mongodyno adapters list` says what each of them needs",
         ));
     }
-    Ok((good.into_iter().map(|manifest| (manifest, None)).collect(), unavailable))
+    let arm = |manifest| Arm { manifest, asked: Asked::default() };
+    Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
 /// Installs the arms. One that was asked for by name must install; of the others those that do
 /// not are named and left out.
+///
+/// # Errors
+/// An adapter asked for by name, or the last one there is, cannot be installed.
 pub fn install_all(
-    arms: &[Chosen<'_>],
+    arms: &[Arm<'_>],
     asked_by_name: bool,
     unavailable: &mut Vec<Unavailable>,
 ) -> Result<Vec<(String, Environment)>> {
     let mut environments = Vec::new();
-    for (manifest, version) in arms {
-        match environment::install(manifest, version.as_deref()) {
+    for Arm { manifest, asked } in arms {
+        match environment::install(manifest, asked) {
             Ok(environment) => {
-                environments
-                    .push((format!("{}@{}", manifest.name, environment.version), environment));
+                environments.push((asked.id(&manifest.name, &environment.version), environment));
             }
             Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
                 eprintln!("{}: left out, {error}", manifest.name);
@@ -124,5 +198,53 @@ fn number_twins(environments: &mut [(String, Environment)]) {
         if *count > 1 {
             *id = format!("{id}#{count}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::manifest::discover;
+
+    fn id(driver: &str) -> String {
+        let manifests = discover(None).expect("manifests");
+        let Arm { manifest, asked } = parse(&manifests, driver).expect("an arm");
+        let version = manifest.choose(&asked).expect("a choice").version;
+        asked.id(&manifest.name, &version)
+    }
+
+    fn refused(driver: &str) -> String {
+        let manifests = discover(None).expect("manifests");
+        let error = parse(&manifests, driver).expect_err("a refusal");
+        assert_eq!(error.exit, crate::error::Exit::Usage);
+        format!("{} | {}", error.message, error.hint)
+    }
+
+    #[test]
+    fn an_arm_is_an_adapter_a_version_and_options() {
+        assert_eq!(id("go@2.9.3"), "go@2.9.3");
+        assert_eq!(id("go@2.9.3/maxpoolsize=1024/w=1"), "go@2.9.3/maxPoolSize=1024/w=1");
+        let old = "node@1.4.3/maxPoolSize=5/runtime=0.12.9";
+        assert_eq!(id(old), "node@1.4.3/runtime=0.12.9/maxPoolSize=5");
+        assert_eq!(id("node:mongolian"), "node:mongolian@0.1.18");
+        assert_eq!(id("node:mongodb@4.17.2/api=callback"), "node@4.17.2/api=callback");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_arm_is_said_with_one_thing_to_do() {
+        let starts = |driver: &str, wanted: &str| {
+            let said = refused(driver);
+            assert!(said.contains(wanted), "{driver}: {said}");
+        };
+        starts("go/maxPolSize=3", "go takes no option maxPolSize | did you mean maxPoolSize?");
+        starts("go/runtime=1.2.3", "go takes no option runtime | it takes options of connection");
+        starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");
+        starts("node@1.4.3/runtime", "names no value");
+        starts("node@1.4.3/w=1/w=1", "sets w twice");
+        starts("go/maxPoolSize=1&w=0", "maxPoolSize=1&w=0");
+        starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");
+        starts("node@1.4.3/api=promise", "does not go with api=promise");
+        starts("node:mongols", "node has no package mongols");
+        starts("go/authSource=admin", "go takes no option authSource");
     }
 }

@@ -1,6 +1,7 @@
 //! `mongodyno check [ADAPTER | -- COMMAND]`.
 
-use crate::adapter::environment::Environment;
+use crate::adapter::choice::Asked;
+use crate::adapter::environment::{self, Environment};
 use crate::adapter::manifest::discover;
 use crate::check::{Checked, offline, online};
 use crate::cli::CheckArgs;
@@ -10,7 +11,7 @@ use crate::error::{Error, Exit, Result};
 use crate::experiment::stop::Stop;
 use crate::paths::cache_dir;
 use crate::result::folder::Folder;
-use crate::server::uri::with_options;
+use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
 
 /// Runs the verb.
@@ -49,7 +50,7 @@ fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
     for (manifest, missing) in bad {
         eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
     }
-    good.into_iter().map(|it| crate::adapter::environment::install(it, None)).collect()
+    good.into_iter().map(|it| environment::install(it, &Asked::default())).collect()
 }
 
 /// Checks every environment; answers how many checks failed.
@@ -76,7 +77,10 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
             server.record().version
         ))?;
         let bench = online::Bench {
-            uri: &with_options(server.uri(), &std::collections::BTreeMap::new()),
+            uri: &with_arm_options(
+                &with_options(server.uri(), &std::collections::BTreeMap::new()),
+                &environment.uri_options,
+            ),
             database: format!("mongodyno_check_{}_{number}", std::process::id()),
             exclusive: matches!(server, Server::Managed(_)),
             folder,

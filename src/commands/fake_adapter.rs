@@ -363,6 +363,7 @@ impl Fake {
                 document_forms: vec!["native".to_owned()],
                 concurrency: Concurrency { kind: self.behaviour.concurrency.clone(), max: None },
                 stop: "sigterm".to_owned(),
+                whole_doubles: true,
             },
         }))
     }

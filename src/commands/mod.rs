@@ -2,7 +2,7 @@
 
 pub mod absorber;
 pub mod adapters;
-mod arms;
+pub mod arms;
 pub mod check;
 pub mod diagnose;
 pub mod fake_adapter;

@@ -124,7 +124,7 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
             "only workloads of `noop` run without one, such as ping",
         ));
     }
-    let profiles: Vec<f64> = arms.iter().map(|(manifest, _)| manifest.warmup_s).collect();
+    let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
     let twins = vec![profiles[0]; 1 + usize::from(tapped)];
@@ -133,12 +133,11 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
     if args.plan {
-        let names: Vec<String> = arms
-            .iter()
-            .map(|(manifest, version)| {
-                format!("{}@{}", manifest.name, version.as_deref().unwrap_or(&manifest.default))
-            })
-            .collect();
+        let names = arms.iter().map(|arm| {
+            let version = arm.manifest.choose(&arm.asked)?.version;
+            Ok(arm.asked.id(&arm.manifest.name, &version))
+        });
+        let names: Vec<String> = names.collect::<Result<_>>()?;
         let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
         super::print(&text)?;
         return Ok(None);

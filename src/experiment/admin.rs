@@ -145,14 +145,17 @@ impl Admin {
         self.drop_collection("system.profile").await
     }
 
-    /// Commands of one name on one collection that the server has written down.
+    /// Commands of one name on one collection that the server has written down. An opcode of its
+    /// own, as drivers of before 2.6 send it, counts as a command: an entry without `protocol`.
     ///
     /// # Errors
     /// The server's refusal.
     pub async fn profiled(&self, command: &str, collection: &str) -> Result<Vec<Document>> {
         let field = format!("command.{command}");
         let profile = self.database.collection::<Document>("system.profile");
-        let mut cursor = profile.find(doc! { field: collection }).await?;
+        let namespace = format!("{}.{collection}", self.database.name());
+        let opcode = doc! { "op": command, "ns": namespace, "protocol": { "$exists": false } };
+        let mut cursor = profile.find(doc! { "$or": [{ field: collection }, opcode] }).await?;
         let mut commands = Vec::new();
         while cursor.advance().await? {
             commands.push(cursor.deserialize_current()?);

@@ -19,7 +19,7 @@ use crate::result::machine;
 use crate::result::records::{
     Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
 };
-use crate::server::uri::with_options;
+use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
 use crate::tap::link::LinkSpec;
 use crate::tap::validate::validate;
@@ -186,6 +186,9 @@ impl Setup {
             named.push((format!("{first_id} (direct)"), first));
             uris.push(uri.clone());
         }
+        for (uri, (_, environment)) in uris.iter_mut().zip(&named) {
+            *uri = with_arm_options(uri, &environment.uri_options);
+        }
         let mut arms: Vec<Arm> = named.iter().map(arm).collect();
         arms[1].is_aa = true;
         if let Some(last) = arms.last_mut() {
@@ -230,6 +233,7 @@ impl Setup {
 }
 
 fn arm((id, environment): &(String, Environment)) -> Arm {
+    let uri_options = environment.uri_options.clone();
     Arm {
         id: id.clone(),
         adapter: environment.adapter.clone(),
@@ -237,6 +241,7 @@ fn arm((id, environment): &(String, Environment)) -> Arm {
         is_direct: false,
         driver: String::new(),
         version: environment.version.clone(),
+        options: environment.options.clone().into_iter().chain(uri_options).collect(),
         native: None,
         runtime: String::new(),
         concurrency: String::new(),

@@ -113,6 +113,10 @@ pub struct Arm {
     pub driver: String,
     /// Driver's version as the running adapter reports it.
     pub version: String,
+    /// The arm's own options: those of the adapter, asked for or chosen, and those of its
+    /// connection string.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
     /// Compiled extension in use; None where the driver has none.
     pub native: Option<bool>,
     /// Runtime and its version.

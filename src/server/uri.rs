@@ -3,6 +3,59 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Options of connection strings that an arm may set for itself: those that change how a driver
+/// works. Which server it talks to, as whom and how secretly, concerns all arms alike and stands
+/// in `--uri`.
+pub const ARM_OPTIONS: [&str; 24] = [
+    "appName",
+    "compressors",
+    "connectTimeoutMS",
+    "heartbeatFrequencyMS",
+    "journal",
+    "localThresholdMS",
+    "maxConnecting",
+    "maxIdleTimeMS",
+    "maxPoolSize",
+    "maxStalenessSeconds",
+    "minPoolSize",
+    "readConcernLevel",
+    "readPreference",
+    "readPreferenceTags",
+    "retryReads",
+    "retryWrites",
+    "serverMonitoringMode",
+    "serverSelectionTimeoutMS",
+    "socketTimeoutMS",
+    "timeoutMS",
+    "w",
+    "waitQueueTimeoutMS",
+    "wTimeoutMS",
+    "zlibCompressionLevel",
+];
+
+/// An option of an arm as it is usually written; None for what is none.
+#[must_use]
+pub fn arm_option(name: &str) -> Option<&'static str> {
+    ARM_OPTIONS.into_iter().find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// A URI with an arm's own options, which replace what stands there: otherwise the arm would be
+/// called after something it does not do.
+#[must_use]
+pub fn with_arm_options(uri: &str, options: &BTreeMap<String, String>) -> String {
+    if options.is_empty() || uri.is_empty() {
+        return uri.to_owned();
+    }
+    let (base, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let replaced = |part: &&str| {
+        let name = part.split_once('=').map_or(*part, |(name, _)| name);
+        options.keys().any(|option| option.eq_ignore_ascii_case(name))
+    };
+    let kept: Vec<&str> =
+        query.split('&').filter(|part| !part.is_empty() && !replaced(part)).collect();
+    with_options(&format!("{base}?{}", kept.join("&")), options)
+}
+
 /// A URI with further options; those that stand in it already win. serverSelectionTimeoutMS is
 /// always set, so that a dead server costs seconds and not the half minute of most drivers.
 #[must_use]
@@ -81,6 +134,23 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+    }
+
+    #[test]
+    fn an_arms_own_options_replace_those_that_stand_there() {
+        let with = |uri: &str, pairs: &[(&str, &str)]| {
+            let options = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            with_arm_options(uri, &options.collect())
+        };
+        let uri = "mongodb://h/db?maxpoolsize=3&w=1&serverSelectionTimeoutMS=5000";
+        assert_eq!(
+            with(uri, &[("maxPoolSize", "1024")]),
+            "mongodb://h/db?w=1&serverSelectionTimeoutMS=5000&maxPoolSize=1024"
+        );
+        assert_eq!(with(uri, &[]), uri);
+        assert_eq!(with("", &[("w", "1")]), "", "no server");
+        assert_eq!(arm_option("MAXPOOLSIZE"), Some("maxPoolSize"));
+        assert_eq!(arm_option("replicaSet"), None);
     }
 
     #[test]

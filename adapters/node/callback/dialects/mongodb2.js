@@ -1,0 +1,93 @@
+// mongodb 2, of 2014 to 2018: `insertOne` and its kin; connecting gives a database.
+'use strict';
+
+var mongodb = require('mongodb');
+var operations = require('../operations');
+var bsonTypes = require('./bson_types');
+var calls = require('./modern_calls');
+
+// serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
+var KNOWN = ['appname', 'authmechanism', 'authsource', 'connecttimeoutms', 'directconnection',
+  'journal', 'maxpoolsize', 'maxstalenessseconds', 'readconcernlevel', 'readpreference',
+  'replicaset', 'serverselectiontimeoutms', 'sockettimeoutms', 'ssl', 'w', 'wtimeoutms'];
+
+/** Standard names, as options of MongoClient.connect. */
+function settings(options) {
+  var number = function (name) {
+    return options[name] === undefined ? undefined : Number(options[name]);
+  };
+  var level = options.readconcernlevel;
+  return operations.given({
+    appname: options.appname,
+    connectTimeoutMS: number('connecttimeoutms') || number('serverselectiontimeoutms'),
+    j: options.journal === undefined ? undefined : options.journal === 'true',
+    maxStalenessSeconds: number('maxstalenessseconds'),
+    poolSize: number('maxpoolsize'),
+    readConcern: level === undefined ? undefined : { level: level },
+    socketTimeoutMS: number('sockettimeoutms'),
+    w: /^\d+$/.test(options.w) ? Number(options.w) : options.w,
+    wtimeout: number('wtimeoutms')
+  });
+}
+
+function connect(uri, name, done) {
+  var parts = operations.split(uri, KNOWN, 'mongodb 2');
+  var chosen = settings(parts.options);
+  mongodb.MongoClient.connect(operations.address(parts), chosen, function (error, client) {
+    var database;
+    if (error) return done(error);
+    database = client.db(name);
+    operations.identify(database.command.bind(database), function (failed, server) {
+      if (failed) return client.close(true, function () { done(failed); });
+      done(null, {
+        server: server,
+        resolved: resolved(client, chosen, parts.options),
+        target: function (definition) { return calls.target(database, definition, find, count); },
+        close: function (closed) { client.close(true, closed); }
+      });
+    });
+  });
+}
+
+function resolved(client, chosen, options) {
+  var concern = { w: chosen.w === undefined ? 1 : chosen.w };
+  if (chosen.j !== undefined) concern.j = chosen.j;
+  return {
+    max_pool_size: chosen.poolSize || 5, // the default of its Server
+    min_pool_size: null,
+    write_concern: concern,
+    read_concern: options.readconcernlevel || null,
+    read_preference: options.readpreference || 'primary',
+    compressors: null,
+    retry_writes: false,
+    retry_reads: false,
+    tls: options.ssl === 'true'
+  };
+}
+
+/** The second argument of `find` is the projection in here. */
+function find(collection, filter, options) {
+  var cursor = collection.find(filter);
+  if (options.limit !== undefined) cursor = cursor.limit(options.limit);
+  return options.batchSize === undefined ? cursor : cursor.batchSize(options.batchSize);
+}
+
+function count(collection, filter, done) {
+  return done ? collection.count(filter, done) : collection.count(filter);
+}
+
+module.exports = function dialect() {
+  var bson = require('bson');
+  var encoder = new bson();
+  return {
+    hasNative: true,
+    callbacks: calls.callbacks,
+    promises: calls.promises,
+    connect: connect,
+    types: bsonTypes(mongodb, function (document) {
+      return encoder.serialize(document);
+    }, function (bytes) {
+      return new mongodb.ObjectID(bytes);
+    })
+  };
+};

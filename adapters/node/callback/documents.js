@@ -1,0 +1,220 @@
+// Pools, templates and stamps. What a value is in an application differs between drivers: `types`
+// of a dialect makes longs, doubles, object ids and binaries.
+'use strict';
+
+var fs = require('fs');
+var protocol = require('./protocol');
+
+var Refusal = protocol.Refusal;
+var TWO_32 = protocol.TWO_32;
+var read = {};
+
+/**
+ * BSON as the contract uses it. Not by the driver: those of old make an int32 of a double with a
+ * whole value and of a small int64.
+ */
+function decode(bytes, at, types, target) {
+  var end = at + bytes.readInt32LE(at) - 1;
+  var place = { at: at + 4 };
+  var type, name, stop;
+  while (place.at < end) {
+    type = bytes[place.at];
+    stop = place.at + 1;
+    while (bytes[stop] !== 0) stop += 1;
+    name = bytes.toString('utf8', place.at + 1, stop);
+    place.at = stop + 1;
+    if (!read[type]) throw new Refusal('unsupported', 'BSON type ' + type + ' in a pool');
+    target[name] = read[type](bytes, place, types);
+  }
+  return target;
+}
+
+function skip(place, length) {
+  var at = place.at;
+  place.at += length;
+  return at;
+}
+
+read[0x01] = function double(bytes, place, types) {
+  return types.double(bytes.readDoubleLE(skip(place, 8)));
+};
+read[0x02] = function string(bytes, place) {
+  var length = bytes.readInt32LE(skip(place, 4));
+  var at = skip(place, length);
+  return bytes.toString('utf8', at, at + length - 1);
+};
+read[0x03] = function document(bytes, place, types) {
+  return decode(bytes, skip(place, bytes.readInt32LE(place.at)), types, {});
+};
+read[0x04] = function array(bytes, place, types) {
+  return decode(bytes, skip(place, bytes.readInt32LE(place.at)), types, []);
+};
+read[0x05] = function binary(bytes, place, types) {
+  var length = bytes.readInt32LE(skip(place, 4));
+  var subtype = bytes[skip(place, 1)];
+  var at = skip(place, length);
+  return types.binary(protocol.copyOf(bytes.slice(at, at + length)), subtype);
+};
+read[0x07] = function objectid(bytes, place, types) {
+  var at = skip(place, 12);
+  return types.objectid(protocol.copyOf(bytes.slice(at, at + 12)));
+};
+read[0x08] = function boolean(bytes, place) {
+  return bytes[skip(place, 1)] === 1;
+};
+read[0x09] = function date(bytes, place) {
+  var at = skip(place, 8);
+  return new Date(bytes.readUInt32LE(at) + bytes.readInt32LE(at + 4) * TWO_32);
+};
+read[0x0a] = function none() {
+  return null;
+};
+read[0x10] = function int32(bytes, place) {
+  return bytes.readInt32LE(skip(place, 4));
+};
+read[0x12] = function int64(bytes, place, types) {
+  var at = skip(place, 8);
+  return types.long(bytes.readInt32LE(at), bytes.readInt32LE(at + 4));
+};
+
+exports.readPool = function readPool(path, types) {
+  var bytes = fs.readFileSync(path);
+  var pool = [];
+  var at;
+  for (at = 0; at < bytes.length; at += bytes.readInt32LE(at)) {
+    pool.push(decode(bytes, at, types, {}));
+  }
+  return pool;
+};
+
+function long(value, types) {
+  return types.long(value % TWO_32 | 0, Math.floor(value / TWO_32) | 0);
+}
+
+var EXTENDED = {
+  $numberInt: function numberInt(text) { return Number(text); },
+  $numberLong: function numberLong(text, types) { return types.longOf(text); },
+  $numberDouble: function numberDouble(text, types) { return types.double(Number(text)); },
+  $oid: function oid(hex, types) { return types.objectid(protocol.bytesOf(hex, 'hex')); },
+  $date: function date(value) { return new Date(Number(value.$numberLong)); },
+  $binary: function binary(value, types) {
+    return types.binary(protocol.bytesOf(value.base64, 'base64'), parseInt(value.subType, 16));
+  }
+};
+
+function fromExtended(value, types) {
+  var names, made, i;
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map(function (it) { return fromExtended(it, types); });
+  names = Object.keys(value);
+  if (names.length === 1 && Object.prototype.hasOwnProperty.call(EXTENDED, names[0])) {
+    return EXTENDED[names[0]](value[names[0]], types);
+  }
+  made = {};
+  for (i = 0; i < names.length; i += 1) made[names[i]] = fromExtended(value[names[i]], types);
+  return made;
+}
+
+/** A deep copy, as an application would have made the document anew. */
+function copy(value, types) {
+  var fresh, names, i;
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) {
+    fresh = new Array(value.length);
+    for (i = 0; i < value.length; i += 1) fresh[i] = copy(value[i], types);
+    return fresh;
+  }
+  if (value instanceof Date) return new Date(value.getTime());
+  if (Object.getPrototypeOf(value) !== Object.prototype) return types.copy(value);
+  fresh = {};
+  names = Object.keys(value);
+  for (i = 0; i < names.length; i += 1) fresh[names[i]] = copy(value[names[i]], types);
+  return fresh;
+}
+
+/** What stamps read of a worker; its clocks are `CLOCKS`, those of `render` are inputs. */
+var SOURCES = {
+  key: function key(worker) { return worker.key; },
+  sequence: function sequence(worker) { return worker.index + worker.item; },
+  producer: function producer(worker) { return worker.number; },
+  made_ns: function made_ns(worker) { return worker.clocks.made_ns(); },
+  time_ms: function time_ms(worker) { return worker.clocks.time_ms(); }
+};
+exports.CLOCKS = { made_ns: protocol.now_ns, time_ms: Date.now };
+
+function padded(value, width) {
+  var text = String(value);
+  while (text.length < width) text = '0' + text;
+  return text;
+}
+
+var FORMS = {
+  int32: function int32(value) { return value | 0; },
+  int64: function int64(value, stamp, worker, types) { return long(value, types); },
+  double: function double(value, stamp, worker, types) { return types.double(value); },
+  date: function date(value) { return new Date(value); },
+  string: function string(value, stamp) {
+    return (stamp.prefix || '') + padded(value, stamp.width || 0);
+  },
+  objectid: function objectid(value, stamp, worker, types) {
+    var id = protocol.bytesOf(stamp.prefix + '0000000000000000', 'hex');
+    id.writeUInt32BE(Math.floor(value / TWO_32), 4);
+    id.writeUInt32BE(value >>> 0, 8);
+    return types.objectid(id);
+  },
+  guid: function guid(value, stamp, worker, types) {
+    var id = protocol.copyOf(worker.guids.slice(worker.guid_at, worker.guid_at + 16));
+    id.writeUInt32BE((id.readUInt32BE(0) ^ worker.lap) >>> 0, 0);
+    id.writeUInt32BE((id.readUInt32BE(12) ^ worker.item) >>> 0, 12);
+    return types.binary(id, 4);
+  }
+};
+
+function compile(stamp, types) {
+  var form = FORMS[stamp.as];
+  var source = SOURCES[stamp.from];
+  var parents = stamp.path.slice(0, -1);
+  var name = stamp.path[stamp.path.length - 1];
+  var add = stamp.add || 0;
+  if (!form || !source) {
+    throw new Refusal('unsupported', 'stamp ' + stamp.as + ' from ' + stamp.from);
+  }
+  return function set(document, worker) {
+    var parent = document;
+    var i;
+    for (i = 0; i < parents.length; i += 1) parent = parent[parents[i]];
+    parent[name] = form(source(worker) + add, stamp, worker, types);
+  };
+}
+
+/** worker => a fresh, stamped document, out of those of the pool. */
+exports.pooled = function pooled(pool, stamps, types) {
+  var compiled = (stamps || []).map(function (stamp) { return compile(stamp, types); });
+  return function make(worker) {
+    var document = copy(pool[(worker.document + worker.item) % pool.length], types);
+    var i;
+    for (i = 0; i < compiled.length; i += 1) compiled[i](document, worker);
+    return document;
+  };
+};
+
+exports.template = function template(definition, types) {
+  return exports.pooled([fromExtended(definition.document, types)], definition.stamps, types);
+};
+
+/** One document with chosen inputs, as hex: what the vectors pin. */
+exports.render = function render(message, types) {
+  var input = message.input || {};
+  var guid = input.guid || '';
+  var worker = {
+    key: input.key || 0, lap: input.lap || 0, item: input.item || 0, document: 0,
+    index: input.sequence || 0, number: input.producer || 0, guid_at: 0,
+    clocks: {
+      made_ns: function made_ns() { return input.made_ns || 0; },
+      time_ms: function time_ms() { return input.time_ms || 0; }
+    }
+  };
+  while (guid.length < 32) guid += '0';
+  worker.guids = protocol.bytesOf(guid, 'hex');
+  return types.serialize(exports.template(message, types)(worker)).toString('hex');
+};

