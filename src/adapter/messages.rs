@@ -219,13 +219,23 @@ pub struct Turned {
 }
 
 /// Totals of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Ended {
     pub operations: u64,
     pub samples: u64,
     pub totals: Totals,
     pub errors: Vec<ErrorEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<Consumed>,
+}
+
+/// How a consumer read, SPEC section 8.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Consumed {
+    pub cursors: u64,
+    pub positions_lost: u64,
 }
 
 /// What was read.

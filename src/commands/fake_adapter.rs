@@ -457,6 +457,7 @@ impl Fake {
             samples,
             totals: Totals::default(),
             errors: if phase.errors > 0 { vec![entry] } else { vec![] },
+            consumer: None,
         })
     }
 }

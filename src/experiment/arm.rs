@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::adapter::environment::Environment;
-use crate::adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, Totals, Turned};
+use crate::adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, Turned};
 use crate::adapter::process::{AdapterProcess, Failure};
 use crate::child;
 use crate::clock::Epoch;
@@ -229,8 +229,7 @@ impl LiveArm {
                 return None;
             }
         };
-        let mut all =
-            Ended { operations: 0, samples: 0, totals: Totals::default(), errors: vec![] };
+        let mut all = Ended::default();
         for answer in answers {
             let Answer::Ended(ended) = answer else {
                 let failure = Failure::Unexpected { request: "end", answer: answer.name() };
