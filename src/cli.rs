@@ -91,6 +91,9 @@ pub struct RunArgs {
     /// is the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
+    /// Who reads the messages of a workload with a consumer [default: the fastest]
+    #[arg(long, value_name = "DRIVER")]
+    pub consumer: Option<String>,
     /// Driver option of every arm, as a standard URI option (maxPoolSize=10); repeat it
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::adapter::manifest::{Generation, Manifest};
 use crate::error::{Error, Result};
 
+/// The option that is the core's own: the arm's processes.
+pub const PROCESSES: &str = "processes";
+
 /// What stands behind an adapter's name in an arm: `[:PACKAGE][@VERSION][/KEY=VALUE]...`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -17,6 +20,8 @@ pub struct Asked {
     pub options: BTreeMap<String, String>,
     /// Options of the connection string, for this arm alone.
     pub uri_options: BTreeMap<String, String>,
+    /// So many processes at once, whatever the workload says.
+    pub processes: Option<u32>,
 }
 
 impl Asked {
@@ -33,8 +38,9 @@ impl Asked {
         let package = self.package.iter().map(|package| format!(":{package}"));
         let options = self.options.iter().chain(&self.uri_options);
         let options = options.map(|(key, value)| format!("/{key}={value}"));
+        let processes = self.processes.map(|processes| format!("/{PROCESSES}={processes}"));
         let head = [adapter.to_owned()].into_iter().chain(package);
-        head.chain([format!("@{version}")]).chain(options).collect()
+        head.chain([format!("@{version}")]).chain(options).chain(processes).collect()
     }
 }
 
@@ -236,6 +242,7 @@ mod tests {
             version: version.map(str::to_owned),
             options: options.collect(),
             uri_options: BTreeMap::new(),
+            processes: None,
         })
     }
 

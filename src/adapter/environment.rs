@@ -46,6 +46,8 @@ pub struct Environment {
     pub options: BTreeMap<String, String>,
     /// Options of the connection string for this arm alone.
     pub uri_options: BTreeMap<String, String>,
+    /// So many processes at once, whatever the workload says.
+    pub processes: Option<u32>,
     /// Working directory of its processes.
     pub folder: PathBuf,
     /// Program and arguments.
@@ -67,6 +69,7 @@ impl Environment {
             version: String::new(),
             options: BTreeMap::new(),
             uri_options: BTreeMap::new(),
+            processes: None,
             folder: std::env::current_dir().unwrap_or_default(),
             start: command.to_vec(),
             warmup_s: 1.0,
@@ -139,6 +142,7 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
         version: version.clone(),
         options: options.clone(),
         uri_options: asked.uri_options.clone(),
+        processes: asked.processes,
         folder,
         start: choice.start,
         warmup_s: manifest.warmup_s,

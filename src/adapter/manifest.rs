@@ -37,6 +37,9 @@ pub struct Manifest {
     pub versions: String,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
+    /// Its rank among the consumers of messages, 1 for the one that takes least time for each;
+    /// none where it has no such role.
+    pub consumer_rank: Option<u32>,
     /// Program and arguments, run in the environment folder.
     pub start: Vec<String>,
     /// Lock file after installation.

@@ -1,5 +1,6 @@
 //! Checks on a server: right answers, receipts, the bytes that arrived, reported failures.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,8 +112,14 @@ impl<'a> Session<'a> {
         let path = Path::new(name).with_extension("yaml");
         let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
         let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
-        let materials = Materials::write(&workload.plan, workload.pools.clone(), bench.folder, 1.0)
-            .map_err(|it| it.to_string())?;
+        let materials = Materials::write(
+            &workload.plan,
+            &BTreeSet::from([None]),
+            workload.pools.clone(),
+            bench.folder,
+            1.0,
+        )
+        .map_err(|it| it.to_string())?;
         for (number, collection) in workload.plan.collections.iter().enumerate() {
             let load = async {
                 admin.create(&collection.name, collection).await?;
@@ -295,7 +302,7 @@ impl<'a> Session<'a> {
 
 async fn live(environment: &Environment, bench: &Bench<'_>) -> LiveArm {
     let log = bench.folder.join("adapter.log");
-    let target = Target { uri: bench.uri, database: &bench.database };
+    let target = Target { role: Role::Worker, uri: bench.uri, database: &bench.database };
     LiveArm::start(0, 0, environment, 1, &log, bench.epoch, &target).await
 }
 
@@ -307,7 +314,7 @@ fn unacknowledged(phase: &Phase) -> bool {
 /// Counts, receipt, answers.
 fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     let samples: u64 = run.by_operation.iter().map(|it| it.count).sum();
-    if let Limit::Operations { count } = phase.limit {
+    if let Limit::Operations { count, .. } = phase.limit {
         equal("operations", &samples, &count)?;
     }
     for operation in &run.by_operation {
@@ -347,7 +354,7 @@ fn inserted(
     let at = plan.collections.iter().position(|it| it.name == operation.collection);
     let at = at.ok_or("a collection of the plan")?;
     let (collection, pool) = (&plan.collections[at], &workload.pools[at]);
-    let Limit::Operations { count } = phase.limit else { return Ok(()) };
+    let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
     let batch = u64::from(operation.batch.unwrap_or(1));
     let documents = count * batch;
     equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
@@ -382,7 +389,7 @@ fn inserted(
 /// What went over the wire, as the server has written it down: the write concern asked for, and
 /// one command an operation.
 fn sent(phase: &Phase, commands: &[Document]) -> Result<(), String> {
-    let Limit::Operations { count } = phase.limit else { return Ok(()) };
+    let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
     equal("insert commands on the wire", &(commands.len() as u64), &count)?;
     let wanted = phase.operations[0].write_concern.as_ref();
     for command in commands {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::adapter::choice::Asked;
+use crate::adapter::choice::{Asked, PROCESSES};
 use crate::adapter::environment::{self, Environment};
 use crate::adapter::manifest::{self, Manifest};
 use crate::error::{Error, Result};
 use crate::result::records::Unavailable;
 use crate::server::uri;
+
+/// Processes that one arm may have.
+const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
 
 /// An adapter, and what is asked of it.
 #[derive(Debug)]
@@ -47,6 +50,16 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
                 format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
                 "values are of letters, digits and . _ - : , +",
             ));
+        }
+        if key == PROCESSES {
+            let processes = value.parse().ok().filter(|count| PROCESSES_RANGE.contains(count));
+            asked.processes = Some(processes.ok_or_else(|| {
+                Error::usage(
+                    format!("-d {driver}: {value} is no number of processes"),
+                    format!("from 1 to {}", PROCESSES_RANGE.end()),
+                )
+            })?);
+            continue;
         }
         let (known, key) = match uri::arm_option(key) {
             _ if manifest.options.contains_key(key) => (&mut asked.options, key),
@@ -158,6 +171,40 @@ pub fn choose<'a>(
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
+/// Installs who reads the messages of a workload with a consumer: what was asked for, or the first
+/// by rank that this machine can run.
+///
+/// # Errors
+/// An adapter that has no such role; none that this machine can run.
+pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, Environment)> {
+    let named = |arm: &Arm<'_>| {
+        let environment = environment::install(arm.manifest, &arm.asked)?;
+        Ok((arm.asked.id(&arm.manifest.name, &environment.version), environment))
+    };
+    let mut able: Vec<&Manifest> =
+        manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
+    able.sort_by_key(|it| it.consumer_rank);
+    let names: Vec<&str> = able.iter().map(|it| it.name.as_str()).collect();
+    if let Some(asked) = asked {
+        let arm = parse(manifests, asked)?;
+        if arm.manifest.consumer_rank.is_none() {
+            return Err(Error::usage(
+                format!("--consumer {asked}: its adapter cannot read messages"),
+                format!("there are: {}", names.join(", ")),
+            ));
+        }
+        return named(&arm);
+    }
+    let able = able.into_iter().find(|manifest| manifest.probe().is_ok());
+    let manifest = able.ok_or_else(|| {
+        Error::environment(
+            format!("no adapter that reads messages can run here: {}", names.join(", ")),
+            "`mongodyno adapters list` says what each of them needs",
+        )
+    })?;
+    named(&Arm { manifest, asked: Asked::default() })
+}
+
 /// Installs the arms. One that was asked for by name must install; of the others those that do
 /// not are named and left out.
 ///
@@ -226,6 +273,7 @@ mod tests {
         assert_eq!(id("go@2.9.3/maxpoolsize=1024/w=1"), "go@2.9.3/maxPoolSize=1024/w=1");
         let old = "node@1.4.3/maxPoolSize=5/runtime=0.12.9";
         assert_eq!(id(old), "node@1.4.3/runtime=0.12.9/maxPoolSize=5");
+        assert_eq!(id("go@2.9.3/processes=4/w=1"), "go@2.9.3/w=1/processes=4");
         assert_eq!(id("node:mongolian"), "node:mongolian@0.1.18");
         assert_eq!(id("node:mongodb@4.17.2/api=callback"), "node@4.17.2/api=callback");
     }
@@ -242,6 +290,7 @@ mod tests {
         starts("node@1.4.3/runtime", "names no value");
         starts("node@1.4.3/w=1/w=1", "sets w twice");
         starts("go/maxPoolSize=1&w=0", "maxPoolSize=1&w=0");
+        starts("go/processes=0", "-d go/processes=0: 0 is no number of processes | from 1 to 64");
         starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");
         starts("node@1.4.3/api=promise", "does not go with api=promise");
         starts("node:mongols", "node has no package mongols");

@@ -112,6 +112,11 @@ fn limit(phase: &Phase, settings: &Settings) -> String {
         Limit::Duration { seconds } => {
             format!("{} s per arm and round", seconds.unwrap_or(settings.measured_s))
         }
-        Limit::Operations { count } => format!("{count} operations per arm and round"),
+        Limit::Operations { count, seconds_max: None } => {
+            format!("{count} operations per arm and round")
+        }
+        Limit::Operations { count, seconds_max: Some(seconds) } => {
+            format!("{count} operations per arm and round, {seconds} s at most")
+        }
     }
 }

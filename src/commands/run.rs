@@ -143,6 +143,9 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         return Ok(None);
     }
     let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
+    let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
+    let consumer =
+        consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
     eprintln!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
@@ -161,6 +164,8 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         id,
         server: args.server.clone(),
         absorber_words,
+        consumer,
+        study: None,
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),

@@ -88,6 +88,16 @@ impl Admin {
         Ok(())
     }
 
+    /// Inserts `{FIELD: true}`.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
+        let document = doc! { field: true };
+        self.database.collection::<Document>(name).insert_one(document).await?;
+        Ok(())
+    }
+
     /// Waits until what was loaded is on disk, so that no checkpoint of it falls into a phase.
     /// A server that does not let us is left as it is.
     pub async fn settle(&self) {

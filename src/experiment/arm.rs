@@ -38,6 +38,10 @@ pub struct LiveArm {
     /// worker give up may wait for a server that has gone.
     turn_grace: Duration,
     processes: Vec<AdapterProcess>,
+    /// Those of them that the phase needs: it may have fewer than another one.
+    active: usize,
+    /// So many processes of the arm's own, whatever the phases say.
+    pub own_processes: Option<u32>,
 }
 
 /// One turn of one arm.
@@ -51,8 +55,10 @@ pub struct Turn {
     pub cpu_ns: u64,
 }
 
-/// Connection of an arm's processes.
+/// What an arm's processes are there for, and where they connect to.
 pub struct Target<'a> {
+    /// What they do.
+    pub role: Role,
     /// URI with the arm's options; credentials only here.
     pub uri: &'a str,
     /// Database of this experiment.
@@ -87,6 +93,8 @@ impl LiveArm {
             wakeups_us: Vec::new(),
             turn_grace: target.turn_grace() + TURN_GRACE,
             processes: Vec::new(),
+            active: processes as usize,
+            own_processes: environment.processes,
         };
         for _ in 0..processes {
             match AdapterProcess::start(environment, log, epoch, target.uri).await {
@@ -100,7 +108,7 @@ impl LiveArm {
         let open = Request::Open {
             uri: target.uri.to_owned(),
             database: target.database.to_owned(),
-            role: Role::Worker,
+            role: target.role,
         };
         match arm.request_all(|_| open.clone(), OPEN_TIMEOUT).await {
             Ok(answers) => {
@@ -124,6 +132,8 @@ impl LiveArm {
             wakeups_us: Vec::new(),
             turn_grace: Duration::ZERO,
             processes: Vec::new(),
+            active: 0,
+            own_processes: None,
         }
     }
 
@@ -162,7 +172,8 @@ impl LiveArm {
     ) -> Result<Vec<Answer>, Failure> {
         // All are asked before the first is awaited: they work side by side.
         let mut names = Vec::new();
-        for (number, process) in self.processes.iter_mut().enumerate() {
+        let active = self.processes.iter_mut().take(self.active);
+        for (number, process) in active.enumerate() {
             let request = request(number);
             names.push(request.name());
             process.send(&request).await;
@@ -174,11 +185,12 @@ impl LiveArm {
         Ok(answers)
     }
 
-    /// Sends each process its `prepare`.
+    /// Sends each process its `prepare`; those beyond them are idle until the next one.
     pub async fn prepare(&mut self, prepares: Vec<Prepare>) {
         if !self.alive() {
             return;
         }
+        self.active = prepares.len();
         let request = |number: usize| Request::Prepare(Box::new(prepares[number].clone()));
         let answers = self.request_all(request, PREPARE_TIMEOUT).await;
         if let Err(failure) = expect(answers, "armed", |answer| matches!(answer, Answer::Armed)) {
@@ -240,6 +252,7 @@ impl LiveArm {
             all.samples += ended.samples;
             all.totals.documents += ended.totals.documents;
             all.totals.sum += ended.totals.sum;
+            all.consumer = all.consumer.or(ended.consumer);
             for error in ended.errors {
                 match all
                     .errors
@@ -260,11 +273,9 @@ impl LiveArm {
         let schedule = folder.join("noop.schedule");
         let prepare = noop_prepare(&samples, &schedule);
         // Only the first process: they are copies of one program.
-        let kept = self.processes.split_off(self.processes.len().min(1));
         self.prepare(vec![prepare]).await;
         let turn = self.turn(epoch, Duration::from_secs(5)).await;
         self.end().await;
-        self.processes.extend(kept);
         let _ = std::fs::remove_file(samples);
         let turned = turn?.turned;
         self.wakeups_us.clear();

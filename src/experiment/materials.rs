@@ -1,5 +1,6 @@
 //! Files that adapters replay: pools and schedules, written once per experiment.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,50 +25,58 @@ pub struct Materials {
     pub sample_bytes: u64,
     samples: PathBuf,
     pools: Vec<Pool>,
-    limits: Vec<Vec<Option<Vec<u64>>>>,
+    /// By phase, processes of the arm, process.
+    limits: BTreeMap<(usize, u32, u32), Option<Vec<u64>>>,
 }
 
 impl Materials {
     /// Writes the files of a workload below the experiment folder; the pools stay in memory, for
-    /// the documents that are loaded.
+    /// the documents that are loaded. `processes` are those that arms have of their own.
     ///
     /// # Errors
     /// The system's.
-    pub fn write(plan: &Plan, pools: Vec<Pool>, folder: &Folder, measured_s: f64) -> Result<Self> {
+    pub fn write(
+        plan: &Plan,
+        processes: &BTreeSet<Option<u32>>,
+        pools: Vec<Pool>,
+        folder: &Folder,
+        measured_s: f64,
+    ) -> Result<Self> {
         let path = folder.join("materials");
         fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
         for (number, pool) in pools.iter().enumerate() {
             let path = pool_path(&path, number);
             pool.write(&path).map_err(|error| Error::file("write", &path, &error))?;
         }
-        let mut limits = Vec::new();
-        for (number, phase) in plan.phases.iter().enumerate() {
-            let mut of_phase = Vec::new();
-            for process in 0..phase.processes {
-                let request =
-                    schedule::Request { phase: number, process, round: 0, seconds: measured_s };
-                let made = schedule::schedule(plan, &request);
-                let path = schedule_path(&path, number, process);
-                let written = made.schedule.write(&path);
-                written.map_err(|error| Error::file("write", &path, &error))?;
-                of_phase.push(made.limits);
+        let mut limits = BTreeMap::new();
+        for own in processes {
+            let plan = plan.with_processes(*own);
+            for (number, phase) in plan.phases.iter().enumerate() {
+                for process in 0..phase.processes {
+                    let request =
+                        schedule::Request { phase: number, process, round: 0, seconds: measured_s };
+                    let made = schedule::schedule(&plan, &request);
+                    let path = schedule_path(&path, number, phase.processes, process);
+                    let written = made.schedule.write(&path);
+                    written.map_err(|error| Error::file("write", &path, &error))?;
+                    limits.insert((number, phase.processes, process), made.limits);
+                }
             }
-            limits.push(of_phase);
         }
         write_noop_schedule(&path.join("noop.schedule"), 1, NOOP_RECORDS)?;
         Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
     }
 
-    /// Path of a schedule, as `prepare` names it.
+    /// Path of a schedule, as `prepare` names it: one of so many processes.
     #[must_use]
-    pub fn schedule(&self, phase: usize, process: u32) -> String {
-        schedule_path(&self.folder, phase, process).to_string_lossy().into_owned()
+    pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
+        schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
     }
 
     /// Limits that go with a schedule.
     #[must_use]
-    pub fn limits(&self, phase: usize, process: u32) -> Option<Vec<u64>> {
-        self.limits[phase][process as usize].clone()
+    pub fn limits(&self, phase: usize, processes: u32, process: u32) -> Option<Vec<u64>> {
+        self.limits[&(phase, processes, process)].clone()
     }
 
     /// Paths of the pools a phase needs, in the order its operations count them.
@@ -90,6 +99,12 @@ impl Materials {
         let warmup = if warmup { "-warmup" } else { "" };
         let name = format!("r{round:02}-arm{arm}-phase{phase}-process{process}{warmup}.bin");
         self.samples.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Path of the samples of the process that reads an arm's messages.
+    #[must_use]
+    pub fn received(&self, round: u32, arm: usize, phase: usize) -> PathBuf {
+        self.samples.join(format!("r{round:02}-arm{arm}-phase{phase}-consumer.bin"))
     }
 
     /// Warm-up samples are kept only as long as they are needed: its rates stand in the record.
@@ -137,11 +152,12 @@ impl Materials {
         }
         let shared = matches!(phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
         for (process, file) in files.iter().enumerate() {
-            let path = schedule_path(&self.folder, number, process as u32);
+            let process = process as u32;
+            let path = schedule_path(&self.folder, number, phase.processes, process);
             let schedule =
                 Schedule::read(&path).map_err(|error| Error::file("read", &path, &error))?;
             let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
-            let first = process as u32 * phase.workers;
+            let first = process * phase.workers;
             let answered = samples.filter_map(std::result::Result::ok).filter_map(|sample| {
                 let slice = if shared { 0 } else { u32::from(sample.worker).checked_sub(first)? };
                 let index = u64::from(sample.index);
@@ -173,6 +189,6 @@ fn pool_path(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("pool{number}.bson"))
 }
 
-fn schedule_path(folder: &Path, phase: usize, process: u32) -> PathBuf {
-    folder.join(format!("phase{phase}-process{process}.schedule"))
+fn schedule_path(folder: &Path, phase: usize, processes: u32, process: u32) -> PathBuf {
+    folder.join(format!("phase{phase}-process{process}of{processes}.schedule"))
 }

@@ -2,7 +2,10 @@
 
 pub mod admin;
 pub mod arm;
+pub mod broker;
+pub mod laboratory;
 pub mod materials;
+pub mod messages;
 pub mod path;
 pub mod phase;
 pub mod progress;

@@ -85,10 +85,12 @@ impl Path {
         Ok(path)
     }
 
-    /// Beginning of the names of the files of one phase of one round.
+    /// Beginning of the names of the files of one phase of one round; `alone` is the arm that has
+    /// the phase to itself, for then each arm has a stretch of its own.
     #[must_use]
-    pub fn prefix(&self, round: u32, phase: &str) -> PathBuf {
-        self.folder.join(format!("r{round:02}-{phase}"))
+    pub fn prefix(&self, round: u32, alone: Option<usize>, phase: &str) -> PathBuf {
+        let arm = alone.map_or(String::new(), |arm| format!("-arm{arm}"));
+        self.folder.join(format!("r{round:02}{arm}-{phase}"))
     }
 
     /// Everything recorded so far is in the files of the last prefix; from now on it goes to

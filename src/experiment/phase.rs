@@ -11,6 +11,7 @@ use crate::clock::Epoch;
 use crate::error::Result;
 use crate::experiment::admin::{Admin, Counters, difference};
 use crate::experiment::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
+use crate::experiment::broker::{self, Read};
 use crate::experiment::materials::Materials;
 use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
@@ -59,6 +60,8 @@ pub struct Stage<'a> {
     pub quick: bool,
     /// Measured seconds where the phase does not say.
     pub measured_s: f64,
+    /// Reads the messages of phases that have a consumer.
+    pub consumer: Option<&'a mut LiveArm>,
 }
 
 /// What one arm did in one phase, before its samples are read.
@@ -87,6 +90,8 @@ pub struct Measured {
     pub written: Option<String>,
     /// Documents in it after the phase and its drain.
     pub documents_after: Option<i64>,
+    /// What the consumer did, in a phase that has one.
+    pub read: Option<Read>,
 }
 
 impl Measured {
@@ -106,6 +111,7 @@ impl Measured {
             sizes: Counters::new(),
             written: None,
             documents_after: None,
+            read: None,
         }
     }
 }
@@ -150,7 +156,7 @@ pub async fn run(
     for entry in &mut measured {
         entry.turn_length = length;
     }
-    take_turns(stage, arms, phase, length, laps, &mut measured).await?;
+    take_turns(stage, arms, number, (length, laps), &mut measured).await?;
     for (place, arm) in arms.iter_mut().enumerate() {
         measured[place].ended = arm.end().await;
         measured[place].rss_peak_bytes = arm.rss_bytes().1;
@@ -168,8 +174,11 @@ fn prefixed(prefix: &str, counters: Counters) -> Counters {
 }
 
 /// Unacknowledged writes go on after the last `end`: the count has settled when two readings
-/// 50 ms apart agree.
-async fn drain(admin: &Admin, name: &str) -> Result<i64> {
+/// 50 ms apart agree. Answers it.
+///
+/// # Errors
+/// The server lost.
+pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
     let mut count = admin.count(name).await?;
     for _ in 0..600 {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -213,6 +222,9 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
             let own = own_name(name, *slot, warmup);
             admin.create(&own, collection).await?;
             admin.load(&own, stage.materials.documents(stage.plan, number)).await?;
+            if phase.consumer && !warmup {
+                broker::sentinel(admin, &own).await?;
+            }
         }
     }
     admin.settle().await;
@@ -244,7 +256,8 @@ async fn prepare(
             if phase.writes { own_name(name, slots[place], warmup) } else { name.to_owned() }
         };
         let which = Which { round: stage.round, arm: arm.index, phase: number, warmup };
-        arm.prepare(prepares(stage.materials, stage.plan, which, own)).await;
+        let plan = stage.plan.with_processes(arm.own_processes);
+        arm.prepare(prepares(stage.materials, &plan, which, own)).await;
     }
 }
 
@@ -278,12 +291,12 @@ pub fn prepares(
         role: Role::Worker,
         warmup: which.warmup,
         samples: materials.samples(which.round, which.arm, which.phase, process, which.warmup),
-        schedule: materials.schedule(which.phase, process),
+        schedule: materials.schedule(which.phase, phase.processes, process),
         pools: materials.pools(phase),
         document_form: phase.document_form.clone(),
         workers: phase.workers,
         first_worker: process * phase.workers,
-        limits: materials.limits(which.phase, process),
+        limits: materials.limits(which.phase, phase.processes, process),
         pacing: phase.pacing,
         counter: schedule::counter(plan, phase),
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
@@ -343,7 +356,9 @@ fn turn_plan(
 ) -> (Duration, u32) {
     let seconds = match phase.limit {
         Limit::Duration { seconds } => seconds.unwrap_or(stage.measured_s),
-        Limit::Operations { .. } => COUNTED_PHASE_MAX.as_secs_f64(),
+        Limit::Operations { seconds_max, .. } => {
+            seconds_max.unwrap_or(COUNTED_PHASE_MAX.as_secs_f64())
+        }
     };
     if interleave == Interleave::Runs {
         return (Duration::from_secs_f64(seconds), 1);
@@ -360,11 +375,11 @@ fn turn_plan(
 async fn take_turns(
     stage: &mut Stage<'_>,
     arms: &mut [LiveArm],
-    phase: &Phase,
-    length: Duration,
-    laps: u32,
+    number: usize,
+    (length, laps): (Duration, u32),
     measured: &mut [Measured],
 ) -> Result<()> {
+    let phase = &stage.plan.phases[number];
     let mut done = vec![false; arms.len()];
     let mut before = stage.sampler.counters().await?;
     for lap in 0..laps {
@@ -382,9 +397,22 @@ async fn take_turns(
                 .map_or(0.0, |turn: &Turn| turn.turned.operations as f64 / length.as_secs_f64());
             stage.progress.turn(arms[place].index, &phase.name, rate);
             let others_before = idle_cpu_ns(arms, place);
-            let turn = stage.sampler.during(arms[place].turn(stage.epoch, length)).await?;
+            let (turn, after) = match measured[place].written.clone().filter(|_| phase.consumer) {
+                Some(collection) => {
+                    let (arm, files) = (&mut arms[place], stage.materials);
+                    let samples = files.received(stage.round, arm.index, number);
+                    let (turn, after, read) =
+                        broker::turn(stage, phase, &collection, arm, length, samples).await?;
+                    measured[place].read = read;
+                    (turn, after)
+                }
+                None => {
+                    let turn = arms[place].turn(stage.epoch, length);
+                    let turn = stage.sampler.during(turn).await?;
+                    (turn, stage.sampler.counters().await?)
+                }
+            };
             let others_after = idle_cpu_ns(arms, place);
-            let after = stage.sampler.counters().await?;
             let entry = &mut measured[place];
             if let Some(turn) = turn {
                 entry.idle_cpu_ns += others_after.saturating_sub(others_before);

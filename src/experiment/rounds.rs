@@ -1,30 +1,23 @@
 //! The rounds of an experiment: start, calibrate, phases, records, looks.
 
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use nix::unistd::Pid;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
-use crate::adapter::environment::Environment;
 use crate::analysis;
 use crate::child;
-use crate::clock::{Epoch, wall};
 use crate::error::{Error, Result};
-use crate::experiment::admin::Admin;
-use crate::experiment::arm::{LiveArm, Target};
-use crate::experiment::materials::Materials;
-use crate::experiment::path::Path;
+use crate::experiment::arm::LiveArm;
+use crate::experiment::laboratory::{LOST_ROUNDS_MAX, Laboratory};
+use crate::experiment::messages::Messages;
 use crate::experiment::phase::{self, Stage};
-use crate::experiment::progress::Progress;
-use crate::experiment::sampler::Sampler;
-use crate::experiment::stop::Stop;
 use crate::experiment::summary::{Source, summarise};
 use crate::experiment::{settings, shuffle};
-use crate::result::folder::Folder;
 use crate::result::machine::CpuReading;
-use crate::result::records::{Experiment, MachineNoise, PhaseRun, Run, Tap};
+use crate::result::records::{PhaseRun, Run, Tap};
 use crate::result::samples::Samples;
 use crate::stats::descriptive::median;
 use crate::stats::looks::NextStep;
@@ -34,44 +27,8 @@ use crate::tap::{self, recording};
 /// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 
-/// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
-/// each loss may cost a minute of waiting.
-const LOST_ROUNDS_MAX: usize = 3;
 /// Less free space than the smallest of the adapters' files may take.
 const DISK_FULL_BYTES: u64 = 4 << 20;
-const GIVEN_UP: &str = "given up: ";
-
-/// Everything the rounds need.
-pub struct Laboratory {
-    /// What is known beforehand; arms learn their versions from the running adapters.
-    pub experiment: Experiment,
-    /// One per arm.
-    pub environments: Vec<Environment>,
-    /// The experiment's folder.
-    pub folder: Folder,
-    /// Zero of all times.
-    pub epoch: Epoch,
-    /// URI of each arm, with its options and credentials; empty with `--server none`.
-    pub uris: Vec<String>,
-    /// The tap on the way to the server, if one was asked for.
-    pub path: Option<Path>,
-    /// This experiment's database.
-    pub database: String,
-    /// Administration; None with `--server none`.
-    pub admin: Option<Admin>,
-    /// The mongod we started: its CPU is ours, its counters are exact.
-    pub server_pid: Option<i32>,
-    /// Readings of the server.
-    pub sampler: Sampler,
-    /// Pools and schedules.
-    pub materials: Materials,
-    /// Live line.
-    pub progress: Progress,
-    /// Ctrl-C.
-    pub stop: Stop,
-    /// Why each arm was lost, once for each of the last rounds in a row.
-    pub losses: Vec<Vec<String>>,
-}
 
 impl Laboratory {
     /// Makes rounds until a look decides or the last one is made.
@@ -79,18 +36,20 @@ impl Laboratory {
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
     pub async fn rounds(&mut self) -> Result<()> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
         self.load_shared().await?;
         let mut until = self.experiment.settings.looks.first_rounds();
-        let mut round = 0;
+        let mut round = self.finished;
         loop {
             round += 1;
             self.progress.round(round);
+            // Each round has randomness of its own: one that is made again is made the same.
+            let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
+            rng.set_stream(u64::from(round));
             self.round(round, &mut rng).await?;
-            if round == 1 {
+            if round == self.finished + 1 {
                 self.folder.write_experiment(&self.experiment)?;
             }
-            if self.losses[0].len() >= LOST_ROUNDS_MAX {
+            if self.seats[0].losses.len() >= LOST_ROUNDS_MAX {
                 // Without its baseline nothing can be compared.
                 return Ok(());
             }
@@ -158,10 +117,10 @@ impl Laboratory {
         }
         let ours = self.own_cpu_ns().saturating_sub(own_before) + adapters_ns;
         let noise = CpuReading::take().noise_since(&cpu_before, ours);
-        let simulated = self.environments.iter().all(|it| it.simulated);
+        let simulated = self.seats.iter().all(|it| it.environment.simulated);
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
-            let losses = &mut self.losses[arm.expect("runs are of arms")];
+            let losses = &mut self.seats[arm.expect("runs are of arms")].losses;
             match &run.failed {
                 Some(reason) => {
                     losses.push(reason.clone());
@@ -194,16 +153,24 @@ impl Laboratory {
         rng: &mut ChaCha8Rng,
     ) -> Result<(Vec<Run>, u64)> {
         let (mut arms, mut runs) = self.start(round, order, group).await?;
+        let mut consumer = self.start_consumer(round, group[0], &mut arms).await;
         let phases = self.experiment.plan.phases.len();
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
+            if !group.iter().any(|arm| self.seats[*arm].takes(&name)) {
+                continue;
+            }
             self.sampler.label(round, &name);
             self.progress.phase(&name, number, phases);
-            self.phase(round, number, &mut arms, &mut runs, rng).await?;
+            self.phase(round, number, (&mut arms, consumer.as_mut()), &mut runs, rng).await?;
         }
         self.sampler.label(round, "");
         let mut cpu_ns = 0;
+        if let Some(mut consumer) = consumer {
+            cpu_ns += consumer.cpu_ns();
+            consumer.close().await;
+        }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             run.failed.clone_from(&arm.failed);
             run.wakeup_us = median(&arm.wakeups_us);
@@ -213,64 +180,11 @@ impl Laboratory {
         Ok((runs, cpu_ns))
     }
 
-    async fn start(
-        &mut self,
-        round: u32,
-        order: &[usize],
-        group: &[usize],
-    ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
-        let processes =
-            self.experiment.plan.phases.iter().map(|phase| phase.processes).max().unwrap_or(1);
-        let mut arms = Vec::new();
-        let mut runs = Vec::new();
-        for &index in group {
-            self.stop.check()?;
-            let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
-            let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
-            let environment = &self.environments[index];
-            let target = Target { uri: &self.uris[index], database: &self.database };
-            let started_at = wall();
-            let losses = &self.losses[index];
-            arms.push(match losses.last() {
-                Some(last) if losses.len() >= LOST_ROUNDS_MAX => {
-                    let reason = last.trim_start_matches(GIVEN_UP);
-                    LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
-                }
-                _ => {
-                    let epoch = &self.epoch;
-                    LiveArm::start(index, position, environment, processes, &log, epoch, &target)
-                        .await
-                }
-            });
-            runs.push(empty_run(round, position, started_at));
-        }
-        for (arm, run) in arms.iter_mut().zip(&mut runs) {
-            self.identify(arm);
-            run.arm.clone_from(&self.experiment.arms[arm.index].id);
-            run.noop_ns = arm.calibrate(&self.epoch, &self.materials.folder).await;
-        }
-        Ok((arms, runs))
-    }
-
-    /// No version, no measurement: what stands in the result comes from the running adapter.
-    fn identify(&mut self, live: &mut LiveArm) {
-        let Some(hello) = live.hello() else { return };
-        let arm = &mut self.experiment.arms[live.index];
-        arm.driver.clone_from(&hello.driver.name);
-        arm.version.clone_from(&hello.driver.version);
-        arm.native = hello.driver.native;
-        arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
-        arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
-        if let Some(opened) = &live.opened {
-            arm.resolved = opened.resolved.clone();
-        }
-    }
-
     async fn phase(
         &mut self,
         round: u32,
         number: usize,
-        arms: &mut [LiveArm],
+        (arms, consumer): (&mut [LiveArm], Option<&mut LiveArm>),
         runs: &mut [Run],
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
@@ -281,7 +195,7 @@ impl Laboratory {
         let warmups: Vec<Duration> = arms
             .iter()
             .map(|arm| {
-                let profile_s = self.environments[arm.index].warmup_s;
+                let profile_s = self.seats[arm.index].environment.warmup_s;
                 settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
             })
             .collect();
@@ -297,21 +211,27 @@ impl Laboratory {
             round,
             quick,
             measured_s: settings.measured_s,
+            consumer,
         };
-        if let Some(path) = &mut self.path {
-            let prefix = path.prefix(round, &plan.phases[number].name);
-            path.rotate(Some(prefix)).await?;
+        let alone = if let [arm] = &arms[..] { Some(arm.index) } else { None };
+        let name = &plan.phases[number].name;
+        let mut path = self.path.as_mut().filter(|_| round >= self.tap_from);
+        let prefix = path.as_ref().map(|path| path.prefix(round, alone, name));
+        if let Some(path) = &mut path {
+            path.rotate(prefix.clone()).await?;
         }
         let measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
-        if let Some(path) = &mut self.path {
+        if let Some(path) = &mut path {
             path.rotate(None).await?;
         }
         for (place, measured) in measured.iter().enumerate() {
             if !arms[place].alive() || measured.ended.is_none() {
                 continue;
             }
-            let run = self.summary(round, number, &runs[place].arm, measured)?;
-            runs[place].phases.push(run);
+            let run = &mut runs[place];
+            let prefix = prefix.as_deref().filter(|_| run.tapped);
+            let phase = self.summary(round, number, &run.arm, measured, prefix)?;
+            run.phases.push(phase);
         }
         Ok(())
     }
@@ -322,8 +242,10 @@ impl Laboratory {
         number: usize,
         arm: &str,
         measured: &phase::Measured,
+        tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
-        let plan = &self.experiment.plan;
+        let own = self.seats[measured.arm].environment.processes;
+        let plan = &self.experiment.plan.with_processes(own);
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
             .map(|process| {
@@ -340,36 +262,20 @@ impl Laboratory {
             arm,
         };
         let mut run = summarise(&source, measured, &self.folder)?;
-        let tapped = self.tapped(round, &source, measured, &run)?;
+        let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
+        if let Some(read) = &measured.read {
+            let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            broker.consumer.samples =
+                self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
+            run.broker = Some(broker);
+        }
         run.samples = self.keep_samples(&files)?;
         if let Some((tap, exchanges)) = tapped {
             run.tap = Some(tap);
             self.keep_samples(&[exchanges])?;
         }
         Ok(run)
-    }
-
-    /// What the tap saw of the arm's turns, and its file of exchanges.
-    fn tapped(
-        &self,
-        round: u32,
-        source: &Source<'_>,
-        measured: &phase::Measured,
-        run: &PhaseRun,
-    ) -> Result<Option<(Tap, PathBuf)>> {
-        let Some(path) = self.path.as_ref().filter(|it| measured.arm < it.uris.len()) else {
-            return Ok(None);
-        };
-        let prefix = path.prefix(round, &source.phase.name);
-        let (exchanges, recording) = recording::read(&prefix, measured.arm)?;
-        let turns: Vec<_> =
-            measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-        let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
-        let samples = samples.flatten().filter_map(std::result::Result::ok);
-        let operations = run.by_operation.iter().map(|it| it.count).sum();
-        let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-        Ok(Some((tap, recording::paths(&prefix, measured.arm).0)))
     }
 
     /// Raw samples stay while the budget lasts.
@@ -396,16 +302,19 @@ fn pretend_cpu(phase: &mut PhaseRun) {
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
 }
 
-fn empty_run(round: u32, position: u32, started_at: String) -> Run {
-    Run {
-        round,
-        arm: String::new(),
-        position,
-        started_at,
-        failed: None,
-        noop_ns: None,
-        wakeup_us: None,
-        machine_noise: MachineNoise::default(),
-        phases: Vec::new(),
-    }
+/// What the tap saw of the arm's turns, and its file of exchanges.
+fn tapped(
+    prefix: &FilePath,
+    source: &Source<'_>,
+    measured: &phase::Measured,
+    run: &PhaseRun,
+) -> Result<(Tap, PathBuf)> {
+    let (exchanges, recording) = recording::read(prefix, measured.arm)?;
+    let turns: Vec<_> =
+        measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
+    let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
+    let samples = samples.flatten().filter_map(std::result::Result::ok);
+    let operations = run.by_operation.iter().map(|it| it.count).sum();
+    let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
+    Ok((tap, recording::paths(prefix, measured.arm).0))
 }

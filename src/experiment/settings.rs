@@ -87,7 +87,10 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
                 }
-                Limit::Operations { count } => (count as f64 / GUESSED_RATE, count as f64),
+                Limit::Operations { count, seconds_max } => {
+                    let seconds = count as f64 / GUESSED_RATE;
+                    (seconds_max.map_or(seconds, |most| seconds.min(most)), count as f64)
+                }
             };
             let turns = (measured / 0.05).max(40.0) + warmup / 0.1;
             seconds += warmup + measured + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S;

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::adapter::choice::PROCESSES;
 use crate::adapter::environment::Environment;
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::Admin;
+use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
 use crate::experiment::progress::Progress;
-use crate::experiment::rounds::{Laboratory, SAMPLE_BUDGET_BYTES};
+use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
@@ -51,10 +53,22 @@ pub struct Setup {
     pub options: BTreeMap<String, String>,
     /// Time every command on its way.
     pub tap: bool,
+    /// Who reads the messages of phases that have a consumer.
+    pub consumer: Option<(String, Environment)>,
+    /// What makes a study of it; None for a plain run.
+    pub study: Option<Study>,
     /// Shape the way to the server.
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
+}
+
+/// How the experiment of a study differs from a plain run.
+pub struct Study {
+    /// Its name.
+    pub name: String,
+    /// The phases that some arms, by id, take part in; the others take part in all.
+    pub phases: BTreeMap<String, Vec<String>>,
 }
 
 /// An identity that no other experiment has: the time and some bits of it.
@@ -166,34 +180,41 @@ impl Setup {
             ),
             None => (None, None),
         };
+        let named = self.named();
         let Workload { plan, pools } = self.workload;
-        let materials = Materials::write(&plan, pools, folder, self.settings.measured_s)?;
+        let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
+        let measured_s = self.settings.measured_s;
+        let materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
         let mut options = plan.uri_options.clone();
         options.extend(self.options.clone());
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
-        let (first_id, first) = self.environments[0].clone();
-        let mut named = self.environments.clone();
-        named.insert(1, (format!("{first_id} (A/A)"), first.clone()));
         let link = self.link.as_deref().map(link_facts).transpose()?;
-        let mut uris = vec![uri.clone(); named.len()];
         let mut path = None;
         if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
             let (record, link) = (server.record(), self.link.as_deref());
-            let tap = Path::start(&uri, record, named.len(), &epoch, link, folder.path()).await?;
-            uris.clone_from(&tap.uris);
-            path = Some(tap);
-            // One arm goes past it, so that what it costs stands in the result.
-            named.push((format!("{first_id} (direct)"), first));
-            uris.push(uri.clone());
+            // One port for each arm, and one for the consumer.
+            let ports = named.len() + 1;
+            path = Some(Path::start(&uri, record, ports, &epoch, link, folder.path()).await?);
         }
-        for (uri, (_, environment)) in uris.iter_mut().zip(&named) {
-            *uri = with_arm_options(uri, &environment.uri_options);
-        }
-        let mut arms: Vec<Arm> = named.iter().map(arm).collect();
-        arms[1].is_aa = true;
-        if let Some(last) = arms.last_mut() {
-            last.is_direct = path.is_some();
-        }
+        let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
+        let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
+            uri: with_arm_options(&uri, &environment.uri_options),
+            tapped_uri: through(port)
+                .filter(|_| !direct)
+                .map(|uri| with_arm_options(&uri, &environment.uri_options)),
+            phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
+            losses: Vec::new(),
+            environment,
+        };
+        let consumer = self.consumer.clone();
+        let consumer_arm = consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
+        let consumer = consumer.map(|(id, environment)| seat(named.len(), &id, environment, false));
+        let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
+        let seats = named
+            .into_iter()
+            .enumerate()
+            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT));
+        let seats: Vec<Seat> = seats.collect();
         let rounds = self.settings.looks.first_rounds();
         let experiment = Experiment {
             schema_version: SCHEMA_VERSION,
@@ -205,21 +226,25 @@ impl Setup {
             command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
             settings: self.settings,
             plan,
+            study: self.study.map(|study| study.name),
             arms,
+            consumer: consumer_arm,
             unavailable: self.unavailable,
             server: facts(server),
             link,
             machine: machine::describe(),
         };
-        let losses = vec![Vec::new(); named.len()];
-        let ids = named.iter().map(|(id, _)| id.clone()).collect();
+        let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
+        let tap_from = if experiment.study.is_some() { rounds } else { 1 };
         Ok(Laboratory {
             experiment,
-            environments: named.into_iter().map(|(_, environment)| environment).collect(),
+            seats,
+            consumer,
             folder: folder.clone(),
             epoch,
-            uris,
             path,
+            tap_from,
+            finished: 0,
             database,
             admin,
             server_pid: server.and_then(Server::pid).map(u32::cast_signed),
@@ -227,21 +252,49 @@ impl Setup {
             materials,
             progress: Progress::new(ids, rounds, self.until_look),
             stop: stop.clone(),
-            losses,
         })
+    }
+
+    /// The arms by id, each with what makes it a twin of the baseline. A study compares curves and
+    /// not means: it needs none.
+    fn named(&self) -> Vec<(String, Environment, &'static str)> {
+        let mut named: Vec<_> =
+            self.environments.iter().cloned().map(|(id, it)| (id, it, "")).collect();
+        if self.study.is_some() {
+            return named;
+        }
+        let (id, baseline) = self.environments[0].clone();
+        named.insert(1, (format!("{id} ({AA})"), baseline.clone(), AA));
+        if self.tap || self.link.is_some() {
+            // One arm goes past the tap, so that what it costs stands in the result.
+            named.push((format!("{id} ({DIRECT})"), baseline, DIRECT));
+        }
+        named
     }
 }
 
-fn arm((id, environment): &(String, Environment)) -> Arm {
+/// The baseline once more: what differs is chance.
+const AA: &str = "A/A";
+/// The baseline once more, past tap and link.
+const DIRECT: &str = "direct";
+
+fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
     let uri_options = environment.uri_options.clone();
+    let processes = environment.processes.map(|it| (PROCESSES.to_owned(), it.to_string()));
     Arm {
-        id: id.clone(),
+        id: id.to_owned(),
         adapter: environment.adapter.clone(),
-        is_aa: false,
-        is_direct: false,
+        is_aa: twin == AA,
+        is_direct: twin == DIRECT,
         driver: String::new(),
         version: environment.version.clone(),
-        options: environment.options.clone().into_iter().chain(uri_options).collect(),
+        options: environment
+            .options
+            .clone()
+            .into_iter()
+            .chain(uri_options)
+            .chain(processes)
+            .collect(),
         native: None,
         runtime: String::new(),
         concurrency: String::new(),

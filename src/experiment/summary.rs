@@ -92,6 +92,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         open_loop: pass.open_loop(source.phase, measured_s),
         queue: queue::measure(source.phase, &source.files)?,
         tap: None,
+        broker: None,
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),
     };

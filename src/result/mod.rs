@@ -1,5 +1,6 @@
 //! What is kept: records, raw samples, the experiment folder, the machine.
 
+pub mod broker;
 pub mod folder;
 pub mod machine;
 pub mod queue;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::result::broker::Broker;
 pub use crate::result::queue::Queue;
 use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
@@ -39,10 +40,16 @@ pub struct Experiment {
     pub settings: Settings,
     /// What is done.
     pub plan: Plan,
+    /// The study it belongs to; None for a plain run.
+    #[serde(default)]
+    pub study: Option<String>,
     /// Arms in the order asked for; the first is the baseline.
     pub arms: Vec<Arm>,
     /// Adapters that this machine cannot run, or versions that would not install.
     pub unavailable: Vec<Unavailable>,
+    /// Who reads the messages of phases that have a consumer.
+    #[serde(default)]
+    pub consumer: Option<Arm>,
     /// The server measured against.
     pub server: Server,
     /// The link on the way to it; None without `--link`.
@@ -183,6 +190,9 @@ pub struct Run {
     pub round: u32,
     /// Arm id.
     pub arm: String,
+    /// Through the tap: in a study a round of its own.
+    #[serde(default)]
+    pub tapped: bool,
     /// Place in the round's starting order, from 0.
     pub position: u32,
     /// Start, RFC 3339 in UTC.
@@ -265,6 +275,9 @@ pub struct PhaseRun {
     /// What the tap saw of the arm's turns; None without `--tap`.
     #[serde(default)]
     pub tap: Option<Tap>,
+    /// What became of the messages, in a phase with a consumer.
+    #[serde(default)]
+    pub broker: Option<Broker>,
     /// Interval histograms under the folder, tagged `operation` or `operation-response`.
     pub hlog: Option<String>,
     /// Files of raw samples under the folder; none when the disk budget was used up.

@@ -102,7 +102,7 @@ fn check_inserted(
     made: &Phase,
     collections: &[super::plan::Collection],
 ) {
-    let Limit::Operations { count } = made.limit else { return };
+    let Limit::Operations { count, .. } = made.limit else { return };
     for operation in made.operations.iter().filter(|made| made.key == KeySource::Counter) {
         let Some(collection) = collections.iter().find(|it| it.name == operation.collection) else {
             continue;

@@ -33,7 +33,7 @@ macro_rules! builtins {
     };
 }
 
-builtins!("crud", "insert-many", "mixed", "ping", "rate", "ycsb");
+builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "ycsb");
 
 /// Names and `why`s of the built-in workloads.
 ///

@@ -58,10 +58,7 @@ pub fn limit_of(
     pacing: Pacing,
     place: Location,
 ) -> Limit {
-    if let (Some(_), Some(duration)) = (&keys.operations, &keys.duration) {
-        let message = "`operations` and `duration` exclude each other";
-        check.wrong(duration.place, message, "keep one");
-    }
+    let seconds = keys.duration.as_ref().map(|at| time(check, at, 0.001));
     if pacing == (Pacing::Burst {}) && keys.operations.is_none() {
         check.wrong(place, "a burst needs a size", "add `operations:`");
     }
@@ -70,9 +67,9 @@ pub fn limit_of(
             let message = format!("{} operations", operations.value);
             check.wrong(operations.place, message, format!("from 1 to {OPERATIONS_MAX}"));
         }
-        return Limit::Operations { count: operations.value };
+        return Limit::Operations { count: operations.value, seconds_max: seconds };
     }
-    Limit::Duration { seconds: keys.duration.as_ref().map(|at| time(check, at, 0.001)) }
+    Limit::Duration { seconds }
 }
 
 /// Seconds of warm-up.

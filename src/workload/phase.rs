@@ -9,10 +9,17 @@ use super::operation::{Site, operation};
 use super::operation_keys::{kind_name, takes_read_concern, takes_write_concern};
 use super::pacing::{limit_of, pacing_of, warmup_of};
 use super::plan::{
-    Collection, KeyChoice, KeySource, Kind, Operation, Pacing, Phase, StampForm, Template,
+    Collection, KeyChoice, KeySource, Kind, Operation, Pacing, Phase, Stamp, StampForm,
+    StampSource, Template,
 };
 use super::schema::{self, DocumentForm, KeysName, OperationKeys};
 
+/// What makes a document a message (SPEC section 8).
+const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
+    ("producer", StampSource::Producer, StampForm::Int32),
+    ("sequence", StampSource::Sequence, StampForm::Int64),
+    ("made_ns", StampSource::MadeNs, StampForm::Int64),
+];
 /// YCSB's exponent.
 const THETA: f64 = 0.99;
 /// The sample's worker number is a u16.
@@ -43,7 +50,11 @@ pub fn phase(
     let (workers, processes) = concurrency(check, keys);
     let pacing = pacing_of(check, keys);
     let limit = limit_of(check, keys, pacing, given.place);
-    let whole_run_reason = whole_run_reason(&operations, pacing);
+    let consumer = consumer_of(check, keys, &operations, collections);
+    let whole_run_reason = match whole_run_reason(&operations, pacing) {
+        None if consumer => Some("its consumer reads one arm's messages at a time".to_owned()),
+        reason => reason,
+    };
     let pools = site.pools;
     Some(Phase {
         writes: operations.iter().any(writes),
@@ -54,6 +65,7 @@ pub fn phase(
         processes,
         pacing,
         limit,
+        consumer,
         warmup_s: warmup_of(check, keys),
         document_form: match keys.document_form.as_ref().map(|form| form.value) {
             None | Some(DocumentForm::Native) => "native",
@@ -65,6 +77,46 @@ pub fn phase(
         pools,
         name,
     })
+}
+
+/// Whether somebody reads along: then every operation makes one message.
+fn consumer_of(
+    check: &mut Check<'_>,
+    keys: &schema::Phase,
+    operations: &[Operation],
+    collections: &[Collection],
+) -> bool {
+    let Some(consumer) = keys.consumer.as_ref().filter(|consumer| consumer.value) else {
+        return false;
+    };
+    let place = consumer.place;
+    let [made] = operations else {
+        let hint = "one `operation: insert_one` in place of the mix";
+        check.wrong(place, "a consumer reads what one operation writes", hint);
+        return true;
+    };
+    if made.kind != Kind::InsertOne {
+        let message = format!("a consumer has nothing to read where `{}` goes on", made.name);
+        check.wrong(place, message, "`operation: insert_one`: each document is a message");
+        return true;
+    }
+    let collection = collections.iter().find(|it| it.name == made.collection);
+    if collection.is_none_or(|it| it.capped.is_none()) {
+        let message = format!("a consumer cannot tail `{}`: it is not capped", made.collection);
+        check.wrong(place, message, "add `capped: {size_bytes: …}` to the collection");
+    }
+    let stamps = made.documents.as_ref().map_or(&[][..], |documents| &documents.stamps);
+    for (field, from, form) in MESSAGE_FIELDS {
+        let right =
+            |stamp: &Stamp| stamp.path == [field] && (stamp.from, stamp.form) == (from, form);
+        if !stamps.iter().any(right) {
+            let message = format!("a message of `{}` has no stamp `{field}`", made.collection);
+            let kind = if form == StampForm::Int32 { "int" } else { "long" };
+            let hint = format!("add `{field}: {{type: {kind}, value: {field}}}` to its document");
+            check.wrong(place, message, hint);
+        }
+    }
+    true
 }
 
 fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {

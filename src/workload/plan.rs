@@ -91,6 +91,9 @@ pub struct Phase {
     pub warmup_s: Option<f64>,
     /// Form in which documents are given to the driver.
     pub document_form: String,
+    /// Whether a process of another role reads the documents along, as messages (SPEC section 8).
+    #[serde(default)]
+    pub consumer: bool,
     /// Whether some operation changes its collection: then every arm has its own, made anew each
     /// round; collections that are only read are shared.
     pub writes: bool,
@@ -134,6 +137,9 @@ pub enum Limit {
     Operations {
         /// Count.
         count: u64,
+        /// Ends before, after so many seconds; None: when the count is reached.
+        #[serde(default)]
+        seconds_max: Option<f64>,
     },
 }
 
@@ -212,6 +218,16 @@ impl Kind {
 }
 
 impl Plan {
+    /// The plan of an arm that has so many processes of its own, whatever its phases say.
+    #[must_use]
+    pub fn with_processes(&self, processes: Option<u32>) -> Self {
+        let mut plan = self.clone();
+        if let Some(processes) = processes {
+            plan.phases.iter_mut().for_each(|phase| phase.processes = processes);
+        }
+        plan
+    }
+
     /// Whether every operation is one that no server sees.
     #[must_use]
     pub fn needs_no_server(&self) -> bool {

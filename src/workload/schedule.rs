@@ -183,7 +183,9 @@ impl<'a> Maker<'a> {
             let slice: Vec<Record> =
                 (0..wanted).map_while(|_| self.record(&mut sequence)).collect();
             let asked = match self.phase.limit {
-                Limit::Operations { count } => Some(count / all + u64::from(number < count % all)),
+                Limit::Operations { count, .. } => {
+                    Some(count / all + u64::from(number < count % all))
+                }
                 Limit::Duration { .. } => None,
             };
             let ends_once = self.deleted.is_some() || self.one_lap;
@@ -216,7 +218,7 @@ impl<'a> Maker<'a> {
             return if single { keys.min(FILE_RECORDS_MAX / workers).max(1) } else { most };
         }
         let wanted = match self.phase.limit {
-            Limit::Operations { count } if count.div_ceil(all) <= most => {
+            Limit::Operations { count, .. } if count.div_ceil(all) <= most => {
                 return count.div_ceil(all).max(1);
             }
             Limit::Operations { .. } => most,
@@ -272,7 +274,7 @@ impl<'a> Maker<'a> {
         }
         let length = records.len() as u64;
         let asked = match self.phase.limit {
-            Limit::Operations { count } if all > 0 => {
+            Limit::Operations { count, .. } if all > 0 => {
                 let rest = count % all;
                 let share = rest / processes + u64::from(process < rest % processes);
                 Some(count / all * length + share)
@@ -291,7 +293,7 @@ impl<'a> Maker<'a> {
 
     fn queue_records(&self) -> u64 {
         let wanted = match (self.phase.limit, self.phase.pacing) {
-            (Limit::Operations { count }, _) => count,
+            (Limit::Operations { count, .. }, _) => count,
             (_, Pacing::Rate { per_second, .. }) => {
                 // A little more than is due, so that the last of them is no lap's first.
                 (per_second * self.request.seconds * 1.05).ceil() as u64

@@ -183,7 +183,8 @@ with_operation_keys! {
         keys: Option<At<Keys>>,
         /// Ends after so many operations, over all workers of an arm.
         operations: Option<At<u64>>,
-        /// Ends after this time: seconds, or `500ms`, `10s`, `2m` (default 3 s, quick 1 s).
+        /// Ends after this time: seconds, or `500ms`, `10s`, `2m` (default 3 s, quick 1 s; none
+        /// with `operations`). With `operations`: whichever comes first.
         duration: Option<At<Time>>,
         /// Warm-up; default: what the adapter's language needs.
         warmup: Option<At<Time>>,
@@ -201,6 +202,10 @@ with_operation_keys! {
         burst: Option<At<bool>>,
         /// Pause of a worker after each operation.
         think: Option<At<Time>>,
+        /// A further process reads the documents along, with a tailable cursor: messages. The
+        /// collection is capped, and its documents have `producer: {type: int, value: producer}`,
+        /// `sequence: {type: long, value: sequence}` and `made_ns: {type: long, value: made_ns}`.
+        consumer: Option<At<bool>>,
         /// How documents are given to the driver: native (default), struct or raw.
         document_form: Option<At<DocumentForm>>,
     }
