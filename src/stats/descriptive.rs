@@ -1,10 +1,56 @@
 //! Medians, spread and outliers. Outliers are counted and named, never dropped (section 3.2).
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Distance from the median, in median absolute deviations, beyond which a run is an outlier.
 /// hyperfine's threshold: 10 normal standard deviations (`src/outlier_detection.rs`).
 pub const MAD_THRESHOLD: f64 = 14.826;
+
+/// An estimate with its interval, all in the unit of the field that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// In another unit, or turned round by a negative factor.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let (a, b) = (self.low * factor, self.high * factor);
+        Self { estimate: self.estimate * factor, low: a.min(b), high: a.max(b) }
+    }
+}
+
+/// The median over a handful of rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverRounds {
+    /// Rounds that had a value.
+    pub rounds: usize,
+    /// Their median, between two of their values.
+    pub median: Interval,
+    /// How often such intervals hold the true median, 0 to 1: at least 0.95 from six rounds on.
+    pub level: f64,
+}
+
+/// The median over rounds with its order-statistic interval: of 95 % where there is one (from six
+/// rounds on), else from the smallest to the largest at the level which that has (five: 93.75 %).
+///
+/// None with fewer than two values. A better level cannot be had of so few rounds, and to print
+/// none would hide what five rounds do show.
+#[must_use]
+pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
+    let estimate = median(values)?;
+    // Error of the interval from the smallest to the largest: all values on one side.
+    let widest = 2.0 * 0.5_f64.powi(i32::try_from(values.len()).ok()?);
+    let (low, high, level) = median_interval(values, widest.max(0.05))?;
+    Some(OverRounds { rounds: values.len(), median: Interval { estimate, low, high }, level })
+}
 
 /// The middle value, or the mean of the two middle ones. None without values.
 #[must_use]

@@ -5,6 +5,7 @@
 //! The specification is `docs/methodology.md`; section numbers in the comments refer to it.
 
 pub mod compare;
+pub mod curve;
 pub mod descriptive;
 pub mod gates;
 pub mod histogram;

@@ -6,8 +6,8 @@
 
 /// Growth below this is not worth a word, us.
 const GROWTH_MIN_US: f64 = 1_000.0;
-/// The same, as a fraction of the median service time.
-const GROWTH_MIN_OF_SERVICE: f64 = 0.2;
+/// The same, as a fraction of what is usual: here the median service time.
+const GROWTH_MIN_OF_LEVEL: f64 = 0.2;
 /// Kendall's tau of the depth above which it rises.
 const TAU_MIN: f64 = 0.5;
 /// Largest p-value of that trend.
@@ -22,14 +22,33 @@ const READINGS: std::ops::RangeInclusive<u64> = 20..=2_000;
 /// Readings in all, those after the last arrival among them: bounds the memory.
 const READINGS_MAX: u64 = 1 << 16;
 
+/// Growth of latency over a run that is worth a word, us, where it usually takes `level_us`.
+#[must_use]
+pub fn least_growth_us(level_us: f64) -> f64 {
+    GROWTH_MIN_US.max(GROWTH_MIN_OF_LEVEL * level_us)
+}
+
+/// Time between two arrivals, s; None: all at once.
+fn gap_s(arrivals_per_s: Option<f64>) -> f64 {
+    arrivals_per_s.map_or(0.0, |rate| 1.0 / rate)
+}
+
 /// Operations a second that one saturated consumer can do, from the slope of response time (s an
 /// operation) and the arrivals a second; None for the arrivals: all at once (a burst). None where
 /// the slope is so far down that no capacity follows.
 #[must_use]
 pub fn capacity_per_s(slope_s: f64, arrivals_per_s: Option<f64>) -> Option<f64> {
-    let gap_s = arrivals_per_s.map_or(0.0, |rate| 1.0 / rate);
-    let between_s = slope_s + gap_s;
+    let between_s = slope_s + gap_s(arrivals_per_s);
     (between_s > 0.0 && between_s.is_finite()).then(|| 1.0 / between_s)
+}
+
+/// The same model the other way round: by how much latency must rise with each message, us, where
+/// one consumer can do so many a second and so many are issued (None: all at once).
+///
+/// 0 where it keeps pace: nothing waits, and latency cannot fall below one service time.
+#[must_use]
+pub fn predicted_slope_us(capacity_per_s: f64, issue_rate_per_s: Option<f64>) -> f64 {
+    ((1.0 / capacity_per_s - gap_s(issue_rate_per_s)) * 1e6).max(0.0)
 }
 
 /// How many operations had arrived (were intended) and not ended, over time, in bounded memory.
@@ -152,8 +171,7 @@ impl Growth {
     /// Judges one run, or the medians of several.
     #[must_use]
     pub fn judge(&self) -> Overload {
-        let least_us = GROWTH_MIN_US.max(GROWTH_MIN_OF_SERVICE * self.service_p50_us);
-        let grows = self.growth_low_us > least_us;
+        let grows = self.growth_low_us > least_growth_us(self.service_p50_us);
         if !(grows && self.depth_tau > TAU_MIN && self.depth_p < P_MAX) {
             return Overload::None;
         }

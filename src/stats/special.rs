@@ -33,6 +33,25 @@ pub fn student_t_two_sided(t: f64, degrees: f64) -> f64 {
     regularised_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
+/// The t with [`student_t_two_sided`] = `alpha` (0 to 1), by bisection; at most 1e9, for fewer
+/// degrees of freedom than any caller has.
+pub fn student_t_point(alpha: f64, degrees: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while high < 1e9 && student_t_two_sided(high, degrees) > alpha {
+        high *= 2.0;
+    }
+    // To some ten digits: more than any interval has.
+    for _ in 0..36 {
+        let middle = f64::midpoint(low, high);
+        if student_t_two_sided(middle, degrees) > alpha {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
 /// The regularised incomplete beta function, by the continued fraction on whichever
 /// side converges (Abramowitz & Stegun 26.5.8).
 fn regularised_beta(x: f64, a: f64, b: f64) -> f64 {
@@ -98,7 +117,7 @@ fn ln_gamma(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{normal_cdf, student_t_two_sided};
+    use super::{normal_cdf, student_t_point, student_t_two_sided};
 
     #[test]
     fn tails_agree_with_tabulated_values() {
@@ -119,6 +138,8 @@ mod tests {
         ] {
             let p = student_t_two_sided(t, degrees);
             assert!((p / want - 1.0).abs() < 1e-9, "{t} {degrees}: {p}");
+            let point = student_t_point(want, degrees);
+            assert!((point / t - 1.0).abs() < 1e-8, "{t} {degrees}: {point}");
         }
     }
 }

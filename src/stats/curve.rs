@@ -1,0 +1,215 @@
+//! The class of a run's curve of latency against message number (section 8.3).
+//!
+//! The run is cut into blocks of equal count, whose medians are fitted by `a + b g(u)`: a straight
+//! line, a logarithm, and the family of powers between and around them. A class stands only where
+//! all others are excluded by an interval; everything else is `unclear`, with its reason.
+
+mod blocks;
+mod fit;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::descriptive::{Interval, median};
+use super::overload::least_growth_us;
+pub use blocks::Block;
+use fit::{Fit, Shape};
+
+/// Fewer messages have no class: ten blocks of five, and a block of fewer has hardly a median.
+pub const MESSAGES_MIN: usize = 50;
+/// At least this share of the blocks must lie within the threshold of their median in a flat run:
+/// a trend of 0 alone would also be that of a hump, or of a step near the end.
+const WITHIN_MIN: f64 = 0.95;
+/// Share of the blocks' variance that the chosen shape must explain. A step has at most 0.75 with
+/// a line and 0.65 with a logarithm, two equal steps 0.89.
+const EXPLAINED_MIN: f64 = 0.9;
+
+/// What a curve of latency against message number looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Neither a line nor a logarithm through it grows or falls by more than the threshold.
+    Flat,
+    /// `a + b i`: every message waits longer than the one before it by the same time.
+    Linear,
+    /// `a + b ln i`: every doubling of the number costs the same time.
+    Logarithmic,
+    /// None of them, or more than one of them cannot be excluded.
+    Unclear,
+}
+
+/// The curve of one run. Intervals are of 95 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// The class, by the rule of methodology 8.3.
+    pub class: Class,
+    /// Why, as a clause without a full stop.
+    pub reason: String,
+    /// Messages looked at, n.
+    pub messages: u64,
+    /// Median latency of the run's first tenth, us.
+    pub level_us: f64,
+    /// Growth that is worth a word: 1 ms or 20 % of the level, whichever is more, us.
+    pub threshold_us: f64,
+    /// Growth from the middle of the first block to that of the last, us: by the logarithm where
+    /// it fits better than the line, else by the line. None with too few messages.
+    pub growth_us: Option<Interval>,
+    /// Slope of the straight line, us a message.
+    pub slope_us_per_message: Option<Interval>,
+    /// What a doubling of the message number adds, us; of a logarithmic curve alone.
+    pub doubling_us: Option<Interval>,
+    /// Exponent p of the best `a + b i^p` (0: the logarithm), between -1 and 3; of a curve that
+    /// grows or falls.
+    pub exponent: Option<Interval>,
+    /// Share (0 to 1) of the blocks' variance that the class's shape explains; for flat and unclear
+    /// the better of line and logarithm. None where nothing varies.
+    pub explained: Option<f64>,
+    /// True where latency falls by more than the threshold, which is no class.
+    pub falls: bool,
+    /// The blocks' medians, as they are, for drawing.
+    pub blocks: Vec<Block>,
+}
+
+impl Curve {
+    /// Classes the latencies (us, finite; negative ones may come from two clocks) of all messages
+    /// that arrived, in the order in which they were made.
+    ///
+    /// Reads them once and keeps one block of them, a tenth to a fortieth of a long run.
+    #[must_use]
+    pub fn of(latencies_us: impl ExactSizeIterator<Item = f64>) -> Self {
+        let messages = latencies_us.len();
+        let blocks = blocks::medians(latencies_us);
+        let clean = blocks::without_strays(&blocks);
+        let first_tenth = &clean[..clean.len().div_ceil(10).min(clean.len())];
+        let level_us = median(first_tenth).unwrap_or(0.0);
+        let mut curve = Self {
+            class: Class::Unclear,
+            reason: String::new(),
+            messages: messages as u64,
+            level_us,
+            threshold_us: least_growth_us(level_us),
+            growth_us: None,
+            slope_us_per_message: None,
+            doubling_us: None,
+            exponent: None,
+            explained: None,
+            falls: false,
+            blocks,
+        };
+        if messages < MESSAGES_MIN {
+            curve.reason = format!("{messages} messages are too few, {MESSAGES_MIN} are needed");
+        } else {
+            curve.judge(&clean);
+        }
+        curve
+    }
+
+    fn judge(&mut self, clean: &[f64]) {
+        let numbers: Vec<f64> = self.blocks.iter().map(|block| block.message).collect();
+        let (Some(line), Some(log)) =
+            (Fit::of(Shape::LINE, &numbers, clean), Fit::of(Shape::LOG, &numbers, clean))
+        else {
+            return;
+        };
+        let growths = [line.growth(), log.growth()];
+        let log_is_better = log.unexplained < line.unexplained;
+        let (better, growth) = if log_is_better { (&log, growths[1]) } else { (&line, growths[0]) };
+        self.growth_us = Some(growth);
+        let way = numbers.last().zip(numbers.first()).map_or(1.0, |(last, first)| last - first);
+        self.slope_us_per_message = Some(line.growth().times(1.0 / way));
+        self.explained = better.explained();
+        let limit = self.threshold_us;
+        if growths.iter().all(|it| it.low >= -limit && it.high <= limit) {
+            self.judge_flat(clean);
+        } else if growth.low > limit {
+            self.judge_shape(&line, &log, &numbers, clean);
+        } else if growth.high < -limit {
+            self.falls = true;
+            self.exponent = fit::exponent(&numbers, clean);
+            self.reason = format!("latency falls by {}", over_the_run(growth.times(-1.0)));
+        } else {
+            self.reason = format!(
+                "growth over the run is {} to {} ms, on both sides of the threshold of {} ms",
+                ms(growth.low),
+                ms(growth.high),
+                ms(limit)
+            );
+        }
+    }
+
+    /// The trend is within the threshold: is everything else?
+    fn judge_flat(&mut self, clean: &[f64]) {
+        let limit = self.threshold_us;
+        let centre = median(clean).unwrap_or(0.0);
+        let within = clean.iter().filter(|&&it| (it - centre).abs() <= limit).count();
+        if within as f64 >= WITHIN_MIN * clean.len() as f64 {
+            self.class = Class::Flat;
+            self.reason = format!("no trend beyond ±{} ms over the run", ms(limit));
+        } else {
+            self.reason = format!(
+                "no trend, but {} of {} blocks are more than {} ms off their median",
+                clean.len() - within,
+                clean.len(),
+                ms(limit)
+            );
+        }
+    }
+
+    /// Latency grows: by which shape?
+    fn judge_shape(&mut self, line: &Fit, log: &Fit, numbers: &[f64], clean: &[f64]) {
+        let Some(exponent) = fit::exponent(numbers, clean) else { return };
+        self.exponent = Some(exponent);
+        let growth = self.growth_us.unwrap_or(exponent);
+        let found = [(Class::Linear, Shape::LINE, line), (Class::Logarithmic, Shape::LOG, log)]
+            .into_iter()
+            .find(|(_, shape, _)| shape.alone_fits(exponent));
+        let Some((class, shape, fit)) = found else {
+            self.reason = format!(
+                "latency grows by {}, neither as a line nor as a logarithm for certain: like \
+                 i^p with p {:.2} to {:.2}",
+                over_the_run(growth),
+                exponent.low,
+                exponent.high
+            );
+            return;
+        };
+        self.explained = fit.explained();
+        let percent = 100.0 * fit.explained().unwrap_or(0.0);
+        if percent < 100.0 * EXPLAINED_MIN {
+            self.reason = format!(
+                "latency grows by {}, but a {} explains only {percent:.0} % of it",
+                over_the_run(growth),
+                shape.name()
+            );
+            return;
+        }
+        self.class = class;
+        self.growth_us = Some(fit.growth());
+        if class == Class::Logarithmic {
+            self.doubling_us = Some(fit.coefficient().times(std::f64::consts::LN_2));
+        }
+        self.reason = format!(
+            "latency grows by {}; a {} explains {percent:.1} % of it, p of i^p is {:.2} to {:.2}",
+            over_the_run(fit.growth()),
+            shape.name(),
+            exponent.low,
+            exponent.high
+        );
+    }
+}
+
+/// `12.3 ms (11.9 to 12.7)`.
+fn over_the_run(growth: Interval) -> String {
+    format!("{} ms ({} to {})", ms(growth.estimate), ms(growth.low), ms(growth.high))
+}
+
+/// Milliseconds with three digits; the unit is the caller's, once for an interval.
+fn ms(time_us: f64) -> String {
+    let ms = time_us / 1e3;
+    let decimals = match ms.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{ms:.decimals$}")
+}
