@@ -39,12 +39,9 @@ struct Noise {
     second_mode: f64,
 }
 
-const QUIET: Noise =
-    Noise { own: 0.2, shared: 0.0, memory: 1.0, stalls: 0.0, second_mode: 1.0 };
-const USUAL: Noise =
-    Noise { own: 0.3, shared: 0.1, memory: 20.0, stalls: 0.5, second_mode: 1.5 };
-const ROUGH: Noise =
-    Noise { own: 0.5, shared: 0.3, memory: 200.0, stalls: 2.0, second_mode: 2.0 };
+const QUIET: Noise = Noise { own: 0.2, shared: 0.0, memory: 1.0, stalls: 0.0, second_mode: 1.0 };
+const USUAL: Noise = Noise { own: 0.3, shared: 0.1, memory: 20.0, stalls: 0.5, second_mode: 1.5 };
+const ROUGH: Noise = Noise { own: 0.5, shared: 0.3, memory: 200.0, stalls: 2.0, second_mode: 2.0 };
 
 /// Latencies of a run: `shape` (number from 1, us) times or plus what disturbs it.
 fn run(random: &mut Random, count: usize, noise: Noise, shape: &dyn Fn(f64) -> f64) -> Vec<f64> {
@@ -78,8 +75,12 @@ fn rates(name: &str, draws: u32, mut draw: impl FnMut() -> Vec<f64>) -> [f64; 4]
     for _ in 0..draws {
         let found = curve(&draw());
         counts[found.class as usize] += 1;
-        example = format!("{} R2 {:.3} p {:?}", found.reason, found.explained.unwrap_or(0.0),
-            found.exponent.map(|p| p.estimate));
+        example = format!(
+            "{} R2 {:.3} p {:?}",
+            found.reason,
+            found.explained.unwrap_or(0.0),
+            found.exponent.map(|p| p.estimate)
+        );
     }
     let [flat, linear, log, unclear] = counts.map(|it| 100.0 * f64::from(it) / f64::from(draws));
     println!(
@@ -89,7 +90,13 @@ fn rates(name: &str, draws: u32, mut draw: impl FnMut() -> Vec<f64>) -> [f64; 4]
 }
 
 /// A queue: all at once, or so many us apart.
-fn queue(random: &mut Random, count: usize, gap_us: f64, service_us: f64, scatter: f64) -> Vec<f64> {
+fn queue(
+    random: &mut Random,
+    count: usize,
+    gap_us: f64,
+    service_us: f64,
+    scatter: f64,
+) -> Vec<f64> {
     let mut waits = 0.0_f64;
     (0..count)
         .map(|_| {
@@ -135,19 +142,25 @@ fn explore() {
                 ("saturating", Box::new(|i| 30_000.0 * (1.0 - (-5.0 * i / n).exp()))),
                 ("sawtooth 3", Box::new(|i| 30_000.0 * (3.0 * i / n).fract())),
                 ("sawtooth 100", Box::new(|i| 30_000.0 * (100.0 * i / n).fract())),
-                ("one stall 20%", Box::new(|i| {
-                    let x = i / n - 0.4;
-                    if x > 0.0 { (30_000.0 * (1.0 - x / 0.2)).max(0.0) } else { 0.0 }
-                })),
+                (
+                    "one stall 20%",
+                    Box::new(|i| {
+                        let x = i / n - 0.4;
+                        if x > 0.0 { (30_000.0 * (1.0 - x / 0.2)).max(0.0) } else { 0.0 }
+                    }),
+                ),
                 ("stall at end", Box::new(|i| (30_000.0 * (i / n - 0.8) / 0.2).max(0.0))),
                 ("falling 30", Box::new(|i| 30_000.0 * (1.0 - i / n))),
                 ("cold 2% then flat", Box::new(|i| if i < 0.02 * n { 20_000.0 } else { 0.0 })),
-                ("cold 2% then line 5", Box::new(|i| {
-                    5_000.0 * i / n + if i < 0.02 * n { 20_000.0 } else { 0.0 }
-                })),
+                (
+                    "cold 2% then line 5",
+                    Box::new(|i| 5_000.0 * i / n + if i < 0.02 * n { 20_000.0 } else { 0.0 }),
+                ),
             ];
             for (name, shape) in &shapes {
-                rates(&format!("{count} {label} {name}"), draws, || run(&mut r, count, noise, shape));
+                rates(&format!("{count} {label} {name}"), draws, || {
+                    run(&mut r, count, noise, shape)
+                });
             }
         }
         for (name, gap, scatter) in [
@@ -161,12 +174,23 @@ fn explore() {
             ("load .8 M", 250.0, 1.0),
             ("load .5 M", 400.0, 1.0),
         ] {
-            rates(&format!("{count} queue {name}"), draws, || queue(&mut r, count, gap, 200.0, scatter));
+            rates(&format!("{count} queue {name}"), draws, || {
+                queue(&mut r, count, gap, 200.0, scatter)
+            });
         }
-        for (name, keep) in [("random walk", 1.0), ("AR tau n/5", (-5.0 / n).exp()), ("AR tau n/20", (-20.0/n).exp())] {
+        for (name, keep) in [
+            ("random walk", 1.0),
+            ("AR tau n/5", (-5.0 / n).exp()),
+            ("AR tau n/20", (-20.0 / n).exp()),
+        ] {
             rates(&format!("{count} {name}"), draws, || {
                 let mut at = 0.0;
-                (0..count).map(|_| { at = keep * at + r.normal() * 100_000.0 / n.sqrt(); 10_000.0 + at }).collect()
+                (0..count)
+                    .map(|_| {
+                        at = keep * at + r.normal() * 100_000.0 / n.sqrt();
+                        10_000.0 + at
+                    })
+                    .collect()
             });
         }
     }
