@@ -9,9 +9,11 @@ pub mod fake_adapter;
 mod fake_open_loop;
 mod plan_text;
 pub mod report;
+pub mod resume;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod study;
 pub mod tap;
 pub mod workloads;
 

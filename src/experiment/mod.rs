@@ -11,6 +11,7 @@ pub mod phase;
 pub mod progress;
 mod queue;
 pub mod receipt;
+pub mod resume;
 pub mod rounds;
 pub mod sampler;
 pub mod settings;
