@@ -59,12 +59,7 @@ const ROUGH: Noise =
     Noise { name: "rough", own: 0.5, shared: 0.3, memory: 200.0, stalls: 2.0, second_mode: 2.0 };
 
 /// Latencies of a run in us: the shape (of the message's number, from 1) and what disturbs it.
-fn run(
-    random: &mut Random,
-    count: usize,
-    noise: Noise,
-    shape: impl Fn(f64) -> f64,
-) -> Vec<f64> {
+fn run(random: &mut Random, count: usize, noise: Noise, shape: impl Fn(f64) -> f64) -> Vec<f64> {
     let keep = (-1.0 / noise.memory).exp();
     let (mut shared, mut waits_us) = (random.normal(), 0.0_f64);
     let mut latencies = Vec::with_capacity(count);
@@ -304,7 +299,8 @@ fn a_saturated_consumer_makes_a_line_of_the_slope_that_its_capacity_predicts() {
 
 #[test]
 fn the_prediction_is_the_capacity_turned_round() {
-    for (capacity, issued) in [(1_000.0, None), (1_000.0, Some(2_000.0)), (5_000.0, Some(5_500.0))] {
+    for (capacity, issued) in [(1_000.0, None), (1_000.0, Some(2_000.0)), (5_000.0, Some(5_500.0))]
+    {
         let slope_us = predicted_slope_us(capacity, issued);
         let back = capacity_per_s(slope_us / 1e6, issued).unwrap();
         assert!((back / capacity - 1.0).abs() < 1e-9, "{capacity} {issued:?}: {back}");

@@ -167,9 +167,7 @@ fn chosen<'a>(
     let mut missing = HashMap::new();
     for producer in producers {
         let arm = arms::parse(manifests, &producer.driver)?;
-        let probe = missing
-            .entry(&arm.manifest.name)
-            .or_insert_with(|| arm.manifest.probe().err());
+        let probe = missing.entry(&arm.manifest.name).or_insert_with(|| arm.manifest.probe().err());
         match probe {
             None => chosen.push(arm),
             Some(missing) => {

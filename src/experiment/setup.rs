@@ -20,7 +20,8 @@ use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Study, Server as ServerFacts, Settings, Unavailable,
+    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
+    Unavailable,
 };
 use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
