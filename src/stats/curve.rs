@@ -1,4 +1,4 @@
-//! The class of a run's curve of latency against message number (section 8.3).
+//! The class of a run's curve of latency against message number (section 8.7).
 //!
 //! The run is cut into blocks of equal count, whose medians are fitted by `a + b g(u)`: a straight
 //! line, a logarithm, and the family of powers between and around them. A class stands only where
@@ -41,7 +41,7 @@ pub enum Class {
 /// The curve of one run. Intervals are of 95 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// The class, by the rule of methodology 8.3.
+    /// The class, by the rule of methodology 8.7.
     pub class: Class,
     /// Why, as a clause without a full stop.
     pub reason: String,
@@ -56,7 +56,9 @@ pub struct Curve {
     pub growth_us: Option<Interval>,
     /// Slope of the straight line, us a message.
     pub slope_us_per_message: Option<Interval>,
-    /// What a doubling of the message number adds, us; of a logarithmic curve alone.
+    /// What a doubling of the message number adds, us; of a logarithmic curve alone. The first
+    /// block is so curved that its median lies beside the curve by as much as noise decides: up to
+    /// 2 % of error that the interval does not hold.
     pub doubling_us: Option<Interval>,
     /// Exponent p of the best `a + b i^p` (0: the logarithm), between -1 and 3; of a curve that
     /// grows or falls.

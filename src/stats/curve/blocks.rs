@@ -36,8 +36,9 @@ pub fn medians(mut latencies_us: impl ExactSizeIterator<Item = f64>) -> Vec<Bloc
     blocks
 }
 
-/// How far an end may lie beyond its neighbour, in differences of that from the next one. Tukey's 2
-/// would cut the first block of a logarithm, whose difference is ln 3/ln(5/3) = 2.15 times the next.
+/// How far an end may lie beyond its neighbour, in differences of that from the next one. Tukey's
+/// 2 would cut the first block of a logarithm, whose difference is ln 3/ln(5/3) = 2.15 times the
+/// next.
 const END_REACH: f64 = 3.0;
 
 /// The medians without single blocks that stand apart (a stall and its drain, the cold start):
