@@ -60,7 +60,8 @@ export class Consumer extends Phase {
         if (!this.cursor) await this.reopen();
         document = await this.next();
         if (!this.seeking) this.failed = 0;
-        else if (!document) await this.leaveCursor(); // overwritten between look and opening
+        // Overwritten between look and opening.
+        else if (!document) throw new Error('the position is not where it was');
       } catch (error) {
         await this.recover(error);
       }
@@ -128,7 +129,7 @@ export class Consumer extends Phase {
   /** Looks first: a cursor opened after a look in vain cannot see anything that was read before. */
   async reopen() {
     const position = await this.collection.findOne({ _id: this.last_id });
-    this.seeking = position !== null;
+    this.seeking = Boolean(position); // undefined from the first of driver 4
     this.lost = !this.seeking;
     this.cursor = this.collection.find({}, TAIL);
   }

@@ -99,12 +99,12 @@ test('the marker ends it and is no message', needsServer, async () => {
 test('it ends after idle_ms without a message', needsServer, async () => {
   const consumer = await armed('idle', { idle_ms: 400 });
   const turned = consumer.turn();
-  await sleep(200);
+  await sleep(300);
   await consumer.collection.insertOne(message(0));
   const { operations, exhausted, began_ns, ended_ns } = await turned;
   assert.deepEqual([operations, exhausted], [1, false]);
   const silent_ns = now_ns() - ended_ns;
-  assert.ok(silent_ns >= 400e6 && silent_ns < 2000e6, `${silent_ns} ns without a message`);
+  assert.ok(silent_ns >= 400e6 && silent_ns < 4000e6, `${silent_ns} ns without a message`);
   assert.ok(ended_ns - began_ns >= 100e6);
   await ended(consumer);
 });
@@ -112,11 +112,11 @@ test('it ends after idle_ms without a message', needsServer, async () => {
 test('until_ns ends a turn, the next one goes on behind it', needsServer, async () => {
   const consumer = await armed('until');
   await consumer.collection.insertMany(messages(0, 10));
-  const until_ns = now_ns() + 200e6;
+  const until_ns = now_ns() + 300e6;
   const first = await consumer.turn(until_ns);
   const late_ns = now_ns() - until_ns;
   assert.deepEqual([first.operations, first.exhausted], [10, false]);
-  assert.ok(late_ns >= 0 && late_ns < 1000e6, `${late_ns} ns after the deadline`);
+  assert.ok(late_ns >= 0 && late_ns < 4000e6, `${late_ns} ns after the deadline`);
   await consumer.collection.insertMany([...messages(10, 20), { last: true }]);
   const none = await consumer.turn(1);
   assert.deepEqual([none.operations, none.ended_ns], [0, none.began_ns]);
@@ -141,7 +141,7 @@ test('a cursor that was killed is opened again behind the last message', needsSe
   const consumer = await armed('killed');
   await consumer.collection.insertMany(messages(0, 500));
   const turned = consumer.turn();
-  await sleep(200);
+  await sleep(300);
   await killCursorsOf('killed');
   await consumer.collection.insertMany([...messages(500, 900), { last: true }]);
   const { operations, errors, exhausted, gave_up } = await turned;
@@ -165,7 +165,7 @@ test('killed before the first message: the sentinel is its position', needsServe
 test('a position that was overwritten is lost, and counted', needsServer, async () => {
   const consumer = await armed('overwritten', { max: 50 });
   await consumer.collection.insertMany(messages(0, 20));
-  assert.equal((await consumer.turn(now_ns() + 200e6)).operations, 20);
+  assert.equal((await consumer.turn(now_ns() + 300e6)).operations, 20);
   for (let from = 20; from < 219; from += 1) await consumer.collection.insertOne(message(from));
   await consumer.collection.insertOne({ last: true });
   const turned = await consumer.turn();
@@ -179,7 +179,7 @@ test('it gives up after so many failures in a row', needsServer, async () => {
   const consumer = await armed('dropped', { errors_consecutive_max: 4 });
   await consumer.collection.insertMany(messages(0, 20));
   const turned = consumer.turn();
-  await sleep(200);
+  await sleep(300);
   await consumer.collection.drop();
   const { operations, errors, exhausted, gave_up } = await turned;
   assert.deepEqual([operations, errors, exhausted, gave_up], [20, 4, false, true]);
@@ -193,7 +193,7 @@ test('SIGTERM ends it with its samples', needsServer, async () => {
   const consumer = await armed('stopped');
   await consumer.collection.insertMany(messages(0, 20));
   consumer.turn().catch(() => {}); // never answered
-  await sleep(200);
+  await sleep(300);
   consumer.adapter.child.kill('SIGTERM');
   assert.deepEqual(await consumer.adapter.ended, { code: 0, signal: null, log: '' });
   assert.equal(consumer.samples().length, 20);

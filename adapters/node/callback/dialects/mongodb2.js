@@ -80,7 +80,7 @@ module.exports = function dialect() {
   var bson = require('bson');
   var encoder = new bson();
   return {
-    hasNative: true,
+    native: operations.compiled,
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect,
