@@ -52,7 +52,7 @@ class Adapter:
                 return
             self.answer(line)
 
-    def stop(self, signum, frame) -> None:
+    def stop(self, *_) -> None:
         self.done = True
         if self.phase is None or not self.phase.running:
             raise SystemExit(0)
@@ -155,8 +155,11 @@ class Adapter:
         return "armed", {}
 
     def on_turn(self, message: dict):
+        return "turned", self.armed().turn(message["start_ns"], message["until_ns"])
+
+    def armed(self):
         require(self.phase is not None, "turn before prepare")
-        return "turned", self.phase.turn(message["start_ns"], message["until_ns"])
+        return self.phase
 
     def on_end(self, message: dict):
         require(self.phase is not None, "end before prepare")

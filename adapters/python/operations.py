@@ -63,9 +63,7 @@ def replace_one(collection, options, answers, filter, document):
 
 
 def delete_one(collection, options, answers, filter):
-    result = collection.delete_one(filter)
-    if result.acknowledged and result.deleted_count != 1:
-        raise WrongAnswer(f"{result.deleted_count} deleted")
+    require_deleted(collection.delete_one(filter))
 
 
 def count(collection, options, answers, filter):
@@ -84,6 +82,11 @@ def command(database, options, answers, document):
 def require_one(result) -> None:
     if result.acknowledged and result.matched_count != 1 and result.upserted_id is None:
         raise WrongAnswer(f"{result.matched_count} matched")
+
+
+def require_deleted(result) -> None:
+    if result.acknowledged and result.deleted_count != 1:
+        raise WrongAnswer(f"{result.deleted_count} deleted")
 
 
 # kind: its function, the parts that make its arguments, the options it may set

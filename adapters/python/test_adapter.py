@@ -26,6 +26,8 @@ class Vectors(Case):
                 cases += 1
         self.assertGreater(cases, 0)
 
+
+class Conversations(Case):
     def test_conversations(self):
         files = sorted(VECTORS.glob("*valid/*.jsonl"))
         self.assertGreater(len(files), 0)
