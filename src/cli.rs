@@ -10,6 +10,7 @@ use crate::absorber::faults::Every;
 use crate::absorber::handshake::WireVersions;
 use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
+use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
 
 const EXIT_CODES: &str = "\
@@ -27,7 +28,7 @@ const TAP_HELP: &str = "\
 The tap passes bytes on and follows them afterwards; it never changes one. It works for a
 standalone server or one mongos: the members of a replica set tell drivers their own addresses, and
 drivers go there past the tap. Of encrypted connections (TLS) it sees bytes, of compressed messages
-their number. Files: tap.json (sums), exchanges.bin (64 bytes a command), tap.hlog.";
+their number. Files: tap.json (sums), exchanges.bin (80 bytes a command), tap.hlog.";
 
 /// The dynamometer for MongoDB drivers and deployments.
 #[derive(Debug, Parser)]
@@ -384,6 +385,9 @@ pub struct TapArgs {
     #[arg(long, value_name = "LINK", help = crate::tap::link::HELP)]
     #[allow(missing_docs)]
     pub link: Option<String>,
+    #[arg(long, value_name = "FIELDS", help = crate::tap::mark::HELP)]
+    #[allow(missing_docs)]
+    pub mark: Option<MarkFields>,
     /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
