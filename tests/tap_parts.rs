@@ -57,8 +57,7 @@ fn told(broker: &Broker) -> (Told, Vec<Message>) {
     }
     let mut messages = Vec::new();
     let Broker { received, sent, inserts, replies } = broker;
-    let told =
-        tell(all(received), all(sent), all(inserts), all(replies), |it| messages.push(it));
+    let told = tell(all(received), all(sent), all(inserts), all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     for it in &messages {
         if let Ok(parts) = it.parts {

@@ -6,6 +6,7 @@ pub mod broker;
 pub mod laboratory;
 pub mod materials;
 pub mod messages;
+mod parts;
 pub mod path;
 pub mod phase;
 pub mod progress;

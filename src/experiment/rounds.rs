@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
 use crate::experiment::laboratory::{LOST_ROUNDS_MAX, Laboratory};
 use crate::experiment::messages::Messages;
+use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
 use crate::experiment::{settings, shuffle};
@@ -276,6 +277,15 @@ impl Laboratory {
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
             let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            if let Some(prefix) = tap {
+                broker.parts = Some(parts::measure(&Files {
+                    prefix,
+                    producers_port: measured.arm,
+                    consumer_port: self.seats.len(),
+                    sent: &files,
+                    received: &read.samples,
+                })?);
+            }
             broker.consumer.samples =
                 self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
             run.broker = Some(broker);

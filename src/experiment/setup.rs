@@ -203,7 +203,9 @@ impl Setup {
             let (record, link) = (server.record(), self.link.as_deref());
             // One port for each arm, and one for the consumer.
             let ports = named.len() + 1;
-            path = Some(Path::start(&uri, record, ports, &epoch, link, folder.path()).await?);
+            let mark = self.consumer.is_some();
+            let start = Path::start(&uri, record, ports, &epoch, link, mark, folder.path());
+            path = Some(start.await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
         let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {

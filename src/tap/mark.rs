@@ -179,8 +179,7 @@ mod tests {
     fn msg(body: &RawDocumentBuf, sequence: &[RawDocumentBuf]) -> Vec<u8> {
         let documents: Vec<u8> = sequence.iter().flat_map(|it| it.as_bytes().to_vec()).collect();
         let length = (documents.len() + 4 + 10) as u32;
-        let sequence =
-            [&[1][..], &length.to_le_bytes(), b"documents\0", &documents].concat();
+        let sequence = [&[1][..], &length.to_le_bytes(), b"documents\0", &documents].concat();
         let sequence = if documents.is_empty() { Vec::new() } else { sequence };
         message(2013, &[&[0; 5][..], body.as_bytes(), &sequence].concat())
     }
