@@ -71,7 +71,7 @@
     highlight(event.target.closest("[data-arm]")?.dataset.arm ?? null);
   });
   byId("theme").addEventListener("click", toggleTheme);
-  byId("save").addEventListener("click", save);
+  byId("save")?.addEventListener("click", save);
   document.querySelector(".tools").hidden = false;
   document.documentElement.dataset.ready = "true";
 })();

@@ -5,28 +5,46 @@ use std::io::{self, Write};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
+use serde::Serialize;
 
 use super::page;
 use crate::analysis::types::Analysis;
 
-const TEMPLATE: &str = include_str!("../../report/index.html");
+const TEMPLATES: [(&str, &str); 4] = [
+    ("head.html", include_str!("../../report/head.html")),
+    ("macros.html", include_str!("../../report/macros.html")),
+    ("index.html", include_str!("../../report/index.html")),
+    ("broker.html", include_str!("../../report/broker.html")),
+];
 const STYLE: &str = include_str!("../../report/style.css");
 const SCRIPT: &str = include_str!("../../report/report.js");
 
 pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let data = serde_json::to_string(analysis)?;
+    write("index.html", page::page(analysis), &data, out)
+}
+
+/// Writes a page of the template with this name.
+pub(super) fn write(
+    name: &str,
+    page: impl Serialize,
+    data: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(io::Error::other)?);
-    // The `.html` of the name turns escaping on.
-    environment.add_template("index.html", TEMPLATE).map_err(io::Error::other)?;
-    let template = environment.get_template("index.html").map_err(io::Error::other)?;
+    for (name, template) in TEMPLATES {
+        // The `.html` of the name turns escaping on.
+        environment.add_template(name, template).map_err(io::Error::other)?;
+    }
+    let template = environment.get_template(name).map_err(io::Error::other)?;
     let text = template
         .render(context! {
             style => Value::from_safe_string(STYLE.to_owned()),
             script => Value::from_safe_string(SCRIPT.to_owned()),
-            data => Value::from_safe_string(script_safe(&data)),
-            page => Value::from(Serde(page::page(analysis))),
+            data => Value::from_safe_string(script_safe(data)),
+            page => Value::from(Serde(page)),
         })
         .map_err(io::Error::other)?;
     out.write_all(text.as_bytes())?;

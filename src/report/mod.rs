@@ -2,6 +2,7 @@
 //! formats share is in [`view`] (what is shown), [`number`] and [`text`] (how it is written).
 
 mod benchstat;
+pub mod broker;
 mod csv;
 mod html;
 mod json;

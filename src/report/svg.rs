@@ -227,7 +227,8 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     (first..=last).map(|i| (i as f64 * step * 1e9).round() / 1e9).collect()
 }
 
-fn escape(text: &str) -> String {
+/// Text as it may stand in an element or in quotes.
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -8,6 +8,7 @@ use super::text::clean;
 use crate::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, Finding, PhaseSummary, ResultRow,
 };
+use crate::result::records::{Machine, Server};
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -288,7 +289,11 @@ pub fn hue(name: &str) -> u32 {
 
 /// `embedded MongoDB 6.0.5, standalone`.
 pub fn server_line(analysis: &Analysis) -> String {
-    let server = &analysis.server;
+    server_text(&analysis.server)
+}
+
+/// The same, of the record.
+pub fn server_text(server: &Server) -> String {
     if server.kind == "none" {
         return "none".to_owned();
     }
@@ -307,7 +312,11 @@ fn is_load(flag: &&str) -> bool {
 
 /// `AMD EPYC 7B13, 2 cores, 7.75 GiB, Debian 12, kernel 6.1.0`.
 pub fn machine_line(analysis: &Analysis) -> String {
-    let machine = &analysis.machine;
+    machine_text(&analysis.machine)
+}
+
+/// The same, of the record.
+pub fn machine_text(machine: &Machine) -> String {
     let cores = if machine.cores == 1 { "core" } else { "cores" };
     clean(&format!(
         "{}, {} {cores}, {}, {}, kernel {}",
@@ -371,7 +380,12 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
-    format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
+    again_from(&analysis.experiment)
+}
+
+/// The same, of a folder.
+pub fn again_from(folder: &str) -> String {
+    format!("mongodyno report {}", shell_quoted(&clean(folder)))
 }
 
 fn shell_quoted(path: &str) -> String {
