@@ -41,7 +41,7 @@ const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
             ("node:mongolian@0.1.18", Try::OldServer),
         ],
     ),
-    ("python", &[("python@4.10.1", Try::Offline)]),
+    ("python", &[("python@4.10.1", Try::Offline), ("python@4.20.0/api=asyncio", Try::OldServer)]),
     ("rust", &[("rust@3.2.5", Try::Offline)]),
 ];
 

@@ -129,10 +129,7 @@ class Worker:
         self.held = None  # a record whose time lies behind the turn's end
         self.operations = self.late = self.ended_ns = 0
         self.faults = Faults()
-
-    @property
-    def gave_up(self) -> bool:
-        return self.faults.in_a_row >= self.phase.failures_max
+        self.gave_up = False
 
     def take(self):
         """Number, lap and record of the next operation, None if there is no more."""
@@ -160,6 +157,7 @@ class Worker:
             outcome = self.faults.in_a_row = 0
         else:
             outcome = self.faults.note(fault)
+            self.gave_up = self.faults.in_a_row >= self.phase.failures_max
         intended_ns = due_ns if self.phase.queued else start_ns
         self.samples.add(
             intended_ns, start_ns, end_ns - start_ns, number, record[3], outcome, self.number

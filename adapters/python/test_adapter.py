@@ -339,10 +339,10 @@ class Server(ServerCase):
 
     def test_window_is_in_flight_at_once(self):
         self.items.insert_one({"_id": 1, "number": 7})
-        find = self.operation("find", filter=self.slow(50), sum_field="number")
+        find = self.operation("find", filter=self.slow(300), sum_field="number")
         pacing = {"mode": "window", "size": 3}
-        turned, ended = self.run_all(self.opened(), [find], [(0, 0, 0, 0)] * 7, pacing=pacing)
-        self.assertEqual((turned["errors"], ended["totals"]), (0, {"documents": 7, "sum": 49}))
+        turned, ended = self.run_all(self.opened(), [find], [(0, 0, 0, 0)] * 5, pacing=pacing)
+        self.assertEqual((turned["errors"], ended["totals"]), (0, {"documents": 5, "sum": 35}))
         flights = [(start, start + service) for _, start, service, *_ in self.process.samples()]
         self.assertLess(flights[2][0], min(end for _, end in flights[:3]))
         for oldest, begun in zip(flights, flights[3:]):

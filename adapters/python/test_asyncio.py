@@ -29,18 +29,20 @@ class Refusals(Program, test_adapter.Refusals):
 
 
 class Server(Program, test_adapter.Server):
-    def test_burst_is_issued_before_any_answer(self):
-        insert = self.operation("insert_one", "counter", documents={"pool": 0, "stamps": self.KEY})
-        records = [(0, 0, 0, 0)] * 300
+    def test_burst_creates_all_tasks_before_the_first_one_begins(self):
+        made = {"path": ["number"], "as": "int64", "from": "made_ns"}
+        documents = {"pool": 0, "stamps": [*self.KEY, made]}
+        insert = self.operation("insert_one", "counter", documents=documents)
         counter = {"first": 0, "stride": 2, "loaded": 0}
         self.run_all(
-            self.opened(), [insert], records, workers=2, pacing={"mode": "burst"}, counter=counter
-        )
+            self.opened(), [insert], [(0, 0, 0, 0)] * 300, workers=2, pacing={"mode": "burst"},
+            counter=counter,
+        )  # fmt: skip
         samples = sorted(self.process.samples(), key=lambda sample: sample[3])
-        first_end_ns = min(start_ns + service_ns for _, start_ns, service_ns, *_ in samples)
-        self.assertTrue(all(start_ns < first_end_ns for _, start_ns, *_ in samples))
+        made_ns = [each["number"] for each in self.items.find()]
+        self.assertEqual(len(made_ns), 300)
+        self.assertLess(max(made_ns), min(sample[1] for sample in samples))
         self.assertEqual([sample[6] for sample in samples], [0, 1] * 150)
-        self.assertEqual(self.items.count_documents({}), 300)
 
 
 class Shares(Program, ServerCase):
