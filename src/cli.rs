@@ -262,6 +262,10 @@ pub enum FormatArg {
     Csv,
     /// Go benchmark text, for benchstat
     Benchstat,
+    /// The pictures of a study
+    Svg,
+    /// The same as pixels
+    Png,
 }
 
 /// `diagnose`

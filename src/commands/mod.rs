@@ -25,11 +25,15 @@ use crate::error::Result;
 /// None: a reader that went away (`| head`) is no error.
 #[allow(clippy::unnecessary_wraps)] // verbs end with it
 fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes());
+    Ok(())
+}
+
+fn print_bytes(bytes: &[u8]) {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.write_all(bytes);
     let _ = stdout.flush();
-    Ok(())
 }
 
 /// A table without borders.

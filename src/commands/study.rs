@@ -1,10 +1,11 @@
 //! `mongodyno study broker`: its experiment, and the answer that follows from it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::manifest::{Manifest, discover};
-use crate::cli::{BrokerArgs, StudyArgs, StudyVerb};
+use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
 use crate::commands::arms::{self, Arm};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use crate::error::{Error, Result};
@@ -12,8 +13,9 @@ use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings;
 use crate::experiment::setup::{Setup, StudySetup, new_id};
+use crate::report::broker;
 use crate::result::folder::Folder;
-use crate::result::records::{Ended, Settings, Study};
+use crate::result::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
 use crate::stats::looks::LookPlan;
 use crate::study::broker::analyse;
 use crate::study::definition::{Definition, Producer};
@@ -38,7 +40,7 @@ pub async fn run(args: StudyArgs) -> Result<()> {
     if let Some(path) = &args.eject {
         return eject(&args, path);
     }
-    broker(&args, None).await
+    run_broker(&args, None).await
 }
 
 /// Goes on with a study that `args`, its own command line, had begun.
@@ -48,10 +50,10 @@ pub async fn run(args: StudyArgs) -> Result<()> {
 pub async fn resume(mut args: BrokerArgs, path: PathBuf, resumed: Resumed) -> Result<()> {
     args.out = Some(path);
     args.seed = Some(resumed.experiment.settings.seed);
-    broker(&args, Some(resumed)).await
+    run_broker(&args, Some(resumed)).await
 }
 
-async fn broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
+async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let definition = Definition::broker();
     let scale = scale(args, &definition)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
@@ -161,7 +163,7 @@ fn producers(args: &BrokerArgs, definition: &Definition) -> Vec<Producer> {
 fn chosen<'a>(
     producers: &[Producer],
     manifests: &'a [Manifest],
-) -> Result<(Vec<Arm<'a>>, Vec<crate::result::records::Unavailable>)> {
+) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
     let mut unavailable = Vec::new();
     let mut chosen = Vec::new();
     let mut missing = HashMap::new();
@@ -172,7 +174,7 @@ fn chosen<'a>(
             None => chosen.push(arm),
             Some(missing) => {
                 eprintln!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
-                unavailable.push(crate::result::records::Unavailable {
+                unavailable.push(Unavailable {
                     adapter: producer.driver.clone(),
                     reason: missing.reason.clone(),
                     hint: missing.hint.clone(),
@@ -242,16 +244,70 @@ fn eject(args: &BrokerArgs, path: &Path) -> Result<()> {
 }
 
 /// Prints what the study came to, and writes its page.
+///
+/// An interrupted one is shown as far as it came, and is still an error.
 fn show(folder: &Folder, json: bool) -> Result<()> {
     let (_, experiment) = Folder::open(folder.path())?;
     let runs = folder.runs()?;
-    let analysis = analyse(&experiment, &runs);
-    if json {
-        let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
-        super::print(&format!("{text}\n"))?;
-    }
+    let format = if json { FormatArg::Json } else { FormatArg::Terminal };
+    let page = report(folder, &experiment, &runs, FormatArg::Html)?;
+    folder.write_whole("report.html", &page)?;
+    super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
         return Err(interrupted(folder));
     }
     Ok(())
+}
+
+/// A study's report in one format.
+///
+/// # Errors
+/// A format that studies do not have; files that cannot be read.
+pub fn report(
+    folder: &Folder,
+    experiment: &Experiment,
+    runs: &[Run],
+    format: FormatArg,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let analysis = analyse(experiment, runs);
+    let name = folder.path().display().to_string();
+    let mut view = broker::view(experiment, runs, &analysis, &name);
+    let written = match format {
+        FormatArg::Terminal => {
+            let mut options = super::report::terminal_options();
+            let page = folder.join("report.html");
+            options.page = page.exists().then(|| page.display().to_string());
+            broker::terminal(&view, &options, &mut out)
+        }
+        FormatArg::Html => {
+            for phase in &mut view.phases {
+                phase.figures = broker::figures(folder, experiment, runs, &phase.name)?;
+            }
+            broker::render(&view, &mut out)
+        }
+        FormatArg::Json => {
+            let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
+            writeln!(out, "{text}")
+        }
+        FormatArg::Csv => {
+            for missing in broker::messages(folder, runs, &mut out)? {
+                eprintln!("warning: {missing}");
+            }
+            Ok(())
+        }
+        FormatArg::Svg => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
+        FormatArg::Png => {
+            out = broker::png(&broker::picture(folder, experiment, runs)?)?;
+            Ok(())
+        }
+        FormatArg::Md | FormatArg::Benchstat => {
+            return Err(Error::usage(
+                "a study has no such format",
+                "it has terminal, html, json, csv (one line a message), svg and png",
+            ));
+        }
+    };
+    written.expect("writing to memory");
+    Ok(out)
 }

@@ -144,15 +144,15 @@ fn notes(experiment: &Experiment, phases: &[PhaseAnalysis]) -> Vec<String> {
     }
     for phase in phases {
         for row in &phase.rows {
-            notes.extend(row_notes(phase, row));
+            notes.extend(row_notes(row));
         }
     }
     notes
 }
 
-fn row_notes(phase: &PhaseAnalysis, row: &Row) -> Vec<String> {
+fn row_notes(row: &Row) -> Vec<String> {
     let mut notes = Vec::new();
-    let (arm, name) = (&row.arm, &phase.phase);
+    let arm = &row.arm;
     let mut last = None;
     for lost in &row.lost_rounds {
         // An arm that is broken is broken in every phase and every round.
@@ -160,35 +160,6 @@ fn row_notes(phase: &PhaseAnalysis, row: &Row) -> Vec<String> {
             notes.push(format!("{arm} is lost in round {}: {}", lost.round, lost.reason));
         }
         last = Some(&lost.reason);
-    }
-    if row.lost > 0 {
-        notes.push(format!(
-            "{arm}, {name}: {} of {} messages were LOST: sent, acknowledged and never received{}.",
-            row.lost,
-            row.sent,
-            if row.positions_lost > 0 {
-                "; the capped collection overwrote them before the consumer read them"
-            } else {
-                ""
-            }
-        ));
-    }
-    if row.duplicates > 0 {
-        notes.push(format!("{arm}, {name}: {} messages came twice.", row.duplicates));
-    }
-    if row.saturated_rounds > 0 {
-        notes.push(format!(
-            "{arm}, {name}: the consumer was SATURATED in {} of {} rounds: what grows there is its \
-             own queue.",
-            row.saturated_rounds,
-            row.curves.len()
-        ));
-    }
-    if row.cursors_reopened > 0 {
-        notes.push(format!(
-            "{arm}, {name}: the consumer's cursor died and was opened again {} times.",
-            row.cursors_reopened
-        ));
     }
     notes
 }

@@ -11,7 +11,7 @@ mod replay;
 mod tests;
 mod think;
 
-use crate::report::number::{figure, time};
+use crate::report::number::{signed_figure, time};
 use crate::stats::curve::Class;
 use crate::stats::descriptive::OverRounds;
 use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
@@ -136,9 +136,9 @@ fn over(value: Option<OverRounds>) -> String {
     value.map_or("?".to_owned(), |it| {
         format!(
             "{} [{}, {}]",
-            figure(it.median.estimate),
-            figure(it.median.low),
-            figure(it.median.high)
+            signed_figure(it.median.estimate),
+            signed_figure(it.median.low),
+            signed_figure(it.median.high)
         )
     })
 }
