@@ -52,7 +52,7 @@ pub fn judge(sent: &[Sent], samples: &[Sample]) -> Result<(), String> {
         before_ns = sample.start_ns;
     }
     let readings: std::collections::BTreeSet<u64> = samples.iter().map(|it| it.start_ns).collect();
-    if readings.len() <= samples.len() / 2 {
+    if readings.len() * 2 < samples.len() {
         // Some runtimes' clocks tell apart no two messages that follow close on each other.
         let readings = readings.len();
         return Err(format!("{readings} readings of the clock for {} messages", samples.len()));
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn broken_consumers_do_not_pass() {
-        assert!(broken(|it| drop(it.pop())).contains("was not read"));
-        assert!(broken(|it| drop(it.remove(2))).contains("was not read"));
+        assert!(broken(|it| it.truncate(7)).contains("was not read"));
+        assert!(broken(|it| drop(it.drain(2..3))).contains("was not read"));
         assert!(broken(|it| it.insert(3, it[2])).contains("was read twice"));
         // The sentinel or the marker as a message.
         assert!(

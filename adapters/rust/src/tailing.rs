@@ -57,7 +57,8 @@ struct Content {
     found: Option<Found>,
 }
 
-/// Field by field off the bytes: a struct deserialised by serde took half as long again.
+/// Field by field off the bytes: with a struct deserialised by serde, a message takes half as long
+/// again.
 fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Result<Content> {
     let (mut id, mut sentinel, mut marker) = (None, false, false);
     let (mut producer, mut sequence, mut made_ns) = (None, None, None);
@@ -177,4 +178,25 @@ impl Tailing {
 
 fn ended() -> ErrorEntry {
     ErrorEntry::own("CursorEnded", "the server has ended the cursor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::rawdoc;
+
+    #[test]
+    fn documents_are_messages_sentinel_marker_or_somebody_elses() {
+        let read = |document: &RawDocument| content(document, "marker").expect("well-formed");
+        let message = rawdoc! { "_id": 7, "producer": 3, "sequence": 4_i64, "made_ns": 5_i64 };
+        let found = read(&message);
+        assert_eq!(found.id, Some(RawBson::Int32(7)));
+        let Some(Found::Message(message)) = found.found else { panic!("no message") };
+        assert_eq!((message.producer, message.sequence, message.made_ns), (3, 4, 5));
+        let sentinel = read(&rawdoc! { "_id": 1, "sentinel": true });
+        assert!(sentinel.sentinel && sentinel.found.is_none());
+        let marker = read(&rawdoc! { "producer": 3, "marker": true });
+        assert!(matches!(marker.found, Some(Found::Marker)));
+        assert!(read(&rawdoc! { "_id": 1, "producer": 3 }).found.is_none());
+    }
 }
