@@ -162,7 +162,8 @@ impl Cloud {
         for (line, cells) in self.cells.chunks(COLUMNS).enumerate() {
             let mut column = 0;
             while column < cells.len() {
-                let same = cells[column..].iter().take_while(|c| shade(**c) == shade(cells[column]));
+                let same =
+                    cells[column..].iter().take_while(|c| shade(**c) == shade(cells[column]));
                 let length = same.count();
                 if let Some(shade) = shade(cells[column]) {
                     let _ = write!(paths[shade], "M{column} {line}h{length}");

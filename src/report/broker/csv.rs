@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::rows::{files, in_phase, sort};
 use super::picture::Since;
+use super::rows::{files, in_phase, sort};
 use crate::error::{Error, Result};
 use crate::experiment::messages::{Message, Messages};
 use crate::report::text::clean;

@@ -100,7 +100,8 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     facts.push(("Clock", format!("{}; governor {governor}", machine.clock_source)));
     facts.push(("Iterations", iterations(experiment, runs)));
     let parameters = experiment.plan.parameters.iter();
-    let parameters: Vec<String> = parameters.map(|(name, value)| format!("{name} {value}")).collect();
+    let parameters: Vec<String> =
+        parameters.map(|(name, value)| format!("{name} {value}")).collect();
     if !parameters.is_empty() {
         facts.push(("Parameters", parameters.join(", ")));
     }

@@ -198,7 +198,11 @@ impl Page {
             warnings: all_clean(&view.warnings),
             phases: phases.collect(),
             arms: PageTable::of(&view.arms),
-            unavailable: view.unavailable.iter().map(|it| it.each_ref().map(|it| clean(it))).collect(),
+            unavailable: view
+                .unavailable
+                .iter()
+                .map(|it| it.each_ref().map(|it| clean(it)))
+                .collect(),
             lost: all_clean(&view.lost),
             notes: all_clean(&view.notes),
             schema_version: SCHEMA_VERSION,

@@ -128,8 +128,7 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &PartsRow) -> f64 {
 /// The part that grew most.
 fn grown(parts: &Parts) -> Option<String> {
     let named = parts.named();
-    let (name, part) =
-        named.iter().max_by(|a, b| a.1.grown_us().total_cmp(&b.1.grown_us()))?;
+    let (name, part) = named.iter().max_by(|a, b| a.1.grown_us().total_cmp(&b.1.grown_us()))?;
     let us = part.grown_us();
     (us > 0.0).then(|| format!("{name} +{}", number::time(us)))
 }

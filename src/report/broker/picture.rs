@@ -256,13 +256,7 @@ fn medians(drawing: &mut Drawing, at: (f64, f64), axes: Axes, measured: &Measure
     ));
 }
 
-fn draw_empty(
-    drawing: &mut Drawing,
-    at: (f64, f64),
-    row: &Row,
-    iteration: u32,
-    reason: &str,
-) {
+fn draw_empty(drawing: &mut Drawing, at: (f64, f64), row: &Row, iteration: u32, reason: &str) {
     let title = format!("{}, iteration {iteration}: {reason}", row.arm);
     drawing.raw(format_args!("<g><title>{}</title>", escape(&title)));
     frame(drawing, at);
