@@ -1,0 +1,46 @@
+//! A real browser, headless.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The browser of this machine.
+pub fn find() -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let mut files = names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name)));
+    files.find(|file| file.is_file())
+}
+
+/// What the browser makes of the page (its DOM), and what it logs. `profile` is a folder for its
+/// files.
+pub fn opened(browser: &Path, page: &Path, profile: &Path) -> (String, String) {
+    let (dom, log) = (profile.join("dom.html"), profile.join("browser.log"));
+    let mut child = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--v=0", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&dom).unwrap())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the browser did not end within two minutes");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    (text(dom), text(log))
+}
+
+/// Lines of the log that a page's console wrote.
+pub fn console(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.contains("CONSOLE")).collect()
+}
