@@ -195,6 +195,7 @@ fn consumer(read: &Read, behind: u64, sent: u64) -> ConsumerRun {
         behind,
         saturated: behind > BEHIND_MIN.max((sent as f64 * BEHIND_FRACTION) as u64),
         cut_short: !read.turn.turned.exhausted,
+        clock_within_us: read.clock_within_us,
         cpu_ns: read.turn.cpu_ns,
         rss_armed_bytes: read.rss_armed_bytes,
         rss_peak_bytes: read.rss_peak_bytes,

@@ -55,6 +55,8 @@ pub struct ConsumerRun {
     pub saturated: bool,
     /// It ended before the core's marker or the last message: idle, given up, out of time.
     pub cut_short: bool,
+    /// Its clock agrees with the core's within so much, us.
+    pub clock_within_us: Option<f64>,
     /// CPU during its turn, ns.
     pub cpu_ns: u64,
     /// Resident set when it was in position, bytes.

@@ -224,6 +224,9 @@ pub struct Run {
     pub started_at: String,
     /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
     pub failed: Option<String>,
+    /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
+    #[serde(default)]
+    pub clock_within_us: Option<f64>,
     /// Cost of one operation's bookkeeping, ns: the adapter's own no-op loop.
     pub noop_ns: Option<f64>,
     /// Median time from the core's message to the first operation of a turn, us.

@@ -14,10 +14,9 @@ use crate::report::text::{clean, shorten};
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 /// Columns of a terminal's table; the page has all of them.
-const COLUMNS: [&str; 8] =
-    ["p50", "p99", "curve", "slope", "1/cap - 1/issue", "received", "lost", "CPU"];
+const COLUMNS: [&str; 8] = ["p50", "p90", "curve", "slope", "predicted", "received", "lost", "CPU"];
 /// What is said of the experiment; the page says more.
-const FACTS: [&str; 4] = ["Server", "Consumer", "Machine", "Iterations"];
+const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Iterations"];
 
 /// Writes the study.
 ///

@@ -4,10 +4,9 @@ use super::facts;
 use super::page::{Column, EvidenceView, PhaseView, Table, TableRow, View};
 use crate::report::number::{self, MISSING, time};
 use crate::result::records::{Experiment, Run};
-use crate::stats::curve::Class;
 use crate::stats::descriptive::OverRounds;
 use crate::study::broker::types::{
-    BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, Shown,
+    BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally,
 };
 use crate::workload::plan::Phase;
 
@@ -56,8 +55,8 @@ const READING: [&str; 5] = [
      had it. Figures are medians over the iterations past the tap.",
     "A curve is flat, linear or logarithmic only where the others are excluded by the rule of \
      docs/methodology.md, section 8.7; else it is unclear.",
-    "The slope of one queue is 1/capacity - 1/issue rate: what each message waits longer than the \
-     one before it, where messages are made faster than they are received.",
+    "The slope predicted is that of one queue, 1/capacity - 1/issue rate: what each message waits \
+     longer than the one before it, where messages are made faster than they are received.",
     "The last iteration goes through the tap and tells where the time passed; its latencies hold \
      the tap's own cost and stand in no other figure.",
     "CPU and memory are those of the producers' processes and of the consumer's, while messages \
@@ -69,7 +68,7 @@ fn words(phase: &Phase, analysed: &PhaseAnalysis) -> String {
     let originals: Vec<&str> = originals.map(|row| row.arm.as_str()).collect();
     let so = match &originals[..] {
         [] => String::new(),
-        some => format!(" So did the programs of 2014: {}.", some.join(", ")),
+        some => format!(" The programs of 2014 did so: {}.", some.join(", ")),
     };
     facts::pacing(phase) + &so
 }
@@ -90,13 +89,13 @@ fn evidence(it: &Evidence) -> EvidenceView {
 
 fn table(phase: &PhaseAnalysis) -> Table {
     let mut columns =
-        vec![Column::figures("p50", ""), Column::figures("p99", ""), Column::words("curve")];
+        vec![Column::figures("p50", ""), Column::figures("p90", ""), Column::words("curve")];
     if phase.open {
         columns.push(Column::words("since issued"));
     }
     columns.extend([
         Column::figures("slope", "µs"),
-        Column::figures("1/cap - 1/issue", "µs"),
+        Column::figures("predicted", "µs"),
         Column::figures("made", "/s"),
         Column::figures("received", "/s"),
         Column::figures("lost", ""),
@@ -121,7 +120,7 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
     let time = |it| median(it).map_or(MISSING.to_owned(), time);
     let figure = |it| median(it).map_or(MISSING.to_owned(), number::signed_figure);
     let mebibytes = |it| number::mebibytes(median(it).map(|bytes| bytes as u64));
-    let mut cells = vec![time(row.latency_p50_us), time(row.latency_p99_us), curves(&row.curves)];
+    let mut cells = vec![time(row.latency_p50_us), time(row.latency_p90_us), curves(&row.curves)];
     if open {
         cells.push(curves(&row.curves_since_intended));
     }
@@ -143,20 +142,11 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
 
 /// `linear 5/5`, or the classes by rounds: `linear 3, flat 2`.
 fn curves(curves: &[RoundCurve]) -> String {
-    let all = curves.len();
-    let named = [
-        (Class::Flat, "flat"),
-        (Class::Linear, "linear"),
-        (Class::Logarithmic, "log"),
-        (Class::Unclear, "unclear"),
-    ];
-    let count = |class: Class| curves.iter().filter(|it| it.class == class).count();
-    let some: Vec<_> = named.iter().filter(|(class, _)| count(*class) > 0).collect();
-    match &some[..] {
+    match &tally(curves)[..] {
         [] => MISSING.to_owned(),
-        [(_, name)] => format!("{name} {all}/{all}"),
+        [(name, all)] => format!("{name} {all}/{all}"),
         several => {
-            let each = several.iter().map(|(class, name)| format!("{name} {}", count(*class)));
+            let each = several.iter().map(|(name, count)| format!("{name} {count}"));
             each.collect::<Vec<_>>().join(", ")
         }
     }

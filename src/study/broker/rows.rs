@@ -80,7 +80,7 @@ fn row(arm: &str, original: bool, runs: &[&Run], phase: &Phase) -> Option<Row> {
         curves: curves(&|it| Some(&it.curve)),
         curves_since_intended: curves(&|it| it.curve_since_intended.as_ref()),
         latency_p50_us: over(&|_, it| it.latency.p50_us),
-        latency_p99_us: over(&|_, it| it.latency.p99_us),
+        latency_p90_us: over(&|_, it| it.latency.p90_us),
         slope_us: over(&|_, it| Some(it.curve.slope_us_per_message?.estimate)),
         slope_predicted_us: over(&|_, it| {
             Some(predicted_slope_us(it.receive_rate_per_s?, it.issue_rate_per_s))
@@ -110,7 +110,7 @@ fn round_curve(round: u32, curve: &Curve) -> RoundCurve {
         round,
         class: curve.class,
         reason: curve.reason.clone(),
-        growth_us: curve.growth_us.map(|it| it.estimate),
+        growth_us: curve.growth_us,
         slope_us: curve.slope_us_per_message.map(|it| it.estimate),
         threshold_us: curve.threshold_us,
     }

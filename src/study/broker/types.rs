@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::broker::Parts;
 use crate::stats::curve::Class;
-use crate::stats::descriptive::OverRounds;
+use crate::stats::descriptive::{Interval, OverRounds};
 
 /// The study's tables and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,8 @@ pub struct Row {
     pub curves_since_intended: Vec<RoundCurve>,
     /// Median latency, us.
     pub latency_p50_us: Option<OverRounds>,
-    /// Its 99th percentile, us.
-    pub latency_p99_us: Option<OverRounds>,
+    /// Its 90th percentile, us.
+    pub latency_p90_us: Option<OverRounds>,
     /// Slope of latency, us a message.
     pub slope_us: Option<OverRounds>,
     /// Slope that one saturated queue would have: 1/capacity - 1/issue rate, us a message.
@@ -106,7 +106,7 @@ pub struct RoundCurve {
     /// Why.
     pub reason: String,
     /// What latency grew by over the run, us; None with too few messages.
-    pub growth_us: Option<f64>,
+    pub growth_us: Option<Interval>,
     /// Slope, us a message.
     pub slope_us: Option<f64>,
     /// Growth that would be worth a word, us.
@@ -138,11 +138,32 @@ pub enum Shown {
     NotShown,
 }
 
-impl Row {
-    /// Rounds of a class, and rounds in all.
+impl RoundCurve {
+    /// Whether latency grew by more than is worth a word, whatever the shape of its growth.
     #[must_use]
-    pub fn rounds_of(&self, class: Class) -> (usize, usize) {
-        let of_class = self.curves.iter().filter(|it| it.class == class).count();
-        (of_class, self.curves.len())
+    pub fn grows(&self) -> bool {
+        self.growth_us.is_some_and(|growth| growth.low > self.threshold_us)
     }
+}
+
+/// Rounds by what became of them, the most frequent first: `linear in 3 of 5 rounds, growing
+/// otherwise in 2`. Names and counts; empty without rounds.
+#[must_use]
+pub fn tally(curves: &[RoundCurve]) -> Vec<(&'static str, usize)> {
+    let name = |curve: &RoundCurve| match curve.class {
+        Class::Flat => "flat",
+        Class::Linear => "linear",
+        Class::Logarithmic => "logarithmic",
+        Class::Unclear if curve.grows() => "growing otherwise",
+        Class::Unclear => "unclear",
+    };
+    let mut counts: Vec<(&'static str, usize)> = Vec::new();
+    for curve in curves {
+        match counts.iter_mut().find(|(known, _)| *known == name(curve)) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name(curve), 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
 }

@@ -13,8 +13,8 @@ mod think;
 
 use crate::report::number::{signed_figure, time};
 use crate::stats::curve::Class;
-use crate::stats::descriptive::OverRounds;
-use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
+use crate::stats::descriptive::{OverRounds, median, over_rounds};
+use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally};
 
 /// Phases of the study's workload.
 const AWAITED: &str = "awaited";
@@ -25,6 +25,8 @@ const THINK: &str = "think";
 /// So large a share of its rounds must agree before anything is said of an arm: with five rounds,
 /// one may be otherwise.
 const AGREEING: f64 = 0.8;
+/// Least level of an interval over rounds that anything rests on: five rounds have 0.9375.
+const LEVEL_MIN: f64 = 0.9;
 
 /// Every finding, in the order in which they are told; the answer first.
 #[must_use]
@@ -57,20 +59,31 @@ enum Course {
     Mixed,
 }
 
-/// None without rounds.
+/// What the rounds say together: most of them alike, or, for a level that single rounds are too
+/// short to show, the growth over all of them. None without rounds.
 fn course(curves: &[RoundCurve]) -> Option<Course> {
-    let all = curves.len() as f64;
-    let share = |of: &[Class]| {
-        curves.iter().filter(|it| of.contains(&it.class)).count() as f64 / all.max(1.0)
-    };
     if curves.is_empty() {
         return None;
     }
+    let most = |of: &dyn Fn(&RoundCurve) -> bool| {
+        curves.iter().filter(|it| of(it)).count() as f64 >= AGREEING * curves.len() as f64
+    };
     Some(match () {
-        () if share(&[Class::Flat]) >= AGREEING => Course::Flat,
-        () if share(&[Class::Linear, Class::Logarithmic]) >= AGREEING => Course::Grows,
+        () if most(&|it| it.class == Class::Flat) || level_over_rounds(curves) => Course::Flat,
+        () if most(&RoundCurve::grows) => Course::Grows,
         () => Course::Mixed,
     })
+}
+
+/// Whether the median growth over the rounds is less than is worth a word, either way.
+fn level_over_rounds(curves: &[RoundCurve]) -> bool {
+    let growths: Vec<f64> = curves.iter().filter_map(|it| Some(it.growth_us?.estimate)).collect();
+    let thresholds: Vec<f64> = curves.iter().map(|it| it.threshold_us).collect();
+    let (Some(growth), Some(limit)) = (over_rounds(&growths), median(&thresholds)) else {
+        return false;
+    };
+    let inside = growth.median.low >= -limit && growth.median.high <= limit;
+    inside && growth.level >= LEVEL_MIN && growths.len() == curves.len()
 }
 
 fn phase<'a>(phases: &'a [PhaseAnalysis], name: &str) -> Option<&'a PhaseAnalysis> {
@@ -102,32 +115,19 @@ fn names(rows: &[&Row]) -> String {
 
 /// `linear in 4 of 5 rounds, unclear in 1`.
 fn classes(curves: &[RoundCurve]) -> String {
-    let named = [
-        (Class::Flat, "flat"),
-        (Class::Linear, "linear"),
-        (Class::Logarithmic, "logarithmic"),
-        (Class::Unclear, "unclear"),
-    ];
-    let counts = named
-        .map(|(class, name)| (curves.iter().filter(|curve| curve.class == class).count(), name));
-    let mut some: Vec<(usize, &str)> = counts.into_iter().filter(|(count, _)| *count > 0).collect();
-    some.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let mut words = Vec::new();
-    for (at, (count, name)) in some.iter().enumerate() {
-        words.push(match at {
-            0 => format!("{name} in {count} of {} rounds", curves.len()),
-            _ => format!("{name} in {count}"),
-        });
-    }
-    words.join(", ")
+    let all = curves.len();
+    let words = tally(curves).into_iter().enumerate().map(|(at, (name, count))| match at {
+        0 => format!("{name} in {count} of {all} rounds"),
+        _ => format!("{name} in {count}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
-/// Median growth over the run, with its sign; empty without any.
+/// Median growth over the run, with its sign.
 fn growth(curves: &[RoundCurve]) -> String {
-    let mut grown: Vec<f64> = curves.iter().filter_map(|it| it.growth_us).collect();
-    grown.sort_by(f64::total_cmp);
-    let Some(median) = grown.get(grown.len() / 2) else { return String::new() };
-    let sign = if *median < 0.0 { "-" } else { "+" };
+    let grown: Vec<f64> = curves.iter().filter_map(|it| Some(it.growth_us?.estimate)).collect();
+    let Some(median) = median(&grown) else { return "too few messages".to_owned() };
+    let sign = if median < 0.0 { "-" } else { "+" };
     format!("{sign}{} over the run", time(median.abs()))
 }
 

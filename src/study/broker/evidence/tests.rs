@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::result::broker::{Part, Parts};
-use crate::stats::descriptive::over_rounds;
+use crate::stats::descriptive::Interval;
 
 const ROUNDS: u32 = 5;
 
@@ -12,7 +12,11 @@ fn row(arm: &str, classes: &[Class]) -> Row {
         round,
         class: *class,
         reason: "made up".to_owned(),
-        growth_us: Some(if *class == Class::Flat { 10.0 } else { 500_000.0 }),
+        growth_us: Some(match class {
+            Class::Flat => around_zero(10.0),
+            Class::Unclear => around_zero(5_000.0),
+            _ => Interval { estimate: 500_000.0, low: 480_000.0, high: 520_000.0 },
+        }),
         slope_us: Some(if *class == Class::Flat { 0.0 } else { 100.0 }),
         threshold_us: 1_000.0,
     };
@@ -23,7 +27,7 @@ fn row(arm: &str, classes: &[Class]) -> Row {
         curves: (1..).zip(classes).map(curve).collect(),
         curves_since_intended: vec![],
         latency_p50_us: around(300.0),
-        latency_p99_us: around(900.0),
+        latency_p90_us: around(900.0),
         slope_us: around(0.0),
         slope_predicted_us: around(0.0),
         received_per_s: around(5_000.0),
@@ -50,6 +54,10 @@ fn around(value: f64) -> Option<OverRounds> {
     let values: Vec<f64> =
         (0..ROUNDS).map(|round| value * (1.0 + 0.005 * f64::from(round))).collect();
     over_rounds(&values)
+}
+
+fn around_zero(reach: f64) -> Interval {
+    Interval { estimate: reach / 4.0, low: -reach, high: reach }
 }
 
 fn flat(arm: &str) -> Row {
@@ -143,6 +151,17 @@ fn one_round_of_five_may_be_otherwise_and_two_may_not() {
     assert_eq!(course(&four.curves), Some(Course::Flat));
     let three = row("a", &[Class::Flat, Class::Unclear, Class::Unclear, Class::Flat, Class::Flat]);
     assert_eq!(course(&three.curves), Some(Course::Mixed));
+    // Each round alone is too short, and together they do not grow.
+    let mut level = row("a", &[Class::Unclear; 5]);
+    let small = Interval { estimate: 200.0, low: -900.0, high: 1_300.0 };
+    level.curves.iter_mut().for_each(|it| it.growth_us = Some(small));
+    assert_eq!(course(&level.curves), Some(Course::Flat));
+    level.curves.truncate(3);
+    assert_eq!(course(&level.curves), Some(Course::Mixed), "three rounds show nothing");
+    let mut otherwise = row("a", &[Class::Unclear; 5]);
+    let grown = Interval { estimate: 9_000.0, low: 5_000.0, high: 13_000.0 };
+    otherwise.curves.iter_mut().for_each(|it| it.growth_us = Some(grown));
+    assert_eq!(course(&otherwise.curves), Some(Course::Grows), "by no line and no logarithm");
     let two_kinds = row("a", &[Class::Linear, Class::Logarithmic, Class::Linear]);
     assert_eq!(course(&two_kinds.curves), Some(Course::Grows));
     assert_eq!(course(&[]), None);
