@@ -215,7 +215,8 @@ fn without_the_option_nothing_is_marked() {
     for arm in [0, 1] {
         let (exchanges, _) = tap.recorded("broker", arm);
         let is_bare = |it: &&mongodyno::tap::exchange::Exchange| {
-            !it.is(flags::MARKED) && (it.mark_sequence, it.mark_producer, it.documents_in) == (0, 0, 0)
+            !it.is(flags::MARKED)
+                && (it.mark_sequence, it.mark_producer, it.documents_in) == (0, 0, 0)
         };
         assert!(exchanges.len() >= 10);
         assert_eq!(exchanges.iter().filter(is_bare).count(), exchanges.len());

@@ -59,8 +59,7 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
     });
     let live = Live::new();
     let (marks, log) = (args.mark.clone(), live.log());
-    let mut session =
-        Session::start(&args.listen, &args.to, link.clone(), marks, &folder, log)?;
+    let mut session = Session::start(&args.listen, &args.to, link.clone(), marks, &folder, log)?;
     if let Some((spec, check)) = &link {
         live.say(&check.sentence);
         live.say(&spec.buffers());

@@ -391,7 +391,8 @@ impl Body {
     }
 
     fn element_name(&mut self) {
-        let wraps = self.opcode == OpCode::Query && !self.has_command && self.element == kind::DOCUMENT;
+        let wraps =
+            self.opcode == OpCode::Query && !self.has_command && self.element == kind::DOCUMENT;
         if wraps && (self.name == b"$query" || self.name == b"query") {
             self.wrapped = true;
             self.step = Step::DocumentLength;

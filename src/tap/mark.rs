@@ -179,8 +179,7 @@ mod tests {
     fn msg(body: &RawDocumentBuf, sequence: &[RawDocumentBuf]) -> Vec<u8> {
         let documents: Vec<u8> = sequence.iter().flat_map(|it| it.as_bytes().to_vec()).collect();
         let length = (documents.len() + 4 + 10) as u32;
-        let sequence =
-            [&[1][..], &length.to_le_bytes(), b"documents\0", &documents].concat();
+        let sequence = [&[1][..], &length.to_le_bytes(), b"documents\0", &documents].concat();
         let sequence = if documents.is_empty() { Vec::new() } else { sequence };
         message(2013, &[&[0; 5][..], body.as_bytes(), &sequence].concat())
     }
@@ -209,9 +208,11 @@ mod tests {
     }
 
     fn one(producer: impl Into<RawBson>, sequence: impl Into<RawBson>) -> RawDocumentBuf {
+        let text = |text: &str| text.try_into().expect("no zero byte");
+        let pattern = bson::Regex { pattern: text("a.*"), options: text("i") };
         rawdoc! {
             "_id": 5, "nested": { "producer": 99, "sequence": 99 }, "text": "producer",
-            "sequence": sequence.into(), "pattern": bson::Regex::try_from(("a", "i")).expect("one"),
+            "sequence": sequence.into(), "pattern": pattern,
             "producer": producer.into(), "made_ns": 12_i64,
         }
     }

@@ -129,7 +129,9 @@ impl Walk {
             let used = match self.step {
                 Step::Length | Step::ValueLength => self.take(bytes, 4, visitor),
                 Step::Kind => self.take(bytes, 1, visitor),
-                Step::Value => self.take(bytes, if self.kind == kind::INT32 { 4 } else { 8 }, visitor),
+                Step::Value => {
+                    self.take(bytes, if self.kind == kind::INT32 { 4 } else { 8 }, visitor)
+                }
                 Step::Name | Step::Pattern | Step::PatternOptions => self.text(bytes, visitor),
                 Step::Done => 0,
             };
