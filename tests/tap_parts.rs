@@ -207,7 +207,7 @@ fn a_cursor_opened_again_delivers_again_and_loses_nothing() {
     let all = parts(&messages);
     assert_eq!(all[..8], [Ok(USUAL); 8]);
     let last = all[8].expect("matched");
-    assert_eq!((last.server_ns, last.consumer_ns, told.clamped), (0, 1030, 1), "a reply too early");
+    assert_eq!((last.server_ns, last.consumer_ns, told.clamped), (0, 137, 1), "a reply too early");
 }
 
 #[test]
@@ -273,6 +273,43 @@ fn a_server_that_goes_on_by_itself_was_asked() {
     assert_eq!(told(&broker).1[1].parts, Ok(Parts { unasked_ns: 100, ..USUAL }));
     broker.replies[1].flags |= flags::STREAMED;
     assert_eq!(told(&broker).1[1].parts, Ok(USUAL));
+}
+
+/// Most memory that this process ever had, MB.
+fn peak_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let kib: u64 = line.split_whitespace().next().expect("a number").parse().expect("a number");
+    kib * 1024 / 1_000_000
+}
+
+#[test]
+fn a_million_messages_take_less_than_100_mb() {
+    const COUNT: u64 = 1_000_000;
+    let before_mb = peak_mb();
+    // Of 1024 workers, in turn.
+    let of = |n: u64| ((n % 1024) as u16, (n / 1024) as u32);
+    let sample = |n: u64, at: u64| {
+        let (worker, index) = of(n);
+        Ok::<_, Infallible>(sample(worker, index, n, n + at))
+    };
+    let exchange = |n: u64, make: fn(u32, u64, u64) -> Exchange| {
+        let (worker, index) = of(n);
+        Ok(make(worker.into(), index.into(), n))
+    };
+    let inserts = (0..COUNT).map(|n| exchange(n, |p, s, n| insert(p, s, 1, n + 50)));
+    let replies = (0..COUNT).map(|n| exchange(n, |p, s, n| reply(p, s, 1, n + 3, n + 155)));
+    let received = (0..COUNT).map(|n| sample(n, 192));
+    let sent = (0..COUNT).map(|n| sample(n, 20));
+    let mut parts_ns = 0;
+    let told = tell(received, sent, inserts, replies, |it| {
+        parts_ns += it.parts.expect("matched").total_ns();
+    });
+    assert_eq!(told.map(|it| it.matched), Ok(COUNT));
+    assert_eq!(parts_ns, COUNT * 192);
+    let peak_mb = peak_mb() - before_mb;
+    eprintln!("{peak_mb} MB");
+    assert!(peak_mb < 100, "{peak_mb} MB");
 }
 
 #[test]

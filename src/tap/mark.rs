@@ -208,9 +208,11 @@ mod tests {
     }
 
     fn one(producer: impl Into<RawBson>, sequence: impl Into<RawBson>) -> RawDocumentBuf {
+        let text = |text: &str| text.try_into().expect("no zero byte");
+        let pattern = bson::Regex { pattern: text("a.*"), options: text("i") };
         rawdoc! {
             "_id": 5, "nested": { "producer": 99, "sequence": 99 }, "text": "producer",
-            "sequence": sequence.into(), "pattern": bson::Regex::try_from(("a", "i")).expect("one"),
+            "sequence": sequence.into(), "pattern": pattern,
             "producer": producer.into(), "made_ns": 12_i64,
         }
     }

@@ -127,6 +127,8 @@ struct Way {
     place: u32,
 }
 
+const _: () = assert!(size_of::<Way>() == 80);
+
 fn key(producer: u16, sequence: u32) -> u64 {
     u64::from(producer) << 32 | u64::from(sequence)
 }
@@ -199,8 +201,12 @@ impl Messages {
             inserts: 0,
             place: 0,
         };
-        let ways: Vec<Way> =
-            received.into_iter().map(|it| it.map(way)).collect::<Result<_, E>>()?;
+        let received = received.into_iter();
+        // At once: what a growing list leaves behind on its way stays with the process.
+        let mut ways = Vec::with_capacity(received.size_hint().0);
+        for sample in received {
+            ways.push(way(sample?));
+        }
         let count = u32::try_from(ways.len()).expect("fewer messages than a sample can number");
         let mut by_key: Vec<u32> = (0..count).collect();
         by_key.sort_unstable_by_key(|number| (ways[*number as usize].key, *number));
@@ -275,10 +281,15 @@ impl Messages {
         let (first_ns, out_ns) = (exchange.reply_first_ns, exchange.reply_out_ns);
         // A server that goes on by itself was asked long ago.
         let asked_ns = if exchange.is(flags::STREAMED) { 0 } else { exchange.request_out_ns };
-        // What was in the program's hands before came by another reply.
-        let arrival = self.each_of(first, 1, |way, _| way.received_ns < first_ns);
+        // Of one that arrived twice, the arrival that this reply can have brought. If none can, a
+        // cursor reads again what the program has, and what it has not follows.
+        let arrival = self
+            .each_of(first, 1, |way, _| way.received_ns < first_ns)
+            .or_else(|| Some(self.by_key[self.at.checked_sub(1)?] as usize))
+            .filter(|arrival| self.ways[*arrival].key == first);
         let Some(arrival) = arrival else { return };
         for way in self.ways[arrival..].iter_mut().take(exchange.documents_in as usize) {
+            // What was in the program's hands before came by another reply.
             if way.received_ns >= first_ns && first_ns < way.reply_first_ns {
                 (way.asked_ns, way.reply_first_ns, way.reply_out_ns) = (asked_ns, first_ns, out_ns);
             }
@@ -290,9 +301,9 @@ impl Told {
     fn add(&mut self, way: &Way) -> Message {
         self.messages += 1;
         let parts = match way {
+            Way { inserts: 2.., .. } => Err(Unmatched::SeveralInserts),
             Way { start_ns: UNKNOWN, .. } => Err(Unmatched::NoSample),
             Way { inserts: 0, .. } => Err(Unmatched::NoInsert),
-            Way { inserts: 2.., .. } => Err(Unmatched::SeveralInserts),
             Way { reply_first_ns: UNKNOWN, .. } => Err(Unmatched::NoReply),
             _ => Ok(self.parts(way)),
         };

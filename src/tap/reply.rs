@@ -249,7 +249,7 @@ mod tests {
                 array.push(document.clone());
             }
             let mut cursor = rawdoc! { "id": 77_i64, "ns": "d.c" };
-            cursor.append(bson::cstr::CString::try_from(name).expect("a name"), array);
+            cursor.append(bson::raw::CString::try_from(name).expect("a name"), array);
             rawdoc! { "cursor": cursor, "ok": 1.0 }
         };
         let all = [sentinel.clone(), message(1, 2), message(3, 4), marker.clone()];
