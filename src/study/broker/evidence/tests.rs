@@ -8,18 +8,7 @@ const ROUNDS: u32 = 5;
 
 /// A row of five rounds: their classes, and what their figures come to.
 fn row(arm: &str, classes: &[Class]) -> Row {
-    let curve = |(round, class): (u32, &Class)| RoundCurve {
-        round,
-        class: *class,
-        reason: "made up".to_owned(),
-        growth_us: Some(match class {
-            Class::Flat => around_zero(10.0),
-            Class::Unclear => around_zero(5_000.0),
-            _ => Interval { estimate: 500_000.0, low: 480_000.0, high: 520_000.0 },
-        }),
-        slope_us: Some(if *class == Class::Flat { 0.0 } else { 100.0 }),
-        threshold_us: 1_000.0,
-    };
+    let curve = |(round, class): (u32, &Class)| RoundCurve { round, ..row_of(*class) };
     Row {
         arm: arm.to_owned(),
         original: false,
@@ -56,6 +45,21 @@ fn around(value: f64) -> Option<OverRounds> {
     over_rounds(&values)
 }
 
+fn row_of(class: Class) -> RoundCurve {
+    RoundCurve {
+        round: 1,
+        class,
+        reason: "made up".to_owned(),
+        growth_us: Some(match class {
+            Class::Flat => around_zero(10.0),
+            Class::Unclear => around_zero(5_000.0),
+            _ => Interval { estimate: 500_000.0, low: 480_000.0, high: 520_000.0 },
+        }),
+        slope_us: Some(if class == Class::Flat { 0.0 } else { 100.0 }),
+        threshold_us: 1_000.0,
+    }
+}
+
 fn around_zero(reach: f64) -> Interval {
     Interval { estimate: reach / 4.0, low: -reach, high: reach }
 }
@@ -78,7 +82,8 @@ fn grows(arm: &str) -> Row {
 /// In a burst: the time since the intention grows, whatever that since the making does.
 fn burst_row(row: Row, class: Class) -> Row {
     let mut since = row.curves.clone();
-    since.iter_mut().for_each(|curve| curve.class = class);
+    let growth = row_of(class).growth_us;
+    since.iter_mut().for_each(|curve| (curve.class, curve.growth_us) = (class, growth));
     Row { curves_since_intended: since, ..row }
 }
 
