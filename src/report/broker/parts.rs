@@ -57,9 +57,10 @@ pub fn parts(phase: &str, rows: &[PartsRow]) -> Drawing {
     let title = format!("{phase}: where the time of a message passed");
     let mut drawing = Drawing::new(&title, WIDTH);
     let words = "The round through the tap: medians of the five parts of the way, over the first \
-                 tenth of the messages and over the last. The longer bar of each arm has the full \
-                 length: lengths compare within an arm, the sums at their ends between arms. \
-                 Medians need not add up to the median of the latency.";
+                 tenth of the messages and over the last; on the right the part that grew most. \
+                 The longer bar of each arm has the full length: lengths compare within an arm, \
+                 the sums at their ends between arms. Medians need not add up to the median of the \
+                 latency.";
     let mut y = drawing.head(&title, words) + 10.0;
     legend(&mut drawing, y);
     y += 16.0;

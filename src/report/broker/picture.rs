@@ -28,12 +28,19 @@ pub enum Since {
 }
 
 impl Since {
-    fn words(self) -> (&'static str, &'static str) {
+    /// For the title; when the time begins; the order of the messages.
+    fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Made => ("the program made a message", "in the order in which they were made"),
-            Self::Intended => {
-                ("a message was intended", "in the order in which they were intended")
-            }
+            Self::Made => [
+                "latency of each message",
+                "the program made a message",
+                "in the order in which they were made",
+            ],
+            Self::Intended => [
+                "latency since each message was intended",
+                "a message was intended",
+                "in the order in which they were intended",
+            ],
         }
     }
 }
@@ -87,8 +94,8 @@ pub struct Measured {
 pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     let panels = rows.iter().map(|row| row.panels.len()).max().unwrap_or(0);
     let right = LEFT + panels as f64 * (cloud::WIDTH + GAP);
-    let (from, order) = since.words();
-    let title = format!("{phase}: latency of each message against its number");
+    let [what, from, order] = since.words();
+    let title = format!("{phase}: {what}, against its number");
     let mut drawing = Drawing::new(&title, right.max(WIDTH_MIN));
     let words = format!(
         "Latency in ms, from the moment {from} to the moment the consumer had it. A row is an arm, \
@@ -354,7 +361,7 @@ mod tests {
             (4.0, 4.0, vec![0.0, 1.0, 2.0, 3.0, 4.0]),
             (7.1, 8.0, vec![0.0, 2.0, 4.0, 6.0, 8.0]),
         ] {
-            assert_eq!(top(ms), end, "{ms}");
+            assert!((top(ms) - end).abs() < 1e-9, "{ms}");
             assert_eq!(ticks(end), steps, "{ms}");
         }
     }
