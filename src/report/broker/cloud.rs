@@ -121,7 +121,9 @@ impl Cloud {
         if shades.iter().any(|path| !path.is_empty()) {
             // Without smoothing: neighbours would show a seam between them.
             drawing.raw(format_args!(
-                r##"<g class="cloud" fill="none" stroke="#3f5a6b" shape-rendering="crispEdges" transform="translate({} {}) scale({CELL})">"##,
+                "<g class=\"cloud\" fill=\"none\" stroke=\"#3f5a6b\" \
+                 shape-rendering=\"crispEdges\" transform=\"translate({} {}) \
+                 scale({CELL})\">",
                 short(x),
                 short(y + CELL / 2.0)
             ));
@@ -134,7 +136,9 @@ impl Cloud {
         }
         if !self.points.is_empty() {
             drawing.raw(format_args!(
-                r##"<path class="cloud" fill="none" stroke="#3f5a6b" stroke-width="2.6" stroke-linecap="round" transform="translate({} {}) scale({})" d="{}"/>"##,
+                "<path class=\"cloud\" fill=\"none\" stroke=\"#3f5a6b\" \
+                 stroke-width=\"2.6\" stroke-linecap=\"round\" transform=\"translate({} {}) \
+                 scale({})\" d=\"{}\"/>",
                 short(x),
                 short(y),
                 CELL / FINE as f64,
@@ -147,7 +151,8 @@ impl Cloud {
                 let _ = write!(path, "M{x} 0v10");
             }
             drawing.raw(format_args!(
-                r##"<path class="cloud" fill="none" stroke="#3f5a6b" stroke-width="2" transform="translate({} {}) scale({})" d="{path}"/>"##,
+                "<path class=\"cloud\" fill=\"none\" stroke=\"#3f5a6b\" stroke-width=\"2\" \
+                 transform=\"translate({} {}) scale({})\" d=\"{path}\"/>",
                 short(x),
                 short(y - STRIP + 1.0),
                 CELL / FINE as f64

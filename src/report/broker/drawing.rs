@@ -98,7 +98,11 @@ impl Drawing {
         let edge = short(-MARGIN);
         let title = escape(&self.title);
         format!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" class="picture" width="{width}" height="{height}" viewBox="{edge} {edge} {width} {height}" role="img" aria-label="{title}" font-family="{FAMILIES}"><rect class="paper" x="{edge}" y="{edge}" width="{width}" height="{height}" fill="#ffffff"/>{}</svg>"##,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" width=\"{width}\" \
+             height=\"{height}\" viewBox=\"{edge} {edge} {width} {height}\" role=\"img\" \
+             aria-label=\"{title}\" font-family=\"{FAMILIES}\"><rect class=\"paper\" \
+             x=\"{edge}\" y=\"{edge}\" width=\"{width}\" height=\"{height}\" \
+             fill=\"#ffffff\"/>{}</svg>",
             self.body
         )
     }

@@ -111,7 +111,8 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &PartsRow) -> f64 {
             let title = format!("{}, {name}: {part} {}", row.arm, number::time(us));
             let (at, top, wide) = (short(x), short(top), short(width));
             drawing.raw(format_args!(
-                r#"<rect x="{at}" y="{top}" width="{wide}" height="{BAR}" fill="{colour}"><title>{}</title></rect>"#,
+                "<rect x=\"{at}\" y=\"{top}\" width=\"{wide}\" height=\"{BAR}\" \
+                 fill=\"{colour}\"><title>{}</title></rect>",
                 escape(&title)
             ));
             x += width;

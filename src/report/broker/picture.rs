@@ -140,13 +140,16 @@ fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
         drawing.text((x + 18.0, y + 3.5), 10.5, Role::Soft, Anchor::Start, words);
         x += 18.0 + words.chars().count() as f64 * 5.6 + 16.0;
     };
-    let dot = r##"<path class="cloud" stroke="#3f5a6b" stroke-width="2.6" stroke-linecap="round" d="M7 0h0"/>"##;
+    let dot = "<path class=\"cloud\" stroke=\"#3f5a6b\" stroke-width=\"2.6\" \
+               stroke-linecap=\"round\" \
+     d=\"M7 0h0\"/>";
     item(drawing, dot.to_owned(), "one message");
     if clouds().any(Cloud::is_dense) {
         for (number, (_, opacity, words)) in SHADES.iter().enumerate() {
             let words = if number == 0 { format!("{words} messages") } else { (*words).to_owned() };
             let mark = format!(
-                r##"<path class="cloud" stroke="#3f5a6b" stroke-width="9" stroke-opacity="{opacity}" d="M2 0h12"/>"##
+                "<path class=\"cloud\" stroke=\"#3f5a6b\" stroke-width=\"9\" \
+                 stroke-opacity=\"{opacity}\" d=\"M2 0h12\"/>"
             );
             item(drawing, mark, &words);
         }
@@ -239,7 +242,8 @@ fn frame(drawing: &mut Drawing, at: (f64, f64)) {
     let (x, y) = (short(at.0), short(at.1));
     // Filled, if with nothing to see: a pointer anywhere in it shows the panel's title.
     drawing.raw(format_args!(
-        r##"<rect class="frame" x="{x}" y="{y}" width="{}" height="{}" fill="#ffffff" fill-opacity="0" stroke="#dfe3df"/>"##,
+        "<rect class=\"frame\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" \
+         fill=\"#ffffff\" fill-opacity=\"0\" stroke=\"#dfe3df\"/>",
         cloud::WIDTH,
         cloud::HEIGHT
     ));
@@ -258,7 +262,9 @@ fn medians(drawing: &mut Drawing, at: (f64, f64), axes: Axes, measured: &Measure
     }
     // A rim of paper, so that the line is seen on a dark cloud.
     drawing.raw(format_args!(
-        r##"<path class="rim" fill="none" stroke="#ffffff" stroke-opacity="0.75" stroke-width="3.2" stroke-linejoin="round" d="{line}"/><path {} stroke-width="1.3" stroke-linejoin="round" d="{line}"/>"##,
+        "<path class=\"rim\" fill=\"none\" stroke=\"#ffffff\" stroke-opacity=\"0.75\" \
+         stroke-width=\"3.2\" stroke-linejoin=\"round\" d=\"{line}\"/><path {} \
+         stroke-width=\"1.3\" stroke-linejoin=\"round\" d=\"{line}\"/>",
         role.stroke()
     ));
 }
