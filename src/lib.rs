@@ -22,6 +22,7 @@ pub mod report;
 pub mod result;
 pub mod server;
 pub mod stats;
+pub mod study;
 pub mod tap;
 pub mod units;
 pub mod wire;

@@ -17,6 +17,8 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
+            Verb::Study(args) => commands::study::run(args).await,
+            Verb::Resume(args) => commands::resume::run(args).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Check(args) => commands::check::run(args).await,

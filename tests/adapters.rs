@@ -41,7 +41,7 @@ const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
             ("node:mongolian@0.1.18", Try::OldServer),
         ],
     ),
-    ("python", &[("python@4.10.1", Try::Offline)]),
+    ("python", &[("python@4.10.1", Try::Offline), ("python@4.20.0/api=asyncio", Try::OldServer)]),
     ("rust", &[("rust@3.2.5", Try::Offline)]),
 ];
 
@@ -98,6 +98,43 @@ fn own_tests() {
 fn contract() {
     let Some(uri) = server("adapters/contract") else { return };
     for_each_adapter("adapters/contract", |it| succeeds(&["check", &it.name], Some(uri)).map(drop));
+}
+
+/// What a broken adapter would have done: messages on their way to a right one, and its answers,
+/// are changed. The process group ends with the adapter, for `sed` waits for the end of its input.
+const BREAK: &str = r#"
+sed -u -e 's/"from": *"sequence"/"from":"producer"/' -e 's/"expected": *25/"expected":26/' \
+  -e 's/"idle_ms": *300/"idle_ms":100/' \
+| { "$@"; sleep 0.1; kill 0; } \
+| sed -u -e 's/"errors": *2/"errors":0/' -e 's/"positions_lost": *1/"positions_lost":0/' \
+  -e 's/"gave_up": *true/"gave_up":false/'
+"#;
+
+#[test]
+fn broken_variants_of_an_adapter_do_not_pass() {
+    let Some(uri) = server("adapters/broken") else { return };
+    for_each_adapter("adapters/broken", |it| {
+        let manifests = discover(None).expect("manifests that can be read");
+        let installed = arms::install(&manifests, &it.name).map_err(|error| error.to_string())?;
+        let words = installed.start.iter().map(String::as_str);
+        let arguments = ["check", "--uri", uri, "--", "sh", "-c", BREAK, "sh"];
+        let mut command = mongodyno(arguments.into_iter().chain(words));
+        let said = said(&command.current_dir(&installed.folder).output().expect("the binary runs"));
+        let mut wanted = vec!["FAIL  numbered_awaited: ", "FAIL  numbered_burst: "];
+        if !said.contains("consumer: left out") {
+            wanted.extend([
+                "FAIL  consumer: ended by `expected`: ",
+                "FAIL  consumer: ended by `idle_ms` and `until_ns`: ",
+                "FAIL  consumer: cursors that are killed: ",
+                "FAIL  consumer: a position that is overwritten: ",
+                "FAIL  consumer: gives up without a collection: ",
+            ]);
+        }
+        match wanted.iter().find(|line| !said.contains(**line)) {
+            None => Ok(()),
+            Some(line) => Err(format!("no {line:?} in {said}")),
+        }
+    });
 }
 
 #[test]

@@ -82,11 +82,12 @@ fn an_application_is_watched_and_ctrl_c_prints_the_summary() {
 
 #[test]
 fn mistakes_are_named_before_anything_listens() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["--to", "mongodb://127.0.0.1:27017/"], "connection string"),
         (&["--to", "127.0.0.1"], "HOST:PORT"),
         (&["--to", "127.0.0.1:9", "--link", "fast"], "lan-100mbit"),
         (&["--to", "127.0.0.1:9", "--arms", "2", "--out", "x"], "--out"),
+        (&["--to", "127.0.0.1:9", "--mark", "producer"], "producer,sequence"),
     ];
     for (words, part) in cases {
         let output = run([&["tap"], words].concat());

@@ -55,6 +55,7 @@ fn a_folder_that_cannot_be_written_is_an_answer_and_no_end() {
         arms: 1,
         epoch: mongodyno::clock::Epoch::start(),
         link: None,
+        marks: None,
     };
     let lines = "{\"type\":\"rotate\",\"prefix\":\"/dev/null/here\"}\n{\"type\":\"rotate\"}\n";
     let mut answers = Vec::new();

@@ -40,6 +40,7 @@ fn exchange(command: &str, connection: u32, at: u64, server: u64) -> Exchange {
         connection,
         shape: shape(command),
         flags: flags::ANSWERED,
+        ..Exchange::default()
     }
 }
 

@@ -13,6 +13,9 @@ import (
 
 const samplesBuffered = 32768
 
+// burstLanded bounds how many operations of a burst have ended and wait for their samples.
+const burstLanded = 1024
+
 type turn struct {
 	began, until int64
 	done         sync.WaitGroup
@@ -60,9 +63,12 @@ func (c *counts) add(other *counts) {
 func (w *worker) work() {
 	for t := range w.turns {
 		w.turn, w.reading = counts{}, t.began
-		if w.phase.Pacing.Mode == "window" {
+		switch w.phase.Pacing.Mode {
+		case "window":
 			w.window(t)
-		} else {
+		case "burst":
+			w.burst(t)
+		default:
 			for f := &w.flights[0]; w.take(t, f); w.land(t, f) {
 				f.fly()
 			}
@@ -91,6 +97,25 @@ func (w *worker) window(t *turn) {
 	}
 	for landed < begun {
 		land()
+	}
+}
+
+// burst gives each operation a goroutine of its own, as a program has it that fires everything at
+// once. What has ended is landed in between, so that only what is in flight is held.
+func (w *worker) burst(t *turn) {
+	inFlight, landed := 0, make(chan *flight, burstLanded)
+	for f := new(flight); w.take(t, f); f = new(flight) {
+		go func() {
+			f.fly()
+			landed <- f
+		}()
+		for inFlight++; len(landed) > 0; inFlight-- {
+			w.land(t, <-landed)
+		}
+		w.reading = max(w.reading, now()) // there may be no sample yet to hold against the deadline
+	}
+	for ; inFlight > 0; inFlight-- {
+		w.land(t, <-landed)
 	}
 }
 

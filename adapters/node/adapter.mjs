@@ -1,13 +1,23 @@
 // The adapter's main loop: a line, its answer (protocol/SPEC.md).
+import { Consumer } from './consumer.mjs';
 import { KIND_NAMES, connect, driverInfo } from './operations.mjs';
+import { stop } from './phase.mjs';
 import { Refusal, masked, now_ns, parseLine, printLine, render, setEpoch } from './protocol.mjs';
-import { PACING_NAMES, Phase, stop } from './workers.mjs';
+import { PACING_NAMES, Workers } from './workers.mjs';
 
 const PROTOCOL = 1;
+const ROLES = {
+  worker: (message, connection) => new Workers(message, connection),
+  consumer: Consumer.prepared,
+};
 const state = { greeted: false, connection: null, phase: null, turning: false, unread: 0 };
 
 function check(condition, message) {
   if (!condition) throw new Refusal('protocol', message);
+}
+
+function checkRole(role) {
+  if (!Object.hasOwn(ROLES, role)) throw new Refusal('unsupported', `role ${role}`);
 }
 
 const HANDLERS = {
@@ -26,7 +36,7 @@ const HANDLERS = {
       clock: { source: 'CLOCK_MONOTONIC', resolution_ns: 1 },
       capabilities: {
         operations: KIND_NAMES,
-        roles: ['worker'],
+        roles: Object.keys(ROLES),
         pacing: PACING_NAMES,
         document_forms: ['native'],
         concurrency: { kind: 'tasks', max: null },
@@ -39,15 +49,16 @@ const HANDLERS = {
 
   async open({ uri, database, role = 'worker' }) {
     check(!state.connection, 'a second open');
-    if (role !== 'worker') throw new Refusal('unsupported', `role ${role}`);
+    checkRole(role);
     state.connection = await connect(uri, database);
     const { resolved, server } = state.connection;
     return { resolved, server };
   },
 
-  prepare(message) {
+  async prepare(message) {
     check(!state.phase, 'prepare before end');
-    state.phase = new Phase(message, state.connection);
+    checkRole(message.role);
+    state.phase = await ROLES[message.role](message, state.connection);
   },
 
   async turn(message) {

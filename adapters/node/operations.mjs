@@ -182,9 +182,10 @@ function resolved(options) {
   };
 }
 
-/** Of the loaded package. js-bson has no native part; bson-ext, where driver 4 found it, is one. */
+/** Of the loaded package. Driver 4 looks for a compiled encoder, bson-ext; later ones have none. */
 export function driverInfo() {
-  const extension = Object.keys(require.cache).some((path) => /[\\/]bson-ext[\\/]/.test(path));
+  const compiled = (path) => /[\\/]bson-ext[\\/].*\.node$/.test(path);
   const { version } = require('mongodb/package.json');
-  return { name: 'mongodb', version, native: extension || null };
+  const native = version.startsWith('4.') ? Object.keys(require.cache).some(compiled) : null;
+  return { name: 'mongodb', version, native };
 }

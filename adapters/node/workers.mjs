@@ -1,21 +1,10 @@
-// One phase: its workers, their pacing and their turns. A worker is a loop of awaited promises.
+// The worker's phase: workers and their pacing. A worker is a loop of awaited promises.
 import { prepareOperation } from './operations.mjs';
-import { CLOCKS, Refusal, Samples, Schedule, masked, now_ns, readPool } from './protocol.mjs';
+import { Phase, RIGHT, WRONG, stop } from './phase.mjs';
+import { CLOCKS, Refusal, Samples, Schedule, now_ns, readPool } from './protocol.mjs';
 
-const [RIGHT, WRONG, FAILED, TIMEOUT] = [0, 1, 2, 3];
 const LOOPS = { awaited, window: windowed, rate, burst };
 export const PACING_NAMES = Object.keys(LOOPS);
-
-// Promises that resolve without I/O (noop, a closed client) never let the event loop look at
-// signals, so workers that end an operation this long after the last pause let the loop turn once:
-// some 2 us where it has nothing to do, 0.02 % of the time, between operations.
-const PAUSE_EVERY_NS = 10e6;
-const SLEEP_MAX_MS = 100; // a sleeper sees a stop this soon, without a registry of timers
-const TIMER_STEP_NS = 1.5e6; // timers count whole milliseconds and are late by up to one
-
-/** Set by SIGTERM: nothing new is issued. */
-export const stop = { requested: false };
-const never = new Int32Array(new SharedArrayBuffer(4));
 
 class Worker {
   constructor(number, slice, guids) {
@@ -30,18 +19,15 @@ class Worker {
   }
 }
 
-export class Phase {
+export class Workers extends Phase {
   constructor(message, connection) {
-    const { role, document_form, pacing, workers, first_worker, limits } = message;
-    const supported = role === 'worker' && document_form === 'native';
-    if (!supported || !Object.hasOwn(LOOPS, pacing.mode)) {
-      const wanted = [role, document_form, pacing.mode].join(', ');
-      throw new Refusal('unsupported', `role, document form or pacing: ${wanted}`);
+    super(message);
+    const { document_form, pacing, workers, first_worker, limits } = message;
+    if (document_form !== 'native' || !Object.hasOwn(LOOPS, pacing.mode)) {
+      const wanted = [document_form, pacing.mode].join(', ');
+      throw new Refusal('unsupported', `document form or pacing: ${wanted}`);
     }
     this.pacing = pacing;
-    this.errors_max = message.errors_consecutive_max ?? Infinity;
-    this.totals = { documents: 0, sum: 0 };
-    this.errors = new Map(); // by code and name: as many as there are kinds of errors
     const pools = message.pools.map(readPool);
     const parts = { connection, pools, counter: message.counter, totals: this.totals };
     this.plans = message.operations.map((definition) => prepareOperation(definition, parts));
@@ -52,29 +38,16 @@ export class Phase {
       this.schedule.slice(w, limits?.[w]));
     this.workers = Array.from({ length: workers }, (_, w) =>
       new Worker(first_worker + w, slices[shared ? 0 : w], this.schedule.bytes));
-    this.t0_ns = null;
-    this.last_ns = 0; // the last clock reading taken
-    this.in_flight = 0;
-    this.pause_due_ns = 0;
-    this.pausing = null;
     this.samples = new Samples(message.samples, message.warmup);
   }
 
-  /** The workers are let go by starting their loops; between turns there is nothing that waits. */
-  async turn({ start_ns, until_ns }) {
-    this.last_ns = now_ns();
-    const ahead = start_ns > this.last_ns;
-    if (ahead) await this.sleepUntil(start_ns);
-    const began_ns = this.last_ns;
-    this.t0_ns ??= ahead ? start_ns : began_ns;
-    this.until_ns = until_ns;
-    this.counts = { ended_ns: began_ns, operations: 0, completed_by_deadline: 0, errors: 0 };
+  /** The workers are let go by starting their loops. */
+  async run() {
     const loop = LOOPS[this.pacing.mode];
     await Promise.all(loop === burst ? [burst(this)] : this.workers.map((w) => loop(this, w)));
-    this.samples.flush();
     const exhausted = this.workers.every((w) => !w.holds && w.slice.taken >= w.slice.limit);
     const gave_up = this.workers.some((worker) => worker.gave_up);
-    return { began_ns, ...this.counts, exhausted, gave_up };
+    return { exhausted, gave_up };
   }
 
   /** Whether the worker may begin an operation: the deadline is held against the last reading. */
@@ -125,54 +98,6 @@ export class Phase {
   wrong({ name }) {
     this.note(0, 'WrongAnswer', `${name}: no error, but not the right answer`);
     return WRONG;
-  }
-
-  thrown(error) {
-    const code = Number.isInteger(error.code) ? error.code : 0;
-    this.note(code, error.codeName ?? error.name, error.message);
-    const timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-    return timeout || /Timeout/.test(error.name) ? TIMEOUT : FAILED;
-  }
-
-  note(code, name, message) {
-    const id = `${code} ${name}`;
-    const entry = this.errors.get(id) ?? { code, name, count: 0, message: masked(message) };
-    entry.count += 1;
-    this.errors.set(id, entry);
-  }
-
-  /** One pause for all: a single worker left running would keep the loop from turning. */
-  pause() {
-    this.pausing ??= new Promise(setImmediate).then(() => {
-      this.pause_due_ns = this.last_ns + PAUSE_EVERY_NS;
-      this.pausing = null;
-    });
-    return this.pausing;
-  }
-
-  /**
-   * Timers for all but the last millisecond. That one blocks the thread while nothing is in flight
-   * (late by 0.09 ms in place of 0.9, measured; spinning on setImmediate would take a whole CPU)
-   * and is left to the timer while something is.
-   */
-  async sleepUntil(due_ns) {
-    this.last_ns = now_ns();
-    while (this.last_ns < due_ns && !stop.requested) {
-      const left_ns = due_ns - this.last_ns;
-      if (left_ns <= TIMER_STEP_NS && this.in_flight === 0) {
-        Atomics.wait(never, 0, 0, left_ns / 1e6);
-      } else {
-        const sleep_ms = Math.min(Math.floor(left_ns / 1e6 - 0.5), SLEEP_MAX_MS);
-        await new Promise((wake) => { setTimeout(wake, sleep_ms); });
-      }
-      this.last_ns = now_ns();
-    }
-  }
-
-  end() {
-    this.samples.close();
-    const { samples: { total }, totals, errors } = this;
-    return { operations: total, samples: total, totals, errors: [...errors.values()] };
   }
 }
 

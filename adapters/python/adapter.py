@@ -12,19 +12,13 @@ import bson
 import pymongo
 from pymongo.errors import ConnectionFailure, OperationFailure
 
+from consumer import Consumer
 from operations import KINDS
+from phase import clock_ns
 from protocol import Refusal, masked, parse, render, send
-from worker import Phase, clock_ns
+from worker import ThreadPhase
 
 PROTOCOL = 1
-CAPABILITIES = {
-    "operations": list(KINDS),
-    "roles": ["worker"],
-    "pacing": ["awaited", "rate", "burst"],  # no window: a call blocks its worker
-    "document_forms": ["native"],
-    "concurrency": {"kind": "threads", "max": None},
-    "stop": "sigterm",
-}
 AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
 
 
@@ -33,12 +27,17 @@ def require(condition: bool, reason: str, code: str = "protocol") -> None:
         raise Refusal(code, reason)
 
 
-def require_supported(name: str, values: list) -> None:
-    for value in values:
-        require(value in CAPABILITIES[name], f"{name}: {value}", "unsupported")
-
-
 class Adapter:
+    phases = {"worker": ThreadPhase, "consumer": Consumer}  # by role
+    capabilities = {
+        "operations": list(KINDS),
+        "roles": list(phases),
+        "pacing": ["awaited", "window", "rate", "burst"],
+        "document_forms": ["native"],
+        "concurrency": {"kind": "threads", "max": None},
+        "stop": "sigterm",
+    }
+
     def __init__(self):
         self.epoch_ns = self.client = self.database = self.phase = None
         self.uri = ""
@@ -53,7 +52,7 @@ class Adapter:
                 return
             self.answer(line)
 
-    def stop(self, signum, frame) -> None:
+    def stop(self, *_) -> None:
         self.done = True
         if self.phase is None or not self.phase.running:
             raise SystemExit(0)
@@ -61,24 +60,36 @@ class Adapter:
 
     def answer(self, line: bytes) -> None:
         try:
-            message = parse(line)
-            handle = getattr(self, f"on_{message['type']}", None)
-            require(handle is not None, f"unknown type {message['type']}")
-            early = self.epoch_ns is None and message["type"] not in ("hello", "close")
-            require(not early, f"{message['type']} before hello")
+            handle, message = self.handler(line)
             kind, fields = handle(message)
-        except Refusal as refusal:
-            self.refuse(refusal.code, str(refusal))
-        except KeyError as missing:
-            self.refuse("protocol", f"missing or unknown: {missing}")
         except Exception as fault:
-            print(masked(traceback.format_exc(), self.uri), file=sys.stderr, flush=True)
-            self.refuse("internal", f"{type(fault).__name__}: {fault}")
+            self.refuse(fault)
         else:
             send(kind, **fields)
 
-    def refuse(self, code: str, message: str) -> None:
+    def handler(self, line: bytes):
+        """The method for a line, and the message in it."""
+        message = parse(line)
+        handle = getattr(self, f"on_{message['type']}", None)
+        require(handle is not None, f"unknown type {message['type']}")
+        early = self.epoch_ns is None and message["type"] not in ("hello", "close")
+        require(not early, f"{message['type']} before hello")
+        return handle, message
+
+    def refuse(self, fault: Exception) -> None:
+        if isinstance(fault, Refusal):
+            code, message = fault.code, str(fault)
+        elif isinstance(fault, KeyError):
+            code, message = "protocol", f"missing or unknown: {fault}"
+        else:
+            code, message = "internal", f"{type(fault).__name__}: {fault}"
+            trace = "".join(traceback.format_exception(type(fault), fault, fault.__traceback__))
+            print(masked(trace, self.uri), file=sys.stderr, flush=True)
         send("error", code=code, message=masked(message, self.uri))
+
+    def require_supported(self, name: str, values) -> None:
+        for value in values:
+            require(value in self.capabilities[name], f"{name}: {value}", "unsupported")
 
     def on_hello(self, message: dict):
         versions = message["protocol"]
@@ -98,47 +109,57 @@ class Adapter:
             "driver": {"name": "pymongo", "version": pymongo.version, "native": native},
             "runtime": {"name": python, "version": platform.python_version(), "flags": flags},
             "clock": {"source": source, "resolution_ns": max(1, round(clock.resolution * 1e9))},
-            "capabilities": CAPABILITIES,
+            "capabilities": self.capabilities,
         }
 
     def on_clock(self, message: dict):
         return "clock", {"now_ns": clock_ns() - self.epoch_ns}
 
     def on_open(self, message: dict):
-        require(self.client is None, "open a second time")
-        require_supported("roles", [message["role"]])
-        self.uri = message["uri"]
+        self.before_open(message)
         client = None
         try:
             client = pymongo.MongoClient(self.uri)
-            self.database = client[message["database"]]
             client.admin.command("ping")
-            answer = {"resolved": resolved(client), "server": server(client)}
+            return self.opened(client, client.server_info(), message["database"])
         except Exception as fault:
-            self.database = None
             if client is not None:
                 client.close()
-            require(not isinstance(fault, ConnectionFailure), str(fault), "connect")
-            refused = isinstance(fault, OperationFailure) and fault.code in AUTH_CODES
-            require(not refused, str(fault), "auth")
-            raise
-        self.client = client
+            raise refused(fault) from None
+
+    def before_open(self, message: dict) -> None:
+        require(self.client is None, "open a second time")
+        self.require_supported("roles", [message["role"]])
+        self.uri = message["uri"]
+
+    def opened(self, client, server_info: dict, database: str):
+        described = client.topology_description.server_descriptions().values()
+        wire = max(each.max_wire_version for each in described)
+        server = {"version": server_info["version"], "max_wire_version": wire}
+        answer = {"resolved": resolved(client), "server": server}
+        self.client, self.database = client, client[database]
         return "opened", answer
 
     def on_prepare(self, message: dict):
         require(self.phase is None, "prepare before the end of the last phase")
-        kinds = [operation["kind"] for operation in message["operations"]]
-        require_supported("roles", [message["role"]])
-        require_supported("operations", kinds)
-        require_supported("pacing", [message["pacing"]["mode"]])
-        require_supported("document_forms", [message["document_form"]])
-        require(self.client is not None or {*kinds} <= {"noop"}, "prepare before open")
-        self.phase = Phase(message, self.database, self.epoch_ns)
+        self.require_supported("roles", [message["role"]])
+        needs_server = message["role"] == "consumer"
+        if not needs_server:
+            kinds = {operation["kind"] for operation in message["operations"]}
+            self.require_supported("operations", kinds)
+            self.require_supported("pacing", [message["pacing"]["mode"]])
+            self.require_supported("document_forms", [message["document_form"]])
+            needs_server = not kinds <= {"noop"}
+        require(self.client is not None or not needs_server, "prepare before open")
+        self.phase = self.phases[message["role"]](message, self.database, self.epoch_ns)
         return "armed", {}
 
     def on_turn(self, message: dict):
+        return "turned", self.armed().turn(message["start_ns"], message["until_ns"])
+
+    def armed(self):
         require(self.phase is not None, "turn before prepare")
-        return "turned", self.phase.turn(message["start_ns"], message["until_ns"])
+        return self.phase
 
     def on_end(self, message: dict):
         require(self.phase is not None, "end before prepare")
@@ -177,12 +198,13 @@ def resolved(client) -> dict:
     }
 
 
-def server(client) -> dict:
-    described = client.topology_description.server_descriptions().values()
-    return {
-        "version": client.server_info()["version"],
-        "max_wire_version": max(each.max_wire_version for each in described),
-    }
+def refused(fault: Exception) -> Exception:
+    """What is told of a connection that did not come to be."""
+    if isinstance(fault, ConnectionFailure):
+        return Refusal("connect", str(fault))
+    if isinstance(fault, OperationFailure) and fault.code in AUTH_CODES:
+        return Refusal("auth", str(fault))
+    return fault
 
 
 if __name__ == "__main__":

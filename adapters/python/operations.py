@@ -1,7 +1,8 @@
 """The operations: each the driver's own call, as its users write it.
 
-Each function takes the collection (`command`: the database), what collects the answers, the
-options the operation sets, and the documents made for it beforehand.
+Each function takes the collection (`command`: the database), the options the operation sets, what
+collects the answers, and the documents made for it beforehand. operations_asyncio.py has the same
+functions for an event loop, and takes from here what neither waits nor is waited for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class WrongAnswer(Exception):
 
 
 class Answers:
-    """What one operation of one worker has read; nobody needs a lock to add to it."""
+    """What has been read by one operation, of those of a worker that are in flight at once."""
 
     def __init__(self, sum_field: str | None):
         self.sum_field = sum_field
@@ -29,60 +30,63 @@ class Answers:
         self.sum += document.get(self.sum_field, 0)
 
 
-def noop(_, answers, options):
+def noop(_, options, answers):
     pass
 
 
-def insert_one(collection, answers, options, document):
+def insert_one(collection, options, answers, document):
     collection.insert_one(document)  # raises unless acknowledged; with w:0 nothing is told
 
 
-def insert_many(collection, answers, options, documents):
+def insert_many(collection, options, answers, documents):
     collection.insert_many(documents, **options)  # raises unless all were inserted
 
 
-def find_one(collection, answers, options, filter):
+def find_one(collection, options, answers, filter):
     document = collection.find_one(filter)
     if document is None:
         raise WrongAnswer("no document found")
     answers.add(document)
 
 
-def find(collection, answers, options, filter):
+def find(collection, options, answers, filter):
     for document in collection.find(filter, **options):
         answers.add(document)
 
 
-def update_one(collection, answers, options, filter, update):
+def update_one(collection, options, answers, filter, update):
     require_one(collection.update_one(filter, update, **options))
 
 
-def replace_one(collection, answers, options, filter, document):
+def replace_one(collection, options, answers, filter, document):
     require_one(collection.replace_one(filter, document, **options))
 
 
-def delete_one(collection, answers, options, filter):
-    result = collection.delete_one(filter)
-    if result.acknowledged and result.deleted_count != 1:
-        raise WrongAnswer(f"{result.deleted_count} deleted")
+def delete_one(collection, options, answers, filter):
+    require_deleted(collection.delete_one(filter))
 
 
-def count(collection, answers, options, filter):
+def count(collection, options, answers, filter):
     answers.documents += collection.count_documents(filter)
 
 
-def aggregate(collection, answers, options, template):
+def aggregate(collection, options, answers, template):
     for document in collection.aggregate(template["pipeline"]):
         answers.add(document)
 
 
-def command(database, answers, options, document):
+def command(database, options, answers, document):
     database.command(document, **options)  # raises unless ok is 1
 
 
 def require_one(result) -> None:
     if result.acknowledged and result.matched_count != 1 and result.upserted_id is None:
         raise WrongAnswer(f"{result.matched_count} matched")
+
+
+def require_deleted(result) -> None:
+    if result.acknowledged and result.deleted_count != 1:
+        raise WrongAnswer(f"{result.deleted_count} deleted")
 
 
 # kind: its function, the parts that make its arguments, the options it may set
@@ -108,9 +112,9 @@ READ_PREFERENCES = {
 }
 
 
-def bind(database, operation: dict, answers: Answers):
-    """The operation as a function of its documents; an option that is missing is not set."""
-    function, _, names = KINDS[operation["kind"]]
+def bind(database, operation: dict, kinds: dict):
+    """The operation as a function of its answers and its documents; what is missing is not set."""
+    function, _, names = kinds[operation["kind"]]
     options = {name: operation[name] for name in names if operation.get(name) is not None}
     write, read = operation.get("write_concern"), operation.get("read_concern")
     given = {}
@@ -120,11 +124,11 @@ def bind(database, operation: dict, answers: Answers):
         # Database.command takes concerns as fields of the command, not from the database.
         given.update({"writeConcern": write} if write else {})
         given.update({"readConcern": {"level": read}} if read else {})
-        return partial(function, database, answers, given)
+        return partial(function, database, given)
     given.update({"write_concern": WriteConcern(**write)} if write else {})
     given.update({"read_concern": ReadConcern(read)} if read else {})
     collection = database.get_collection(operation["collection"], **given)
-    return partial(function, collection, answers, options)
+    return partial(function, collection, options)
 
 
 def is_timeout(fault: Exception) -> bool:

@@ -27,6 +27,10 @@ FIELDS = {
         "document_form": str, "workers": int, "first_worker": int, "pacing": dict,
         "counter": dict, "errors_consecutive_max": int, "operations": list,
     },
+    "consumer": {
+        "role": str, "warmup": bool, "samples": str, "errors_consecutive_max": int,
+        "consumer": dict,
+    },
     "turn": {"start_ns": int, "until_ns": int},
     "render": {"document": dict, "stamps": list, "input": dict},
 }  # fmt: skip
@@ -47,7 +51,9 @@ def parse(line: bytes) -> dict:
         raise Refusal("protocol", f"not a line of JSON: {fault}") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise Refusal("protocol", "not an object with a type")
-    for name, kind in FIELDS.get(message["type"], {}).items():
+    consumes = message["type"] == "prepare" and message.get("role") == "consumer"
+    fields = FIELDS["consumer"] if consumes else FIELDS.get(message["type"], {})
+    for name, kind in fields.items():
         if not isinstance(message.get(name), kind):
             raise Refusal("protocol", f"{message['type']}: {name} is missing or of a wrong type")
     return message

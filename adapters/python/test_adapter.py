@@ -5,126 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
-import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
 import bson
-from pymongo import MongoClient
 
 from protocol import Schedule, key_rule, masked, render
-
-HERE = Path(__file__).resolve().parent
-VECTORS = Path(os.environ.get("MDYN_VECTORS") or HERE / "../../protocol/vectors")
-URI = os.environ.get("MDYN_URI")
-FOREVER_NS = 2**53 - 1
-
-
-def schedule(records, slices=1, guids=False, lap_ns=0) -> bytes:
-    layout = struct.Struct("<QQIB3x16s" if guids else "<QQIB3x")
-    head = struct.pack("<8sIIIIQ", b"MDYNSCH1", layout.size, len(records), slices, 0, lap_ns)
-    return head + b"".join(layout.pack(*record) for record in records)
-
-
-class Process:
-    """An adapter as a child, spoken to line by line."""
-
-    def __init__(self, folder: str):
-        self.folder = Path(folder)
-        self.log = (self.folder / "stderr").open("wb")
-        self.epoch_ns = time.monotonic_ns()
-        self.child = subprocess.Popen(
-            [sys.executable, "adapter.py"],
-            cwd=HERE,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.child.kill()
-        self.child.wait()
-        self.child.stdin.close()
-        self.child.stdout.close()
-        self.log.close()
-
-    def write(self, line: str) -> None:
-        self.child.stdin.write(line.encode() + b"\n")
-        self.child.stdin.flush()
-
-    def read(self) -> dict:
-        line = self.child.stdout.readline()
-        assert line.startswith(b'{"type":'), line
-        return json.loads(line)
-
-    def ask(self, kind: str, **fields) -> dict:
-        self.write(json.dumps({"type": kind, **fields}))
-        return self.read()
-
-    def hello(self) -> dict:
-        return self.ask("hello", protocol={"min": 1, "max": 1}, epoch_ns=str(self.epoch_ns))
-
-    def prepare(self, operations, records, pool=(), **changes) -> dict:
-        workers = changes.get("workers", 1)
-        slices = workers if changes.get("pacing", {}).get("mode") in (None, "awaited") else 1
-        written = schedule(records, slices, len(records[0]) == 5, changes.pop("lap_ns", 0))
-        (self.folder / "schedule").write_bytes(written)
-        (self.folder / "pool").write_bytes(b"".join(map(bson.encode, pool)))
-        message = {
-            "phase": "p", "role": "worker", "warmup": False, "document_form": "native",
-            "samples": str(self.folder / "samples"), "schedule": str(self.folder / "schedule"),
-            "pools": [str(self.folder / "pool")] if pool else [], "workers": 1,
-            "first_worker": 0, "limits": [len(records) // slices] * slices,
-            "pacing": {"mode": "awaited", "think_ns": 0}, "errors_consecutive_max": 10,
-            "counter": {"first": 100, "stride": 4, "loaded": 100}, "operations": operations,
-        }  # fmt: skip
-        return self.ask("prepare", **{**message, **changes})
-
-    def turn(self, last_ns: int = FOREVER_NS, start_ns: int = 0) -> dict:
-        return self.ask("turn", start_ns=start_ns, until_ns=last_ns)
-
-    def now_ns(self) -> int:
-        return time.monotonic_ns() - self.epoch_ns
-
-    def samples(self) -> list:
-        return list(struct.iter_unpack("<QQQIBBH", (self.folder / "samples").read_bytes()))
-
-
-NOOP = {"name": "noop", "kind": "noop", "key": "schedule"}
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def start(self) -> Process:
-        process = Process(self.folder)
-        self.addCleanup(process.__exit__)
-        return process
-
-    def ready(self) -> Process:
-        process = self.start()
-        self.assertEqual(process.hello()["type"], "hello")
-        return process
-
-    def assert_answers(self, expected, answer):
-        if expected == "$any":
-            return
-        if isinstance(expected, dict):
-            for name, value in expected.items():
-                self.assertIn(name, answer)
-                self.assert_answers(value, answer[name])
-        else:
-            self.assertEqual(expected, answer)
+from testing import NOOP, URI, VECTORS, Case, Process, ServerCase, schedule
 
 
 class Vectors(Case):
@@ -137,6 +26,8 @@ class Vectors(Case):
                 cases += 1
         self.assertGreater(cases, 0)
 
+
+class Conversations(Case):
     def test_conversations(self):
         files = sorted(VECTORS.glob("*valid/*.jsonl"))
         self.assertGreater(len(files), 0)
@@ -147,7 +38,7 @@ class Vectors(Case):
     def converse(self, file: Path, folder: str):
         records = [(0, key, 0, 0) for key in range(64)]
         Path(folder, "noop.schedule").write_bytes(schedule(records, slices=2))
-        with Process(folder) as process:
+        with Process(folder, self.program) as process:
             text = file.read_text("utf-8").replace("{dir}", folder)
             text = text.replace("{epoch}", str(process.epoch_ns))
             for step in map(json.loads, text.splitlines()):
@@ -275,6 +166,17 @@ class Turns(Case):
         self.assertEqual([s[0] for s in process.samples()], [start_ns] * 9)
         self.assertEqual(sorted(s[3] for s in process.samples()), list(range(9)))
 
+    def test_window_keeps_its_samples_in_order(self):
+        process = self.ready()
+        pacing = {"mode": "window", "size": 3}
+        process.prepare([NOOP], [(0, 0, 0, 0)] * 20, workers=2, pacing=pacing)
+        self.assertEqual(process.turn(1)["operations"], 0)
+        turned = process.turn()
+        self.assertEqual((turned["operations"], turned["exhausted"]), (20, True))
+        for worker in (0, 1):
+            indices = [sample[3] for sample in process.samples() if sample[6] == worker]
+            self.assertEqual(indices, list(range(10)))
+
 
 class Stops(Case):
     def stop(self, process: Process) -> None:
@@ -334,42 +236,18 @@ class Refusals(Case):
         self.assertEqual(refused["code"], "protocol")
         self.assertEqual(process.prepare([NOOP], [(0, 0, 0, 0)], warmup="1")["code"], "protocol")
         self.assertEqual(process.prepare([NOOP], [(0, 0, 0, 0)], limits=[1, 2])["code"], "protocol")
-        consumer = process.prepare([NOOP], [(0, 0, 0, 0)], role="consumer")
-        self.assertEqual(consumer["code"], "unsupported")
-        window = process.prepare([NOOP], [(0, 0, 0, 0)], pacing={"mode": "window", "size": 2})
-        self.assertEqual(window["code"], "unsupported")
+        judge = process.prepare([NOOP], [(0, 0, 0, 0)], role="judge")
+        self.assertEqual(judge["code"], "unsupported")
+        sprint = process.prepare([NOOP], [(0, 0, 0, 0)], pacing={"mode": "sprint"})
+        self.assertEqual(sprint["code"], "unsupported")
         self.assertEqual(process.prepare([NOOP], [(0, 0, 0, 0)])["type"], "armed")
         self.assertEqual(process.prepare([NOOP], [(0, 0, 0, 0)])["code"], "protocol")
         self.assertEqual(process.turn()["operations"], 1)
 
 
-@unittest.skipUnless(URI, "MDYN_URI names no server")
-class Server(Case):
-    KEY = [{"path": ["_id"], "as": "int64", "from": "key"}]
-    FILTER = {"document": {"_id": {"$numberLong": "0"}}, "stamps": KEY}
-    POOL = ({"_id": bson.Int64(0), "number": 5, "in": {"list": [1, {"x": 2}]}},)
-
-    def setUp(self):
-        super().setUp()
-        self.client = MongoClient(URI)
-        self.addCleanup(self.client.close)
-        self.name = f"mdyn_python_{os.getpid()}"
-        self.addCleanup(self.client.drop_database, self.name)
-        self.items = self.client[self.name]["items"]
-
-    def opened(self) -> Process:
-        process = self.ready()
-        opened = process.ask("open", uri=URI, database=self.name, role="worker")
-        self.assertEqual(opened["type"], "opened")
-        self.assertEqual(opened["server"]["version"], self.client.server_info()["version"])
-        pool = self.client.options.pool_options
-        self.assertEqual(opened["resolved"]["max_pool_size"], pool.max_pool_size)
-        return process
-
-    def operation(self, kind: str, key: str = "schedule", **fields) -> dict:
-        return {"name": kind, "kind": kind, "collection": "items", "key": key, **fields}
-
+class Server(ServerCase):
     def run_all(self, process, operations, records, **changes):
+        self.process = process
         armed = process.prepare(operations, records, self.POOL, **changes)
         self.assertEqual(armed, {"type": "armed"})
         turned = process.turn()
@@ -424,10 +302,15 @@ class Server(Case):
         turned, _ = self.run_all(process, operations, [(0, 1, 0, 0)] * 9, errors_consecutive_max=3)
         self.assertEqual((turned["operations"], turned["gave_up"]), (3, True))
 
+    def slow(self, sleep_ms: int) -> dict:
+        """A filter that takes its time, once the collection has a document."""
+        body = f"function() {{ sleep({sleep_ms}); return true }}"
+        function = {"body": body, "args": [], "lang": "js"}
+        return {"document": {"$expr": {"$function": function}}, "stamps": []}
+
     def test_timeout(self):
         self.items.insert_one({"_id": 1})
-        sleep = {"body": "function() { sleep(2000); return true }", "args": [], "lang": "js"}
-        slow = {"document": {"$expr": {"$function": sleep}}, "stamps": []}
+        slow = self.slow(2000)
         process = self.ready()
         separator = "&" if "?" in URI else "?" if URI.endswith("/") else "/?"
         uri = f"{URI}{separator}socketTimeoutMS=250&retryReads=false"
@@ -437,6 +320,7 @@ class Server(Case):
         self.assertEqual(process.samples()[0][5], 3, ended)
 
     def test_unacknowledged(self):
+        self.items.insert_one({"_id": 9})
         documents = {"pool": 0, "stamps": self.KEY}
         operations = [
             self.operation("insert_one", documents=documents, write_concern={"w": 0}),
@@ -447,6 +331,39 @@ class Server(Case):
         records = [(0, 1, 0, 0), (0, 1, 0, 0), (0, 9, 0, 1), (0, 9, 0, 2)]
         _, ended = self.run_all(self.opened(), operations, records)
         self.assertEqual(ended["errors"], [])
+        # Nobody has waited for the last one: it would be done behind the end of this test.
+        give_up_s = time.monotonic() + 10
+        while self.items.count_documents({"_id": 9}) and time.monotonic() < give_up_s:
+            time.sleep(0.01)
+        self.assertEqual([each["_id"] for each in self.items.find()], [1])
+
+    def test_window_is_in_flight_at_once(self):
+        self.items.insert_one({"_id": 1, "number": 7})
+        find = self.operation("find", filter=self.slow(300), sum_field="number")
+        pacing = {"mode": "window", "size": 3}
+        turned, ended = self.run_all(self.opened(), [find], [(0, 0, 0, 0)] * 5, pacing=pacing)
+        self.assertEqual((turned["errors"], ended["totals"]), (0, {"documents": 5, "sum": 35}))
+        flights = [(start, start + service) for _, start, service, *_ in self.process.samples()]
+        self.assertLess(flights[2][0], min(end for _, end in flights[:3]))
+        for oldest, begun in zip(flights, flights[3:]):
+            self.assertGreaterEqual(begun[0], oldest[1])
+
+    def test_sequence_is_the_index_of_the_sample(self):
+        stamps = [
+            {"path": ["_id"], "as": "int64", "from": "sequence"},
+            {"path": ["number"], "as": "int32", "from": "producer"},
+        ]
+        insert = self.operation("insert_one", documents={"pool": 0, "stamps": stamps})
+        records = [(index * 1_000_000, 0, 0, 0) for index in range(40)]
+        for mode in ("rate", "burst"):
+            with self.subTest(mode):
+                self.items.drop()
+                pacing = {"mode": mode}
+                self.run_all(self.opened(), [insert], records, workers=3, pacing=pacing)
+                sampled = sorted((sample[3], sample[6]) for sample in self.process.samples())
+                found = sorted((each["_id"], each["number"]) for each in self.items.find())
+                self.assertEqual(found, sampled)
+                self.assertEqual([index for index, _ in sampled], list(range(40)))
 
     def test_guids_in_laps(self):
         stamps = [{"path": ["_id"], "as": "guid", "from": "key"}]

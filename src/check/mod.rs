@@ -2,6 +2,8 @@
 //! faults on a server. Some checks fail on purpose, so that an adapter that never looks at an
 //! answer does not pass.
 
+mod consumed;
+mod consumer;
 pub mod offline;
 pub mod online;
 pub mod vectors;

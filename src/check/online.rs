@@ -8,7 +8,9 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf};
 
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Ended, Request, Role};
-use crate::check::{ANSWER_TIMEOUT, Checked, ask, equal, start, without_whole_doubles};
+use crate::check::{
+    ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start, without_whole_doubles,
+};
 use crate::clock::Epoch;
 use crate::experiment::admin::{Admin, difference};
 use crate::experiment::arm::{LiveArm, Target};
@@ -30,6 +32,8 @@ const FAILURES: &str = include_str!("../../workloads/check/failures.yaml");
 const SEED: u64 = 1;
 /// Long enough for every phase of `operations.yaml`; a second turn finishes what it cut.
 const TURN: Duration = Duration::from_secs(10);
+/// The collection of `operations.yaml` whose documents carry the number of their operation.
+const NUMBERED: &str = "numbered";
 const OUTCOME_WRONG: u8 = 1;
 const OUTCOME_ERROR: u8 = 2;
 
@@ -70,6 +74,7 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>) -> Vec<Checked>
         Ok(mut session) => session.failures(&mut checked).await,
         Err(problem) => checked.push(Checked::of("failures", Err(problem))),
     }
+    checked.extend(consumer::check(environment, bench, &admin).await);
     let dropped = admin.drop_database().await.map_err(|it| it.to_string());
     checked.push(Checked::of("the database of the check is dropped", dropped));
     checked
@@ -195,6 +200,9 @@ impl<'a> Session<'a> {
         right(phase, &run)?;
         if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
             let found = self.admin.documents(&collection).await.map_err(text)?;
+            if collection == NUMBERED {
+                return self.numbered(number, phase, &found);
+            }
             let hello = self.arm.hello();
             let whole_doubles = hello.is_none_or(|it| it.capabilities.whole_doubles);
             inserted(&self.workload, phase, &found, whole_doubles)?;
@@ -205,6 +213,19 @@ impl<'a> Session<'a> {
             sent(phase, &commands)?;
         }
         Ok(())
+    }
+
+    /// Whether `sequence` of each document is the index of its sample.
+    fn numbered(
+        &self,
+        number: usize,
+        phase: &Phase,
+        found: &[RawDocumentBuf],
+    ) -> Result<(), String> {
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
+        let batch = phase.operations[0].batch.unwrap_or(1);
+        consumed::numbered(found, samples.filter_map(Result::ok), batch)
     }
 
     /// Phases in which every operation fails, in a known way.

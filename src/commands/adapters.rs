@@ -28,7 +28,7 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
 
 /// Runs the tests an adapter has of its own, with the vectors that this binary carries.
 fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
-    let arms::Arm { manifest, asked } = arms::parse(manifests, adapter)?;
+    let arms::Arm { manifest, asked, .. } = arms::parse(manifests, adapter)?;
     let name = &manifest.name;
     let environment = environment::install(manifest, &asked)?;
     let vectors = cache_dir().join("check").join(format!("vectors-{}", std::process::id()));

@@ -15,6 +15,8 @@ const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
 /// An adapter, and what is asked of it.
 #[derive(Debug)]
 pub struct Arm<'a> {
+    /// As it was asked for.
+    pub words: String,
     /// Adapter.
     pub manifest: &'a Manifest,
     /// Package, version, options.
@@ -71,7 +73,7 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
         }
     }
     manifest.choose(&asked)?;
-    Ok(Arm { manifest, asked })
+    Ok(Arm { words: driver.to_owned(), manifest, asked })
 }
 
 fn split(text: &str, at: char) -> (&str, Option<&str>) {
@@ -119,7 +121,7 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
 /// # Errors
 /// Those of [`parse`] and of [`environment::install`].
 pub fn install(manifests: &[Manifest], driver: &str) -> Result<Environment> {
-    let Arm { manifest, asked } = parse(manifests, driver)?;
+    let Arm { manifest, asked, .. } = parse(manifests, driver)?;
     environment::install(manifest, &asked)
 }
 
@@ -167,7 +169,11 @@ pub fn choose<'a>(
             "`mongodyno adapters list` says what each of them needs",
         ));
     }
-    let arm = |manifest| Arm { manifest, asked: Asked::default() };
+    let arm = |manifest: &'a Manifest| Arm {
+        words: manifest.name.clone(),
+        manifest,
+        asked: Asked::default(),
+    };
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
@@ -202,7 +208,7 @@ pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, 
             "`mongodyno adapters list` says what each of them needs",
         )
     })?;
-    named(&Arm { manifest, asked: Asked::default() })
+    named(&Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
 }
 
 /// Installs the arms. One that was asked for by name must install; of the others those that do
@@ -216,7 +222,7 @@ pub fn install_all(
     unavailable: &mut Vec<Unavailable>,
 ) -> Result<Vec<(String, Environment)>> {
     let mut environments = Vec::new();
-    for Arm { manifest, asked } in arms {
+    for Arm { manifest, asked, .. } in arms {
         match environment::install(manifest, asked) {
             Ok(environment) => {
                 environments.push((asked.id(&manifest.name, &environment.version), environment));
@@ -255,7 +261,7 @@ mod tests {
 
     fn id(driver: &str) -> String {
         let manifests = discover(None).expect("manifests");
-        let Arm { manifest, asked } = parse(&manifests, driver).expect("an arm");
+        let Arm { manifest, asked, .. } = parse(&manifests, driver).expect("an arm");
         let version = manifest.choose(&asked).expect("a choice").version;
         asked.id(&manifest.name, &version)
     }

@@ -9,9 +9,11 @@ pub mod fake_adapter;
 mod fake_open_loop;
 mod plan_text;
 pub mod report;
+pub mod resume;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod study;
 pub mod tap;
 pub mod workloads;
 
@@ -23,11 +25,15 @@ use crate::error::Result;
 /// None: a reader that went away (`| head`) is no error.
 #[allow(clippy::unnecessary_wraps)] // verbs end with it
 fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes());
+    Ok(())
+}
+
+fn print_bytes(bytes: &[u8]) {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.write_all(bytes);
     let _ = stdout.flush();
-    Ok(())
 }
 
 /// A table without borders.

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use crate::analysis::analyse;
 use crate::analysis::types::Analysis;
 use crate::cli::{FormatArg, ReportArgs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::report::{self, Format, Options};
 use crate::result::folder::Folder;
 use crate::result::records::Run;
@@ -16,6 +16,11 @@ use crate::result::records::Run;
 /// A path that holds no experiment.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
+    if experiment.study.is_some() {
+        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format)?;
+        super::print_bytes(&bytes);
+        return Ok(());
+    }
     let outcome = analyse(&folder, &experiment)?;
     let format = match args.format {
         FormatArg::Terminal => Format::Terminal,
@@ -24,6 +29,12 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         FormatArg::Json => Format::Json,
         FormatArg::Csv => Format::Csv,
         FormatArg::Benchstat => Format::Benchstat,
+        FormatArg::Svg | FormatArg::Png => {
+            return Err(Error::usage(
+                "only studies have pictures of their own",
+                "--format html has those of this experiment",
+            ));
+        }
     };
     let mut options = terminal_options();
     let page = folder.join("report.html");

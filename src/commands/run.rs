@@ -10,9 +10,9 @@ use crate::commands::report::render;
 use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
+use crate::experiment::resume::Resumed;
 use crate::experiment::settings;
 use crate::experiment::setup::{Setup, new_id};
-use crate::experiment::stop;
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
@@ -37,7 +37,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
         if let Some(label) = label {
             eprintln!("── {label} ──");
         }
-        if let Some(analysis) = one(&args, label.as_deref(), sets).await? {
+        if let Some(analysis) = one(&args, label.as_deref(), sets, None).await? {
             analyses.push(analysis);
         }
     }
@@ -82,7 +82,11 @@ fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
     Ok(values.split(',').map(cell).collect())
 }
 
-fn pairs(words: &[String], flag: &str) -> Result<Sets> {
+/// `NAME=VALUE` words of a flag.
+///
+/// # Errors
+/// One without `=`.
+pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     let pair = |word: &String| {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             Error::usage(format!("{flag} {word} has no `=`"), format!("write {flag} name=value"))
@@ -92,8 +96,37 @@ fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
+/// Goes on with an experiment that `args`, its own command line, had begun.
+///
+/// # Errors
+/// As [`run`]; a workload or an arm that is not what it was.
+pub async fn resume(mut args: RunArgs, path: PathBuf, resumed: Resumed) -> Result<()> {
+    // Of a sweep each cell is an experiment; its value stands among the parameters.
+    if let Some(sweep) = args.sweep.take() {
+        let name = sweep.split('=').next().unwrap_or_default();
+        let value = resumed.experiment.plan.parameters.get(name).cloned();
+        args.set.push(format!("{name}={}", value.unwrap_or_default()));
+    }
+    args.out = Some(path);
+    args.seed = Some(resumed.experiment.settings.seed);
+    let sets = pairs(&args.set, "--set")?;
+    let analysis = one(&args, None, &sets, Some(resumed)).await?;
+    match analysis {
+        Some(analysis) if args.json => {
+            let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
+            super::print(&format!("{text}\n"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// One experiment; None with `--plan`.
-async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<Analysis>> {
+async fn one(
+    args: &RunArgs,
+    label: Option<&str>,
+    sets: &Sets,
+    resumed: Option<Resumed>,
+) -> Result<Option<Analysis>> {
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
@@ -153,7 +186,8 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
-    let id = new_id(drawn_seed());
+    let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
+    let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let setup = Setup {
         workload,
         settings,
@@ -166,6 +200,7 @@ async fn one(args: &RunArgs, label: Option<&str>, sets: &Sets) -> Result<Option<
         absorber_words,
         consumer,
         study: None,
+        resumed,
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
@@ -195,7 +230,8 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
     label.map_or_else(|| path.clone(), |label| path.join(label))
 }
 
-fn drawn_seed() -> u64 {
+/// A seed that was not asked for.
+pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
     jiff::Timestamp::now().as_nanosecond() as u64 & 0xffff_ffff
 }
@@ -235,7 +271,13 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
         super::print(&render(&analysis, &runs, Format::Terminal, &options))?;
     }
     if experiment.ended == Some(Ended::Interrupted) {
-        return Err(stop::interrupted());
+        return Err(interrupted(folder));
     }
     Ok(analysis)
+}
+
+/// The error of an experiment that was interrupted, with the way on.
+pub fn interrupted(folder: &Folder) -> Error {
+    let hint = format!("to go on: mongodyno resume {}", folder.path().display());
+    Error::new(Exit::Interrupted, "interrupted", hint)
 }

@@ -42,7 +42,7 @@ fn driven(args: &TapArgs, arms: u16, link: Option<LinkSpec>) -> Result<()> {
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
         .map_err(|error| no_signals(&error))?;
     let epoch = args.epoch_ns.unwrap_or_else(Epoch::start);
-    let start = Start { to: args.to.clone(), arms, epoch, link };
+    let start = Start { to: args.to.clone(), arms, epoch, link, marks: args.mark.clone() };
     control::serve(&start, std::io::stdin().lock(), &mut std::io::stdout())
 }
 
@@ -58,7 +58,8 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
             .join(format!("tap-{}", new_id(u64::from(std::process::id()))))
     });
     let live = Live::new();
-    let mut session = Session::start(&args.listen, &args.to, link.clone(), &folder, live.log())?;
+    let (marks, log) = (args.mark.clone(), live.log());
+    let mut session = Session::start(&args.listen, &args.to, link.clone(), marks, &folder, log)?;
     if let Some((spec, check)) = &link {
         live.say(&check.sentence);
         live.say(&spec.buffers());

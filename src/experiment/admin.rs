@@ -143,6 +143,32 @@ impl Admin {
         Ok(documents)
     }
 
+    /// Kills the cursors that are open on a collection, in use or not; answers how many (for
+    /// `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn kill_cursors(&self, name: &str) -> Result<usize> {
+        let namespace = format!("{}.{name}", self.database.name());
+        let pipeline = [
+            doc! { "$currentOp": { "idleCursors": true } },
+            doc! { "$match": { "ns": namespace, "cursor.cursorId": { "$exists": true } } },
+        ];
+        let mut operations = self.client.database("admin").aggregate(pipeline).await?;
+        let mut cursors = Vec::new();
+        while operations.advance().await? {
+            let operation = operations.deserialize_current()?;
+            let cursor = operation.get_document("cursor").ok();
+            cursors.extend(cursor.and_then(|cursor| cursor.get("cursorId")).cloned());
+        }
+        if cursors.is_empty() {
+            return Ok(0);
+        }
+        let kill = doc! { "killCursors": name, "cursors": cursors };
+        let reply = self.database.run_command(kill).await?;
+        Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
+    }
+
     /// Has the server write down every command of this database (for `check`).
     ///
     /// # Errors

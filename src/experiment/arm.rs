@@ -282,6 +282,13 @@ impl LiveArm {
         Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
     }
 
+    /// The processes' clocks are the core's within so much, us.
+    #[must_use]
+    pub fn clock_within_us(&self) -> Option<f64> {
+        let farthest = self.processes.iter().map(|process| process.clock_within_ns).max()?;
+        Some(farthest as f64 / 1e3)
+    }
+
     /// CPU time of all processes so far, ns.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {

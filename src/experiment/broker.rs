@@ -34,6 +34,8 @@ pub struct Read {
     pub rss_armed_bytes: u64,
     /// Peak resident set, bytes.
     pub rss_peak_bytes: u64,
+    /// Its clock agrees with the core's within so much, us.
+    pub clock_within_us: Option<f64>,
 }
 
 /// Puts the document into a collection made anew that keeps a tailable cursor alive.
@@ -88,6 +90,7 @@ pub async fn turn(
         samples,
         rss_armed_bytes,
         rss_peak_bytes,
+        clock_within_us: consumer.clock_within_us(),
     });
     if read.is_none() {
         lose(arm, consumer).await;

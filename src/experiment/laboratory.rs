@@ -115,6 +115,7 @@ impl Laboratory {
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             self.identify(arm);
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
+            run.clock_within_us = arm.clock_within_us();
             run.noop_ns = arm.calibrate(&self.epoch, &self.materials.folder).await;
         }
         Ok((arms, runs))
@@ -189,6 +190,7 @@ fn empty_run(round: u32, position: u32, tapped: bool, started_at: String) -> Run
         position,
         started_at,
         failed: None,
+        clock_within_us: None,
         noop_ns: None,
         wakeup_us: None,
         machine_noise: MachineNoise::default(),

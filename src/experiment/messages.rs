@@ -136,8 +136,8 @@ impl Messages {
         let behind = self.sent.iter().filter(|it| it.received_ns > last_end_ns).count() as u64;
         let since_intended_ns = |it: &Message| it.received_ns.saturating_sub(it.intended_ns);
         let curve_since_intended = open.then(|| {
-            // A queue that several workers share deals out its numbers in the order intended.
-            self.sent.sort_unstable_by_key(|it| (it.intended_ns, it.sequence, it.producer));
+            // All messages of a burst are intended at once: only their arrival gives an order.
+            self.sent.sort_unstable_by_key(|it| (it.intended_ns, it.received_ns));
             self.curve(since_intended_ns)
         });
         self.sent.sort_unstable_by_key(|it| (it.made_ns, it.producer, it.sequence));
@@ -195,6 +195,7 @@ fn consumer(read: &Read, behind: u64, sent: u64) -> ConsumerRun {
         behind,
         saturated: behind > BEHIND_MIN.max((sent as f64 * BEHIND_FRACTION) as u64),
         cut_short: !read.turn.turned.exhausted,
+        clock_within_us: read.clock_within_us,
         cpu_ns: read.turn.cpu_ns,
         rss_armed_bytes: read.rss_armed_bytes,
         rss_peak_bytes: read.rss_peak_bytes,

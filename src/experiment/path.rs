@@ -21,6 +21,8 @@ use crate::tap::refusal;
 
 /// For writing what is buffered.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Fields that name a message (SPEC section 8).
+const MESSAGE_MARK: &str = "producer,sequence";
 /// Its folder below the experiment's.
 const FOLDER: &str = "tap";
 
@@ -38,7 +40,7 @@ pub struct Path {
 
 impl Path {
     /// Starts the tap for so many arms in front of the server at `uri`; its files go below
-    /// `experiment`.
+    /// `experiment`. With `mark` it notes which message a command carries.
     ///
     /// # Errors
     /// A server that drivers would go to past it; a tap that does not start.
@@ -48,6 +50,7 @@ impl Path {
         arms: usize,
         epoch: &Epoch,
         link: Option<&str>,
+        mark: bool,
         experiment: &FilePath,
     ) -> Result<Self> {
         const WAY_OUT: &str = "name a standalone server or one mongos with --uri";
@@ -66,6 +69,9 @@ impl Path {
         command.arg("tap").args(["--to", &host]);
         command.arg(format!("--arms={arms}")).arg(format!("--epoch-ns={epoch}"));
         command.args(link.map(|link| format!("--link={link}")));
+        if mark {
+            command.arg(format!("--mark={MESSAGE_MARK}"));
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).kill_on_drop(true);
         die_with_parent(&mut command);
         let mut child = command.spawn().map_err(|error| failed(&error))?;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
 use crate::experiment::laboratory::{LOST_ROUNDS_MAX, Laboratory};
 use crate::experiment::messages::Messages;
+use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
 use crate::experiment::{settings, shuffle};
@@ -40,6 +41,12 @@ impl Laboratory {
         let mut until = self.experiment.settings.looks.first_rounds();
         let mut round = self.finished;
         loop {
+            if round >= until {
+                match self.look(round)? {
+                    NextStep::Stop => return Ok(()),
+                    NextStep::ContinueTo(rounds) => until = rounds,
+                }
+            }
             round += 1;
             self.progress.round(round);
             // Each round has randomness of its own: one that is made again is made the same.
@@ -49,27 +56,31 @@ impl Laboratory {
             if round == self.finished + 1 {
                 self.folder.write_experiment(&self.experiment)?;
             }
-            if self.seats[0].losses.len() >= LOST_ROUNDS_MAX {
+            let baseline_lost = self.seats[0].losses.len() >= LOST_ROUNDS_MAX;
+            if baseline_lost && self.experiment.study.is_none() {
                 // Without its baseline nothing can be compared.
                 return Ok(());
             }
-            if round < until {
-                continue;
-            }
-            let outcome = analysis::analyse(&self.folder, &self.experiment)?;
-            match self.experiment.settings.looks.next(round, &outcome.deciding) {
-                NextStep::Stop => return Ok(()),
-                NextStep::ContinueTo(rounds) => {
-                    let open = outcome.deciding.iter().filter(|it| !it.settled()).count();
-                    self.progress.note(&format!(
-                        "look after {round} rounds: {open} of {} comparisons open; on to {rounds}",
-                        outcome.deciding.len()
-                    ));
-                    until = rounds;
-                    self.progress.extend(rounds);
-                }
-            }
         }
+    }
+
+    /// What is known after so many rounds, and whether that is enough. A study makes the rounds it
+    /// was asked for: its answer is no comparison.
+    fn look(&mut self, round: u32) -> Result<NextStep> {
+        if self.experiment.study.is_some() {
+            return Ok(NextStep::Stop);
+        }
+        let outcome = analysis::analyse(&self.folder, &self.experiment)?;
+        let next = self.experiment.settings.looks.next(round, &outcome.deciding);
+        if let NextStep::ContinueTo(rounds) = next {
+            let open = outcome.deciding.iter().filter(|it| !it.settled()).count();
+            self.progress.note(&format!(
+                "look after {round} rounds: {open} of {} comparisons open; on to {rounds}",
+                outcome.deciding.len()
+            ));
+            self.progress.extend(rounds);
+        }
+        Ok(next)
     }
 
     /// Collections that are only read are loaded once and shared: with one for each arm the
@@ -266,6 +277,15 @@ impl Laboratory {
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
             let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            if let Some(prefix) = tap {
+                broker.parts = Some(parts::measure(&Files {
+                    prefix,
+                    producers_port: measured.arm,
+                    consumer_port: self.seats.len(),
+                    sent: &files,
+                    received: &read.samples,
+                })?);
+            }
             broker.consumer.samples =
                 self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
             run.broker = Some(broker);

@@ -13,13 +13,15 @@ use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
 use crate::experiment::progress::Progress;
+use crate::experiment::resume::Resumed;
 use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Unavailable,
+    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
+    Unavailable,
 };
 use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
@@ -56,7 +58,9 @@ pub struct Setup {
     /// Who reads the messages of phases that have a consumer.
     pub consumer: Option<(String, Environment)>,
     /// What makes a study of it; None for a plain run.
-    pub study: Option<Study>,
+    pub study: Option<StudySetup>,
+    /// The experiment that is gone on with, in the same folder; None for a new one.
+    pub resumed: Option<Resumed>,
     /// Shape the way to the server.
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
@@ -64,9 +68,9 @@ pub struct Setup {
 }
 
 /// How the experiment of a study differs from a plain run.
-pub struct Study {
-    /// Its name.
-    pub name: String,
+pub struct StudySetup {
+    /// What is recorded of it.
+    pub facts: Study,
     /// The phases that some arms, by id, take part in; the others take part in all.
     pub phases: BTreeMap<String, Vec<String>>,
 }
@@ -84,7 +88,10 @@ impl Setup {
     /// Whatever kept it from its end but Ctrl-C; finished rounds are in the folder.
     pub async fn run(self) -> Result<Folder> {
         let is_new = !self.path.exists();
-        let folder = Folder::create(&self.path)?;
+        let folder = match &self.resumed {
+            Some(_) => Folder::open(&self.path)?.0,
+            None => Folder::create(&self.path)?,
+        };
         let opened = self.open(&folder).await;
         let server = opened.inspect_err(|_| folder.discard(is_new))?;
         let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
@@ -96,6 +103,7 @@ impl Setup {
                 let path = folder.path().display();
                 if folder.join("experiment.json").exists() {
                     eprintln!("what was finished is kept: mongodyno report {path}");
+                    eprintln!("to go on from there: mongodyno resume {path}");
                 }
                 Err(error)
             }
@@ -184,7 +192,8 @@ impl Setup {
         let Workload { plan, pools } = self.workload;
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
-        let materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
+        let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
+        materials.sample_bytes = folder.sample_bytes();
         let mut options = plan.uri_options.clone();
         options.extend(self.options.clone());
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
@@ -194,7 +203,9 @@ impl Setup {
             let (record, link) = (server.record(), self.link.as_deref());
             // One port for each arm, and one for the consumer.
             let ports = named.len() + 1;
-            path = Some(Path::start(&uri, record, ports, &epoch, link, folder.path()).await?);
+            let mark = self.consumer.is_some();
+            let start = Path::start(&uri, record, ports, &epoch, link, mark, folder.path());
+            path = Some(start.await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
         let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
@@ -216,7 +227,7 @@ impl Setup {
             .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT));
         let seats: Vec<Seat> = seats.collect();
         let rounds = self.settings.looks.first_rounds();
-        let experiment = Experiment {
+        let new = Experiment {
             schema_version: SCHEMA_VERSION,
             mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
             id: self.id,
@@ -225,14 +236,22 @@ impl Setup {
             ended: None,
             command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
             settings: self.settings,
+            gaps: Vec::new(),
             plan,
-            study: self.study.map(|study| study.name),
+            study: self.study.map(|study| study.facts),
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
             server: facts(server),
             link,
             machine: machine::describe(),
+        };
+        let (experiment, finished) = match &self.resumed {
+            None => (new, 0),
+            Some(resumed) => {
+                resumed.fits(&new.plan, &new.arms)?;
+                (resumed.go_on(), resumed.finished)
+            }
         };
         let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
         let tap_from = if experiment.study.is_some() { rounds } else { 1 };
@@ -244,7 +263,7 @@ impl Setup {
             epoch,
             path,
             tap_from,
-            finished: 0,
+            finished,
             database,
             admin,
             server_pid: server.and_then(Server::pid).map(u32::cast_signed),

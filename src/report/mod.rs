@@ -6,6 +6,7 @@ pub mod broker;
 mod csv;
 mod html;
 mod json;
+mod lines;
 mod markdown;
 pub mod number;
 mod page;

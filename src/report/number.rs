@@ -36,6 +36,12 @@ pub fn figure(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") }
 }
 
+/// [`figure`] of a value that may be below zero.
+#[must_use]
+pub fn signed_figure(value: f64) -> String {
+    if value < 0.0 { format!("-{}", figure(-value)) } else { figure(value) }
+}
+
 /// [`figure`], or `n/a`.
 #[must_use]
 pub fn optional(value: Option<f64>) -> String {

@@ -8,15 +8,13 @@ use comfy_table::{
 };
 
 use super::Options;
+use super::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page, wrap_hanging};
 use super::paint::{Ink, Paint};
-use super::text::{clean, shorten, width, wrap};
+use super::text::{clean, shorten, width};
 use super::view::{self, PhaseView, RowView, VerdictView};
 use super::wire;
 use crate::analysis::types::Analysis;
 
-const DEFAULT_WIDTH: u16 = 100;
-/// Below this, tables would be all wrapping.
-const MIN_WIDTH: u16 = 60;
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
 pub(super) fn render(
@@ -289,12 +287,6 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
     Ok(())
 }
 
-fn wrap_hanging(text: &str, max: usize, indent: usize, hanging: usize) -> Vec<String> {
-    let lines = wrap(text, max.saturating_sub(hanging));
-    let mut indents = std::iter::once(indent).chain(std::iter::repeat(hanging));
-    lines.iter().map(|line| format!("{:1$}{line}", "", indents.next().unwrap_or(0))).collect()
-}
-
 fn unavailable(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
     let lines: Vec<String> = analysis
         .unavailable
@@ -314,51 +306,4 @@ fn footer(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result
         page.field("page", &clean(path))?;
     }
     page.field("again", &view::again(analysis))
-}
-
-/// Where lines go.
-struct Page<'a> {
-    out: &'a mut dyn Write,
-    width: usize,
-    paint: Paint,
-}
-
-impl Page<'_> {
-    fn line(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", text.trim_end())
-    }
-
-    fn wrapped(&mut self, indent: usize, ink: Ink, text: &str) -> io::Result<()> {
-        for line in wrap_hanging(text, self.width, indent, indent) {
-            let painted = self.paint.ink(ink, &line);
-            self.line(&painted)?;
-        }
-        Ok(())
-    }
-
-    /// A short name and its value, continued below the value.
-    fn field(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let lines = wrap(value, self.width.saturating_sub(11));
-        for (index, line) in lines.iter().enumerate() {
-            let name = if index == 0 { name } else { "" };
-            let name = self.paint.ink(Ink::Dim, &format!("{name:<9}"));
-            self.line(&format!("{name}  {line}"))?;
-        }
-        Ok(())
-    }
-
-    fn list(&mut self, title: &str, ink: Ink, lines: &[String]) -> io::Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        self.line("")?;
-        let title = self.paint.ink(ink, title);
-        self.line(&title)?;
-        for text in lines {
-            for line in wrap_hanging(&format!("- {text}"), self.width, 2, 4) {
-                self.line(&line)?;
-            }
-        }
-        Ok(())
-    }
 }

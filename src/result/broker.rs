@@ -29,7 +29,8 @@ pub struct Broker {
     pub curve: Curve,
     /// From the moment a message was intended: bursts and rates, else None.
     pub since_intended: Option<Quantiles>,
-    /// Its course over the messages in the order in which they were intended.
+    /// Its course over the messages in the order in which they were intended; in a burst, where
+    /// that is the same moment for all, in the order in which they arrived.
     pub curve_since_intended: Option<Curve>,
     /// Messages made a second, from the first to the last.
     pub issue_rate_per_s: Option<f64>,
@@ -54,6 +55,8 @@ pub struct ConsumerRun {
     pub saturated: bool,
     /// It ended before the core's marker or the last message: idle, given up, out of time.
     pub cut_short: bool,
+    /// Its clock agrees with the core's within so much, us.
+    pub clock_within_us: Option<f64>,
     /// CPU during its turn, ns.
     pub cpu_ns: u64,
     /// Resident set when it was in position, bytes.

@@ -137,6 +137,23 @@ impl Folder {
         self.append("runs.jsonl", run)
     }
 
+    /// Writes all runs anew.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_runs(&self, runs: &[Run]) -> Result<()> {
+        let lines = runs.iter().map(|run| serde_json::to_string(run).expect("records serialise"));
+        let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
+        self.write_whole("runs.jsonl", text.as_bytes())
+    }
+
+    /// Bytes of the raw samples in it.
+    #[must_use]
+    pub fn sample_bytes(&self) -> u64 {
+        let files = fs::read_dir(self.path.join("samples")).into_iter().flatten().flatten();
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
     /// Appends one reading of the server.
     ///
     /// # Errors

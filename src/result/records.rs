@@ -38,11 +38,14 @@ pub struct Experiment {
     pub command: Vec<String>,
     /// Rounds, seconds, looks, thresholds.
     pub settings: Settings,
+    /// Where it was cut short and gone on with.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
     /// What is done.
     pub plan: Plan,
     /// The study it belongs to; None for a plain run.
     #[serde(default)]
-    pub study: Option<String>,
+    pub study: Option<Study>,
     /// Arms in the order asked for; the first is the baseline.
     pub arms: Vec<Arm>,
     /// Adapters that this machine cannot run, or versions that would not install.
@@ -57,6 +60,28 @@ pub struct Experiment {
     pub link: Option<Link>,
     /// The machine.
     pub machine: Machine,
+}
+
+/// The question an experiment was made for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Study {
+    /// `broker`.
+    pub name: String,
+    /// Its size, as a part of the original's.
+    pub scale: f64,
+    /// By arm: the phase that issues as the program did whose result the study replays.
+    pub originals: BTreeMap<String, String>,
+}
+
+/// An experiment was cut short here; the cut round was made again whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gap {
+    /// Rounds finished before.
+    pub after_round: u32,
+    /// When it ended, RFC 3339 in UTC; None where it had no time to say so.
+    pub cut_at: Option<String>,
+    /// When it went on, RFC 3339 in UTC.
+    pub resumed_at: String,
 }
 
 /// A simulated link.
@@ -199,6 +224,9 @@ pub struct Run {
     pub started_at: String,
     /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
     pub failed: Option<String>,
+    /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
+    #[serde(default)]
+    pub clock_within_us: Option<f64>,
     /// Cost of one operation's bookkeeping, ns: the adapter's own no-op loop.
     pub noop_ns: Option<f64>,
     /// Median time from the core's message to the first operation of a turn, us.

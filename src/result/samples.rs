@@ -80,6 +80,8 @@ impl Sample {
 /// The samples of one file, one after the other, in constant memory.
 pub struct Samples {
     file: BufReader<File>,
+    /// Still to come, when the file was opened.
+    left: usize,
 }
 
 impl Samples {
@@ -88,7 +90,9 @@ impl Samples {
     /// # Errors
     /// The system's.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: BufReader::with_capacity(1 << 18, File::open(path)?) })
+        let file = File::open(path)?;
+        let left = usize::try_from(file.metadata()?.len()).unwrap_or(0) / SAMPLE_BYTES;
+        Ok(Self { file: BufReader::with_capacity(1 << 18, file), left })
     }
 }
 
@@ -97,12 +101,17 @@ impl Iterator for Samples {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = [0; SAMPLE_BYTES];
+        self.left = self.left.saturating_sub(1);
         match self.file.read_exact(&mut bytes) {
             Ok(()) => Some(Ok(Sample::from_bytes(&bytes))),
             // A torn last record is what a killed adapter leaves; the whole ones before it count.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, None)
     }
 }
 
@@ -144,6 +153,8 @@ mod tests {
         let mut bytes = sample.to_bytes().to_vec();
         bytes.extend_from_slice(&sample.to_bytes()[..7]);
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(Samples::open(&path).unwrap().map(Result::unwrap).count(), 1);
+        let samples = Samples::open(&path).unwrap();
+        assert_eq!(samples.size_hint().0, 1);
+        assert_eq!(samples.map(Result::unwrap).count(), 1);
     }
 }

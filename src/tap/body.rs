@@ -8,16 +8,18 @@
 //! A body that cannot be followed is no reason to end a connection: the server is its judge. The
 //! message's length still says where the next one begins.
 
+use std::sync::Arc;
+
 use crate::wire::OpCode;
 
-/// Names longer than this are cut: no field that a report names is.
-const NAME_BYTES_MAX: usize = 128;
+use super::exchange::Mark;
+use super::mark::{First, MarkFields};
+use super::walk::{DOCUMENT_BYTES_MIN, NAME_BYTES_MAX, Size, kind};
+
 /// Names of one message kept; the rest is left out.
 const NAMES_BYTES_MAX: usize = 4096;
 const CHECKSUM_PRESENT: u32 = 1;
 const MORE_TO_COME: u32 = 1 << 1;
-/// Length and terminator of an empty document, bytes.
-const DOCUMENT_BYTES_MIN: usize = 5;
 
 /// What is read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +106,8 @@ pub(super) struct Body {
     /// OP_QUERY on `DATABASE.$cmd`.
     is_command: bool,
     has_command: bool,
+    /// Looks at the first document, where marks are asked for.
+    first: Option<Box<First>>,
     /// Of a legacy opcode, and no command.
     pub namespace: Vec<u8>,
     /// First field of the body.
@@ -119,7 +123,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub fn new() -> Self {
+    pub fn new(marks: Option<&Arc<MarkFields>>) -> Self {
         Self {
             opcode: OpCode::Msg,
             step: Step::Rest,
@@ -135,6 +139,7 @@ impl Body {
             wrapped: false,
             is_command: false,
             has_command: false,
+            first: marks.map(|fields| Box::new(First::new(fields.clone()))),
             namespace: Vec::new(),
             command: Vec::new(),
             names: Vec::new(),
@@ -162,6 +167,15 @@ impl Body {
         }
         self.documents = u32::from(matches!(opcode, OpCode::Update | OpCode::Delete));
         (self.more_to_come, self.unreadable) = (false, false);
+        if let Some(first) = &mut self.first {
+            first.clear();
+        }
+    }
+
+    /// Which message an insert carries first; None: none, or nobody asked.
+    pub fn mark(&self) -> Option<Mark> {
+        let inserts = self.opcode == OpCode::Insert || self.command == b"insert";
+        self.first.as_ref().filter(|_| inserts && !self.unreadable)?.mark()
     }
 
     /// The next bytes of the body, never more than it has.
@@ -170,6 +184,9 @@ impl Body {
             if self.skip > 0 {
                 let count = self.skip.min(bytes.len());
                 self.skip -= count;
+                if let Some(first) = &mut self.first {
+                    first.bytes(&bytes[..count], self.skip == 0);
+                }
                 bytes = self.pass(bytes, count);
                 continue;
             }
@@ -242,6 +259,18 @@ impl Body {
         true
     }
 
+    /// The length just read is that of one of the documents to write, which is hopped over.
+    fn document(&mut self) -> bool {
+        if !self.hop(4, DOCUMENT_BYTES_MIN, 0) {
+            return false;
+        }
+        if let (Some(first), 0) = (&mut self.first, self.documents) {
+            first.begin(*self.fixed.first_chunk().expect("eight bytes"));
+        }
+        self.documents = self.documents.saturating_add(1);
+        true
+    }
+
     /// The bytes of a step of fixed length are there.
     fn fixed(&mut self) {
         match self.step {
@@ -265,9 +294,8 @@ impl Body {
             },
             Step::SequenceDocument => {
                 let length = self.number() as usize;
-                if length <= self.sequence_left && self.hop(4, DOCUMENT_BYTES_MIN, 0) {
+                if length <= self.sequence_left && self.document() {
                     self.sequence_left -= length;
-                    self.documents = self.documents.saturating_add(1);
                     self.sequence();
                 } else {
                     self.give_up();
@@ -278,9 +306,7 @@ impl Body {
                 self.step = if self.is_command { Step::DocumentLength } else { Step::Rest };
             }
             Step::InsertDocument => {
-                if self.hop(4, DOCUMENT_BYTES_MIN, 0) {
-                    self.documents = self.documents.saturating_add(1);
-                }
+                self.document();
             }
             Step::DocumentLength => self.step = Step::ElementType,
             Step::ElementType => self.element_type(),
@@ -291,8 +317,7 @@ impl Body {
                 self.step = if end { Step::ElementType } else { Step::ArrayName };
             }
             Step::ArrayDocument => {
-                if self.hop(4, DOCUMENT_BYTES_MIN, 0) {
-                    self.documents = self.documents.saturating_add(1);
+                if self.document() {
                     self.step = Step::ArrayType;
                 }
             }
@@ -327,7 +352,7 @@ impl Body {
             Step::RegexOptions => self.step = Step::ElementType,
             Step::ArrayName => {
                 // Documents are counted, anything else in such an array is the server's to refuse.
-                if self.element == 0x04 && self.fixed[0] == 0x03 {
+                if self.element == kind::ARRAY && self.fixed[0] == kind::DOCUMENT {
                     self.step = Step::ArrayDocument;
                 } else {
                     self.give_up();
@@ -366,7 +391,8 @@ impl Body {
     }
 
     fn element_name(&mut self) {
-        let wraps = self.opcode == OpCode::Query && !self.has_command && self.element == 0x03;
+        let wraps =
+            self.opcode == OpCode::Query && !self.has_command && self.element == kind::DOCUMENT;
         if wraps && (self.name == b"$query" || self.name == b"query") {
             self.wrapped = true;
             self.step = Step::DocumentLength;
@@ -375,39 +401,29 @@ impl Body {
         if !self.has_command {
             self.has_command = true;
             self.command.extend_from_slice(&self.name);
-        } else if self.element == 0x04 && self.counts() {
+        } else if self.element == kind::ARRAY && self.counts() {
             self.keep_name();
             self.step = Step::ArrayLength;
             return;
         } else {
             self.keep_name();
         }
-        self.step = match self.element {
-            0x01 | 0x09 | 0x11 | 0x12 => self.fixed_value(8),
-            0x02..=0x05 | 0x0c..=0x0f => Step::ValueLength,
-            0x06 | 0x0a | 0x7f | 0xff => Step::ElementType,
-            0x07 => self.fixed_value(12),
-            0x08 => self.fixed_value(1),
-            0x0b => Step::Regex,
-            0x10 => self.fixed_value(4),
-            0x13 => self.fixed_value(16),
-            _ => return self.give_up(),
+        self.step = match Size::of(self.element) {
+            Size::Fixed(bytes) => {
+                self.skip = bytes;
+                Step::ElementType
+            }
+            Size::Counted { .. } => Step::ValueLength,
+            Size::Pattern => Step::Regex,
+            Size::Unknown => return self.give_up(),
         };
-    }
-
-    fn fixed_value(&mut self, bytes: usize) -> Step {
-        self.skip = bytes;
-        Step::ElementType
     }
 
     fn value_length(&mut self) {
-        let good = match self.element {
-            0x02 | 0x0d | 0x0e => self.hop(0, 1, 0),
-            0x03 | 0x04 | 0x0f => self.hop(4, DOCUMENT_BYTES_MIN, 0),
-            0x05 => self.hop(0, 0, 1), // its subtype
-            _ => self.hop(0, 1, 12),   // DBPointer: a string and an ObjectId
+        let Size::Counted { before, least, after } = Size::of(self.element) else {
+            unreachable!("only such values have a length")
         };
-        if good {
+        if self.hop(before, least, after) {
             self.step = Step::ElementType;
         }
     }

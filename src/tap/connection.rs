@@ -16,17 +16,19 @@ use crate::wire::{OpCode, WireError};
 use super::body::Body;
 use super::exchange::{EXCHANGE_BYTES, Exchange, flags};
 use super::link::{Link, sharpen_sleeps, sleep_until};
-use super::message::{Follower, Message, Passed, ReplyFlags};
+use super::message::{Follower, Message, Passed};
 use super::pipe::{Chunk, Pipe};
 use super::proxy::{Arm, spawn};
 use super::recording::ConnectionRecord;
+use super::reply::{Carried, Reply};
 
 /// Read at once where there is no link, bytes. Touched only as far as something is read.
 const READ_BYTES: usize = 64 << 10;
-/// Records kept by a connection before they are handed on: a write of 16 KiB each.
+/// Records kept by a connection before they are handed on: a write of 20 KiB each.
 const RECORDS: usize = 256;
-/// Commands without an answer that are remembered for one; more are no driver's doing.
-const WAITING_MAX: usize = 10_000;
+/// Commands without an answer that are remembered for one. Drivers of 2013 write a million inserts
+/// onto five connections and then look for answers; more are no driver's doing.
+const WAITING_MAX: usize = 1 << 18;
 /// Answers remembered until the thread that sent their request has accounted for it.
 const EARLY_MAX: usize = 16;
 /// How long a flush waits for a thread between its write and its account.
@@ -58,10 +60,19 @@ pub(super) struct Connection {
 #[derive(Debug, Default)]
 struct Account {
     waiting: VecDeque<(i32, Exchange)>,
-    early: VecDeque<(Message, bool)>,
+    early: VecDeque<Answer>,
     /// Shape of the request whose answers go on by themselves.
     streaming: Option<u32>,
     records: Vec<u8>,
+}
+
+/// A reply that is through.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    message: Message,
+    /// Others follow without a request.
+    more: bool,
+    carried: Option<Carried>,
 }
 
 impl Account {
@@ -69,9 +80,9 @@ impl Account {
         if !answered {
             return self.record(&exchange);
         }
-        if let Some(at) = self.early.iter().position(|(it, _)| it.header.response_to == id) {
-            let (reply, more) = self.early.remove(at).expect("just found");
-            self.streaming = more.then_some(exchange.shape);
+        if let Some(at) = self.early.iter().position(|it| it.message.header.response_to == id) {
+            let reply = self.early.remove(at).expect("just found");
+            self.streaming = reply.more.then_some(exchange.shape);
             complete(&mut exchange, &reply);
             return self.record(&exchange);
         }
@@ -82,18 +93,18 @@ impl Account {
         self.waiting.push_back((id, exchange));
     }
 
-    fn reply(&mut self, connection: u32, reply: Message, more: bool) {
-        let id = reply.header.response_to;
+    fn reply(&mut self, connection: u32, reply: Answer) {
+        let id = reply.message.header.response_to;
         if let Some(at) = self.waiting.iter().position(|(it, _)| *it == id) {
             let (_, mut exchange) = self.waiting.remove(at).expect("just found");
-            self.streaming = more.then_some(exchange.shape);
+            self.streaming = reply.more.then_some(exchange.shape);
             complete(&mut exchange, &reply);
             self.record(&exchange);
         } else if let Some(shape) = self.streaming {
-            self.streaming = more.then_some(shape);
+            self.streaming = reply.more.then_some(shape);
             let mut exchange = Exchange {
-                request_in_ns: reply.first_ns,
-                request_out_ns: reply.first_ns,
+                request_in_ns: reply.message.first_ns,
+                request_out_ns: reply.message.first_ns,
                 connection,
                 shape,
                 flags: flags::STREAMED,
@@ -105,7 +116,7 @@ impl Account {
             if self.early.len() == EARLY_MAX {
                 self.early.pop_front();
             }
-            self.early.push_back((reply, more));
+            self.early.push_back(reply);
         }
     }
 
@@ -114,30 +125,35 @@ impl Account {
     }
 }
 
-fn complete(exchange: &mut Exchange, reply: &Message) {
-    exchange.reply_first_ns = reply.first_ns;
-    exchange.reply_last_ns = reply.read_ns;
-    exchange.reply_out_ns = reply.written_ns;
-    exchange.bytes_in = reply.header.length as u32;
+fn complete(exchange: &mut Exchange, Answer { message, carried, .. }: &Answer) {
+    exchange.reply_first_ns = message.first_ns;
+    exchange.reply_last_ns = message.read_ns;
+    exchange.reply_out_ns = message.written_ns;
+    exchange.bytes_in = message.header.length as u32;
     exchange.flags |= flags::ANSWERED;
-    if reply.header.opcode == OpCode::Compressed {
+    if message.header.opcode == OpCode::Compressed {
         exchange.flags |= flags::COMPRESSED;
+    }
+    if let Some(carried) = carried {
+        exchange.set_mark(carried.mark);
+        exchange.documents_in = carried.documents;
     }
 }
 
 /// Follows one direction.
 enum Watch {
     Requests { follower: Box<Follower<Body>>, key: Vec<u8> },
-    Replies(Follower<ReplyFlags>),
+    Replies(Follower<Reply>),
 }
 
 impl Watch {
-    fn of(way: usize) -> Self {
+    fn of(way: usize, arm: &Arm) -> Self {
+        let marks = arm.marks.as_ref();
         if way == OUT {
-            let follower = Box::new(Follower::new(Body::new()));
+            let follower = Box::new(Follower::new(Body::new(marks)));
             Self::Requests { follower, key: Vec::new() }
         } else {
-            Self::Replies(Follower::new(ReplyFlags::default()))
+            Self::Replies(Follower::new(Reply::new(marks)))
         }
     }
 
@@ -149,7 +165,8 @@ impl Watch {
             }
             Self::Replies(follower) => {
                 follower.follow(bytes, passed, |message, reply| {
-                    it.reply(message, reply.more_to_come());
+                    let (more, carried) = (reply.more_to_come(), reply.carried());
+                    it.reply(Answer { message, more, carried });
                 })?;
                 follower.encrypted
             }
@@ -228,7 +245,7 @@ impl Connection {
     }
 
     fn direct(&self, way: usize) -> io::Result<()> {
-        let mut watch = Watch::of(way);
+        let mut watch = Watch::of(way, &self.arm);
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let count = read(&self.sockets[way], &mut buffer)?;
@@ -292,7 +309,7 @@ impl Connection {
     /// Writes what the link delivers.
     fn deliver(&self, way: usize, pipe: &Pipe) -> io::Result<()> {
         sharpen_sleeps();
-        let mut watch = Watch::of(way);
+        let mut watch = Watch::of(way, &self.arm);
         while let Some(chunk) = pipe.next() {
             sleep_until(self.arm.epoch, chunk.delivery_ns);
             let passed = Passed { read_ns: chunk.read_ns, written_ns: 0, held_ns: chunk.held_ns };
@@ -354,7 +371,7 @@ impl Connection {
         let unanswered = [OpCode::Insert, OpCode::Update, OpCode::Delete, OpCode::KillCursors];
         let legacy = !matches!(opcode, OpCode::Msg | OpCode::Compressed);
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-        let exchange = Exchange {
+        let mut exchange = Exchange {
             request_in_ns: message.read_ns,
             request_out_ns: message.written_ns,
             bytes_out: message.header.length as u32,
@@ -367,15 +384,18 @@ impl Connection {
                 | flag(body.unreadable, flags::UNREADABLE),
             ..Exchange::default()
         };
+        if let Some(mark) = body.mark() {
+            exchange.set_mark(mark);
+        }
         let answered = !body.more_to_come && !unanswered.contains(&opcode);
         let mut account = self.account.lock().expect("no panic");
         account.request(message.header.request_id, exchange, answered);
         self.hand_on_if_many(account);
     }
 
-    fn reply(&self, message: Message, more: bool) {
+    fn reply(&self, answer: Answer) {
         let mut account = self.account.lock().expect("no panic");
-        account.reply(self.number, message, more);
+        account.reply(self.number, answer);
         self.hand_on_if_many(account);
     }
 

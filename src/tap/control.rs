@@ -22,6 +22,7 @@ use crate::clock::Epoch;
 use crate::error::{Error, Result};
 
 use super::link::LinkSpec;
+use super::mark::MarkFields;
 use super::proxy::{Options, Proxy, Sink, log_to_stderr};
 use super::recording::{Recording, paths};
 
@@ -66,6 +67,8 @@ pub struct Start {
     pub epoch: Epoch,
     /// The link between.
     pub link: Option<LinkSpec>,
+    /// Fields by which messages are told.
+    pub marks: Option<MarkFields>,
 }
 
 /// Serves until `commands` end.
@@ -78,6 +81,7 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
         listen: vec!["127.0.0.1:0".to_owned(); start.arms.into()],
         to: start.to.clone(),
         link: start.link.clone(),
+        marks: start.marks.clone(),
         epoch: start.epoch,
         log: Arc::new(log_to_stderr),
     };

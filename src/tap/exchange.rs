@@ -1,4 +1,4 @@
-//! One command and its answer, as the tap writes it down: 64 bytes, little-endian.
+//! One command and its answer, as the tap writes it down: 80 bytes, little-endian.
 //!
 //! | bytes | field | meaning |
 //! |---|---|---|
@@ -13,18 +13,24 @@
 //! | 52..56 | `connection` | its number in the proxy, from 1 |
 //! | 56..60 | `shape` | index into the shapes of the recording |
 //! | 60..64 | `flags` | [`flags`] |
+//! | 64..72 | `mark_sequence` | number of the message, where [`flags::MARKED`] is set, else 0 |
+//! | 72..76 | `mark_producer` | its producer, likewise |
+//! | 76..80 | `documents_in` | documents of the reply from the marked one on; 0 without one |
 //!
 //! Times are ns since the experiment's epoch (CLOCK_MONOTONIC). The reply's times are 0 where there
 //! was none. `request_in_ns` and `reply_last_ns` are as if the link's buffers had no end: the time
 //! that a full buffer kept the tap from reading within a message is taken off them, because it is
 //! time on the link and neither the client's nor the server's.
+//!
+//! Marks are there only where they were asked for (see `mark`). With `documents_in` the mark is that
+//! of the first message in the reply, without it that of the first document of the insert.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
 /// Size of one record, bytes.
-pub const EXCHANGE_BYTES: usize = 64;
+pub const EXCHANGE_BYTES: usize = 80;
 
 /// Bits of [`Exchange::flags`].
 pub mod flags {
@@ -40,6 +46,8 @@ pub mod flags {
     pub const STREAMED: u32 = 1 << 4;
     /// The request's body could not be followed; its bytes went on all the same.
     pub const UNREADABLE: u32 = 1 << 5;
+    /// It is known which message the request or the reply carries.
+    pub const MARKED: u32 = 1 << 6;
 }
 
 /// One command and its answer.
@@ -57,6 +65,18 @@ pub struct Exchange {
     pub connection: u32,
     pub shape: u32,
     pub flags: u32,
+    pub mark_sequence: u64,
+    pub mark_producer: u32,
+    pub documents_in: u32,
+}
+
+/// Which message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// Who made it.
+    pub producer: u32,
+    /// Its number among those of its producer.
+    pub sequence: u64,
 }
 
 impl Exchange {
@@ -64,6 +84,19 @@ impl Exchange {
     #[must_use]
     pub fn is(&self, bits: u32) -> bool {
         self.flags & bits == bits
+    }
+
+    /// The message it carries; None: none, or nobody asked.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        let mark = Mark { producer: self.mark_producer, sequence: self.mark_sequence };
+        self.is(flags::MARKED).then_some(mark)
+    }
+
+    /// Says which message it carries.
+    pub fn set_mark(&mut self, mark: Mark) {
+        (self.mark_producer, self.mark_sequence) = (mark.producer, mark.sequence);
+        self.flags |= flags::MARKED;
     }
 
     /// From the last request byte in to the last reply byte out, ns; 0 without a reply.
@@ -102,6 +135,9 @@ impl Exchange {
             connection: u32_at(52),
             shape: u32_at(56),
             flags: u32_at(60),
+            mark_sequence: u64_at(64),
+            mark_producer: u32_at(72),
+            documents_in: u32_at(76),
         }
     }
 
@@ -127,9 +163,12 @@ impl Exchange {
             self.shape,
             self.flags,
         ];
-        for (place, number) in bytes[40..].chunks_exact_mut(4).zip(numbers) {
+        for (place, number) in bytes[40..64].chunks_exact_mut(4).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
+        bytes[64..72].copy_from_slice(&self.mark_sequence.to_le_bytes());
+        bytes[72..76].copy_from_slice(&self.mark_producer.to_le_bytes());
+        bytes[76..80].copy_from_slice(&self.documents_in.to_le_bytes());
         bytes
     }
 }
@@ -139,14 +178,33 @@ impl Exchange {
 /// # Errors
 /// The system's.
 pub fn read(path: &Path) -> io::Result<Vec<Exchange>> {
-    let mut file = BufReader::with_capacity(1 << 18, File::open(path)?);
-    let mut exchanges = Vec::new();
-    let mut bytes = [0; EXCHANGE_BYTES];
-    loop {
-        match file.read_exact(&mut bytes) {
-            Ok(()) => exchanges.push(Exchange::from_bytes(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(exchanges),
-            Err(error) => return Err(error),
+    Exchanges::open(path)?.collect()
+}
+
+/// The records of one file, one after the other, in constant memory.
+pub struct Exchanges {
+    file: BufReader<File>,
+}
+
+impl Exchanges {
+    /// Opens a file of exchanges.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: BufReader::with_capacity(1 << 18, File::open(path)?) })
+    }
+}
+
+impl Iterator for Exchanges {
+    type Item = io::Result<Exchange>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = [0; EXCHANGE_BYTES];
+        match self.file.read_exact(&mut bytes) {
+            Ok(()) => Some(Ok(Exchange::from_bytes(&bytes))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => Some(Err(error)),
         }
     }
 }
@@ -169,6 +227,9 @@ mod tests {
             connection: 9,
             shape: 10,
             flags: flags::ANSWERED | flags::COMPRESSED,
+            mark_sequence: 0x0102_0304_0506_0708,
+            mark_producer: 11,
+            documents_in: 12,
         };
         let bytes = exchange.to_bytes();
         assert_eq!(bytes[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
@@ -176,6 +237,8 @@ mod tests {
             assert_eq!(bytes[at], value);
         }
         assert_eq!((bytes[56], bytes[60]), (10, 9));
+        assert_eq!(bytes[64..72], [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!((bytes[72], bytes[76]), (11, 12));
         assert_eq!(Exchange::from_bytes(&bytes), exchange);
     }
 }

@@ -7,8 +7,6 @@ use crate::wire::{HEADER_BYTES, Header, OpCode, WireError};
 
 use super::body::Body;
 
-/// OP_MSG from a server: it goes on answering without being asked (exhaust).
-const MORE_TO_COME: u32 = 1 << 1;
 const TLS_HANDSHAKE: u8 = 0x16;
 const TLS_MAJOR: u8 = 3;
 
@@ -58,38 +56,6 @@ impl Content for Body {
     fn end(&mut self) {
         Body::end(self);
     }
-}
-
-/// Replies: whether more of them follow by themselves.
-#[derive(Debug, Default)]
-pub(super) struct ReplyFlags {
-    opcode: Option<OpCode>,
-    flags: [u8; 4],
-    have: usize,
-}
-
-impl ReplyFlags {
-    pub fn more_to_come(&self) -> bool {
-        self.opcode == Some(OpCode::Msg) && u32::from_le_bytes(self.flags) & MORE_TO_COME != 0
-    }
-}
-
-impl Content for ReplyFlags {
-    fn begin(&mut self, header: &Header) -> Result<(), WireError> {
-        if !matches!(header.opcode, OpCode::Reply | OpCode::Msg | OpCode::Compressed) {
-            return Err(WireError::OpCode(header.opcode.into()));
-        }
-        *self = Self { opcode: Some(header.opcode), ..Self::default() };
-        Ok(())
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        let count = (self.flags.len() - self.have).min(bytes.len());
-        self.flags[self.have..self.have + count].copy_from_slice(&bytes[..count]);
-        self.have += count;
-    }
-
-    fn end(&mut self) {}
 }
 
 /// One direction.
@@ -235,7 +201,7 @@ mod tests {
 
     /// Follows a stream in pieces of `piece` bytes.
     fn follow(stream: &[u8], piece: usize) -> Result<Vec<Seen>, WireError> {
-        let mut follower = Follower::new(Body::new());
+        let mut follower = Follower::new(Body::new(None));
         let mut all = Vec::new();
         for bytes in stream.chunks(piece) {
             follower.follow(bytes, Passed::default(), |_, body| all.push(seen(body)))?;
@@ -399,7 +365,7 @@ mod tests {
     fn tls_is_told_by_its_first_bytes() {
         let hello = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[0xab; 600]].concat();
         for piece in [1, 16, 600] {
-            let mut follower = Follower::new(Body::new());
+            let mut follower = Follower::new(Body::new(None));
             for bytes in hello.chunks(piece) {
                 let result = follower.follow(bytes, Passed::default(), |_, _| panic!("none"));
                 result.expect("only counted");
@@ -416,7 +382,7 @@ mod tests {
     #[test]
     fn times_are_those_of_the_first_and_last_piece_without_what_the_link_held() {
         let bytes = msg(0, &[body(&rawdoc! { "ping": 1 })], &[]);
-        let mut follower = Follower::new(Body::new());
+        let mut follower = Follower::new(Body::new(None));
         let mut all = Vec::new();
         let pieces = [(10, 1, 0), (500, 510, 0), (900, 950, 300)];
         for (bytes, (read_ns, written_ns, held_ns)) in bytes.chunks(15).zip(pieces) {

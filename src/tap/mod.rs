@@ -5,10 +5,10 @@
 //! driver ─► listener (proxy) ─► connection: threads that read, write on, then account ─► server
 //!                                   │ message boundaries (message, body)  │ chunks (pipe, link)
 //!                                   ▼                                     ▼
-//!                               exchanges, 64 bytes each           bandwidth, delay, jitter
+//!                               exchanges, 80 bytes each           bandwidth, delay, jitter
 //!                                   │
 //!                                   ▼
-//!                               summary, fairness: pure functions
+//!                               summary, fairness, messages: pure functions
 //! ```
 //! It always runs as a process of its own (`mongodyno tap`): either in front of anybody's
 //! application (`alone`), or driven by the core over lines on stdin (`control`). Threads that
@@ -21,15 +21,19 @@ pub mod control;
 pub mod exchange;
 pub mod fairness;
 pub mod link;
+pub mod mark;
 mod matching;
 mod message;
+pub mod messages;
 mod pipe;
 pub mod proxy;
 pub mod recording;
+mod reply;
 mod shapes;
 pub mod summary;
 mod tally;
 pub mod validate;
+mod walk;
 
 pub use shapes::Shape;
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Exit, Result};
 use super::Shape;
 use super::connection::Connection;
 use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate, sharpen_sleeps};
+use super::mark::MarkFields;
 use super::recording::ConnectionRecord;
 use super::shapes::Shapes;
 
@@ -38,6 +39,8 @@ pub struct Options {
     pub to: String,
     /// The link between; each listener has one of its own.
     pub link: Option<LinkSpec>,
+    /// Fields by which messages are told; None: they are not looked for.
+    pub marks: Option<MarkFields>,
     /// Zero of all times.
     pub epoch: Epoch,
     /// Where a dropped connection is named.
@@ -55,6 +58,7 @@ pub(super) struct Arm {
     pub epoch: Epoch,
     pub shapes: Arc<Shapes>,
     pub link: Option<Link>,
+    pub marks: Option<Arc<MarkFields>>,
     pub sink: Sink,
     to: Vec<SocketAddr>,
     log: Log,
@@ -158,6 +162,7 @@ impl Proxy {
             let _ = calibrated.map(JoinHandle::join);
         }
         let to: Vec<SocketAddr> = resolve(&options.to)?;
+        let marks = options.marks.clone().map(Arc::new);
         let (shapes, numbers) = (Arc::new(Shapes::new()), Arc::new(AtomicU32::new(0)));
         let mut proxy = Self { arms: Vec::new(), addresses: Vec::new() };
         for (number, listen) in options.listen.iter().enumerate() {
@@ -173,6 +178,7 @@ impl Proxy {
                 epoch: options.epoch,
                 shapes: shapes.clone(),
                 link: options.link.clone().map(Link::new),
+                marks: marks.clone(),
                 sink: sink(number),
                 to: to.clone(),
                 log: options.log.clone(),

@@ -83,6 +83,7 @@ fn attempt(spec: &LinkSpec) -> Result<io::Result<LinkCheck>> {
         listen: vec!["127.0.0.1:0".to_owned()],
         to: address.to_string(),
         link: Some(spec.clone()),
+        marks: None,
         epoch: Epoch::start(),
         log: Arc::new(|_| ()),
     };

@@ -73,7 +73,7 @@ pub struct FieldKeys {
     #[serde(rename = "type")]
     pub kind: Option<At<FieldType>>,
     /// A value made per operation: key (the document's number, by which it is found), sequence
-    /// (number of the operation in its worker), producer (number of the worker), `made_ns`
+    /// (the index of the operation's sample), producer (number of the worker), `made_ns`
     /// (monotonic clock), `time_ms` (wall clock). Without it the value is random, from the seed.
     pub value: Option<At<StampSource>>,
     /// Added to `value`.

@@ -21,7 +21,7 @@ exports.dialect = function dialect(name, api) {
   var kinds = api === 'promise' ? found.promises : found.callbacks;
   kinds.noop = NOOP;
   return {
-    driver: { name: name, version: version, native: found.hasNative ? native() : null },
+    driver: { name: name, version: version, native: found.native ? found.native() : null },
     types: found.types,
     kinds: kinds,
     connect: found.connect,
@@ -30,11 +30,11 @@ exports.dialect = function dialect(name, api) {
 };
 
 /** js-bson says nothing when its compiled part is missing: what counts is what was loaded. */
-function native() {
+exports.compiled = function compiled() {
   return Object.keys(require.cache).some(function (path) {
-    return /[\\\/]bson(-ext)?[\\\/].*\.node$/.test(path);
+    return /[\\\/]bson-ext[\\\/].*\.node$/.test(path);
   });
-}
+};
 
 /** Adds an answer's document to the totals. */
 function reader(totals, name) {

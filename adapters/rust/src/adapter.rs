@@ -1,8 +1,12 @@
 //! The mongodyno adapter around the official MongoDB driver for Rust: reads a message, answers it.
 
+mod consumer;
 mod documents;
+mod errors;
 mod operations;
 mod protocol;
+mod tailing;
+mod timing;
 mod workers;
 
 use std::io::{self, Write};
@@ -20,10 +24,13 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{signal, SignalKind};
 
+use consumer::Consumer;
 use protocol::{parse, Clock, Failure, Message};
-use workers::{Phase, Stop};
+use timing::Stop;
+use workers::Phase;
 
 const PROTOCOL: u32 = 1;
+const ROLES: [&str; 2] = ["worker", "consumer"];
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
@@ -59,7 +66,13 @@ struct Adapter {
     stop: Arc<Stop>,
     clock: Option<Clock>,
     database: Option<Database>,
-    phase: Option<Phase>,
+    phase: Option<Running>,
+}
+
+/// From `armed` to `ended`.
+enum Running {
+    Worker(Phase),
+    Consumer(Consumer),
 }
 
 impl Adapter {
@@ -89,7 +102,7 @@ impl Adapter {
             Message::Hello { .. } => unreachable!("answered above"),
             Message::Clock => Ok(json!({ "type": "clock", "now_ns": clock.now_ns() })),
             Message::Open { .. } if self.database.is_some() => Err(out_of_order("open already")),
-            Message::Open { role, .. } if role != "worker" => {
+            Message::Open { role, .. } if !ROLES.contains(&role.as_str()) => {
                 Err(Failure::unsupported(format!("role {role}")))
             }
             Message::Open { uri, database, .. } => {
@@ -100,17 +113,29 @@ impl Adapter {
             }
             Message::Prepare(_) if self.phase.is_some() => Err(out_of_order("no end before")),
             Message::Prepare(message) => {
-                let phase = Phase::prepare(*message, self.database.as_ref(), clock, &self.stop)?;
-                self.phase = Some(phase);
+                let (message, database) = (*message, self.database.as_ref());
+                self.phase = Some(match message.role.as_str() {
+                    "worker" => {
+                        Running::Worker(Phase::prepare(message, database, clock, &self.stop)?)
+                    }
+                    "consumer" => {
+                        let consumer = Consumer::prepare(message, database, clock, &self.stop);
+                        Running::Consumer(consumer.await?)
+                    }
+                    role => return Err(Failure::unsupported(format!("role {role}"))),
+                });
                 Ok(json!({ "type": "armed" }))
             }
-            Message::Turn { start_ns, until_ns } => {
-                let phase = self.phase.as_mut();
-                phase.ok_or_else(|| out_of_order("no phase"))?.turn(start_ns, until_ns).await
-            }
-            Message::End => {
-                self.phase.take().map(Phase::end).ok_or_else(|| out_of_order("no phase"))
-            }
+            Message::Turn { start_ns, until_ns } => match &mut self.phase {
+                Some(Running::Worker(phase)) => phase.turn(start_ns, until_ns).await,
+                Some(Running::Consumer(consumer)) => consumer.turn(start_ns, until_ns).await,
+                None => Err(out_of_order("no phase")),
+            },
+            Message::End => match self.phase.take() {
+                Some(Running::Worker(phase)) => Ok(phase.end()),
+                Some(Running::Consumer(consumer)) => consumer.end().await,
+                None => Err(out_of_order("no phase")),
+            },
             Message::Close => {
                 self.phase = None;
                 if let Some(database) = self.database.take() {
@@ -156,7 +181,7 @@ async fn hello() -> Result<Value, Failure> {
         },
         "capabilities": {
             "operations": operations::KINDS.split(' ').collect::<Vec<_>>(),
-            "roles": ["worker"],
+            "roles": ROLES,
             "pacing": ["awaited", "window", "rate", "burst"],
             "document_forms": ["native"],
             "concurrency": { "kind": "tasks", "max": null },

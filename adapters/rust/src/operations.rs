@@ -1,12 +1,11 @@
 //! One function for each kind of operation: the driver's call as its users write it.
 
 use std::future::Future;
-use std::io;
 
 use futures_util::TryStreamExt;
 use mongodb::action::Action;
 use mongodb::bson::{Bson, Document};
-use mongodb::error::{Error, ErrorKind, Result, WriteFailure};
+use mongodb::error::Result;
 use mongodb::options::{
     Acknowledgment, CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
@@ -137,6 +136,15 @@ impl Answer {
     }
 }
 
+/// What one call is made with: each kind uses its part.
+#[derive(Default)]
+pub struct Arguments {
+    filter: Document,
+    document: Document,
+    /// A batch, or the stages of a pipeline.
+    documents: Vec<Document>,
+}
+
 pub struct Timed {
     pub start_ns: u64,
     pub end_ns: u64,
@@ -255,43 +263,62 @@ impl Operation {
         }
     }
 
-    /// Makes what the call is given, then times the call.
-    pub async fn run(&self, clock: Clock, number: usize, input: &Input) -> Timed {
+    /// Makes what the call is given.
+    pub fn make(&self, number: usize, input: &Input) -> Arguments {
+        let mut arguments = Arguments::default();
+        match &self.call {
+            Call::Noop => {}
+            Call::InsertOne { documents } => arguments.document = documents.make(number, input),
+            Call::InsertMany { documents, batch, .. } => {
+                arguments.documents = documents.make_many(number, *batch, input);
+            }
+            Call::FindOne { filter }
+            | Call::Find { filter, .. }
+            | Call::DeleteOne { filter }
+            | Call::Count { filter } => arguments.filter = filter.make(input),
+            Call::UpdateOne { filter, update, .. } => {
+                (arguments.filter, arguments.document) = (filter.make(input), update.make(input));
+            }
+            Call::ReplaceOne { filter, documents, .. } => {
+                arguments.filter = filter.make(input);
+                arguments.document = documents.make(number, input);
+            }
+            Call::Aggregate { pipeline } => {
+                arguments.documents = stages(pipeline.make(input)).unwrap_or_default();
+            }
+            Call::Command { command } => arguments.document = command.make(input),
+        }
+        arguments
+    }
+
+    /// Times the call.
+    pub async fn call(&self, clock: Clock, with: Arguments) -> Timed {
         let Some(Target { database, items, read_preference }) = &self.target else {
             return timed(clock, async { Ok(Answer::right_if(true)) }).await;
         };
+        let Arguments { filter, document, documents } = with;
         let sum = self.sum_field.as_deref();
         match &self.call {
             Call::Noop => unreachable!("it has no target"),
-            Call::InsertOne { documents } => {
-                timed(clock, insert_one(items, documents.make(number, input))).await
+            Call::InsertOne { .. } => timed(clock, insert_one(items, document)).await,
+            Call::InsertMany { ordered, .. } => {
+                timed(clock, insert_many(items, documents, *ordered)).await
             }
-            Call::InsertMany { documents, batch, ordered } => {
-                let batch = documents.make_many(number, *batch, input);
-                timed(clock, insert_many(items, batch, *ordered)).await
+            Call::FindOne { .. } => timed(clock, find_one(items, filter, sum)).await,
+            Call::Find { limit, batch_size, .. } => {
+                timed(clock, find(items, filter, *limit, *batch_size, sum)).await
             }
-            Call::FindOne { filter } => {
-                timed(clock, find_one(items, filter.make(input), sum)).await
+            Call::UpdateOne { upsert, .. } => {
+                timed(clock, update_one(items, filter, document, *upsert)).await
             }
-            Call::Find { filter, limit, batch_size } => {
-                timed(clock, find(items, filter.make(input), *limit, *batch_size, sum)).await
-            }
-            Call::UpdateOne { filter, update, upsert } => {
-                let (filter, update) = (filter.make(input), update.make(input));
-                timed(clock, update_one(items, filter, update, *upsert)).await
-            }
-            Call::ReplaceOne { filter, documents, upsert } => {
-                let (filter, document) = (filter.make(input), documents.make(number, input));
+            Call::ReplaceOne { upsert, .. } => {
                 timed(clock, replace_one(items, filter, document, *upsert)).await
             }
-            Call::DeleteOne { filter } => timed(clock, delete_one(items, filter.make(input))).await,
-            Call::Count { filter } => timed(clock, count(items, filter.make(input))).await,
-            Call::Aggregate { pipeline } => {
-                let stages = stages(pipeline.make(input)).unwrap_or_default();
-                timed(clock, aggregate(items, stages, sum)).await
-            }
-            Call::Command { command: template } => {
-                let (document, criteria) = (template.make(input), read_preference.clone());
+            Call::DeleteOne { .. } => timed(clock, delete_one(items, filter)).await,
+            Call::Count { .. } => timed(clock, count(items, filter)).await,
+            Call::Aggregate { .. } => timed(clock, aggregate(items, documents, sum)).await,
+            Call::Command { .. } => {
+                let criteria = read_preference.clone();
                 timed(clock, command(database, document, criteria)).await
             }
         }
@@ -306,38 +333,4 @@ fn stages(mut template: Document) -> Option<Vec<Document>> {
         _ => None,
     });
     documents.collect()
-}
-
-/// What `ended` says of an error: the server's code or 0, its name or the driver's own.
-pub fn code_and_name(error: &Error) -> (i32, String) {
-    let (code, name) = match &*error.kind {
-        ErrorKind::Command(error) => (error.code, Some(error.code_name.clone())),
-        ErrorKind::Write(WriteFailure::WriteError(error)) => (error.code, error.code_name.clone()),
-        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => {
-            (error.code, Some(error.code_name.clone()))
-        }
-        ErrorKind::InsertMany(error) => match (&error.write_errors, &error.write_concern_error) {
-            (Some(errors), _) if !errors.is_empty() => {
-                (errors[0].code, errors[0].code_name.clone())
-            }
-            (_, Some(error)) => (error.code, Some(error.code_name.clone())),
-            _ => (0, None),
-        },
-        _ => (0, None),
-    };
-    let variant = || {
-        let kind = format!("{:?}", error.kind);
-        kind.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_owned()
-    };
-    (code, name.filter(|name| !name.is_empty()).unwrap_or_else(variant))
-}
-
-/// Whether time ran out: on the socket, for finding a server, or, by the codes NetworkTimeout,
-/// MaxTimeMSExpired and ExceededTimeLimit, on the server.
-pub fn is_timeout(error: &Error) -> bool {
-    match &*error.kind {
-        ErrorKind::Io(error) => error.kind() == io::ErrorKind::TimedOut,
-        ErrorKind::ServerSelection { .. } => true,
-        _ => matches!(code_and_name(error).0, 50 | 89 | 262),
-    }
 }

@@ -81,6 +81,7 @@ pub struct Prepare {
     pub errors_consecutive_max: u32,
     #[serde(default)]
     pub operations: Vec<Value>,
+    pub consumer: Option<Value>,
 }
 
 /// Parses one line. Through a map, because serde would take `[1]` for the second message.

@@ -2,82 +2,23 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::future::Future;
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use mongodb::Database;
-use rustix::time::{
-    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
-    Timespec,
-};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{json, Value};
-use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
 use tokio::task::coop::consume_budget;
+use tokio::task::JoinSet;
 
 use crate::documents::{read_pool, Input, Pool};
-use crate::operations::{code_and_name, is_timeout, Operation, Timed};
+use crate::errors::{count_error, is_timeout, ErrorEntry};
+use crate::operations::{Arguments, Operation, Timed};
 use crate::protocol::{Clock, Counter, Failure, KeyRule, Prepare, Sample, Samples, Schedule};
-
-/// SIGTERM has come.
-#[derive(Default)]
-pub struct Stop {
-    raised: AtomicBool,
-    notify: Notify,
-}
-
-impl Stop {
-    pub fn raise(&self) {
-        self.raised.store(true, SeqCst);
-        self.notify.notify_waiters();
-    }
-
-    pub fn is_raised(&self) -> bool {
-        self.raised.load(Relaxed)
-    }
-
-    pub async fn wait(&self) {
-        // Made before the flag is looked at, it also hears a stop that comes in between.
-        let notified = self.notify.notified();
-        if !self.raised.load(SeqCst) {
-            notified.await;
-        }
-    }
-}
-
-/// A timer of the kernel. tokio's own rounds up to whole milliseconds, which would be the larger
-/// part of many a response time.
-struct Alarm {
-    timer: AsyncFd<OwnedFd>,
-    clock: Clock,
-    stop: Arc<Stop>,
-}
-
-impl Alarm {
-    fn new(clock: Clock, stop: &Arc<Stop>) -> io::Result<Alarm> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // SAFETY: an OwnedFd is the same open descriptor from now until the AsyncFd drops it.
-        let timer = unsafe { AsyncFd::register(timer)? };
-        Ok(Alarm { timer, clock, stop: Arc::clone(stop) })
-    }
-
-    async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
-        tokio::select! {
-            // Setting it anew clears what has expired: nobody has to read it.
-            ready = self.timer.readable() => ready?.clear_ready(),
-            () = self.stop.wait() => {}
-        }
-        Ok(())
-    }
-}
+use crate::timing::{begin, Alarm, Stop};
 
 #[derive(Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
@@ -130,8 +71,12 @@ struct Job {
 }
 
 impl Plan {
-    async fn run(&self, job: &Job) -> Timed {
-        self.operations[job.operation].run(self.clock, job.document, &job.input).await
+    fn make(&self, job: &Job) -> Arguments {
+        self.operations[job.operation].make(job.document, &job.input)
+    }
+
+    async fn call(&self, job: &Job, arguments: Arguments) -> Timed {
+        self.operations[job.operation].call(self.clock, arguments).await
     }
 
     fn exhausted(&self) -> bool {
@@ -148,28 +93,12 @@ struct Tally {
     ended_ns: u64,
 }
 
-#[derive(Serialize)]
-struct ErrorEntry {
-    code: i32,
-    name: String,
-    count: u64,
-    message: String,
-}
-
-fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
-    match entries.iter_mut().find(|entry| (entry.code, &entry.name) == (found.code, &found.name)) {
-        Some(entry) => entry.count += found.count,
-        None => entries.push(found),
-    }
-}
-
 struct Worker {
     plan: Arc<Plan>,
     slice: usize,
     number: u16,
     alarm: Option<Alarm>,
     samples: Samples,
-    begun: i64,
     made: i64,
     errors_consecutive: u32,
     gave_up: bool,
@@ -196,7 +125,6 @@ impl Worker {
             number: first_worker + worker as u16,
             alarm: sleeps.then(|| Alarm::new(plan.clock, &plan.stop)).transpose()?,
             samples: Samples::new(Arc::clone(file)),
-            begun: 0,
             made: 0,
             errors_consecutive: 0,
             gave_up: false,
@@ -217,7 +145,7 @@ impl Worker {
             Pacing::Awaited { think_ns } => self.one_by_one(turn, think_ns).await?,
             Pacing::Rate => self.one_by_one(turn, 0).await?,
             Pacing::Window { size } => self.side_by_side(turn, size.get()).await?,
-            Pacing::Burst => self.side_by_side(turn, usize::MAX).await?,
+            Pacing::Burst => self.all_at_once(turn).await?,
         }
         self.samples.flush()?;
         Ok(self)
@@ -231,7 +159,8 @@ impl Worker {
                     break;
                 }
             }
-            let timed = self.plan.run(&job).await;
+            let arguments = self.plan.make(&job);
+            let timed = self.plan.call(&job, arguments).await;
             self.record(&job, timed, turn)?;
             if think_ns > 0 {
                 // No operation begins before its end: without this a worker would think past T.
@@ -250,16 +179,12 @@ impl Worker {
     async fn side_by_side(&mut self, turn: Turn, size: usize) -> io::Result<()> {
         let mut in_flight = VecDeque::new();
         while let Some(job) = self.take(turn) {
-            let plan = Arc::clone(&self.plan);
-            in_flight.push_back(tokio::spawn(async move { (plan.run(&job).await, job) }));
+            in_flight.push_back(tokio::spawn(self.issued(job)));
             if in_flight.len() == size {
                 if let Some(oldest) = in_flight.pop_front() {
                     let (timed, job) = oldest.await?;
                     self.record(&job, timed, turn)?;
                 }
-            } else if size == usize::MAX {
-                // A burst has no samples yet to hold against the deadline.
-                self.last_ns = self.plan.clock.now_ns();
             }
             consume_budget().await;
         }
@@ -268,6 +193,34 @@ impl Worker {
             self.record(&job, timed, turn)?;
         }
         Ok(())
+    }
+
+    /// The same without waiting for any of them. What has ended is taken off in between, so that
+    /// only what is in flight is held.
+    async fn all_at_once(&mut self, turn: Turn) -> io::Result<()> {
+        let mut in_flight = JoinSet::new();
+        while let Some(job) = self.take(turn) {
+            in_flight.spawn(self.issued(job));
+            while let Some(ended) = in_flight.try_join_next() {
+                let (timed, job) = ended?;
+                self.record(&job, timed, turn)?;
+            }
+            // It may have no sample yet to hold against the deadline.
+            self.last_ns = self.plan.clock.now_ns();
+            consume_budget().await;
+        }
+        while let Some(ended) = in_flight.join_next().await {
+            let (timed, job) = ended?;
+            self.record(&job, timed, turn)?;
+        }
+        Ok(())
+    }
+
+    /// An operation whose documents are made, ready for a task of its own.
+    fn issued(&self, job: Job) -> impl Future<Output = (Timed, Job)> + Send + 'static {
+        let plan = Arc::clone(&self.plan);
+        let arguments = plan.make(&job);
+        async move { (plan.call(&job, arguments).await, job) }
     }
 
     async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
@@ -299,12 +252,11 @@ impl Worker {
             key_step: if counted { plan.counter.stride } else { 0 },
             guid: record.guid,
             lap: record.lap,
-            sequence: self.begun,
+            sequence: index as i64,
             producer: i64::from(self.number),
             clock: Some(plan.clock),
             ..Input::default()
         };
-        self.begun += 1;
         self.made += operation.inserts();
         Some(Job {
             index,
@@ -335,14 +287,14 @@ impl Worker {
             self.errors_consecutive += 1;
             self.gave_up |= self.errors_consecutive >= self.plan.errors_consecutive_max;
             self.tally.errors += 1;
-            let ((code, name), message) = match &timed.answer {
-                Err(error) => (code_and_name(error), error.kind.to_string()),
+            let entry = match &timed.answer {
+                Err(error) => ErrorEntry::of(error),
                 Ok(_) => {
                     let name = &self.plan.operations[job.operation].name;
-                    ((0, "WrongAnswer".to_owned()), format!("{name}: not the answer expected"))
+                    ErrorEntry::own("WrongAnswer", format!("{name}: not the answer expected"))
                 }
             };
-            count_error(&mut self.errors, ErrorEntry { code, name, count: 1, message });
+            count_error(&mut self.errors, entry);
         }
         self.tally.operations += 1;
         self.tally.by_deadline += u64::from(timed.end_ns <= turn.until_ns);
@@ -375,9 +327,6 @@ impl Phase {
         clock: Clock,
         stop: &Arc<Stop>,
     ) -> Result<Phase, Failure> {
-        if message.role != "worker" {
-            return Err(Failure::unsupported(format!("role {}", message.role)));
-        }
         if message.document_form != "native" {
             return Err(Failure::unsupported(format!("documents as {}", message.document_form)));
         }
@@ -422,14 +371,8 @@ impl Phase {
     }
 
     pub async fn turn(&mut self, start_ns: u64, until_ns: u64) -> Result<Value, Failure> {
-        let Plan { clock, stop, .. } = &*self.plan;
-        let ahead = start_ns > clock.now_ns();
-        if ahead {
-            let alarm = Alarm::new(*clock, stop).map_err(Failure::internal)?;
-            alarm.sleep_until(start_ns).await.map_err(Failure::internal)?;
-        }
-        let began_ns = clock.now_ns();
-        let first_ns = if ahead { start_ns } else { began_ns };
+        let begun = begin(self.plan.clock, &self.plan.stop, start_ns).await;
+        let (first_ns, began_ns) = begun.map_err(Failure::internal)?;
         let turn = Turn { origin_ns: *self.origin_ns.get_or_insert(first_ns), until_ns };
         let tasks = self.workers.drain(..).map(|worker| tokio::spawn(worker.turn(began_ns, turn)));
         for task in tasks.collect::<Vec<_>>() {

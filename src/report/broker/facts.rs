@@ -8,6 +8,7 @@ use crate::report::number::{self, MISSING};
 use crate::report::text::clean;
 use crate::report::view::{machine_text, server_text};
 use crate::result::records::{Arm, Broker, Ended, Experiment, Run};
+use crate::stats::descriptive::median;
 use crate::workload::plan::{Limit, Pacing, Phase};
 
 /// Options that have a column of their own.
@@ -97,7 +98,8 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     let machine = &experiment.machine;
     let governor = machine.governor.as_deref().unwrap_or("unknown");
     facts.push(("Machine", machine_text(machine)));
-    facts.push(("Clock", format!("{}; governor {governor}", machine.clock_source)));
+    let clocks = clocks(runs);
+    facts.push(("Clock", format!("{}; governor {governor}{clocks}", machine.clock_source)));
     facts.push(("Iterations", iterations(experiment, runs)));
     let parameters = experiment.plan.parameters.iter();
     let parameters: Vec<String> =
@@ -107,6 +109,24 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     }
     facts.push(("Experiment", experiment.id.clone()));
     facts.into_iter().map(|(name, value)| (name.to_owned(), clean(&value))).collect()
+}
+
+/// How far a producer's clock and the consumer's can be apart: both are held against the core's.
+fn clocks(runs: &[Run]) -> String {
+    let each = runs.iter().filter_map(|run| {
+        let consumer = run.phases.iter().find_map(|phase| phase.broker.as_ref())?.consumer.clone();
+        Some(run.clock_within_us? + consumer.clock_within_us?)
+    });
+    let each: Vec<f64> = each.collect();
+    let most = each.iter().copied().fold(0.0, f64::max);
+    median(&each).map_or(String::new(), |median| {
+        format!(
+            "; producer and consumer differ by less than {} (median over the runs, {} at most), by \
+             echoes of their clocks",
+            number::time(median),
+            number::time(most)
+        )
+    })
 }
 
 fn consumer_text(arm: &Arm) -> String {

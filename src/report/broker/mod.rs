@@ -14,6 +14,8 @@ mod parts;
 mod picture;
 mod png;
 mod rows;
+mod terminal;
+mod view;
 
 pub use cloud::{Axes, Cloud, POINTS_MAX};
 pub use csv::messages;
@@ -24,6 +26,8 @@ pub use parts::{PartsRow, parts, parts_rows};
 pub use picture::{Content, Measured, Panel, Row, Since, scatter};
 pub use png::png;
 pub use rows::{rows, taking_part};
+pub use terminal::terminal;
+pub use view::view;
 
 use crate::error::Result;
 use crate::result::folder::Folder;

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::descriptive::median;
 
-/// Fewest and most blocks; between them the root of the number of messages, so that blocks have
-/// as many messages as there are blocks. More than 40 would be nearer to single messages without
-/// telling more of the shape.
-const BLOCKS: std::ops::RangeInclusive<usize> = 10..=40;
+/// Fewest and most blocks; between them the root of the number of messages, so that a block has as
+/// many messages as there are blocks. Of fewer than 20, one that stands apart would be more than a
+/// twentieth of the run. More than 40 tell no more of the shape.
+const BLOCKS: std::ops::RangeInclusive<usize> = 20..=40;
 
 /// Successive messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,11 +36,16 @@ pub fn medians(mut latencies_us: impl ExactSizeIterator<Item = f64>) -> Vec<Bloc
     blocks
 }
 
+/// How far an end may lie beyond its neighbour, in differences of that from the next one. Tukey's
+/// 2 would cut the first block of a logarithm, whose difference is ln 3/ln(5/3) = 2.15 times the
+/// next.
+const END_REACH: f64 = 3.0;
+
 /// The medians without single blocks that stand apart (a stall and its drain, the cold start):
-/// running medians of three, and Tukey's rule for both ends (Exploratory Data Analysis, 1977, ch.
-/// 7): an end is the median of itself, its neighbour, and what the next two lead one to expect.
+/// running medians of three, and for both ends Tukey's rule (Exploratory Data Analysis, 1977, ch.
+/// 7): the median of the end, its neighbour, and what the next two lead one to expect.
 ///
-/// A series that only rises or only falls passes unchanged, but for its ends.
+/// A series that only rises or only falls passes unchanged, but for an end far from the others.
 pub fn without_strays(blocks: &[Block]) -> Vec<f64> {
     let raw: Vec<f64> = blocks.iter().map(|block| block.latency_us).collect();
     let mut clean = raw.clone();
@@ -48,8 +53,8 @@ pub fn without_strays(blocks: &[Block]) -> Vec<f64> {
         clean[at + 1] = middle(near[0], near[1], near[2]);
     }
     if let [first, second, third, .., before, next, last] = clean.as_mut_slice() {
-        *first = middle(*first, *second, 3.0 * *second - 2.0 * *third);
-        *last = middle(*last, *next, 3.0 * *next - 2.0 * *before);
+        *first = middle(*first, *second, *second + END_REACH * (*second - *third));
+        *last = middle(*last, *next, *next + END_REACH * (*next - *before));
     }
     clean
 }

@@ -13,6 +13,10 @@ const EXPONENTS: std::ops::RangeInclusive<i32> = -20..=60;
 /// Distance of two of them.
 const EXPONENT_STEP: f64 = 0.05;
 
+/// Rates k at which a rival of the logarithm comes to rest: slower is nearly a line, quicker is at
+/// rest for most of the run.
+const REST_RATES: std::ops::RangeInclusive<i32> = 1..=16;
+
 /// A shape with a name, and when an exponent's interval excludes the others that have one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
@@ -70,17 +74,17 @@ impl Fit {
         Self::power(shape.exponent, numbers, medians)
     }
 
+    /// (u^p - 1)/p, which goes over into ln u at p = 0 (Box and Cox 1964).
     fn power(exponent: f64, numbers: &[f64], medians: &[f64]) -> Option<Self> {
+        Self::by(numbers, medians, |u| {
+            if exponent == 0.0 { u.ln() } else { (u.powf(exponent) - 1.0) / exponent }
+        })
+    }
+
+    fn by(numbers: &[f64], medians: &[f64], g: impl Fn(f64) -> f64) -> Option<Self> {
         let count = numbers.len() as f64;
         let last = numbers.last().filter(|_| numbers.len() > 2)?;
-        // (u^p - 1)/p goes over into ln u at p = 0 (Box and Cox 1964).
-        let g: Vec<f64> = numbers
-            .iter()
-            .map(|number| {
-                let u = number / last;
-                if exponent == 0.0 { u.ln() } else { (u.powf(exponent) - 1.0) / exponent }
-            })
-            .collect();
+        let g: Vec<f64> = numbers.iter().map(|number| g(number / last)).collect();
         let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
         let (g_mean, y_mean) = (mean(&g), mean(medians));
         let squares = |values: &[f64], mean: f64| values.iter().map(|v| (v - mean).powi(2)).sum();
@@ -109,10 +113,27 @@ impl Fit {
         Interval { estimate: self.slope, low: self.slope - away, high: self.slope + away }
     }
 
+    /// Shapes that leave more over are excluded: unexplained (1 + t²/degrees), the profile of the
+    /// sum of squares with the effective number of blocks less three parameters.
+    fn most_unexplained(&self) -> f64 {
+        let degrees = self.effective - 3.0;
+        self.unexplained * (1.0 + student_t_point(ALPHA, degrees).powi(2) / degrees)
+    }
+
     /// Growth from the first block to the last, us.
     pub fn growth(&self) -> Interval {
         self.coefficient().times(self.g_range)
     }
+}
+
+/// True if a curve that comes to rest, `1 - exp(-k u)`, cannot be excluded beside this fit.
+///
+/// The logarithm's rival with one parameter more that no power is: a queue that fills a window and
+/// then stays full looks like it.
+pub fn comes_to_rest(fit: &Fit, numbers: &[f64], medians: &[f64]) -> bool {
+    REST_RATES
+        .filter_map(|k| Fit::by(numbers, medians, |u| 1.0 - (-f64::from(k) * u).exp()))
+        .any(|rival| rival.unexplained <= fit.most_unexplained())
 }
 
 /// B (1 - r)/(1 + r), r the residuals' correlation with their successors, less its bias: in the
@@ -125,8 +146,8 @@ fn effective(residuals: &[f64], squares: f64) -> f64 {
     (count * (1.0 - r) / (1.0 + r)).max(EFFECTIVE_MIN)
 }
 
-/// The exponent that fits best, with the interval of those that fit hardly worse: the profile of
-/// the sum of squares, unexplained(p) <= least (1 + t²/degrees), degrees = effective - 3.
+/// The exponent that fits best, with the interval of those that fit hardly worse
+/// ([`Fit::most_unexplained`]).
 ///
 /// Tried in steps of 0.05; the ends are the first exponents that are excluded.
 pub fn exponent(numbers: &[f64], medians: &[f64]) -> Option<Interval> {
@@ -136,8 +157,7 @@ pub fn exponent(numbers: &[f64], medians: &[f64]) -> Option<Interval> {
         .collect();
     let (best_step, best) =
         tried.iter().min_by(|(_, a), (_, b)| a.unexplained.total_cmp(&b.unexplained))?;
-    let degrees = best.effective - 3.0;
-    let most = best.unexplained * (1.0 + student_t_point(ALPHA, degrees).powi(2) / degrees);
+    let most = best.most_unexplained();
     let fitting = || tried.iter().filter(|(_, fit)| fit.unexplained <= most).map(|(at, _)| *at);
     let (low, high) = (fitting().min()?, fitting().max()?);
     Some(Interval {

@@ -181,11 +181,23 @@ function target(database, definition) {
   };
 }
 
+/**
+ * Whether a database encodes with the compiled part of js-bson, asked as MongoClient asks for it.
+ * That it was built and loaded says nothing: Db of 1.4.3 overwrites the choice by the JavaScript
+ * one in its next line.
+ */
+function native() {
+  var unused = new mongodb.Db('unused', new mongodb.Server('localhost', 27017), {
+    w: 1, native_parser: Boolean(mongodb.BSONNative)
+  });
+  return !(unused.bson instanceof mongodb.BSONPure.BSON);
+}
+
 module.exports = function dialect() {
   // The JavaScript encoder: the compiled one is used by the driver where it was built.
   var bson = new (mongodb.pure().BSON)();
   return {
-    hasNative: true,
+    native: native,
     callbacks: CALLBACKS,
     connect: connect,
     types: bsonTypes(mongodb, function (document) {

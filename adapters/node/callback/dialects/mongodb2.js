@@ -53,7 +53,8 @@ function resolved(client, chosen, options) {
   var concern = { w: chosen.w === undefined ? 1 : chosen.w };
   if (chosen.j !== undefined) concern.j = chosen.j;
   return {
-    max_pool_size: chosen.poolSize || 5, // the default of its Server
+    // Of its Server; a replica set does not tell, and has the same default.
+    max_pool_size: client.serverConfig.s.poolSize || chosen.poolSize || 5,
     min_pool_size: null,
     write_concern: concern,
     read_concern: options.readconcernlevel || null,
@@ -80,7 +81,7 @@ module.exports = function dialect() {
   var bson = require('bson');
   var encoder = new bson();
   return {
-    hasNative: true,
+    native: operations.compiled,
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect,

@@ -84,7 +84,7 @@ module.exports = function dialect(major) {
     ObjectID: mongodb.ObjectID || mongodb.ObjectId
   };
   return {
-    hasNative: true,
+    native: operations.compiled,
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect.bind(null, major),

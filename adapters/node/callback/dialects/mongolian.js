@@ -159,7 +159,6 @@ var TYPES = {
 
 module.exports = function dialect() {
   return {
-    hasNative: false,
     callbacks: CALLBACKS,
     connect: connect,
     types: TYPES,

@@ -1,0 +1,148 @@
+// The consumer (protocol/SPEC.md, section 8): reads messages behind a tailable cursor.
+import { serialize } from 'mongodb/lib/bson.js';
+import { Phase, RIGHT, stop } from './phase.mjs';
+import { Refusal, Samples, now_ns } from './protocol.mjs';
+
+// The natural order needs no asking for: tailable cursors know no other.
+const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };
+const REOPEN_AFTER_NS = 10e6;
+
+/** By their bytes: an _id may be of any type. */
+const sameId = (one, other) =>
+  Buffer.compare(serialize({ _id: one }), serialize({ _id: other })) === 0;
+
+export class Consumer extends Phase {
+  /** In position behind the sentinel. */
+  static async prepared(message, connection) {
+    if (!connection) throw new Refusal('protocol', 'prepare before open');
+    if (!message.consumer) throw new Refusal('protocol', 'no `consumer` in its prepare');
+    const consumer = new Consumer(message, connection.database);
+    try {
+      await consumer.readSentinel();
+      consumer.samples = new Samples(message.samples, message.warmup);
+      return consumer;
+    } catch (error) {
+      await consumer.leaveCursor();
+      throw error;
+    }
+  }
+
+  constructor(message, database) {
+    super(message);
+    const { collection, expected, idle_ms, marker_field } = message.consumer;
+    Object.assign(this, { expected, marker_field, idle_ns: idle_ms * 1e6 });
+    this.collection = database.collection(collection);
+    this.cursor = null; // none after one has died
+    this.opened = false; // that cursor, as far as the server has answered
+    this.last_id = undefined; // of the document read last: the position
+    this.seeking = false; // what the cursor gives has been read before, up to the position
+    this.lost = false; // the position has been overwritten
+    this.failed = 0; // failures in a row
+    this.gave_up = false;
+    this.exhausted = false; // by the marker or by `expected`
+    this.read = { cursors: 0, positions_lost: 0 };
+  }
+
+  async readSentinel() {
+    this.cursor = this.collection.find({}, TAIL);
+    const document = await this.next();
+    if (document?.sentinel !== true) {
+      throw new Error(`${this.collection.collectionName} does not begin with a sentinel`);
+    }
+    this.last_id = document._id;
+  }
+
+  async run() {
+    this.heard_ns = this.last_ns; // the last document
+    while (this.goesOn()) {
+      let document = null;
+      try {
+        if (!this.cursor) await this.reopen();
+        document = await this.next();
+        if (!this.seeking) this.failed = 0;
+        // Overwritten between look and opening.
+        else if (!document) throw new Error('the position is not where it was');
+      } catch (error) {
+        await this.recover(error);
+      }
+      if (document) this.take(document);
+      if (this.last_ns >= this.pause_due_ns) await this.pause();
+    }
+    const { exhausted, gave_up } = this;
+    return { exhausted, gave_up };
+  }
+
+  /** Ends are held against the last reading; one await of the cursor lasts 100 ms at most. */
+  goesOn() {
+    const idle = this.last_ns - this.heard_ns >= this.idle_ns;
+    const ended = this.exhausted || this.gave_up || idle || stop.requested;
+    return !ended && this.last_ns < this.until_ns;
+  }
+
+  /** The next document, or null where none has come; with the reading of when it is here. */
+  async next() {
+    const document = await this.cursor.tryNext();
+    this.last_ns = now_ns();
+    if (!this.opened) {
+      this.opened = true;
+      this.read.cursors += 1;
+    }
+    if (!document && this.cursor.closed) throw new Error('the server ended the cursor');
+    return document;
+  }
+
+  take(document) {
+    this.heard_ns = this.last_ns;
+    if (this.seeking) {
+      this.seeking = !sameId(document._id, this.last_id);
+      return;
+    }
+    if (this.lost) {
+      this.lost = false;
+      this.read.positions_lost += 1;
+    }
+    this.last_id = document._id;
+    if (document[this.marker_field] !== undefined) this.exhausted = true;
+    else if (!document.sentinel) this.add(document);
+  }
+
+  add({ producer, sequence, made_ns }) {
+    const start_ns = this.last_ns;
+    this.samples.add(made_ns, start_ns, start_ns, sequence, 0, RIGHT, producer);
+    this.totals.documents += 1;
+    this.counts.operations += 1;
+    this.counts.ended_ns = start_ns;
+    if (start_ns <= this.until_ns) this.counts.completed_by_deadline += 1;
+    if (this.totals.documents >= this.expected) this.exhausted = true;
+  }
+
+  async recover(error) {
+    this.last_ns = now_ns();
+    this.counts.errors += 1;
+    this.thrown(error);
+    await this.leaveCursor();
+    this.failed += 1;
+    this.gave_up = this.failed >= this.errors_max;
+    if (!this.gave_up) await this.sleepUntil(this.last_ns + REOPEN_AFTER_NS);
+  }
+
+  /** Looks first: a cursor opened after a look in vain cannot see anything that was read before. */
+  async reopen() {
+    const position = await this.collection.findOne({ _id: this.last_id });
+    this.seeking = Boolean(position); // undefined from the first of driver 4
+    this.lost = !this.seeking;
+    this.cursor = this.collection.find({}, TAIL);
+  }
+
+  async leaveCursor() {
+    const { cursor } = this;
+    this.cursor = null;
+    this.opened = false;
+    await cursor?.close().catch(() => {}); // one that failed may be beyond closing
+  }
+
+  async end() {
+    await this.leaveCursor();
+    return { ...super.end(), consumer: this.read };
+  }
+}

@@ -1,0 +1,68 @@
+//! What goes wrong, as `ended` tells it.
+
+use std::io;
+
+use mongodb::error::{Error, ErrorKind, WriteFailure};
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct ErrorEntry {
+    code: i32,
+    name: String,
+    count: u64,
+    message: String,
+}
+
+impl ErrorEntry {
+    /// One that the server or the driver has told.
+    pub fn of(error: &Error) -> ErrorEntry {
+        let (code, name) = code_and_name(error);
+        ErrorEntry { code, name, count: 1, message: error.kind.to_string() }
+    }
+
+    /// One that only this adapter knows to be wrong.
+    pub fn own(name: &str, message: impl ToString) -> ErrorEntry {
+        ErrorEntry { code: 0, name: name.to_owned(), count: 1, message: message.to_string() }
+    }
+}
+
+pub fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
+    match entries.iter_mut().find(|entry| (entry.code, &entry.name) == (found.code, &found.name)) {
+        Some(entry) => entry.count += found.count,
+        None => entries.push(found),
+    }
+}
+
+/// What `ended` says of an error: the server's code or 0, its name or the driver's own.
+fn code_and_name(error: &Error) -> (i32, String) {
+    let (code, name) = match &*error.kind {
+        ErrorKind::Command(error) => (error.code, Some(error.code_name.clone())),
+        ErrorKind::Write(WriteFailure::WriteError(error)) => (error.code, error.code_name.clone()),
+        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => {
+            (error.code, Some(error.code_name.clone()))
+        }
+        ErrorKind::InsertMany(error) => match (&error.write_errors, &error.write_concern_error) {
+            (Some(errors), _) if !errors.is_empty() => {
+                (errors[0].code, errors[0].code_name.clone())
+            }
+            (_, Some(error)) => (error.code, Some(error.code_name.clone())),
+            _ => (0, None),
+        },
+        _ => (0, None),
+    };
+    let variant = || {
+        let kind = format!("{:?}", error.kind);
+        kind.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_owned()
+    };
+    (code, name.filter(|name| !name.is_empty()).unwrap_or_else(variant))
+}
+
+/// Whether time ran out: on the socket, for finding a server, or, by the codes NetworkTimeout,
+/// MaxTimeMSExpired and ExceededTimeLimit, on the server.
+pub fn is_timeout(error: &Error) -> bool {
+    match &*error.kind {
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::TimedOut,
+        ErrorKind::ServerSelection { .. } => true,
+        _ => matches!(code_and_name(error).0, 50 | 89 | 262),
+    }
+}

@@ -1,0 +1,81 @@
+//! Stopping and sleeping.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
+
+use rustix::time::{
+    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
+    Timespec,
+};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+
+use crate::protocol::Clock;
+
+/// SIGTERM has come.
+#[derive(Default)]
+pub struct Stop {
+    raised: AtomicBool,
+    notify: Notify,
+}
+
+impl Stop {
+    pub fn raise(&self) {
+        self.raised.store(true, SeqCst);
+        self.notify.notify_waiters();
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Relaxed)
+    }
+
+    pub async fn wait(&self) {
+        // Made before the flag is looked at, it also hears a stop that comes in between.
+        let notified = self.notify.notified();
+        if !self.raised.load(SeqCst) {
+            notified.await;
+        }
+    }
+}
+
+/// A timer of the kernel. tokio's own rounds up to whole milliseconds, which would be the larger
+/// part of many a response time.
+pub struct Alarm {
+    timer: AsyncFd<OwnedFd>,
+    clock: Clock,
+    stop: Arc<Stop>,
+}
+
+impl Alarm {
+    pub fn new(clock: Clock, stop: &Arc<Stop>) -> io::Result<Alarm> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // SAFETY: an OwnedFd is the same open descriptor from now until the AsyncFd drops it.
+        let timer = unsafe { AsyncFd::register(timer)? };
+        Ok(Alarm { timer, clock, stop: Arc::clone(stop) })
+    }
+
+    pub async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
+        tokio::select! {
+            // Setting it anew clears what has expired: nobody has to read it.
+            ready = self.timer.readable() => ready?.clear_ready(),
+            () = self.stop.wait() => {}
+        }
+        Ok(())
+    }
+}
+
+/// Sleeps until a turn begins, where that lies ahead. Answers T0 and the reading at its begin.
+pub async fn begin(clock: Clock, stop: &Arc<Stop>, start_ns: u64) -> io::Result<(u64, u64)> {
+    let ahead = start_ns > clock.now_ns();
+    if ahead {
+        Alarm::new(clock, stop)?.sleep_until(start_ns).await?;
+    }
+    let began_ns = clock.now_ns();
+    Ok((if ahead { start_ns } else { began_ns }, began_ns))
+}

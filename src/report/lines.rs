@@ -1,0 +1,64 @@
+//! Lines of a terminal: wrapped, indented, painted. What is printed is cleaned by the caller.
+
+use std::io::{self, Write};
+
+use super::paint::{Ink, Paint};
+use super::text::wrap;
+
+/// Columns where nobody says how many there are.
+pub const DEFAULT_WIDTH: u16 = 100;
+/// Below this, tables would be all wrapping.
+pub const MIN_WIDTH: u16 = 60;
+
+/// Where lines go.
+pub struct Page<'a> {
+    pub out: &'a mut dyn Write,
+    pub width: usize,
+    pub paint: Paint,
+}
+
+impl Page<'_> {
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", text.trim_end())
+    }
+
+    pub fn wrapped(&mut self, indent: usize, ink: Ink, text: &str) -> io::Result<()> {
+        for line in wrap_hanging(text, self.width, indent, indent) {
+            let painted = self.paint.ink(ink, &line);
+            self.line(&painted)?;
+        }
+        Ok(())
+    }
+
+    /// A short name and its value, continued below the value.
+    pub fn field(&mut self, name: &str, value: &str) -> io::Result<()> {
+        let lines = wrap(value, self.width.saturating_sub(11));
+        for (index, line) in lines.iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            let name = self.paint.ink(Ink::Dim, &format!("{name:<9}"));
+            self.line(&format!("{name}  {line}"))?;
+        }
+        Ok(())
+    }
+
+    pub fn list(&mut self, title: &str, ink: Ink, lines: &[String]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.line("")?;
+        let title = self.paint.ink(ink, title);
+        self.line(&title)?;
+        for text in lines {
+            for line in wrap_hanging(&format!("- {text}"), self.width, 2, 4) {
+                self.line(&line)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn wrap_hanging(text: &str, max: usize, indent: usize, hanging: usize) -> Vec<String> {
+    let lines = wrap(text, max.saturating_sub(hanging));
+    let mut indents = std::iter::once(indent).chain(std::iter::repeat(hanging));
+    lines.iter().map(|line| format!("{:1$}{line}", "", indents.next().unwrap_or(0))).collect()
+}
