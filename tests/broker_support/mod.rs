@@ -64,13 +64,16 @@ fn broker(grows: bool, burst: bool, tapped: bool, consumer: String) -> Broker {
     let numbers = || (0..MESSAGES).filter(|i| *i != LOST);
     let made = |i: u32| latency_ns(grows, i);
     let intended = |i: u32| u64::from(i) * 50_000 + latency_ns(grows, i);
-    let of = |ns: &dyn Fn(u32) -> u64| {
+    let of = |ns: &dyn Fn(u32) -> u64, in_order_of_arrival: bool| {
         let mut histogram = Histogram::new();
         numbers().for_each(|i| histogram.record(ns(i)));
-        let us: Vec<f64> = numbers().map(|i| ns(i) as f64 / 1e3).collect();
+        let mut us: Vec<f64> = numbers().map(|i| ns(i) as f64 / 1e3).collect();
+        if in_order_of_arrival {
+            us.sort_by(f64::total_cmp);
+        }
         (Quantiles::of(&histogram), Curve::of(us.into_iter()))
     };
-    let ((latency, curve), since) = (of(&made), burst.then(|| of(&intended)));
+    let ((latency, curve), since) = (of(&made, false), burst.then(|| of(&intended, true)));
     let part = |first_us, last_us| Part { p50_us: (first_us + last_us) / 2.0, first_us, last_us };
     Broker {
         sent: u64::from(MESSAGES),

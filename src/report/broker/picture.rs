@@ -39,7 +39,8 @@ impl Since {
             Self::Intended => [
                 "latency since each message was intended",
                 "a message was intended",
-                "in the order in which they were intended",
+                "in the order in which they were intended, those of one moment in the order in \
+                 which they arrived",
             ],
         }
     }
