@@ -24,22 +24,23 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
         )
     })?;
     eprintln!("going on after round {}: {}", resumed.finished, words[1..].join(" "));
-    // Credentials were masked when the command line was kept.
-    let uri = |kept: Option<String>| match (kept, args.uri) {
-        (Some(_), None) => Err(Error::usage(
+    // By --uri or by the environment, which is no part of the command line: the record tells.
+    let external = resumed.experiment.server.kind == "external";
+    if external && args.uri.is_none() {
+        // Credentials were masked when the command line was kept.
+        return Err(Error::usage(
             "it was made against a server by connection string, which is not kept",
             "add --uri",
-        )),
-        (_, given) => Ok(given),
-    };
+        ));
+    }
     match cli.verb {
         Verb::Run(mut again) => {
-            again.uri = uri(again.uri.take())?;
+            again.uri = args.uri;
             super::run::resume(*again, path, resumed).await
         }
         Verb::Study(again) => {
             let StudyVerb::Broker(mut again) = again.study;
-            again.uri = uri(again.uri.take())?;
+            again.uri = args.uri;
             super::study::resume(*again, path, resumed).await
         }
         _ => Err(Error::usage("no experiment begins with this command line", "start anew")),

@@ -8,7 +8,7 @@ use crate::adapter::manifest::{Manifest, discover};
 use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
 use crate::commands::arms::{self, Arm};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings;
@@ -255,6 +255,13 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
     super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
         return Err(interrupted(folder));
+    }
+    if !runs.iter().flat_map(|run| &run.phases).any(|phase| phase.broker.is_some()) {
+        return Err(Error::new(
+            Exit::RunInvalid,
+            "no producer's messages could be measured: each run is void",
+            "the reasons stand above",
+        ));
     }
     Ok(())
 }

@@ -80,8 +80,9 @@ pub async fn turn(
         Ok::<_, Error>((turn, after))
     };
     // The consumer is polled first: its turn is on its way before that of the producers.
-    let (read, produced) = tokio::join!(consumer.turn(epoch, length + READ_ON), produce);
-    let (turn, after) = produced?;
+    // Without its server the consumer would go on trying for a minute: that is not waited for.
+    let read = async { Ok(consumer.turn(epoch, length + READ_ON).await) };
+    let (read, (turn, after)) = tokio::try_join!(read, produce)?;
     let rss_peak_bytes = consumer.rss_bytes().1;
     let ended = consumer.end().await;
     let read = read.zip(ended).map(|(turn, ended)| Read {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::result::broker::{Part, Parts};
 use crate::result::samples::Samples;
 use crate::stats::descriptive::median;
-use crate::tap::exchange::Exchanges;
+use crate::tap::exchange::{Exchange, Exchanges};
 use crate::tap::messages::tell;
 use crate::tap::recording;
 
@@ -18,6 +18,9 @@ pub struct Files<'a> {
     pub producers_port: usize,
     /// Port of the consumer.
     pub consumer_port: usize,
+    /// When the producers began, ns since the epoch. What passed before was their warm-up, whose
+    /// messages are numbered as these are.
+    pub from_ns: u64,
     /// Samples of the producers, one file a process.
     pub sent: &'a [PathBuf],
     /// Samples of the consumer.
@@ -41,10 +44,15 @@ pub fn measure(files: &Files<'_>) -> Result<Parts> {
     }
     // Times of each matched message in the order of arrival, us; a float has digits enough.
     let mut ways: Vec<[f32; 5]> = Vec::new();
+    let inserts = exchanges(files.producers_port)?;
+    let measured = |it: &Result<Exchange, _>| match it {
+        Ok(exchange) => exchange.request_in_ns >= files.from_ns,
+        Err(_) => true,
+    };
     let told = tell(
         samples(files.received)?,
         sent.into_iter().flatten(),
-        exchanges(files.producers_port)?,
+        inserts.filter(measured),
         exchanges(files.consumer_port)?,
         |message| {
             let Ok(parts) = message.parts else { return };

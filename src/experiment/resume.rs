@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::clock::wall;
 use crate::error::{Error, Result};
 use crate::result::folder::Folder;
-use crate::result::records::{Arm, Ended, Experiment, Gap};
+use crate::result::records::{Arm, Ended, Experiment, Gap, Server};
 use crate::workload::plan::Plan;
 
 /// What was there when the experiment was cut.
@@ -18,8 +18,8 @@ pub struct Resumed {
 }
 
 impl Resumed {
-    /// Opens the folder of a cut experiment. Runs of a round that is not whole are dropped: arms
-    /// are compared round by round, in the same minutes.
+    /// Opens the folder of a cut experiment. Runs of a round that is not whole do not count: arms
+    /// are compared round by round, in the same minutes. Nothing is changed yet.
     ///
     /// # Errors
     /// No experiment, or one that is complete.
@@ -31,28 +31,39 @@ impl Resumed {
                 format!("mongodyno report {}", path.display()),
             ));
         }
-        let (mut runs, _) = folder.runs_and_rest()?;
+        let runs = folder.runs()?;
         let arms = experiment.arms.len();
         let whole = |round: u32| runs.iter().filter(|run| run.round == round).count() == arms;
         let finished = (1..).take_while(|round| whole(*round)).last().unwrap_or(0);
-        runs.retain(|run| run.round <= finished);
-        folder.write_runs(&runs)?;
         Ok((folder, Self { experiment, finished }))
     }
 
     /// Whether the same is going to be done as before: rounds of two plans do not compare.
     ///
     /// # Errors
-    /// The workload or an arm is another one now.
-    pub fn fits(&self, plan: &Plan, arms: &[Arm]) -> Result<()> {
-        let hint = "start anew: mongodyno run …, with another --out";
-        if plan != &self.experiment.plan {
+    /// The workload, an arm, the consumer or the server is another one now.
+    pub fn fits(
+        &self,
+        plan: &Plan,
+        arms: &[Arm],
+        consumer: Option<&Arm>,
+        server: &Server,
+    ) -> Result<()> {
+        let hint = "start anew, with another --out";
+        let was = &self.experiment;
+        if plan != &was.plan {
             let what = format!("the workload {} is not what it was", plan.workload);
             return Err(Error::usage(what, hint));
         }
-        let now = arms.iter().map(|arm| (&arm.id, &arm.lock_sha256));
-        if now.ne(self.experiment.arms.iter().map(|arm| (&arm.id, &arm.lock_sha256))) {
+        let now = arms.iter().chain(consumer).map(|arm| (&arm.id, &arm.lock_sha256));
+        let then = was.arms.iter().chain(&was.consumer).map(|arm| (&arm.id, &arm.lock_sha256));
+        if now.ne(then) {
             return Err(Error::usage("the arms are not what they were", hint));
+        }
+        let named = |it: &Server| format!("{} {}", it.kind, it.version);
+        if named(server) != named(&was.server) {
+            let what = format!("the server was {}, now {}", named(&was.server), named(server));
+            return Err(Error::usage(what, "name one as it was, or start anew with another --out"));
         }
         Ok(())
     }

@@ -282,6 +282,7 @@ impl Laboratory {
                     prefix,
                     producers_port: measured.arm,
                     consumer_port: self.seats.len(),
+                    from_ns: measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0),
                     sent: &files,
                     received: &read.samples,
                 })?);

@@ -92,8 +92,14 @@ impl Setup {
             Some(_) => Folder::open(&self.path)?.0,
             None => Folder::create(&self.path)?,
         };
+        let _lock = folder.lock()?;
+        let is_resumed = self.resumed.is_some();
         let opened = self.open(&folder).await;
-        let server = opened.inspect_err(|_| folder.discard(is_new))?;
+        let server = opened.inspect_err(|_| {
+            if !is_resumed {
+                folder.discard(is_new);
+            }
+        })?;
         let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
         if let Some(server) = server {
             server.stop().await;
@@ -101,7 +107,8 @@ impl Setup {
         match result {
             Err(error) if error.exit != Exit::Interrupted => {
                 let path = folder.path().display();
-                if folder.join("experiment.json").exists() {
+                // What cannot be gone on with as it was asked is no failure of the experiment.
+                if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     eprintln!("what was finished is kept: mongodyno report {path}");
                     eprintln!("to go on from there: mongodyno resume {path}");
                 }
@@ -190,6 +197,12 @@ impl Setup {
         };
         let named = self.named();
         let Workload { plan, pools } = self.workload;
+        let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
+        let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
+        if let Some(resumed) = &self.resumed {
+            // Before the first file is written: refused, the folder stays as it is.
+            resumed.fits(&plan, &arms, consumer_arm.as_ref(), &facts(server))?;
+        }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
         let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
@@ -218,9 +231,7 @@ impl Setup {
             environment,
         };
         let consumer = self.consumer.clone();
-        let consumer_arm = consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         let consumer = consumer.map(|(id, environment)| seat(named.len(), &id, environment, false));
-        let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
         let seats = named
             .into_iter()
             .enumerate()
@@ -249,7 +260,7 @@ impl Setup {
         let (experiment, finished) = match &self.resumed {
             None => (new, 0),
             Some(resumed) => {
-                resumed.fits(&new.plan, &new.arms)?;
+                folder.keep_rounds(resumed.finished)?;
                 (resumed.go_on(), resumed.finished)
             }
         };

@@ -137,14 +137,39 @@ impl Folder {
         self.append("runs.jsonl", run)
     }
 
-    /// Writes all runs anew.
+    /// Drops the runs of all rounds after this one, and a torn last line. The others stay byte for
+    /// byte: written anew, their numbers could end in another digit.
     ///
     /// # Errors
     /// The system's.
-    pub fn write_runs(&self, runs: &[Run]) -> Result<()> {
-        let lines = runs.iter().map(|run| serde_json::to_string(run).expect("records serialise"));
-        let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
-        self.write_whole("runs.jsonl", text.as_bytes())
+    pub fn keep_rounds(&self, rounds: u32) -> Result<()> {
+        let path = self.join("runs.jsonl");
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            result => result.map_err(|error| Error::file("read", &path, &error))?,
+        };
+        let is_kept = |line: &&[u8]| {
+            serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds)
+        };
+        let kept = bytes.split_inclusive(|byte| *byte == b'\n').filter(is_kept);
+        self.write_whole("runs.jsonl", &kept.collect::<Vec<_>>().concat())
+    }
+
+    /// Keeps other experiments out of the folder for as long as the file is open; it goes with the
+    /// process, however that ends.
+    ///
+    /// # Errors
+    /// An experiment is at work there.
+    pub fn lock(&self) -> Result<File> {
+        let lock = File::open(&self.path).map_err(|error| Error::file("open", &self.path, &error))?;
+        match lock.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
+                format!("an experiment is at work in {}", self.path.display()),
+                "wait for its end",
+            )),
+            // A file system without locks has to do without.
+            _ => Ok(lock),
+        }
     }
 
     /// Bytes of the raw samples in it.
