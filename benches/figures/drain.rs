@@ -86,7 +86,8 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
     let Workload { plan, pools } = workload;
-    let materials = Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
+    let materials =
+        Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");
     let number = named.expect("crud has find_one");
     let file = PathBuf::from(materials.samples(1, 0, number, 0, false));

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mongodyno::adapter::choice::Asked;
-use mongodyno::adapter::messages::Role;
 use mongodyno::adapter::environment::{Environment, install};
 use mongodyno::adapter::manifest::discover;
+use mongodyno::adapter::messages::Role;
 use mongodyno::clock::Epoch;
 use mongodyno::experiment::admin::Admin;
 use mongodyno::experiment::arm::{LiveArm, Target};
@@ -67,7 +67,8 @@ pub fn pairs(
 pub fn environment(adapter: &str) -> Result<Environment, String> {
     let manifests = discover(None).map_err(|error| error.to_string())?;
     let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
-    install(manifest.ok_or("no such adapter")?, &Asked::default()).map_err(|error| error.to_string())
+    install(manifest.ok_or("no such adapter")?, &Asked::default())
+        .map_err(|error| error.to_string())
 }
 
 impl Stand {
