@@ -26,6 +26,8 @@ pub(super) enum Role {
     Ink,
     Soft,
     Grid,
+    /// Messages themselves.
+    Cloud,
     Flat,
     Linear,
     Logarithmic,
@@ -39,6 +41,7 @@ impl Role {
             Self::Ink => ("ink", "#1d2321"),
             Self::Soft => ("soft", "#59635f"),
             Self::Grid => ("grid", "#dfe3df"),
+            Self::Cloud => ("cloud", "#3f5a6b"),
             Self::Flat => ("flat", "#0a6b3d"),
             Self::Linear => ("linear", "#b3261e"),
             Self::Logarithmic => ("logarithmic", "#85500a"),
@@ -97,14 +100,15 @@ impl Drawing {
         let (width, height) = (short(self.width()), short(self.height + 2.0 * MARGIN));
         let edge = short(-MARGIN);
         let title = escape(&self.title);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" width=\"{width}\" \
-             height=\"{height}\" viewBox=\"{edge} {edge} {width} {height}\" role=\"img\" \
-             aria-label=\"{title}\" font-family=\"{FAMILIES}\"><rect class=\"paper\" \
-             x=\"{edge}\" y=\"{edge}\" width=\"{width}\" height=\"{height}\" \
-             fill=\"#ffffff\"/>{}</svg>",
-            self.body
-        )
+        let size = format!(r#"width="{width}" height="{height}""#);
+        let mut svg = r#"<svg xmlns="http://www.w3.org/2000/svg" class="picture""#.to_owned();
+        let _ = write!(svg, r#" {size} viewBox="{edge} {edge} {width} {height}""#);
+        let _ = write!(svg, r#" role="img" aria-label="{title}" font-family="{FAMILIES}">"#);
+        let _ =
+            write!(svg, r##"<rect class="paper" x="{edge}" y="{edge}" {size} fill="#ffffff"/>"##);
+        svg.push_str(&self.body);
+        svg.push_str("</svg>");
+        svg
     }
 
     /// Several pictures as one, each below the one before it.

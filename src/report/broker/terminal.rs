@@ -14,7 +14,7 @@ use crate::report::text::{clean, shorten};
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 /// Columns of a terminal's table; the page has all of them.
-const COLUMNS: [&str; 8] = ["p50", "p90", "curve", "slope", "predicted", "received", "lost", "CPU"];
+const COLUMNS: [&str; 6] = ["p50", "p90", "curve", "slope", "predicted", "received"];
 /// What is said of the experiment; the page says more.
 const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Iterations"];
 
@@ -85,8 +85,8 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if number == 0 { 0 } else { 2 }, 0));
-        // Heads may wrap; a name never does.
-        if number == 0 {
+        // Heads may wrap; a name and a curve never do.
+        if number == 0 || !from.columns[shown[number - 1]].is_figure {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }

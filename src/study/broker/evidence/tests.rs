@@ -57,6 +57,8 @@ fn row_of(class: Class) -> RoundCurve {
         }),
         slope_us: Some(if class == Class::Flat { 0.0 } else { 100.0 }),
         threshold_us: 1_000.0,
+        made_per_s: Some(5_000.0),
+        received_per_s: Some(5_000.0),
     }
 }
 
@@ -70,12 +72,16 @@ fn flat(arm: &str) -> Row {
 
 /// Grows by 100 us a message, for 50,000 are made and 8,333 received a second.
 fn grows(arm: &str) -> Row {
+    let mut row = row(arm, &[Class::Linear; 5]);
+    for curve in &mut row.curves {
+        (curve.made_per_s, curve.received_per_s) = (Some(50_000.0), Some(8_333.0));
+    }
     Row {
         slope_us: around(100.0),
         slope_predicted_us: around(100.0),
         made_per_s: around(50_000.0),
         received_per_s: around(8_333.0),
-        ..row(arm, &[Class::Linear; 5])
+        ..row
     }
 }
 
@@ -197,9 +203,20 @@ fn the_slope_is_held_against_the_rates() {
 fn who_keeps_pace_is_flat() {
     let right = [phase_of(BURST, vec![grows("fast"), flat("even")])];
     assert_eq!(shown(&right, "keeps_pace"), Some(Shown::Shown));
-    let flat_and_fast = Row { made_per_s: around(50_000.0), ..flat("odd") };
-    let wrong = [phase_of(BURST, vec![grows("fast"), flat_and_fast])];
+    let mut flat_and_fast = grows("odd");
+    flat_and_fast.curves.iter_mut().for_each(|it| it.growth_us = Some(around_zero(10.0)));
+    let wrong = [phase_of(BURST, vec![grows("fast"), flat_and_fast, flat("even")])];
     assert_eq!(shown(&wrong, "keeps_pace"), Some(Shown::Refuted));
+    // The same driver, now keeping pace and now not.
+    let mut sometimes = grows("old");
+    sometimes.curves[1] = RoundCurve { round: 2, ..row_of(Class::Flat) };
+    let phases = [phase_of(BURST, vec![sometimes, flat("even")])];
+    assert_eq!(shown(&phases, "keeps_pace"), Some(Shown::Shown));
+    let said = found(&phases, "keeps_pace").expect("a finding").sentences[1].clone();
+    assert!(
+        said.starts_with("old, round by round: 6.00 times grows, 1.00 times does not"),
+        "{said}"
+    );
     let all_grow = [phase_of(BURST, vec![grows("a"), grows("b")])];
     assert_eq!(shown(&all_grow, "keeps_pace"), Some(Shown::NotShown));
 }
