@@ -148,9 +148,8 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             result => result.map_err(|error| Error::file("read", &path, &error))?,
         };
-        let is_kept = |line: &&[u8]| {
-            serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds)
-        };
+        let is_kept =
+            |line: &&[u8]| serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds);
         let kept = bytes.split_inclusive(|byte| *byte == b'\n').filter(is_kept);
         self.write_whole("runs.jsonl", &kept.collect::<Vec<_>>().concat())
     }
@@ -161,7 +160,8 @@ impl Folder {
     /// # Errors
     /// An experiment is at work there.
     pub fn lock(&self) -> Result<File> {
-        let lock = File::open(&self.path).map_err(|error| Error::file("open", &self.path, &error))?;
+        let lock =
+            File::open(&self.path).map_err(|error| Error::file("open", &self.path, &error))?;
         match lock.try_lock() {
             Err(fs::TryLockError::WouldBlock) => Err(Error::usage(
                 format!("an experiment is at work in {}", self.path.display()),
