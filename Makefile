@@ -12,8 +12,9 @@ TESTS := $(sort $(basename $(notdir $(wildcard tests/*.rs))))
 PURE := $(filter layout stats_% workload_% report_%,$(TESTS))
 SERVERS := $(filter server_%,$(TESTS))
 ADAPTERS := $(filter adapters%,$(TESTS))
+STUDIES := $(filter study_%,$(TESTS))
 INSTRUMENTS := $(filter absorber_% diagnosis_% instruments old_clients tap_%,$(TESTS))
-OTHERS := $(filter-out $(PURE) $(SERVERS) $(INSTRUMENTS) $(ADAPTERS),$(TESTS))
+OTHERS := $(filter-out $(PURE) $(SERVERS) $(INSTRUMENTS) $(STUDIES) $(ADAPTERS),$(TESTS))
 
 # $(call suite,NAME,SECONDS,COMMAND): a suite that fails lets the others run.
 suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
@@ -38,6 +39,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,servers,300,$(SERVERS))
 	$(call tests,instruments,600,$(INSTRUMENTS))
 	$(call tests,others,480,$(OTHERS))
+	$(call tests,studies,360,$(STUDIES))
 	$(call tests,adapters,840,$(ADAPTERS))
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi

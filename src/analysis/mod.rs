@@ -15,7 +15,7 @@ use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, PhaseSummary, 
 use crate::diagnosis::{self, Evidence};
 use crate::error::Result;
 use crate::result::folder::Folder;
-use crate::result::records::{Ended, Experiment, Run, SCHEMA_VERSION};
+use crate::result::records::{Ended, Experiment, Gap, Run, SCHEMA_VERSION};
 use crate::stats::compare::Comparison;
 use crate::stats::descriptive::median;
 use crate::workload::plan::{Pacing, Phase};
@@ -44,6 +44,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
                 .to_owned(),
         );
     }
+    warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     warnings.extend(errors(experiment, &runs));
     warnings.extend(void_runs(experiment, &rounds));
     if torn {

@@ -318,3 +318,68 @@ pub fn report(
     written.expect("writing to memory");
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_study_names_drivers_phases_and_a_server_that_there_are() {
+        let definition = Definition::broker();
+        let manifests = discover(None).expect("manifests");
+        let workload =
+            builtin::open(&definition.workload, &BTreeMap::new(), 0).expect("a workload");
+        let phases: Vec<&str> = workload.plan.phases.iter().map(|it| it.name.as_str()).collect();
+        let mut ids = Vec::new();
+        for producer in &definition.producers {
+            let arm = arms::parse(&manifests, &producer.driver).expect(&producer.driver);
+            let version = arm.manifest.choose(&arm.asked).expect(&producer.driver).version;
+            ids.push(arm.asked.id(&arm.manifest.name, &version));
+            let named = producer.phases.iter().flatten().chain(&producer.original);
+            for name in named {
+                assert!(phases.contains(&name.as_str()), "{}: {name}", producer.driver);
+            }
+            let own = producer.phases.as_ref();
+            let takes = |name: &String| own.is_none_or(|own| own.contains(name));
+            assert!(producer.original.as_ref().is_none_or(takes), "{}", producer.driver);
+        }
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "an arm twice would lose what is known of it: {ids:?}");
+        let server = crate::server::ServerChoice::parse(Some(&definition.server), None);
+        assert!(server.is_ok(), "{}", definition.server);
+        assert!(definition.rounds >= 5, "iterations differ: fewer than five do not show it");
+        assert!(definition.producers.iter().any(|it| it.original.as_deref() == Some("burst")));
+    }
+
+    #[test]
+    fn every_scale_makes_a_workload_and_nonsense_is_refused() {
+        let definition = Definition::broker();
+        let args = |words: &[&str]| {
+            use clap::Parser as _;
+            let words = [&["mongodyno", "study", "broker"], words].concat();
+            let cli = crate::cli::Cli::try_parse_from(words).expect("a command line");
+            let crate::cli::Verb::Study(args) = cli.verb else { unreachable!("it is a study") };
+            let StudyVerb::Broker(args) = args.study;
+            *args
+        };
+        for (words, messages) in [
+            (&["--quick"][..], "1000"),
+            (&["--scale", "1"], "100000"),
+            (&["--scale", "0.001"], "100"),
+            (&["--quick", "--set", "messages=77"], "77"),
+        ] {
+            let args = args(words);
+            let scale = scale(&args, &definition).expect("a scale");
+            let sets = sets(&args, &definition, scale).expect("parameters");
+            let workload = builtin::open(&definition.workload, &sets, 0).expect("a workload");
+            assert_eq!(workload.plan.parameters["messages"], messages, "{words:?}");
+        }
+        for nonsense in ["0", "-1", "0.0001", "NaN", "1e9", "inf"] {
+            let args = args(&[&format!("--scale={nonsense}")]);
+            let error = scale(&args, &definition).expect_err(nonsense);
+            assert_eq!(error.exit, Exit::Usage, "{nonsense}");
+        }
+    }
+}

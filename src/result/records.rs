@@ -84,6 +84,18 @@ pub struct Gap {
     pub resumed_at: String,
 }
 
+impl Gap {
+    /// For the notes of reports.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let cut = self.cut_at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+        format!(
+            "Cut short{cut} after round {} and gone on with at {}; the cut round was made again.",
+            self.after_round, self.resumed_at
+        )
+    }
+}
+
 /// How an experiment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

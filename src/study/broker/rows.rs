@@ -1,7 +1,7 @@
 //! From runs to the study's tables.
 
 use crate::report::number::time;
-use crate::result::records::{Broker, Experiment, PhaseRun, Run};
+use crate::result::records::{Broker, Experiment, Gap, PhaseRun, Run};
 use crate::stats::curve::Curve;
 use crate::stats::descriptive::{OverRounds, over_rounds};
 use crate::stats::overload::predicted_slope_us;
@@ -20,7 +20,7 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
         .map(|phase| phase_analysis(experiment, runs, phase))
         .collect();
     let evidence = evidence::all(&phases);
-    let notes = notes(experiment, &phases);
+    let notes = notes(experiment, runs);
     BrokerAnalysis { phases, evidence, notes }
 }
 
@@ -133,36 +133,27 @@ fn pacing(phase: &Phase) -> String {
 }
 
 /// What a reader has to know beside the tables.
-fn notes(experiment: &Experiment, phases: &[PhaseAnalysis]) -> Vec<String> {
+fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for it in &experiment.unavailable {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
-    for gap in &experiment.gaps {
-        let cut = gap.cut_at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
-        notes.push(format!(
-            "Cut short{cut} after round {} and gone on with at {}; the cut round was made again.",
-            gap.after_round, gap.resumed_at
-        ));
-    }
-    for phase in phases {
-        for row in &phase.rows {
-            notes.extend(row_notes(row));
+    notes.extend(experiment.gaps.iter().map(Gap::sentence));
+    for arm in &experiment.arms {
+        // An arm that is broken is broken in every round: that is said once.
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for run in runs.iter().filter(|run| run.arm == arm.id) {
+            let Some(reason) = run.failed.as_deref() else { continue };
+            let round = run.round.to_string();
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, rounds)) => rounds.push(round),
+                None => reasons.push((reason, vec![round])),
+            }
         }
-    }
-    notes
-}
-
-fn row_notes(row: &Row) -> Vec<String> {
-    let mut notes = Vec::new();
-    let arm = &row.arm;
-    let mut last = None;
-    for lost in &row.lost_rounds {
-        // An arm that is broken is broken in every phase and every round.
-        if last != Some(&lost.reason) {
-            notes.push(format!("{arm} is lost in round {}: {}", lost.round, lost.reason));
-        }
-        last = Some(&lost.reason);
+        notes.extend(reasons.into_iter().map(|(reason, rounds)| {
+            let which = if rounds.len() == 1 { "round" } else { "rounds" };
+            format!("{} is lost in {which} {}: {reason}", arm.id, rounds.join(", "))
+        }));
     }
     notes
 }

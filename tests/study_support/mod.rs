@@ -1,0 +1,201 @@
+//! Studies with real drivers on the server that all of them speak with: a lab for them, their
+//! processes, and the broker while it is at work.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+use mongodyno::result::broker::Broker as Record;
+use mongodyno::result::folder::Folder;
+use mongodyno::result::records::{Experiment, Run};
+use mongodyno::server::RunningServer;
+
+use crate::fake_support::{Lab, stderr, wait_until};
+use crate::support::{self, skip, start_version};
+
+/// What every study of these tests is told: little of each phase but the burst.
+const LITTLE: [&str; 5] = [
+    "--set=seconds_max=0.3",
+    "--set=think_messages=100",
+    "--set=rate_messages=100",
+    "--set=warmup=0.1",
+    "--seed=7",
+];
+
+/// The phase whose producers are given everything at once.
+pub const BURST: &str = "burst";
+
+/// A lab with the user's cache, where these drivers and the server are installed; None where that
+/// cannot be.
+pub fn study_lab(test: &str, drivers: &[&str]) -> Option<Lab> {
+    static READY: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
+    let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = || start_version(Some("4.4"), &[]).map(drop);
+    let mut checked = vec![ready.entry("server".to_owned()).or_insert_with(server).clone()];
+    for driver in drivers.iter().copied().chain(["rust"]) {
+        let install = || {
+            let output = support::run(["adapters", "install", driver]);
+            if output.status.success() { Ok(()) } else { Err(stderr(&output)) }
+        };
+        checked.push(ready.entry(driver.to_owned()).or_insert_with(install).clone());
+    }
+    drop(ready);
+    match checked.into_iter().collect::<Result<(), String>>() {
+        Ok(()) => Some(Lab::with_shared_cache()),
+        Err(reason) => {
+            skip(test, &reason);
+            None
+        }
+    }
+}
+
+/// A server of the test's own that all drivers speak with, or None where there can be none.
+pub fn own_server(test: &str) -> Option<RunningServer> {
+    start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
+}
+
+/// The words of a study of these drivers with so many messages, into the folder `out`.
+pub fn words(drivers: &[&str], messages: u32, more: &[&str]) -> Vec<String> {
+    let mut words = vec!["study", "broker", "--out", "out"];
+    words.extend(LITTLE);
+    words.extend(drivers.iter().flat_map(|driver| ["-d", driver]));
+    words.extend(more);
+    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    words.push(format!("--set=messages={messages}"));
+    words
+}
+
+/// What a study wrote down.
+pub fn read(lab: &Lab) -> (Experiment, Vec<Run>) {
+    let (folder, experiment) = Folder::open(&lab.path("out")).expect("an experiment");
+    let runs = folder.runs().expect("runs");
+    (experiment, runs)
+}
+
+/// The record of a phase of a run.
+pub fn of_phase<'a>(run: &'a Run, name: &str) -> &'a Record {
+    let phase = run.phases.iter().find(|phase| phase.phase == name);
+    let phase = phase.unwrap_or_else(|| panic!("no {name} in {} {}", run.round, run.arm));
+    phase.broker.as_ref().expect("a phase with a consumer")
+}
+
+/// Fails unless a run went well in all its phases, and no message is missing from the books.
+pub fn assert_whole(experiment: &Experiment, run: &Run) {
+    let what = format!("{} in round {}", run.arm, run.round);
+    assert_eq!(run.failed, None, "{what}");
+    let names: Vec<&str> = run.phases.iter().map(|phase| phase.phase.as_str()).collect();
+    let all: Vec<&str> = experiment.plan.phases.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, all, "{what}");
+    for name in names {
+        let broker = of_phase(run, name);
+        assert!(broker.sent > 0, "{what}, {name}: nothing was sent");
+        assert_eq!(broker.sent, broker.received + broker.lost, "{what}, {name}");
+    }
+}
+
+/// Text without its line breaks.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The broker of a study that is at work, seen by a client of the test's own.
+pub struct Broker {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    pub database: String,
+    pub uri: String,
+}
+
+/// Every arm runs alone: its collection is the first.
+pub const COLLECTION: &str = "messages_0";
+
+impl Broker {
+    /// Waits until the study has begun.
+    pub fn of(lab: &Lab) -> Self {
+        wait_until("the study has begun", || lab.path("out/experiment.json").exists());
+        let record = lab.record();
+        let uri = record["server"]["uri"].as_str().expect("a server").to_owned();
+        let id = record["id"].as_str().expect("an id").to_lowercase().replace('-', "_");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let client = runtime.block_on(Client::with_uri_str(&uri)).expect("a client");
+        Self { runtime, client, database: format!("mongodyno_{id}"), uri }
+    }
+
+    /// Messages that are in the collection.
+    pub fn count(&self) -> u64 {
+        let messages = self.client.database(&self.database).collection::<Document>(COLLECTION);
+        self.runtime.block_on(async { messages.estimated_document_count().await }).unwrap_or(0)
+    }
+
+    /// Inserts since the server's start.
+    pub fn inserted(&self) -> i64 {
+        let admin = self.client.database("admin");
+        let command = admin.run_command(doc! { "serverStatus": 1 });
+        let status = self.runtime.block_on(command.into_future()).expect("the server answers");
+        let counters = status.get_document("opcounters").expect("counters");
+        counters.get("insert").and_then(|it| it.as_i64().or(it.as_i32().map(i64::from))).unwrap()
+    }
+
+    /// Waits until nobody inserts any more.
+    pub fn wait_for_silence(&self) {
+        let mut last = (self.inserted(), std::time::Instant::now());
+        wait_until("the producers are done", || {
+            let now = self.inserted();
+            if now != last.0 {
+                last = (now, std::time::Instant::now());
+            }
+            last.1.elapsed().as_millis() > 700
+        });
+    }
+
+    /// Kills the cursors on the collection until there was one; answers how many.
+    pub fn kill_cursors(&self) -> usize {
+        let mut killed = 0;
+        wait_until("a cursor is killed", || {
+            killed = self.runtime.block_on(async {
+                let admin = mongodyno::experiment::admin::Admin::connect(&self.uri, &self.database);
+                admin.await.expect("a client").kill_cursors(COLLECTION).await.unwrap_or(0)
+            });
+            killed > 0
+        });
+        killed
+    }
+
+    /// Waits until a burst of this round is under way; answers its arm's adapter and id.
+    pub fn wait_for_burst(&self, lab: &Lab, round: u32) -> (String, String) {
+        let record = lab.record();
+        let phases = record["plan"]["phases"].as_array().expect("phases");
+        let burst = phases.iter().position(|it| it["name"] == BURST).expect("a burst");
+        let mut arm = None;
+        wait_until("a burst is under way", || {
+            arm =
+                fs::read_dir(lab.path("out/samples")).expect("samples").flatten().find_map(|it| {
+                    let name = it.file_name().to_string_lossy().into_owned();
+                    let rest = name.strip_prefix(&format!("r{round:02}-arm"))?;
+                    let arm = rest.strip_suffix(&format!("-phase{burst}-process0.bin"))?;
+                    arm.parse::<usize>().ok()
+                });
+            arm.is_some() && self.count() > 100
+        });
+        let arm = &record["arms"][arm.expect("it is there")];
+        let text = |key: &str| arm[key].as_str().expect("text").to_owned();
+        (text("adapter"), text("id"))
+    }
+}
+
+/// The pid of a process of an adapter.
+pub fn process(lab: &Lab, adapter: &str) -> i32 {
+    let word = format!("/adapters/{adapter}/");
+    let found = lab.process(&word);
+    found.unwrap_or_else(|| panic!("{word} in {:?}", lab.processes())).0
+}
+
+/// Lines of `runs.jsonl`.
+pub fn lines(lab: &Lab) -> Vec<String> {
+    let text = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
