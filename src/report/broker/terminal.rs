@@ -73,10 +73,7 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(page.width).unwrap_or(DEFAULT_WIDTH));
-    let head = shown.iter().map(|&at| {
-        let column = &from.columns[at];
-        cell(at, format!("{} {}", column.name, column.unit).trim_end())
-    });
+    let head = shown.iter().map(|&at| cell(at, &from.columns[at].name));
     table.set_header(std::iter::once(Cell::new("")).chain(head));
     for row in &from.rows {
         let name = Cell::new(shorten(&clean(&row.arm), page.width * 2 / 5));
@@ -93,5 +90,7 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     for line in table.lines() {
         page.line(&line)?;
     }
-    Ok(())
+    let units = shown.iter().map(|&at| &from.columns[at]).filter(|it| !it.unit.is_empty());
+    let units: Vec<String> = units.map(|it| format!("{} in {}", it.name, it.unit)).collect();
+    page.wrapped(2, Ink::Dim, &units.join(", "))
 }
