@@ -237,7 +237,7 @@ fn the_part_that_waits_is_named_only_where_it_has_nearly_all_of_the_growth() {
     let with = |parts| [phase_of(BURST, vec![Row { parts: Some(parts), ..grows("a") }])];
     let driver = with(parts(part(100.0, 90_100.0), part(100.0, 200.0)));
     assert_eq!(shown(&driver, "where"), Some(Shown::Shown));
-    assert_eq!(first(&driver, "where"), "What grows waits in the driver for a.");
+    assert_eq!(first(&driver, "where"), "Once made, what grows waits in the driver for a.");
     let both = with(parts(part(100.0, 5_100.0), part(100.0, 5_100.0)));
     assert_eq!(shown(&both, "where"), Some(Shown::NotShown));
     let none = with(parts(still, still));
