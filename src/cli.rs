@@ -1,5 +1,7 @@
 //! The command line: clap structs only.
 
+mod study;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -157,75 +160,6 @@ pub struct RunArgs {
     /// Further adapters: a folder of adapter folders
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
-}
-
-/// `study`
-#[derive(Debug, Args)]
-pub struct StudyArgs {
-    /// Which one
-    #[command(subcommand)]
-    pub study: StudyVerb,
-}
-
-/// `study …`
-#[derive(Debug, Subcommand)]
-pub enum StudyVerb {
-    /// A capped collection as message broker: why does the latency of some drivers' messages grow?
-    Broker(Box<BrokerArgs>),
-}
-
-/// `study broker`
-#[derive(Debug, Args)]
-pub struct BrokerArgs {
-    /// Messages of each producer in each phase and round, as a part of 100,000 [default: 0.05]
-    #[arg(long, value_name = "N")]
-    pub scale: Option<f64>,
-    /// A hundredth of the messages, short warm-ups
-    #[arg(long, conflicts_with = "scale")]
-    pub quick: bool,
-    /// Producer, as `run -d` takes it; repeat it [default: those of 2014 beside today's]
-    #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
-    pub drivers: Vec<String>,
-    /// Who reads the messages [default: the fastest]
-    #[arg(long, value_name = "DRIVER")]
-    pub consumer: Option<String>,
-    /// Iterations of each producer, before the one through the tap
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub rounds: Option<u32>,
-    /// Set a parameter of the workload; repeat it (`mongodyno workloads broker` shows them)
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Seed of everything random [default: drawn and recorded]
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Server to measure against, by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
-    #[arg(long)]
-    pub server: Option<String>,
-    /// Write the workload to a file, to be changed and run, and do nothing else
-    #[arg(long, value_name = "FILE.yaml")]
-    pub eject: Option<PathBuf>,
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-    /// Further adapters: a folder of adapter folders
-    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
-    pub adapters_dir: Option<PathBuf>,
-}
-
-/// `resume`
-#[derive(Debug, Args)]
-pub struct ResumeArgs {
-    /// Experiment folder
-    pub folder: PathBuf,
-    /// Server, where the experiment was made against one by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
-    pub uri: Option<String>,
 }
 
 /// `--interleave`

@@ -68,7 +68,7 @@ fn the_page_is_one_file_with_all_that_matters() {
         "Who took part",
         "What was lost",
         "mongodyno study broker --scale 0.05 --seed 1",
-        "<th scope=\"col\" class=\"n\">issued <small>messages/s</small></th>",
+        "<th scope=\"col\" class=\"n\">issued <small>messages&#x2f;s</small></th>",
         "<th scope=\"row\"",
         "aria-label=\"burst: where the time of a message passed\"",
     ] {
@@ -86,12 +86,13 @@ fn the_page_is_one_file_with_all_that_matters() {
 /// Reports to the window around it how wide the page is and what there is of it.
 const PROBE: &str = "<script>addEventListener('load', () => parent.postMessage({
   ready: document.documentElement.dataset.ready, width: innerWidth,
-  reach: document.documentElement.scrollWidth, panels: document.querySelectorAll('.frame').length,
+  over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  panels: document.querySelectorAll('.frame').length,
   pictures: [...document.querySelectorAll('.picture')].filter(it =>
     it.getBoundingClientRect().height > 100).length}, '*'));</script></body>";
 const AROUND: &str = "<!doctype html><script>addEventListener('message', (event) => {
   const it = event.data, text = document.createElement('p');
-  text.textContent = `width ${it.width} reach ${it.reach} panels ${it.panels} ` +
+  text.textContent = `width ${it.width} over ${it.over} panels ${it.panels} ` +
     `pictures ${it.pictures} ready ${it.ready};`;
   document.body.append(text); });</script>
 <body><iframe src='page.html' style='border:0;width:390px;height:800px'></iframe>
@@ -111,7 +112,7 @@ fn the_page_opens_in_chromium_on_narrow_and_wide_screens() {
     assert!(browser::console(&log).is_empty(), "{:#?}", browser::console(&log));
     for width in [390, 1280] {
         // Three arms and four, three rounds; the burst twice.
-        let wanted = format!("width {width} reach {width} panels 33 pictures 5 ready true;");
+        let wanted = format!("width {width} over 0 panels 33 pictures 5 ready true;");
         let said = dom.split("<p>").skip(1).collect::<Vec<_>>();
         assert!(dom.contains(&wanted), "{wanted}: {said:?}");
     }

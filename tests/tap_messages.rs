@@ -125,11 +125,12 @@ fn broker<P: Future<Output = Vec<Sample>>>(
     (sent, received)
 }
 
+fn all<T>(of: Vec<T>) -> impl Iterator<Item = Result<T, Infallible>> {
+    of.into_iter().map(Ok)
+}
+
 fn told(tap: &Tap, sent: Vec<Sample>, received: Vec<Sample>) -> (Told, Vec<Message>) {
     let [inserts, replies] = [0, 1].map(|arm| tap.recorded("broker", arm).0);
-    fn all<T>(of: Vec<T>) -> impl Iterator<Item = Result<T, Infallible>> {
-        of.into_iter().map(Ok)
-    }
     let mut messages = Vec::new();
     let told = tell(all(received), all(sent), all(inserts), all(replies), |it| messages.push(it));
     let told = told.expect("infallible");

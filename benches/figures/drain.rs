@@ -4,7 +4,7 @@
 //! a run's are: answers held against what they must be, histograms, intervals, Little's law. A
 //! fresh process does it, so that its peak memory is that of draining.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,8 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
     let Workload { plan, pools } = workload;
-    let materials = Materials::write(&plan, pools, &folder, 3.0).map_err(text)?;
+    let materials =
+        Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");
     let number = named.expect("crud has find_one");
     let file = PathBuf::from(materials.samples(1, 0, number, 0, false));
@@ -97,6 +98,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
         samples: count,
         totals: Totals { documents: count, sum: 0 },
         errors: vec![],
+        consumer: None,
     });
     measured.turns = turns;
     measured.turn_length = Duration::from_nanos(TURN_NS);

@@ -2,13 +2,15 @@
 //! that `run` cannot make, because one side is no server of a whole experiment (canned answers, a
 //! tap) or no adapter (a hand-written loop).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mongodyno::adapter::choice::Asked;
 use mongodyno::adapter::environment::{Environment, install};
 use mongodyno::adapter::manifest::discover;
+use mongodyno::adapter::messages::Role;
 use mongodyno::clock::Epoch;
 use mongodyno::experiment::admin::Admin;
 use mongodyno::experiment::arm::{LiveArm, Target};
@@ -65,7 +67,8 @@ pub fn pairs(
 pub fn environment(adapter: &str) -> Result<Environment, String> {
     let manifests = discover(None).map_err(|error| error.to_string())?;
     let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
-    install(manifest.ok_or("no such adapter")?, None).map_err(|error| error.to_string())
+    install(manifest.ok_or("no such adapter")?, &Asked::default())
+        .map_err(|error| error.to_string())
 }
 
 impl Stand {
@@ -75,7 +78,7 @@ impl Stand {
         let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
         let Workload { plan, pools } = workload;
         let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
-        let materials = Materials::write(&plan, pools, &folder, 3.0);
+        let materials = Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
         let materials = materials.map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -110,7 +113,7 @@ impl Stand {
         phase: &str,
         number: usize,
     ) -> Result<Driven, String> {
-        let target = Target { uri, database };
+        let target = Target { role: Role::Worker, uri, database };
         let log = self.folder.join(&format!("adapter{number}.log"));
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
         let prepares = prepares(&self.materials, &self.plan, which, str::to_owned);

@@ -14,6 +14,8 @@ pub struct Progress {
     arms: Vec<String>,
     rounds: u32,
     round: u32,
+    /// Group of arms under way, of groups in this round.
+    group: (usize, usize),
     phase: (String, usize, usize),
     /// Laps done of laps in this phase.
     lap: (u32, u32),
@@ -37,6 +39,7 @@ impl Progress {
             arms,
             rounds,
             round: 0,
+            group: (0, 1),
             phase: (String::new(), 0, 1),
             lap: (0, 1),
             started: Instant::now(),
@@ -55,6 +58,11 @@ impl Progress {
     /// A round begins.
     pub fn round(&mut self, round: u32) {
         self.round = round;
+    }
+
+    /// Arms that live side by side begin: group number `at` of `of`.
+    pub fn group(&mut self, at: usize, of: usize) {
+        self.group = (at, of);
     }
 
     /// A phase begins: number `at` of `of`.
@@ -100,7 +108,8 @@ impl Progress {
     fn left(&self) -> String {
         let phases = self.phase.2.max(1) as f64;
         let within = f64::from(self.lap.0) / f64::from(self.lap.1.max(1));
-        let round = (self.phase.1 as f64 + within) / phases;
+        let group = (self.phase.1 as f64 + within) / phases;
+        let round = (self.group.0 as f64 + group) / self.group.1.max(1) as f64;
         let done = (f64::from(self.round.max(1)) - 1.0 + round) / f64::from(self.rounds.max(1));
         let elapsed = self.started.elapsed();
         // The estimate at first, what was measured later on.

@@ -114,8 +114,9 @@ impl Laboratory {
             if alone { order.iter().map(|arm| vec![*arm]).collect() } else { vec![order.clone()] };
         let mut runs = Vec::new();
         let mut adapters_ns = 0;
-        for group in groups {
-            let (mut done, cpu_ns) = self.group(round, &order, &group, rng).await?;
+        for (number, group) in groups.iter().enumerate() {
+            self.progress.group(number, groups.len());
+            let (mut done, cpu_ns) = self.group(round, &order, group, rng).await?;
             runs.append(&mut done);
             adapters_ns += cpu_ns;
         }

@@ -6,3 +6,4 @@ pub mod machine;
 pub mod queue;
 pub mod records;
 pub mod samples;
+pub mod wire;

@@ -22,8 +22,8 @@
 //! that a full buffer kept the tap from reading within a message is taken off them, because it is
 //! time on the link and neither the client's nor the server's.
 //!
-//! Marks are there only where they were asked for (see `mark`). With `documents_in` the mark is that
-//! of the first message in the reply, without it that of the first document of the insert.
+//! Marks are there only where they were asked for (see `mark`). With `documents_in` the mark is
+//! that of the first message in the reply, without it that of the first document of the insert.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};

@@ -10,17 +10,17 @@
 //! consumer's port. "Wire" is the tap and the link on both, with what a long reply takes from its
 //! first byte to its last; what lies between tap and server is the server's.
 //!
-//! The insert is found by its mark. The reply is found by the mark of its first message; those that
-//! follow it there are those that followed it to the consumer's program, for a cursor returns
+//! The insert is found by its mark. The reply is found by the mark of its first message; those
+//! that follow it there are those that followed it to the consumer's program, for a cursor returns
 //! documents in their order in the collection and a program takes all that came. A cursor opened
 //! again, sentinels and lost messages are no matter then. Counting replies from the first one on
-//! was rejected: after one that was missed everything would be told wrong, and look right. A message
-//! that several replies carry (a cursor opened again before it) is the first one's.
+//! was rejected: after one that was missed everything would be told wrong, and look right. A
+//! message that several replies carry (a cursor opened again before it) is the first one's.
 //!
 //! An insert of several documents names its first: the n - 1 sequences behind it are taken for the
-//! others, with the same request, and with the sample of the first. (Where operations have sequences
-//! that overlap, as those that the contract stamps into batches, a message has several inserts, and
-//! none is guessed.)
+//! others, with the same request, and with the sample of the first. (Where operations have
+//! sequences that overlap, as those that the contract stamps into batches, a message has several
+//! inserts, and none is guessed.)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

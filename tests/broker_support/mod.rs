@@ -13,6 +13,7 @@ use mongodyno::stats::curve::Curve;
 use mongodyno::stats::histogram::Histogram;
 use mongodyno::stats::looks::LookPlan;
 use mongodyno::workload::builtin;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 /// Messages of a run.
@@ -64,14 +65,18 @@ fn broker(grows: bool, burst: bool, tapped: bool, consumer: String) -> Broker {
     let numbers = || (0..MESSAGES).filter(|i| *i != LOST);
     let made = |i: u32| latency_ns(grows, i);
     let intended = |i: u32| u64::from(i) * 50_000 + latency_ns(grows, i);
-    let of = |ns: &dyn Fn(u32) -> u64| {
+    let of = |ns: &dyn Fn(u32) -> u64, in_order_of_arrival: bool| {
         let mut histogram = Histogram::new();
         numbers().for_each(|i| histogram.record(ns(i)));
-        let us: Vec<f64> = numbers().map(|i| ns(i) as f64 / 1e3).collect();
+        let mut us: Vec<f64> = numbers().map(|i| ns(i) as f64 / 1e3).collect();
+        if in_order_of_arrival {
+            us.sort_by(f64::total_cmp);
+        }
         (Quantiles::of(&histogram), Curve::of(us.into_iter()))
     };
-    let ((latency, curve), since) = (of(&made), burst.then(|| of(&intended)));
-    let part = |first_us, last_us| Part { p50_us: (first_us + last_us) / 2.0, first_us, last_us };
+    let ((latency, curve), since) = (of(&made, false), burst.then(|| of(&intended, true)));
+    let part =
+        |first_us, last_us| Part { p50_us: f64::midpoint(first_us, last_us), first_us, last_us };
     Broker {
         sent: u64::from(MESSAGES),
         received: u64::from(MESSAGES - 1),
@@ -99,7 +104,7 @@ fn broker(grows: bool, burst: bool, tapped: bool, consumer: String) -> Broker {
     }
 }
 
-fn phase(name: &str, samples: [String; 2], broker: &Broker) -> Value {
+fn phase(name: &str, samples: &[String], broker: &Broker) -> Value {
     json!({
         "phase": name, "turns": 1, "turn_ms": 15.0, "measured_s": 0.015, "operations": MESSAGES,
         "throughput": 20000.0, "exhausted": true, "by_operation": [], "errors": [], "cpu_ns": 1,
@@ -131,14 +136,13 @@ pub fn made_up(path: &Path) -> (Folder, Experiment, Vec<Run>) {
                     let bytes: Vec<u8> = samples.iter().flat_map(Sample::to_bytes).collect();
                     std::fs::write(folder.join(file), bytes).expect("a sample file");
                 }
-                let [a, b, consumer] = names;
-                let broker = broker(grows, name == "burst", tapped, consumer);
-                phases.push(phase(name, [a, b], &broker));
+                let broker = broker(grows, name == "burst", tapped, names[2].clone());
+                phases.push(phase(name, &names[..2], &broker));
             }
-            append(&folder, run(round, id, tapped, &Value::Null, phases));
+            append(&folder, &run(round, id, tapped, &Value::Null, &phases));
         }
         let failed = json!("connect: the server wants wire version 6, the driver speaks 2");
-        append(&folder, run(round, "dead@4", tapped, &failed, Vec::new()));
+        append(&folder, &run(round, "dead@4", tapped, &failed, &[]));
     }
     let experiment = experiment();
     folder.write_experiment(&experiment).expect("a folder");
@@ -146,11 +150,11 @@ pub fn made_up(path: &Path) -> (Folder, Experiment, Vec<Run>) {
     (folder, experiment, runs)
 }
 
-fn append(folder: &Folder, run: Value) {
-    folder.append_run(&serde_json::from_value(run).expect("a run")).expect("a folder");
+fn append(folder: &Folder, run: &Value) {
+    folder.append_run(&Run::deserialize(run).expect("a run")).expect("a folder");
 }
 
-fn run(round: u32, arm: &str, tapped: bool, failed: &Value, phases: Vec<Value>) -> Value {
+fn run(round: u32, arm: &str, tapped: bool, failed: &Value, phases: &[Value]) -> Value {
     json!({
         "round": round, "arm": arm, "tapped": tapped, "position": 0,
         "started_at": "2026-11-21T10:00:00Z", "failed": failed, "noop_ns": 100.0,

@@ -20,6 +20,8 @@ pub fn opened(browser: &Path, page: &Path, profile: &Path) -> (String, String) {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
         .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--v=0", "--dump-dom"])
+        // Messages between frames arrive after the page has loaded; time goes by at once.
+        .arg("--virtual-time-budget=5000")
         .arg(format!("--user-data-dir={}", profile.join("profile").display()))
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null())

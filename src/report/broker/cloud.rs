@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::drawing::{Drawing, short};
+use super::drawing::{Drawing, Role, short};
 
 /// A panel's grid of cells.
 const COLUMNS: usize = 88;
@@ -121,9 +121,9 @@ impl Cloud {
         if shades.iter().any(|path| !path.is_empty()) {
             // Without smoothing: neighbours would show a seam between them.
             drawing.raw(format_args!(
-                r##"<g class="cloud" fill="none" stroke="#3f5a6b" shape-rendering="crispEdges" transform="translate({} {}) scale({CELL})">"##,
-                short(x),
-                short(y + CELL / 2.0)
+                r#"<g {} shape-rendering="crispEdges" {}>"#,
+                Role::Cloud.stroke(),
+                at_scale(x, y + CELL / 2.0, CELL)
             ));
             for (path, (_, opacity, _)) in shades.iter().zip(SHADES) {
                 if !path.is_empty() {
@@ -134,10 +134,9 @@ impl Cloud {
         }
         if !self.points.is_empty() {
             drawing.raw(format_args!(
-                r##"<path class="cloud" fill="none" stroke="#3f5a6b" stroke-width="2.6" stroke-linecap="round" transform="translate({} {}) scale({})" d="{}"/>"##,
-                short(x),
-                short(y),
-                CELL / FINE as f64,
+                r#"<path {} stroke-width="2.6" stroke-linecap="round" {} d="{}"/>"#,
+                Role::Cloud.stroke(),
+                at_scale(x, y, CELL / FINE as f64),
                 dots(&self.points)
             ));
         }
@@ -147,10 +146,9 @@ impl Cloud {
                 let _ = write!(path, "M{x} 0v10");
             }
             drawing.raw(format_args!(
-                r##"<path class="cloud" fill="none" stroke="#3f5a6b" stroke-width="2" transform="translate({} {}) scale({})" d="{path}"/>"##,
-                short(x),
-                short(y - STRIP + 1.0),
-                CELL / FINE as f64
+                r#"<path {} stroke-width="2" {} d="{path}"/>"#,
+                Role::Cloud.stroke(),
+                at_scale(x, y - STRIP + 1.0, CELL / FINE as f64)
             ));
         }
     }
@@ -173,6 +171,11 @@ impl Cloud {
         }
         paths
     }
+}
+
+/// The attribute that puts the grid's origin there, in units of the grid from then on.
+fn at_scale(x: f64, y: f64, unit: f64) -> String {
+    format!(r#"transform="translate({} {}) scale({unit})""#, short(x), short(y))
 }
 
 /// A part of an axis, 0 to 1, as a place on the fine grid.

@@ -13,9 +13,12 @@ const FAMILIES: &str =
     "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 /// Between pictures that are stacked, units.
 const GAP: f64 = 28.0;
-/// Mean width of a letter, as a part of the size of the font. Measured with Inter's digits, which
-/// are wider than its letters: lines come out too short rather than too long.
+/// Around a picture, units.
+const MARGIN: f64 = 12.0;
+/// Width of a letter, as a part of the size of the font: in sentences, and in names with many
+/// digits. Somewhat more than Inter's, as the page may be shown with a wider font.
 const LETTER: f64 = 0.56;
+const LETTER_OF_NAMES: f64 = 0.63;
 
 /// What a text or line is for; the page's style knows the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(super) enum Role {
     Ink,
     Soft,
     Grid,
+    /// Messages themselves.
+    Cloud,
     Flat,
     Linear,
     Logarithmic,
@@ -36,6 +41,7 @@ impl Role {
             Self::Ink => ("ink", "#1d2321"),
             Self::Soft => ("soft", "#59635f"),
             Self::Grid => ("grid", "#dfe3df"),
+            Self::Cloud => ("cloud", "#3f5a6b"),
             Self::Flat => ("flat", "#0a6b3d"),
             Self::Linear => ("linear", "#b3261e"),
             Self::Logarithmic => ("logarithmic", "#85500a"),
@@ -76,10 +82,10 @@ impl Drawing {
         Self { title: title.to_owned(), width, height: 0.0, body: String::new() }
     }
 
-    /// Width, units: pixels where nothing scales it.
+    /// Width with its margin, units: pixels where nothing scales it.
     #[must_use]
     pub fn width(&self) -> f64 {
-        self.width
+        self.width + 2.0 * MARGIN
     }
 
     /// The picture in words, for those who cannot see it.
@@ -91,12 +97,18 @@ impl Drawing {
     /// The whole picture, for a page or a file.
     #[must_use]
     pub fn svg(&self) -> String {
-        let (width, height) = (short(self.width), short(self.height));
+        let (width, height) = (short(self.width()), short(self.height + 2.0 * MARGIN));
+        let edge = short(-MARGIN);
         let title = escape(&self.title);
-        format!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" class="picture" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{title}" font-family="{FAMILIES}"><rect class="paper" width="{width}" height="{height}" fill="#ffffff"/>{}</svg>"##,
-            self.body
-        )
+        let size = format!(r#"width="{width}" height="{height}""#);
+        let mut svg = r#"<svg xmlns="http://www.w3.org/2000/svg" class="picture""#.to_owned();
+        let _ = write!(svg, r#" {size} viewBox="{edge} {edge} {width} {height}""#);
+        let _ = write!(svg, r#" role="img" aria-label="{title}" font-family="{FAMILIES}">"#);
+        let _ =
+            write!(svg, r##"<rect class="paper" x="{edge}" y="{edge}" {size} fill="#ffffff"/>"##);
+        svg.push_str(&self.body);
+        svg.push_str("</svg>");
+        svg
     }
 
     /// Several pictures as one, each below the one before it.
@@ -155,7 +167,7 @@ impl Drawing {
 
     /// An arm's name, right-aligned, in as many lines as it needs; answers where they end.
     pub(super) fn name(&mut self, right: f64, first: f64, width: f64, name: &str) -> f64 {
-        let columns = (width / (LETTER * 11.5)) as usize;
+        let columns = (width / (LETTER_OF_NAMES * 11.5)) as usize;
         let mut y = first;
         for line in name_lines(name, columns) {
             self.text((right, y), 11.5, Role::Ink, Anchor::End, &line);
@@ -204,7 +216,7 @@ mod tests {
         let mut two = Drawing::new("two", 500.0);
         two.reach(50.0);
         let svg = Drawing::stacked(&[one, two]).svg();
-        assert!(svg.contains(r#"viewBox="0 0 500 178""#), "{svg}");
+        assert!(svg.contains(r#"viewBox="-12 -12 524 202""#), "{svg}");
         assert!(svg.contains(r#"aria-label="one &lt;1&gt;; two""#), "{svg}");
     }
 }

@@ -66,7 +66,7 @@ pub struct PhaseView {
 /// A picture on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What is to be seen.
+    /// What is to be seen, for those who cannot; the picture itself has a title.
     pub caption: String,
     /// Markup, placed as it is.
     pub svg: String,

@@ -57,9 +57,10 @@ pub fn parts(phase: &str, rows: &[PartsRow]) -> Drawing {
     let title = format!("{phase}: where the time of a message passed");
     let mut drawing = Drawing::new(&title, WIDTH);
     let words = "The round through the tap: medians of the five parts of the way, over the first \
-                 tenth of the messages and over the last. The longer bar of each arm has the full \
-                 length: lengths compare within an arm, the sums at their ends between arms. \
-                 Medians need not add up to the median of the latency.";
+                 tenth of the messages and over the last; on the right the part that grew most. \
+                 The longer bar of each arm has the full length: lengths compare within an arm, \
+                 the sums at their ends between arms. Medians need not add up to the median of the \
+                 latency.";
     let mut y = drawing.head(&title, words) + 10.0;
     legend(&mut drawing, y);
     y += 16.0;
@@ -92,30 +93,28 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &PartsRow) -> f64 {
             return end + 8.0;
         }
     };
-    let bars: [(&str, fn(&Part) -> f64); 2] =
-        [("first tenth", |part| part.first_us), ("last tenth", |part| part.last_us)];
     // Clocks of two processes may differ by some microseconds: less than nothing is nothing.
-    let sum = |of: fn(&Part) -> f64| -> f64 {
-        parts.named().iter().map(|(_, part)| of(part).max(0.0)).sum()
-    };
-    let longest = bars.iter().map(|(_, of)| sum(*of)).fold(0.0, f64::max);
-    for (number, (name, of)) in bars.into_iter().enumerate() {
+    let times = |of: fn(Part) -> f64| parts.named().map(|(name, part)| (name, of(part).max(0.0)));
+    let bars =
+        [("first tenth", times(|part| part.first_us)), ("last tenth", times(|part| part.last_us))];
+    let sum = |times: &[(&str, f64)]| times.iter().map(|(_, us)| us).sum::<f64>();
+    let longest = bars.iter().map(|(_, times)| sum(times)).fold(0.0, f64::max);
+    for (number, (name, times)) in bars.into_iter().enumerate() {
         let top = y + number as f64 * (BAR + 4.0);
         let middle = top + BAR - 3.0;
         drawing.text((LEFT - 8.0, middle), 10.0, Role::Soft, Anchor::End, name);
         let mut x = LEFT;
-        for ((part, times), (_, colour)) in parts.named().into_iter().zip(LEGEND) {
-            let us = of(&times).max(0.0);
+        for ((part, us), (_, colour)) in times.into_iter().zip(LEGEND) {
             let width = if longest > 0.0 { BARS * us / longest } else { 0.0 };
             let title = format!("{}, {name}: {part} {}", row.arm, number::time(us));
             let (at, top, wide) = (short(x), short(top), short(width));
             drawing.raw(format_args!(
-                r#"<rect x="{at}" y="{top}" width="{wide}" height="{BAR}" fill="{colour}"><title>{}</title></rect>"#,
-                escape(&title)
+                r#"<rect x="{at}" y="{top}" width="{wide}" height="{BAR}" fill="{colour}">"#
             ));
+            drawing.raw(format_args!("<title>{}</title></rect>", escape(&title)));
             x += width;
         }
-        let text = number::time(sum(of));
+        let text = number::time(sum(&times));
         drawing.text((x + 8.0, middle), 10.5, Role::Ink, Anchor::Start, &text);
     }
     if let Some(text) = grown(parts) {

@@ -1,5 +1,7 @@
 //! The scatter of latency against message number: a row an arm, a panel an iteration.
 
+use std::fmt::Write as _;
+
 use super::cloud::{self, Axes, Cloud, SHADES};
 use super::drawing::{Anchor, Drawing, Role, short};
 use crate::report::number;
@@ -28,12 +30,20 @@ pub enum Since {
 }
 
 impl Since {
-    fn words(self) -> (&'static str, &'static str) {
+    /// For the title; when the time begins; the order of the messages.
+    fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Made => ("the program made a message", "in the order in which they were made"),
-            Self::Intended => {
-                ("a message was intended", "in the order in which they were intended")
-            }
+            Self::Made => [
+                "latency of each message",
+                "the program made a message",
+                "in the order in which they were made",
+            ],
+            Self::Intended => [
+                "latency since each message was intended",
+                "a message was intended",
+                "in the order in which they were intended, those of one moment in the order in \
+                 which they arrived",
+            ],
         }
     }
 }
@@ -87,8 +97,8 @@ pub struct Measured {
 pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     let panels = rows.iter().map(|row| row.panels.len()).max().unwrap_or(0);
     let right = LEFT + panels as f64 * (cloud::WIDTH + GAP);
-    let (from, order) = since.words();
-    let title = format!("{phase}: latency of each message against its number");
+    let [what, from, order] = since.words();
+    let title = format!("{phase}: {what}, against its number");
     let mut drawing = Drawing::new(&title, right.max(WIDTH_MIN));
     let words = format!(
         "Latency in ms, from the moment {from} to the moment the consumer had it. A row is an arm, \
@@ -133,22 +143,22 @@ fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
         drawing.text((x + 18.0, y + 3.5), 10.5, Role::Soft, Anchor::Start, words);
         x += 18.0 + words.chars().count() as f64 * 5.6 + 16.0;
     };
-    let dot = r##"<path class="cloud" stroke="#3f5a6b" stroke-width="2.6" stroke-linecap="round" d="M7 0h0"/>"##;
-    item(drawing, dot.to_owned(), "one message");
+    let cloud = Role::Cloud.stroke();
+    let dot = format!(r#"<path {cloud} stroke-width="2.6" stroke-linecap="round" d="M7 0h0"/>"#);
+    item(drawing, dot, "one message");
     if clouds().any(Cloud::is_dense) {
         for (number, (_, opacity, words)) in SHADES.iter().enumerate() {
             let words = if number == 0 { format!("{words} messages") } else { (*words).to_owned() };
-            let mark = format!(
-                r##"<path class="cloud" stroke="#3f5a6b" stroke-width="9" stroke-opacity="{opacity}" d="M2 0h12"/>"##
-            );
+            let shade = format!(r#"stroke-width="9" stroke-opacity="{opacity}""#);
+            let mark = format!(r#"<path {cloud} {shade} d="M2 0h12"/>"#);
             item(drawing, mark, &words);
         }
     }
     let line = format!(r#"<path {} stroke-width="1.6" d="M0 0h14"/>"#, Role::Ink.stroke());
     item(drawing, line, "medians of blocks of messages");
     if clouds().any(|cloud| cloud.beyond_axis > 0) {
-        let mark = r##"<path class="cloud" stroke="#3f5a6b" d="M5 -3v6M9 -3v6"/>"##;
-        item(drawing, mark.to_owned(), "slower than the axis reaches");
+        let mark = format!(r#"<path {cloud} d="M5 -3v6M9 -3v6"/>"#);
+        item(drawing, mark, "slower than the axis reaches");
     }
     y + 14.0
 }
@@ -202,7 +212,8 @@ fn draw_panel(
     frame(drawing, at);
     let mut grid = String::new();
     for ms in ticks {
-        grid.push_str(&format!("M{} {}h{}", short(x), short(top + row.axes.y(*ms)), cloud::WIDTH));
+        let (x, y) = (short(x), short(top + row.axes.y(*ms)));
+        let _ = write!(grid, "M{x} {y}h{}", cloud::WIDTH);
     }
     drawing.raw(format_args!(r#"<path {} d="{grid}"/>"#, Role::Grid.stroke()));
     if let Some(cloud) = &measured.cloud {
@@ -231,11 +242,9 @@ fn draw_panel(
 fn frame(drawing: &mut Drawing, at: (f64, f64)) {
     let (x, y) = (short(at.0), short(at.1));
     // Filled, if with nothing to see: a pointer anywhere in it shows the panel's title.
-    drawing.raw(format_args!(
-        r##"<rect class="frame" x="{x}" y="{y}" width="{}" height="{}" fill="#ffffff" fill-opacity="0" stroke="#dfe3df"/>"##,
-        cloud::WIDTH,
-        cloud::HEIGHT
-    ));
+    let size = format!(r#"width="{}" height="{}""#, cloud::WIDTH, cloud::HEIGHT);
+    let look = r##"fill="#ffffff" fill-opacity="0" stroke="#dfe3df""##;
+    drawing.raw(format_args!(r#"<rect class="frame" x="{x}" y="{y}" {size} {look}/>"#));
 }
 
 fn medians(drawing: &mut Drawing, at: (f64, f64), axes: Axes, measured: &Measured, role: Role) {
@@ -244,16 +253,18 @@ fn medians(drawing: &mut Drawing, at: (f64, f64), axes: Axes, measured: &Measure
         let command = if line.is_empty() { 'M' } else { ' ' };
         let x = at.0 + axes.x(block.message);
         let y = at.1 + axes.y(block.latency_us / 1e3);
-        line.push_str(&format!("{command}{} {}", short(x), short(y)));
+        let _ = write!(line, "{command}{} {}", short(x), short(y));
     }
     if line.is_empty() {
         return;
     }
     // A rim of paper, so that the line is seen on a dark cloud.
-    drawing.raw(format_args!(
-        r##"<path class="rim" fill="none" stroke="#ffffff" stroke-opacity="0.75" stroke-width="3.2" stroke-linejoin="round" d="{line}"/><path {} stroke-width="1.3" stroke-linejoin="round" d="{line}"/>"##,
-        role.stroke()
-    ));
+    let rim = r##"class="rim" fill="none" stroke="#ffffff" stroke-opacity="0.75""##;
+    for (look, width) in [(rim, "3.2"), (role.stroke().as_str(), "1.3")] {
+        drawing.raw(format_args!(
+            r#"<path {look} stroke-width="{width}" stroke-linejoin="round" d="{line}"/>"#
+        ));
+    }
 }
 
 fn draw_empty(drawing: &mut Drawing, at: (f64, f64), row: &Row, iteration: u32, reason: &str) {
@@ -354,7 +365,7 @@ mod tests {
             (4.0, 4.0, vec![0.0, 1.0, 2.0, 3.0, 4.0]),
             (7.1, 8.0, vec![0.0, 2.0, 4.0, 6.0, 8.0]),
         ] {
-            assert_eq!(top(ms), end, "{ms}");
+            assert!((top(ms) - end).abs() < 1e-9, "{ms}");
             assert_eq!(ticks(end), steps, "{ms}");
         }
     }

@@ -33,11 +33,12 @@ pub fn png(drawing: &Drawing) -> Result<Vec<u8>> {
         Options { fontdb: Arc::new(fonts), font_family: FAMILY.to_owned(), ..Options::default() };
     let tree =
         Tree::from_str(&drawing.svg(), &options).map_err(|error| too_large(error.to_string()))?;
-    let scale = (WIDTH / drawing.width()).clamp(SCALES.0, SCALES.1) as f32;
-    let size = tree.size().to_int_size().scale_by(scale);
+    let width = (drawing.width() * (WIDTH / drawing.width()).clamp(SCALES.0, SCALES.1)).round();
+    let size = tree.size().to_int_size().scale_to_width(width as u32);
     let size = size.ok_or_else(|| too_large("it has no size".to_owned()))?;
     let mut pixels = Pixmap::new(size.width(), size.height())
         .ok_or_else(|| too_large(format!("{} by {} pixels", size.width(), size.height())))?;
+    let scale = (width / drawing.width()) as f32;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| too_large(error.to_string()))
 }

@@ -176,8 +176,9 @@ pub(super) fn sort(messages: &mut Messages, since: Since) {
             let made_ns = if it.received() { it.made_ns } else { it.start_ns };
             (made_ns, it.producer, it.sequence)
         }),
+        // All messages of a burst are intended at once: only their arrival gives an order.
         Since::Intended => {
-            messages.sent.sort_unstable_by_key(|it| (it.intended_ns, it.sequence, it.producer));
+            messages.sent.sort_unstable_by_key(|it| (it.intended_ns, it.received_ns));
         }
     }
 }

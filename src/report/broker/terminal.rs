@@ -14,7 +14,7 @@ use crate::report::text::{clean, shorten};
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 /// Columns of a terminal's table; the page has all of them.
-const COLUMNS: [&str; 8] = ["p50", "p90", "curve", "slope", "predicted", "received", "lost", "CPU"];
+const COLUMNS: [&str; 6] = ["p50", "p90", "curve", "slope", "predicted", "received"];
 /// What is said of the experiment; the page says more.
 const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Iterations"];
 
@@ -73,10 +73,7 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(page.width).unwrap_or(DEFAULT_WIDTH));
-    let head = shown.iter().map(|&at| {
-        let column = &from.columns[at];
-        cell(at, format!("{} {}", column.name, column.unit).trim_end())
-    });
+    let head = shown.iter().map(|&at| cell(at, &from.columns[at].name));
     table.set_header(std::iter::once(Cell::new("")).chain(head));
     for row in &from.rows {
         let name = Cell::new(shorten(&clean(&row.arm), page.width * 2 / 5));
@@ -85,13 +82,15 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if number == 0 { 0 } else { 2 }, 0));
-        // Heads may wrap; a name never does.
-        if number == 0 {
+        // Heads may wrap; a name and a curve never do.
+        if number == 0 || !from.columns[shown[number - 1]].is_figure {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
     for line in table.lines() {
         page.line(&line)?;
     }
-    Ok(())
+    let units = shown.iter().map(|&at| &from.columns[at]).filter(|it| !it.unit.is_empty());
+    let units: Vec<String> = units.map(|it| format!("{} in {}", it.name, it.unit)).collect();
+    page.wrapped(2, Ink::Dim, &units.join(", "))
 }

@@ -94,10 +94,10 @@ fn table(phase: &PhaseAnalysis) -> Table {
         columns.push(Column::words("since issued"));
     }
     columns.extend([
-        Column::figures("slope", "µs"),
-        Column::figures("predicted", "µs"),
-        Column::figures("made", "/s"),
-        Column::figures("received", "/s"),
+        Column::figures("slope", "µs a message"),
+        Column::figures("predicted", "µs a message"),
+        Column::figures("made", "messages a second"),
+        Column::figures("received", "messages a second"),
         Column::figures("lost", ""),
         Column::figures("out of order", "%"),
         Column::figures("CPU", "µs"),
@@ -126,8 +126,8 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
     }
     let disorder = 100.0 * row.out_of_order as f64 / row.received.max(1) as f64;
     cells.extend([
-        figure(row.slope_us),
-        figure(row.slope_predicted_us),
+        slope(median(row.slope_us)),
+        slope(median(row.slope_predicted_us)),
         figure(row.made_per_s),
         figure(row.received_per_s),
         number::count(row.lost),
@@ -138,6 +138,15 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
         mebibytes(row.consumer_rss_bytes),
     ]);
     cells
+}
+
+/// Hundredths of a microsecond: less is nothing over any run.
+fn slope(us: Option<f64>) -> String {
+    us.map_or(MISSING.to_owned(), |us| {
+        let decimals = if us.abs() >= 100.0 { 0 } else { 2 };
+        let text = format!("{us:.decimals$}");
+        if text == "-0.00" { "0.00".to_owned() } else { text }
+    })
 }
 
 /// `linear 5/5`, or the classes by rounds: `linear 3, flat 2`.

@@ -71,7 +71,8 @@ fn row(arm: &str, original: bool, runs: &[&Run], phase: &Phase) -> Option<Row> {
     let us_each = |ns: u64, count: u64| (count > 0).then(|| ns as f64 / 1e3 / count as f64);
     let curves = |of: &dyn Fn(&Broker) -> Option<&Curve>| -> Vec<RoundCurve> {
         let each = measured.iter();
-        each.filter_map(|(round, _, broker)| Some(round_curve(*round, of(broker)?))).collect()
+        each.filter_map(|(round, _, broker)| Some(round_curve(*round, of(broker)?, broker)))
+            .collect()
     };
     Some(Row {
         arm: arm.to_owned(),
@@ -105,7 +106,7 @@ fn row(arm: &str, original: bool, runs: &[&Run], phase: &Phase) -> Option<Row> {
     })
 }
 
-fn round_curve(round: u32, curve: &Curve) -> RoundCurve {
+fn round_curve(round: u32, curve: &Curve, broker: &Broker) -> RoundCurve {
     RoundCurve {
         round,
         class: curve.class,
@@ -113,6 +114,8 @@ fn round_curve(round: u32, curve: &Curve) -> RoundCurve {
         growth_us: curve.growth_us,
         slope_us: curve.slope_us_per_message.map(|it| it.estimate),
         threshold_us: curve.threshold_us,
+        made_per_s: broker.issue_rate_per_s,
+        received_per_s: broker.receive_rate_per_s,
     }
 }
 

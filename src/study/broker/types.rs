@@ -111,6 +111,10 @@ pub struct RoundCurve {
     pub slope_us: Option<f64>,
     /// Growth that would be worth a word, us.
     pub threshold_us: f64,
+    /// Messages made a second.
+    pub made_per_s: Option<f64>,
+    /// Messages received a second.
+    pub received_per_s: Option<f64>,
 }
 
 /// One finding.
@@ -146,15 +150,15 @@ impl RoundCurve {
     }
 }
 
-/// Rounds by what became of them, the most frequent first: `linear in 3 of 5 rounds, growing
-/// otherwise in 2`. Names and counts; empty without rounds.
+/// Rounds by what became of them, the most frequent first, names and counts; empty without rounds.
+/// `growing` is what grows by neither a line nor a logarithm.
 #[must_use]
 pub fn tally(curves: &[RoundCurve]) -> Vec<(&'static str, usize)> {
     let name = |curve: &RoundCurve| match curve.class {
         Class::Flat => "flat",
         Class::Linear => "linear",
         Class::Logarithmic => "logarithmic",
-        Class::Unclear if curve.grows() => "growing otherwise",
+        Class::Unclear if curve.grows() => "growing",
         Class::Unclear => "unclear",
     };
     let mut counts: Vec<(&'static str, usize)> = Vec::new();

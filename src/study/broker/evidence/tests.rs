@@ -8,18 +8,7 @@ const ROUNDS: u32 = 5;
 
 /// A row of five rounds: their classes, and what their figures come to.
 fn row(arm: &str, classes: &[Class]) -> Row {
-    let curve = |(round, class): (u32, &Class)| RoundCurve {
-        round,
-        class: *class,
-        reason: "made up".to_owned(),
-        growth_us: Some(match class {
-            Class::Flat => around_zero(10.0),
-            Class::Unclear => around_zero(5_000.0),
-            _ => Interval { estimate: 500_000.0, low: 480_000.0, high: 520_000.0 },
-        }),
-        slope_us: Some(if *class == Class::Flat { 0.0 } else { 100.0 }),
-        threshold_us: 1_000.0,
-    };
+    let curve = |(round, class): (u32, &Class)| RoundCurve { round, ..row_of(*class) };
     Row {
         arm: arm.to_owned(),
         original: false,
@@ -56,6 +45,23 @@ fn around(value: f64) -> Option<OverRounds> {
     over_rounds(&values)
 }
 
+fn row_of(class: Class) -> RoundCurve {
+    RoundCurve {
+        round: 1,
+        class,
+        reason: "made up".to_owned(),
+        growth_us: Some(match class {
+            Class::Flat => around_zero(10.0),
+            Class::Unclear => around_zero(5_000.0),
+            _ => Interval { estimate: 500_000.0, low: 480_000.0, high: 520_000.0 },
+        }),
+        slope_us: Some(if class == Class::Flat { 0.0 } else { 100.0 }),
+        threshold_us: 1_000.0,
+        made_per_s: Some(5_000.0),
+        received_per_s: Some(5_000.0),
+    }
+}
+
 fn around_zero(reach: f64) -> Interval {
     Interval { estimate: reach / 4.0, low: -reach, high: reach }
 }
@@ -66,19 +72,24 @@ fn flat(arm: &str) -> Row {
 
 /// Grows by 100 us a message, for 50,000 are made and 8,333 received a second.
 fn grows(arm: &str) -> Row {
+    let mut row = row(arm, &[Class::Linear; 5]);
+    for curve in &mut row.curves {
+        (curve.made_per_s, curve.received_per_s) = (Some(50_000.0), Some(8_333.0));
+    }
     Row {
         slope_us: around(100.0),
         slope_predicted_us: around(100.0),
         made_per_s: around(50_000.0),
         received_per_s: around(8_333.0),
-        ..row(arm, &[Class::Linear; 5])
+        ..row
     }
 }
 
 /// In a burst: the time since the intention grows, whatever that since the making does.
 fn burst_row(row: Row, class: Class) -> Row {
     let mut since = row.curves.clone();
-    since.iter_mut().for_each(|curve| curve.class = class);
+    let growth = row_of(class).growth_us;
+    since.iter_mut().for_each(|curve| (curve.class, curve.growth_us) = (class, growth));
     Row { curves_since_intended: since, ..row }
 }
 
@@ -192,9 +203,20 @@ fn the_slope_is_held_against_the_rates() {
 fn who_keeps_pace_is_flat() {
     let right = [phase_of(BURST, vec![grows("fast"), flat("even")])];
     assert_eq!(shown(&right, "keeps_pace"), Some(Shown::Shown));
-    let flat_and_fast = Row { made_per_s: around(50_000.0), ..flat("odd") };
-    let wrong = [phase_of(BURST, vec![grows("fast"), flat_and_fast])];
+    let mut flat_and_fast = grows("odd");
+    flat_and_fast.curves.iter_mut().for_each(|it| it.growth_us = Some(around_zero(10.0)));
+    let wrong = [phase_of(BURST, vec![grows("fast"), flat_and_fast, flat("even")])];
     assert_eq!(shown(&wrong, "keeps_pace"), Some(Shown::Refuted));
+    // The same driver, now keeping pace and now not.
+    let mut sometimes = grows("old");
+    sometimes.curves[1] = RoundCurve { round: 2, ..row_of(Class::Flat) };
+    let phases = [phase_of(BURST, vec![sometimes, flat("even")])];
+    assert_eq!(shown(&phases, "keeps_pace"), Some(Shown::Shown));
+    let said = found(&phases, "keeps_pace").expect("a finding").sentences[1].clone();
+    assert!(
+        said.starts_with("old, round by round: 6.00 times grows, 1.00 times does not"),
+        "{said}"
+    );
     let all_grow = [phase_of(BURST, vec![grows("a"), grows("b")])];
     assert_eq!(shown(&all_grow, "keeps_pace"), Some(Shown::NotShown));
 }

@@ -1,6 +1,7 @@
 //! The pause after each message: does it take the rate and leave latency alone?
 
 use super::{AWAITED, THINK, evidence, over, phase};
+use crate::report::number::time;
 use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 
 /// `halves`: the rate with the pause lies between these parts of the rate without.
@@ -19,7 +20,7 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     let original: Vec<_> = pairs.iter().filter(|(_, with)| with.original).collect();
     let asked: Vec<_> = if original.is_empty() { pairs.iter().collect() } else { original };
     let mut sentences = Vec::new();
-    let (mut halved, mut alone) = (0, 0);
+    let (mut asked_of, mut halved, mut alone) = (0, 0, 0);
     for (without, with) in &asked {
         let change = |of: fn(&Row) -> Option<f64>| Some(of(with)? / of(without)?);
         let rate = change(|row| Some(row.received_per_s?.median.estimate));
@@ -36,8 +37,19 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
             over(with.latency_p50_us),
             over(without.latency_p50_us),
         ));
+        if let (Some(fast), Some(slow)) = (without.received_per_s, with.received_per_s) {
+            let each_us = 1e6 / fast.median.estimate;
+            let added_us = 1e6 / slow.median.estimate - each_us;
+            sentences.push(format!(
+                "The pause adds {} to a message that takes {} without it; it halves the rate where \
+                 the two are equal.",
+                time(added_us),
+                time(each_us)
+            ));
+        }
+        asked_of += 1;
     }
-    let all = sentences.len();
+    let all = asked_of;
     if all == 0 {
         return None;
     }
@@ -49,9 +61,11 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
             (Shown::Refuted, "The pause takes about half of the rate, but latency changes as well.")
         }
         (false, true) => {
-            (Shown::Refuted, "Latency is left alone, but the rate changes by another part.")
+            (Shown::Refuted, "Latency is left alone, but the pause takes another part of the rate.")
         }
-        (false, false) => (Shown::Refuted, "Both the rate and the latency change otherwise."),
+        (false, false) => {
+            (Shown::Refuted, "The pause takes another part of the rate, and latency changes.")
+        }
     };
     sentences.insert(0, first.to_owned());
     let question =
