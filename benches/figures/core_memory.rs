@@ -57,7 +57,7 @@ pub fn run(bench: &Bench) -> Outcome {
 
 /// Waits for the binary and answers its own peak. Not `wait4`: that counts its children in, and
 /// the fake holds all its samples.
-fn peak_bytes(mut running: Child) -> Result<u64, String> {
+pub fn peak_bytes(mut running: Child) -> Result<u64, String> {
     let pid = Pid::from_raw(running.id().cast_signed());
     let mut peak_bytes = 0;
     loop {
@@ -67,7 +67,7 @@ fn peak_bytes(mut running: Child) -> Result<u64, String> {
         match running.try_wait().map_err(|error| error.to_string())? {
             None => std::thread::sleep(LOOK_EVERY),
             Some(status) if matches!(status.code(), Some(0 | 6)) => return Ok(peak_bytes),
-            Some(status) => return Err(format!("mongodyno run: {status}")),
+            Some(status) => return Err(format!("mongodyno: {status}")),
         }
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod adapter_memory;
+mod broker_memory;
 mod canned;
 mod core_memory;
 mod drain;
@@ -26,9 +27,10 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 10] = [
+const FIGURES: [Figure; 11] = [
     ("drain", drain::run),
     ("core-memory", core_memory::run),
+    ("broker-memory", broker_memory::run),
     ("turns", turns::run),
     ("injection", injection::run),
     ("recording", recording::run),

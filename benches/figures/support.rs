@@ -89,9 +89,14 @@ impl Bench {
 
     /// A new experiment's folder, and the command that fills it; its output goes to a log.
     pub fn run_command(&self, words: &[&str]) -> Result<(PathBuf, Command), String> {
+        self.command(&[&["run"], words].concat())
+    }
+
+    /// The same of any verb that fills a folder.
+    pub fn command(&self, words: &[&str]) -> Result<(PathBuf, Command), String> {
         let folder = self.fresh();
         let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
-        command.arg("run").stdin(Stdio::null());
+        command.stdin(Stdio::null());
         for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
             command.env_remove(name);
         }

@@ -34,7 +34,7 @@ impl Resumed {
         let runs = folder.runs()?;
         let arms = experiment.arms.len();
         let whole = |round: u32| runs.iter().filter(|run| run.round == round).count() == arms;
-        let finished = (1..).take_while(|round| whole(*round)).last().unwrap_or(0);
+        let finished = (1..=u32::MAX).take_while(|round| whole(*round)).last().unwrap_or(0);
         Ok((folder, Self { experiment, finished }))
     }
 

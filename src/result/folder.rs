@@ -137,21 +137,31 @@ impl Folder {
         self.append("runs.jsonl", run)
     }
 
-    /// Drops the runs of all rounds after this one, and a torn last line. The others stay byte for
-    /// byte: written anew, their numbers could end in another digit.
+    /// Drops the runs of all rounds after this one, and torn last lines, which the next one would
+    /// be glued to. The others stay byte for byte: written anew, their numbers could end in another
+    /// digit.
     ///
     /// # Errors
     /// The system's.
     pub fn keep_rounds(&self, rounds: u32) -> Result<()> {
-        let path = self.join("runs.jsonl");
+        let is_kept =
+            |line: &[u8]| serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds);
+        self.keep_lines("runs.jsonl", is_kept)?;
+        self.keep_lines("server.jsonl", |line| line.ends_with(b"\n"))
+    }
+
+    fn keep_lines(&self, name: &str, is_kept: impl Fn(&[u8]) -> bool) -> Result<()> {
+        let path = self.join(name);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             result => result.map_err(|error| Error::file("read", &path, &error))?,
         };
-        let is_kept =
-            |line: &&[u8]| serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds);
-        let kept = bytes.split_inclusive(|byte| *byte == b'\n').filter(is_kept);
-        self.write_whole("runs.jsonl", &kept.collect::<Vec<_>>().concat())
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let mut kept = lines.filter(|line| is_kept(line)).collect::<Vec<_>>().concat();
+        if kept.last().is_some_and(|byte| *byte != b'\n') {
+            kept.push(b'\n'); // whole but for its end
+        }
+        self.write_whole(name, &kept)
     }
 
     /// Keeps other experiments out of the folder for as long as the file is open; it goes with the
