@@ -10,7 +10,7 @@ use mongodyno::adapter::manifest::{Manifest, discover};
 use mongodyno::adapter::process::AdapterProcess;
 use mongodyno::clock::Epoch;
 use mongodyno::commands::arms;
-use support::{mongodyno, root, said, scratch, server, skip};
+use support::{mongodyno, root, said, scratch, server, skip, start_version};
 
 /// How far an arm is tried.
 #[derive(Clone, Copy)]
@@ -139,6 +139,7 @@ fn broken_variants_of_an_adapter_do_not_pass() {
 
 #[test]
 fn old_versions_install_and_report_themselves() {
+    let mut old_server = None;
     for_each_adapter("adapters/old_versions", |it| {
         if it.install_version.is_empty() {
             return Ok(());
@@ -153,8 +154,10 @@ fn old_versions_install_and_report_themselves() {
                 Try::Starts => {}
                 Try::Offline => succeeds(&["check", "--offline", driver], None).map(drop)?,
                 Try::OldServer => {
-                    succeeds(&["adapters", "test", driver], None)?;
-                    succeeds(&["check", driver, "--server", "embedded@4.4"], None)?;
+                    let server = old_server.get_or_insert_with(|| start_version(Some("4.4"), &[]));
+                    let uri = server.as_ref().map_err(Clone::clone)?.uri();
+                    succeeds(&["adapters", "test", driver], Some(uri))?;
+                    succeeds(&["check", driver], Some(uri))?;
                 }
             }
             let version = driver.split_once('@').expect("a version").1;
