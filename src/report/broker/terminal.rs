@@ -14,7 +14,7 @@ use crate::report::text::{clean, shorten};
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 /// Columns of a terminal's table; the page has all of them.
-const COLUMNS: [&str; 6] = ["p50", "p90", "curve", "slope", "predicted", "received"];
+const COLUMNS: [&str; 4] = ["p50", "curve", "slope", "received"];
 /// What is said of the experiment; the page says more.
 const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Iterations"];
 

@@ -1,6 +1,7 @@
 //! The same pacing for all: does the growth go with the driver, or with the pacing?
 
 use super::{AWAITED, BURST, Course, RATE, classes, course, evidence, names, phase, with_course};
+use crate::stats::curve::Class;
 use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
 
 /// Everybody awaits: is everybody flat?
@@ -106,7 +107,8 @@ fn others(rows: &[&Row], usual: Course, curves: impl Fn(&Row) -> &[RoundCurve]) 
     other
         .map(|row| {
             let curves = curves(row);
-            let why = curves.iter().find(|it| !it.reason.is_empty());
+            // Why a round is otherwise, not why another is as usual.
+            let why = curves.iter().find(|it| (it.class == Class::Flat) != (usual == Course::Flat));
             let why =
                 why.map_or(String::new(), |it| format!(" (round {}: {})", it.round, it.reason));
             format!("{}: {}{why}.", row.arm, classes(curves))
