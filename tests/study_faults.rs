@@ -202,3 +202,36 @@ fn a_second_experiment_keeps_out_of_the_folder_of_one_at_work() {
     runs.iter().for_each(|run| assert_eq!(run.failed, None));
     lab.assert_nothing_runs();
 }
+
+#[test]
+fn inserts_that_fail_are_said_and_their_round_does_not_count() {
+    let test = "study_faults/inserts_that_fail_are_said_and_their_round_does_not_count";
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    let mut child = lab.start(words(&["go"], MANY, &["--rounds", "1"]));
+    Broker::of(&lab).wait_for_burst(&lab, 1);
+    let (mongod, _) = lab.process("--dbpath=").expect("it runs");
+    // Longer than a driver waits for a connection.
+    send(mongod, Signal::SIGSTOP);
+    std::thread::sleep(std::time::Duration::from_secs(7));
+    send(mongod, Signal::SIGCONT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let (experiment, runs) = read(&lab);
+    let hit = runs.iter().find(|run| run.round == 1).expect("a round");
+    assert_eq!(hit.failed, None, "the adapter answered all it was asked");
+    let phase = hit.phases.last().expect("a burst");
+    let failed: u64 = phase.errors.iter().map(|error| error.count).sum();
+    assert!(failed > u64::from(MANY / 100), "{:?}", phase.errors);
+    let broker = of_phase(hit, BURST);
+    assert_eq!(broker.sent + failed, phase.by_operation[0].count);
+    assert_eq!(broker.sent, broker.received + broker.lost, "what failed was not sent");
+    let analysis = mongodyno::study::broker::analyse(&experiment, &runs);
+    let row = &analysis.phases.last().expect("phases").rows[0];
+    assert_eq!(row.lost_rounds.iter().map(|lost| lost.round).collect::<Vec<_>>(), [1]);
+    assert!(row.curves.is_empty(), "the latency of survivors is no course: {row:?}");
+    let shown = flat(&done.stdout);
+    assert!(shown.contains(&format!(", {BURST}: {failed} × ")), "in its own words: {shown}");
+    assert!(shown.contains(&format!("{BURST}, round 1: go@")), "{shown}");
+    assert!(shown.contains("operations; it does not count"), "{shown}");
+    lab.assert_nothing_runs();
+}

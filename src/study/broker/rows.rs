@@ -1,9 +1,11 @@
 //! From runs to the study's tables.
 
+use crate::analysis;
 use crate::report::number::time;
 use crate::result::records::{Broker, Experiment, Gap, PhaseRun, Run};
 use crate::stats::curve::Curve;
 use crate::stats::descriptive::{OverRounds, over_rounds};
+use crate::stats::gates::Gate;
 use crate::stats::overload::predicted_slope_us;
 use crate::study::broker::evidence;
 use crate::study::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
@@ -39,6 +41,13 @@ fn phase_analysis(experiment: &Experiment, runs: &[Run], phase: &Phase) -> Phase
     }
 }
 
+/// Why the messages of a phase tell nothing of its driver: so many inserts failed that those which
+/// came are the lucky ones.
+fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
+    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors.id())?;
+    Some(&gate.reason)
+}
+
 /// None where the arm has no part in the phase.
 fn row(arm: &str, original: bool, runs: &[&Run], phase: &Phase) -> Option<Row> {
     let of_phase = |run: &&Run| -> Option<PhaseRun> {
@@ -49,19 +58,23 @@ fn row(arm: &str, original: bool, runs: &[&Run], phase: &Phase) -> Option<Row> {
         .filter(|run| !run.tapped)
         .filter_map(|run| {
             let phase = of_phase(run)?;
-            let broker = phase.broker.clone()?;
+            let broker = phase.broker.clone().filter(|_| failed_inserts(&phase).is_none())?;
             Some((run.round, phase, broker))
         })
         .collect();
+    let lost = |run: &&Run| match of_phase(run).filter(|it| it.broker.is_some()) {
+        Some(phase) => failed_inserts(&phase).map(str::to_owned),
+        None => run.failed.clone(),
+    };
     let lost_rounds: Vec<LostRound> = runs
         .iter()
-        .filter(|run| of_phase(run).is_none_or(|it| it.broker.is_none()))
-        .filter_map(|run| Some(LostRound { round: run.round, reason: run.failed.clone()? }))
+        .filter_map(|run| Some(LostRound { round: run.round, reason: lost(run)? }))
         .collect();
     if measured.is_empty() && lost_rounds.is_empty() {
         return None;
     }
-    let tapped = runs.iter().filter(|run| run.tapped).find_map(|run| of_phase(run)?.broker);
+    let tapped = runs.iter().filter(|run| run.tapped).filter_map(of_phase);
+    let tapped = tapped.filter(|phase| failed_inserts(phase).is_none()).find_map(|it| it.broker);
     let over = |value: &dyn Fn(&PhaseRun, &Broker) -> Option<f64>| -> Option<OverRounds> {
         let values: Vec<f64> =
             measured.iter().filter_map(|(_, phase, broker)| value(phase, broker)).collect();
@@ -139,6 +152,7 @@ fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
     notes.extend(experiment.gaps.iter().map(Gap::sentence));
+    notes.extend(analysis::errors(experiment, runs));
     for arm in &experiment.arms {
         // An arm that is broken is broken in every round: that is said once.
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
@@ -148,6 +162,13 @@ fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, rounds)) => rounds.push(round),
                 None => reasons.push((reason, vec![round])),
+            }
+        }
+        for run in runs.iter().filter(|run| run.arm == arm.id) {
+            for phase in &run.phases {
+                notes.extend(failed_inserts(phase).map(|reason| {
+                    format!("{}, round {}: {reason}; it does not count", phase.phase, run.round)
+                }));
             }
         }
         notes.extend(reasons.into_iter().map(|(reason, rounds)| {
