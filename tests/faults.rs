@@ -213,7 +213,9 @@ fn interrupted(signal: Signal) {
     assert_eq!(done.code, 130, "{}", done.stderr);
     assert!(done.took < Duration::from_secs(2), "after this turn: {:?}", done.took);
     assert!(done.stderr.contains("stopping after this turn; what is finished is kept"));
-    assert!(done.stderr.ends_with("error: interrupted\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("\nerror: interrupted\n"), "{}", done.stderr);
+    let last = done.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("hint: to go on: mongodyno resume "), "{}", done.stderr);
     assert!(done.stdout.contains("interrupted; seed"), "finished rounds are shown");
     let analysis = lab.analysis();
     assert_eq!(analysis["ended"], "interrupted");

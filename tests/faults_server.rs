@@ -206,7 +206,9 @@ fn interrupted(test: &str, signal: Signal) {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
     assert!(done.took < Duration::from_secs(10), "{:?}", done.took);
-    assert!(done.stderr.ends_with("error: interrupted\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("\nerror: interrupted\n"), "{}", done.stderr);
+    let last = done.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("hint: to go on: mongodyno resume "), "{}", done.stderr);
     assert!(done.stdout.contains("python@"), "finished rounds are shown: {}", done.stdout);
     // Ended, not killed: mongod had the time to close its files.
     let log = fs::read_to_string(lab.path("out/logs/mongod.log")).expect("its log is kept");

@@ -346,5 +346,7 @@ pub fn steps(lab: &Lab) -> Vec<Step> {
         let warmup = line["warmup"].as_bool().unwrap_or_default();
         steps.push(Step { round, arm, phase, warmup, message });
     }
+    // The clock is asked until an answer came quickly: how often is chance.
+    steps.dedup_by(|next, last| next.message == "clock" && next == last);
     steps
 }
