@@ -443,6 +443,8 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
+    /// The same of `study broker`
+    Broker,
 }
 
 #[cfg(test)]

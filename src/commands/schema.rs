@@ -8,6 +8,7 @@ use crate::analysis::types::Analysis;
 use crate::cli::SchemaName;
 use crate::error::Result;
 use crate::result::records::{Experiment, Run};
+use crate::study::broker::types::BrokerAnalysis;
 
 /// Prints a schema.
 ///
@@ -26,6 +27,7 @@ pub fn text(name: SchemaName) -> String {
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
+        SchemaName::Broker => schema_for!(BrokerAnalysis).to_value(),
     };
     let mut text = serde_json::to_string_pretty(&value).expect("schemas serialise");
     text.push('\n');
