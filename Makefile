@@ -39,8 +39,8 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,servers,300,$(SERVERS))
 	$(call tests,instruments,600,$(INSTRUMENTS))
 	$(call tests,others,480,$(OTHERS))
-	$(call tests,studies,360,$(STUDIES))
 	$(call tests,adapters,840,$(ADAPTERS))
+	$(call tests,studies,360,$(STUDIES))
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
 	@awk -v broken=$$(wc -l < $(BROKEN)) -v skipped=$$(sort -u $(MDYN_SKIPS) | wc -l) '\
