@@ -24,7 +24,9 @@ fn assert_lost_once<'a>(experiment: &Experiment, runs: &'a [Run], arm: &str) -> 
     assert_eq!(runs.len(), 4, "two arms, one iteration and one through the tap");
     let (lost, whole): (Vec<&Run>, Vec<&Run>) =
         runs.iter().partition(|run| run.arm == arm && run.round == 1);
-    whole.into_iter().for_each(|run| assert_whole(experiment, run));
+    for run in whole {
+        assert_whole(experiment, run);
+    }
     let [lost] = lost[..] else { panic!("{arm} once in round 1: {runs:?}") };
     let before = experiment.plan.phases.iter().map(|it| it.name.as_str());
     let before: Vec<&str> = before.take_while(|name| *name != BURST).collect();
@@ -91,7 +93,9 @@ fn held_up(test: &str, more: &[&str]) -> Option<(Vec<Run>, String, usize)> {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 0, "{}", done.stderr);
     let (experiment, runs) = read(&lab);
-    runs.iter().for_each(|run| assert_whole(&experiment, run));
+    for run in &runs {
+        assert_whole(&experiment, run);
+    }
     lab.assert_nothing_runs();
     let held = runs.iter().position(|run| run.round == 1).expect("a round");
     Some((runs, flat(&done.stdout), held))
@@ -139,7 +143,9 @@ fn a_cursor_that_dies_is_opened_again_where_it_was() {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 0, "{}", done.stderr);
     let (experiment, runs) = read(&lab);
-    runs.iter().for_each(|run| assert_whole(&experiment, run));
+    for run in &runs {
+        assert_whole(&experiment, run);
+    }
     let records = |run: &'_ Run| -> Vec<_> {
         run.phases.iter().map(|it| it.broker.clone().expect("a broker")).collect()
     };
@@ -199,7 +205,9 @@ fn a_second_experiment_keeps_out_of_the_folder_of_one_at_work() {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "the first one noticed nothing: {}", done.stderr);
     let (_, runs) = read(&lab);
-    runs.iter().for_each(|run| assert_eq!(run.failed, None));
+    for run in &runs {
+        assert_eq!(run.failed, None);
+    }
     lab.assert_nothing_runs();
 }
 

@@ -190,13 +190,13 @@ pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, 
     let mut able: Vec<&Manifest> =
         manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
     able.sort_by_key(|it| it.consumer_rank);
-    let names: Vec<&str> = able.iter().map(|it| it.name.as_str()).collect();
+    let there: Vec<&str> = able.iter().map(|it| it.name.as_str()).collect();
     if let Some(asked) = asked {
         let arm = parse(manifests, asked)?;
         if arm.manifest.consumer_rank.is_none() {
             return Err(Error::usage(
                 format!("--consumer {asked}: its adapter cannot read messages"),
-                format!("there are: {}", names.join(", ")),
+                format!("there are: {}", there.join(", ")),
             ));
         }
         return named(&arm);
@@ -204,7 +204,7 @@ pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, 
     let able = able.into_iter().find(|manifest| manifest.probe().is_ok());
     let manifest = able.ok_or_else(|| {
         Error::environment(
-            format!("no adapter that reads messages can run here: {}", names.join(", ")),
+            format!("no adapter that reads messages can run here: {}", there.join(", ")),
             "`mongodyno adapters list` says what each of them needs",
         )
     })?;

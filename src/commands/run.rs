@@ -207,7 +207,8 @@ async fn one(
         options: pairs(&args.options, "--option")?,
         keep_data: args.keep_data,
     };
-    let folder = setup.run().await?;
+    // On the heap: everything an experiment holds is in this one future.
+    let folder = Box::pin(setup.run()).await?;
     show(&folder, args.json).map(Some)
 }
 
@@ -231,6 +232,7 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 }
 
 /// A seed that was not asked for.
+#[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
     jiff::Timestamp::now().as_nanosecond() as u64 & 0xffff_ffff
@@ -277,6 +279,7 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 }
 
 /// The error of an experiment that was interrupted, with the way on.
+#[must_use]
 pub fn interrupted(folder: &Folder) -> Error {
     let hint = format!("to go on: mongodyno resume {}", folder.path().display());
     Error::new(Exit::Interrupted, "interrupted", hint)

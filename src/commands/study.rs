@@ -108,7 +108,8 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
         options: BTreeMap::new(),
         keep_data: false,
     };
-    let folder = setup.run().await?;
+    // On the heap: everything an experiment holds is in this one future.
+    let folder = Box::pin(setup.run()).await?;
     show(&folder, args.json)
 }
 

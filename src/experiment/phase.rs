@@ -397,20 +397,18 @@ async fn take_turns(
                 .map_or(0.0, |turn: &Turn| turn.turned.operations as f64 / length.as_secs_f64());
             stage.progress.turn(arms[place].index, &phase.name, rate);
             let others_before = idle_cpu_ns(arms, place);
-            let (turn, after) = match measured[place].written.clone().filter(|_| phase.consumer) {
-                Some(collection) => {
-                    let (arm, files) = (&mut arms[place], stage.materials);
-                    let samples = files.received(stage.round, arm.index, number);
-                    let (turn, after, read) =
-                        broker::turn(stage, phase, &collection, arm, length, samples).await?;
-                    measured[place].read = read;
-                    (turn, after)
-                }
-                None => {
-                    let turn = arms[place].turn(stage.epoch, length);
-                    let turn = stage.sampler.during(turn).await?;
-                    (turn, stage.sampler.counters().await?)
-                }
+            let written = measured[place].written.clone().filter(|_| phase.consumer);
+            let (turn, after) = if let Some(collection) = written {
+                let (arm, files) = (&mut arms[place], stage.materials);
+                let samples = files.received(stage.round, arm.index, number);
+                let (turn, after, read) =
+                    broker::turn(stage, phase, &collection, arm, length, samples).await?;
+                measured[place].read = read;
+                (turn, after)
+            } else {
+                let turn = arms[place].turn(stage.epoch, length);
+                let turn = stage.sampler.during(turn).await?;
+                (turn, stage.sampler.counters().await?)
             };
             let others_after = idle_cpu_ns(arms, place);
             let entry = &mut measured[place];

@@ -198,11 +198,11 @@ mod tests {
         let mut follower = Follower::new(Body::new(Some(&fields)));
         let mut all = Vec::new();
         for bytes in stream.chunks(piece) {
-            let followed = follower.follow(bytes, Passed::default(), |_, body| {
+            let passed = follower.follow(bytes, Passed::default(), |_, body| {
                 assert!(!body.unreadable);
                 all.push(body.mark().map(|it| (it.producer, it.sequence)));
             });
-            followed.expect("messages");
+            passed.expect("messages");
         }
         all
     }

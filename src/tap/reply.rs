@@ -211,11 +211,11 @@ mod tests {
         let mut follower = Follower::new(Reply::new(marks.then_some(&fields)));
         let mut all = Vec::new();
         for bytes in stream.chunks(piece) {
-            let followed = follower.follow(bytes, Passed::default(), |_, reply| {
+            let passed = follower.follow(bytes, Passed::default(), |_, reply| {
                 let carried = reply.carried();
                 all.push(carried.map(|it| (it.mark.producer, it.mark.sequence, it.documents)));
             });
-            followed.expect("replies");
+            passed.expect("replies");
         }
         all
     }

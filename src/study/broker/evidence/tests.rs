@@ -89,7 +89,9 @@ fn grows(arm: &str) -> Row {
 fn burst_row(row: Row, class: Class) -> Row {
     let mut since = row.curves.clone();
     let growth = row_of(class).growth_us;
-    since.iter_mut().for_each(|curve| (curve.class, curve.growth_us) = (class, growth));
+    for curve in &mut since {
+        (curve.class, curve.growth_us) = (class, growth);
+    }
     Row { curves_since_intended: since, ..row }
 }
 
