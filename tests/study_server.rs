@@ -38,7 +38,9 @@ fn assert_goes_on(lab: &Lab, kept: &[String], more: &[&str]) {
     assert_eq!(lines(lab)[..kept.len()], *kept, "byte for byte");
     assert_eq!(runs.iter().map(|run| run.round).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(runs.iter().map(|run| run.tapped).collect::<Vec<_>>(), [false, false, true]);
-    runs.iter().for_each(|run| assert_whole(&experiment, run));
+    for run in &runs {
+        assert_whole(&experiment, run);
+    }
     assert_eq!(experiment.ended, Some(Ended::Completed));
     assert_eq!((&experiment.id, &experiment.started_at), (&before.id, &before.started_at));
     let [gap] = &experiment.gaps[..] else { panic!("one gap: {:?}", experiment.gaps) };
@@ -166,16 +168,16 @@ fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
     let like = lab.command(["run"]);
     command.current_dir(lab.path("")).envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let output = command.output().expect("it starts");
-    let text = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
-    let told = text("stderr");
-    assert_eq!(code(&output), 5, "{}{told}{}", said(&output), text("again.err"));
+    let content = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
+    let told = content("stderr");
+    assert_eq!(code(&output), 5, "{}{told}{}", said(&output), content("again.err"));
     assert!(told.contains("No space left on device (os error 28)\n"), "{told}");
     assert!(told.contains("\nhint: free some disk space, or choose another --out\n"), "{told}");
     assert!(told.contains("what was finished is kept: mongodyno report "), "{told}");
-    let analysis: serde_json::Value = serde_json::from_str(&text("report.json")).expect("JSON");
+    let analysis: serde_json::Value = serde_json::from_str(&content("report.json")).expect("JSON");
     let row = &analysis["phases"][0]["rows"][0];
     assert!(row["received"].as_u64() > Some(0), "{analysis}");
-    assert!(text("report.csv").lines().count() > MESSAGES as usize, "a line a message");
-    assert_eq!(text("runs.jsonl").lines().count(), 4, "with room again it goes on to its end");
+    assert!(content("report.csv").lines().count() > MESSAGES as usize, "a line a message");
+    assert_eq!(content("runs.jsonl").lines().count(), 4, "with room again it goes on to its end");
     lab.assert_nothing_runs();
 }
