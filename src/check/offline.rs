@@ -65,9 +65,10 @@ async fn samples(environment: &Environment, folder: &Path, epoch: &Epoch) -> Res
     .await?;
     let mut turns: Vec<(Turned, u64)> = Vec::new();
     let done = |turns: &[(Turned, u64)]| {
-        turns.len() >= 2 && turns.iter().map(|(turned, _)| turned.operations).sum::<u64>() >= 1000
+        turns.len() >= 2 && turns.iter().map(|(turned, _)| turned.operations).sum::<u64>() >= 10_000
     };
-    // On a busy machine two turns may be too few for the limit to be reached.
+    // On a busy machine two turns may be too few for the limit to be reached: a global lock may
+    // give all of a turn of 5 ms to one worker.
     while !done(&turns) && turns.len() < TURNS_MAX {
         let until_ns = epoch.now_ns() + 5_000_000;
         turns.push((turn(&mut process, until_ns).await?, until_ns));
