@@ -1,6 +1,7 @@
 //! The command line: clap structs only.
 
 mod study;
+mod uri;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     /// Hold an adapter against the contract
     Check(CheckArgs),
+    /// Drop the databases that killed experiments left on a server
+    Clean(CleanArgs),
     /// List the built-in workloads, or print one
     Workloads(WorkloadsArgs),
     /// List, install or test adapters
@@ -132,6 +135,11 @@ pub struct RunArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(
+        long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = ["uri", "server"]
+    )]
+    pub uri_file: Option<String>,
     /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
     /// or none
     #[arg(long, default_value = "embedded")]
@@ -224,6 +232,11 @@ pub struct CheckArgs {
     /// Server to check against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(
+        long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = ["uri", "server"]
+    )]
+    pub uri_file: Option<String>,
     /// Server to start
     #[arg(long, default_value = "embedded")]
     pub server: String,
@@ -233,6 +246,23 @@ pub struct CheckArgs {
     /// Any program that speaks the contract
     #[arg(last = true)]
     pub command: Vec<String>,
+}
+
+/// `clean`
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    /// Server, by connection string
+    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
+    pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
+    pub uri_file: Option<String>,
+    /// Show what would be dropped, and drop nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Drop without asking
+    #[arg(long, conflicts_with = "dry_run")]
+    pub yes: bool,
 }
 
 /// `workloads`
@@ -271,6 +301,9 @@ pub enum AdaptersAction {
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
+        /// Server for those of them that need one
+        #[arg(long, env = "MDYN_URI", hide_env_values = true)]
+        uri: Option<String>,
     },
 }
 

@@ -1,13 +1,29 @@
 //! Parse, dispatch, print the error, exit code.
 
+use std::io::{IsTerminal as _, Write as _, stderr};
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use mongodyno::cli::{Cli, Verb};
 use mongodyno::commands;
+use mongodyno::error::Exit;
+use mongodyno::server::mask_text;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // SAFETY: this is the first thing that the only thread does.
+    #[allow(unsafe_code)]
+    let read = unsafe { Cli::read() };
+    let cli = match read {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            // With its colours; what was given is quoted there.
+            let text = error.render();
+            let text =
+                if stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+            let _ = stderr().write_all(mask_text(&text).as_bytes());
+            return ExitCode::from(Exit::Usage as u8);
+        }
+        Err(help) => help.exit(),
+    };
     // One thread: the core waits while it measures, and children must be started from a thread
     // that lives as long as the program (see child::die_with_parent).
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -21,6 +37,7 @@ fn main() -> ExitCode {
             Verb::Resume(args) => commands::resume::run(args).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
+            Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),
@@ -35,7 +52,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("{}", mask_text(&format!("error: {error}")));
             ExitCode::from(error.exit as u8)
         }
     }

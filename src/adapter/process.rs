@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
-use crate::server::mask_text;
+use crate::server::{keep_secret, mask_json, mask_text};
 
 /// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -113,13 +113,11 @@ pub struct AdapterProcess {
 struct Log {
     file: File,
     tail: VecDeque<String>,
-    /// Its secrets are masked, should the driver print them.
-    uri: String,
 }
 
 impl Log {
     fn line(&mut self, line: &str) {
-        let line = mask_text(line, &self.uri);
+        let line = mask_text(line);
         let _ = writeln!(self.file, "{line}");
         if self.tail.len() == 3 {
             self.tail.pop_front();
@@ -157,6 +155,7 @@ impl AdapterProcess {
     /// [`Failure::Start`].
     pub fn spawn(environment: &Environment, log: &Path, uri: &str) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
+        keep_secret(uri);
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = tokio::process::Command::from(environment.command(&environment.start));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -167,7 +166,7 @@ impl AdapterProcess {
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
-        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), uri: uri.to_owned() }));
+        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new() }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
             stdin: child.stdin.take(),
@@ -264,15 +263,19 @@ impl AdapterProcess {
         let line = self.answer_line(request, timeout).await?;
         match serde_json::from_str(&line) {
             Ok(Answer::Error { code, message }) => {
-                Err(Failure::Refused { request, code, message: self.masked(&message) })
+                Err(Failure::Refused { request, code, message: mask_text(&message) })
             }
             Ok(Answer::Ended(mut ended)) => {
-                ended.errors.iter_mut().for_each(|it| it.message = self.masked(&it.message));
+                ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
                 Ok(Answer::Ended(ended))
+            }
+            Ok(Answer::Opened(mut opened)) => {
+                mask_json(&mut opened.resolved);
+                Ok(Answer::Opened(opened))
             }
             Ok(answer) => Ok(answer),
             Err(error) => {
-                let line = format!("{} ({error})", cut(&self.masked(&line)));
+                let line = format!("{} ({error})", cut(&mask_text(&line)));
                 Err(Failure::Garbage { request, line })
             }
         }
@@ -319,7 +322,7 @@ impl AdapterProcess {
             self.log.lock().expect("no panic while logging").line(text);
             stray += 1;
             if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
-                return Err(Failure::Garbage { request, line: cut(&self.masked(text)) });
+                return Err(Failure::Garbage { request, line: cut(&mask_text(text)) });
             }
         }
     }
@@ -333,10 +336,6 @@ impl AdapterProcess {
         // Its last words may still be on their way through the pipe.
         tokio::time::sleep(Duration::from_millis(50)).await;
         Failure::Crashed { status, request, said: self.said() }
-    }
-
-    fn masked(&self, text: &str) -> String {
-        mask_text(text, &self.log.lock().expect("no panic while logging").uri)
     }
 
     fn said(&self) -> String {

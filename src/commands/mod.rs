@@ -4,6 +4,7 @@ pub mod absorber;
 pub mod adapters;
 pub mod arms;
 pub mod check;
+pub mod clean;
 pub mod diagnose;
 pub mod fake_adapter;
 mod fake_open_loop;
@@ -18,6 +19,9 @@ pub mod tap;
 pub mod workloads;
 
 use crate::error::Result;
+use crate::experiment::admin::is_database;
+use crate::result::folder::Folder;
+use crate::result::records::Experiment;
 
 /// Prints a result: the one place that writes to stdout.
 ///
@@ -27,6 +31,18 @@ use crate::error::Result;
 fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes());
     Ok(())
+}
+
+/// Names the databases that an experiment may have left on somebody else's server.
+fn name_leftovers(folder: &Folder, experiment: &Experiment) {
+    // While it runs its database has to be there.
+    if folder.lock().is_err() {
+        return;
+    }
+    for name in experiment.leftovers().filter(|name| is_database(name)) {
+        eprintln!("warning: the database {name} is left on the server of this experiment");
+        eprintln!("hint: `mongodyno clean` drops it");
+    }
 }
 
 fn print_bytes(bytes: &[u8]) {

@@ -13,6 +13,7 @@ use crate::experiment::resume::Resumed;
 /// No cut experiment there; what it was made of is no longer the same; those of its own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
+    super::name_leftovers(&folder, &resumed.experiment);
     let path = folder.path().to_owned();
     // The command line is the record of what was asked for; a second one would be a second copy.
     let words = &resumed.experiment.command;

@@ -16,6 +16,7 @@ use crate::experiment::setup::{Setup, new_id};
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
+use crate::server::uri;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
@@ -96,6 +97,31 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
+/// `--option`: what drivers take, and what the connection string leaves to us.
+fn options(args: &RunArgs) -> Result<Sets> {
+    let mut options = Sets::new();
+    for (name, value) in pairs(&args.options, "--option")? {
+        let Some(known) = uri::arm_option(&name) else {
+            let near = uri::ARM_OPTIONS.into_iter().max_by(|a, b| {
+                let likeness = |known: &str| strsim::jaro_winkler(known, &name);
+                likeness(a).total_cmp(&likeness(b))
+            });
+            return Err(Error::usage(
+                format!("--option {name}: drivers take no such option, or the URI holds it"),
+                format!("did you mean {}?", near.unwrap_or_default()),
+            ));
+        };
+        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, known)) {
+            return Err(Error::usage(
+                format!("--option {known}: the connection string sets it too, and would win"),
+                "take it out of one of them",
+            ));
+        }
+        options.insert(known.to_owned(), value);
+    }
+    Ok(options)
+}
+
 /// Goes on with an experiment that `args`, its own command line, had begun.
 ///
 /// # Errors
@@ -130,6 +156,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
+    let options = options(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -204,7 +231,7 @@ async fn one(
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
-        options: pairs(&args.options, "--option")?,
+        options,
         keep_data: args.keep_data,
     };
     // On the heap: everything an experiment holds is in this one future.

@@ -8,7 +8,7 @@ use crate::adapter::choice::PROCESSES;
 use crate::adapter::environment::Environment;
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
-use crate::experiment::admin::Admin;
+use crate::experiment::admin::{self, Admin};
 use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
@@ -20,7 +20,7 @@ use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
+    Arm, Database, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
     Unavailable,
 };
 use crate::server::uri::{with_arm_options, with_options};
@@ -41,7 +41,7 @@ pub struct Setup {
     pub unavailable: Vec<Unavailable>,
     /// Estimated time to the first look.
     pub until_look: Duration,
-    /// Identity, also part of the database's name.
+    /// Identity.
     pub id: String,
     /// Experiment folder, new or empty.
     pub path: PathBuf,
@@ -147,8 +147,15 @@ impl Setup {
                 None => std::future::pending().await,
             }
         };
+        let external = matches!(server, Some(Server::External { .. }));
+        let work = async {
+            if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
+                admin.claim(&laboratory.experiment.id).await?;
+            }
+            laboratory.rounds().await
+        };
         let result = tokio::select! {
-            result = laboratory.rounds() => result,
+            result = work => result,
             error = died => Err(error),
             // The second Ctrl-C: everything that is dropped here ends its children.
             error = stop.second() => Err(error),
@@ -170,13 +177,13 @@ impl Setup {
         });
         let recorded = laboratory.folder.write_experiment(&laboratory.experiment);
         // On a server of ours the database goes with its data folder.
-        if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
-            let dropped =
-                tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
-            if !matches!(dropped, Ok(Ok(()))) {
-                eprintln!("warning: the database {} could not be dropped", laboratory.database);
-            }
-        }
+        let Some(admin) = laboratory.admin.as_ref().filter(|_| external) else {
+            return result.and(recorded);
+        };
+        let dropped = admin.leave().await;
+        let own = laboratory.experiment.databases.last_mut();
+        own.expect("it was recorded").dropped = dropped;
+        let recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
         result.and(recorded)
     }
 
@@ -186,7 +193,7 @@ impl Setup {
         server: Option<&Server>,
         stop: &Stop,
     ) -> Result<Laboratory> {
-        let database = format!("mongodyno_{}", self.id.to_lowercase().replace('-', "_"));
+        let database = admin::new_database();
         let epoch = Epoch::start();
         let (admin, sampled) = match server {
             Some(server) => (
@@ -245,7 +252,7 @@ impl Setup {
             started_at: wall(),
             finished_at: None,
             ended: None,
-            command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
+            command: std::env::args().map(|word| mask_text(&word)).collect(),
             settings: self.settings,
             gaps: Vec::new(),
             plan,
@@ -254,16 +261,20 @@ impl Setup {
             consumer: consumer_arm,
             unavailable: self.unavailable,
             server: facts(server),
+            databases: Vec::new(),
             link,
             machine: machine::describe(),
         };
-        let (experiment, finished) = match &self.resumed {
+        let (mut experiment, finished) = match &self.resumed {
             None => (new, 0),
             Some(resumed) => {
                 folder.keep_rounds(resumed.finished)?;
                 (resumed.go_on(), resumed.finished)
             }
         };
+        if server.is_some() {
+            experiment.databases.push(Database { name: database.clone(), dropped: false });
+        }
         let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
         let tap_from = if experiment.study.is_some() { rounds } else { 1 };
         Ok(Laboratory {
