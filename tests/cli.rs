@@ -359,8 +359,9 @@ fn a_cache_is_made_for_its_owner_and_may_then_be_read_only() {
     let mode = |name: &str| fs::metadata(lab.path(name)).expect("a folder").permissions().mode();
     assert_eq!(mode("home") & 0o777, 0o700);
     let chmod = |mode: &str| {
-        let done = std::process::Command::new("chmod").args(["-R", mode]).arg(lab.path("home"));
-        assert!(done.status().expect("chmod runs").success());
+        let mut command = std::process::Command::new("chmod");
+        let done = command.args(["-R", mode]).arg(lab.path("home")).status();
+        assert!(done.expect("chmod runs").success());
     };
     chmod("a-w");
     let output = powerless(&lab, &words("two")).output().expect("it runs");

@@ -56,7 +56,6 @@ impl Cli {
                 let StudyVerb::Broker(it) = &mut it.study;
                 (&mut it.uri, &mut it.uri_file)
             }
-            Verb::Tap(it) if it.to.contains('@') => return keep_secret(&it.to),
             _ => return,
         };
         *uri = uri.take().or(file.take());

@@ -257,8 +257,8 @@ fn mask_urls(text: &str) -> String {
         let end = after.find(|c: char| c.is_whitespace() || "/'\"<>".contains(c));
         let authority = &after[..end.unwrap_or(after.len())];
         rest = match authority.rsplit_once('@') {
-            // Masked already.
-            Some((user_info, _)) if !user_info.chars().all(|it| "*:".contains(it)) => {
+            // Those are masked already, or the words of a hint.
+            Some((user_info, _)) if !["***", "***:***", "USER:PASSWORD"].contains(&user_info) => {
                 masked.push_str("***");
                 &after[user_info.len()..]
             }
