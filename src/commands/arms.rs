@@ -161,7 +161,7 @@ pub fn choose<'a>(
         })
         .collect();
     for it in &unavailable {
-        eprintln!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
     }
     if good.is_empty() {
         return Err(Error::environment(
@@ -228,7 +228,7 @@ pub fn install_all(
                 environments.push((asked.id(&manifest.name, &environment.version), environment));
             }
             Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
-                eprintln!("{}: left out, {error}", manifest.name);
+                say!("{}: left out, {error}", manifest.name);
                 unavailable.push(Unavailable {
                     adapter: manifest.name.clone(),
                     reason: error.message,

@@ -23,7 +23,7 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
             "it may come from another version: start anew",
         )
     })?;
-    eprintln!("going on after round {}: {}", resumed.finished, words[1..].join(" "));
+    say!("going on after round {}: {}", resumed.finished, words[1..].join(" "));
     // By --uri or by the environment, which is no part of the command line: the record tells.
     let external = resumed.experiment.server.kind == "external";
     if external && args.uri.is_none() {

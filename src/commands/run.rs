@@ -35,7 +35,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
     let mut analyses = Vec::new();
     for (label, sets) in &cells {
         if let Some(label) = label {
-            eprintln!("── {label} ──");
+            say!("── {label} ──");
         }
         if let Some(analysis) = one(&args, label.as_deref(), sets, None).await? {
             analyses.push(analysis);
@@ -179,7 +179,7 @@ async fn one(
     let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
-    eprintln!(
+    say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
         environments.len() + 1 + usize::from(tapped),
@@ -269,13 +269,13 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let page = render(&analysis, &runs, Format::Html, &options);
     folder.write_whole("report.html", page.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    if !json {
-        super::print(&render(&analysis, &runs, Format::Terminal, &options))?;
-    }
+    let text = if json { String::new() } else { render(&analysis, &runs, Format::Terminal, &options) };
+    let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {
+        // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder));
     }
-    Ok(analysis)
+    printed.map(|()| analysis)
 }
 
 /// The error of an experiment that was interrupted, with the way on.

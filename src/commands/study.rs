@@ -76,7 +76,7 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate = settings::estimate(&workload.plan, &profiles, false, settings.measured_s);
     let until_look = estimate.round * (rounds + 1);
-    eprintln!(
+    say!(
         "about {}: {} producers, {} messages each in {} phases, {rounds} iterations and one \
          through the tap; {} reads them",
         duration(until_look),
@@ -174,7 +174,7 @@ fn chosen<'a>(
         match probe {
             None => chosen.push(arm),
             Some(missing) => {
-                eprintln!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
+                say!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
                 unavailable.push(Unavailable {
                     adapter: producer.driver.clone(),
                     reason: missing.reason.clone(),
@@ -253,10 +253,12 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
     let format = if json { FormatArg::Json } else { FormatArg::Terminal };
     let page = report(folder, &experiment, &runs, FormatArg::Html)?;
     folder.write_whole("report.html", &page)?;
-    super::print_bytes(&report(folder, &experiment, &runs, format)?);
+    let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
+        // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder));
     }
+    printed?;
     if !runs.iter().flat_map(|run| &run.phases).any(|phase| phase.broker.is_some()) {
         return Err(Error::new(
             Exit::RunInvalid,
@@ -300,7 +302,7 @@ pub fn report(
         }
         FormatArg::Csv => {
             for missing in broker::messages(folder, runs, &mut out)? {
-                eprintln!("warning: {missing}");
+                say!("warning: {missing}");
             }
             Ok(())
         }

@@ -109,8 +109,8 @@ impl Setup {
                 let path = folder.path().display();
                 // What cannot be gone on with as it was asked is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
-                    eprintln!("what was finished is kept: mongodyno report {path}");
-                    eprintln!("to go on from there: mongodyno resume {path}");
+                    say!("what was finished is kept: mongodyno report {path}");
+                    say!("to go on from there: mongodyno resume {path}");
                 }
                 Err(error)
             }
@@ -174,7 +174,7 @@ impl Setup {
             let dropped =
                 tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
             if !matches!(dropped, Ok(Ok(()))) {
-                eprintln!("warning: the database {} could not be dropped", laboratory.database);
+                say!("warning: the database {} could not be dropped", laboratory.database);
             }
         }
         result.and(recorded)
@@ -337,7 +337,7 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
 fn link_facts(asked: &str) -> Result<Link> {
     let spec = LinkSpec::parse(asked)?;
     let check = validate(&spec)?;
-    eprintln!("link {asked}: {}", check.sentence);
+    say!("link {asked}: {}", check.sentence);
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 
