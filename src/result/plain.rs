@@ -72,7 +72,8 @@ pub fn only_files(folder: &Path) -> io::Result<()> {
         if it.is_dir() {
             only_files(&path)?;
         } else if !it.is_file() || it.nlink() > 1 {
-            let what = if it.is_file() { "has a second name elsewhere" } else { "is no ordinary file" };
+            let what =
+                if it.is_file() { "has a second name elsewhere" } else { "is no ordinary file" };
             return Err(invalid(format!("{} {what}", path.display())));
         }
     }
