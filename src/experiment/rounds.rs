@@ -19,7 +19,7 @@ use crate::experiment::summary::{Source, summarise};
 use crate::experiment::{settings, shuffle};
 use crate::result::machine::CpuReading;
 use crate::result::records::{PhaseRun, Run, Tap};
-use crate::result::samples::Samples;
+use crate::result::samples::{self, Samples};
 use crate::stats::descriptive::median;
 use crate::stats::looks::NextStep;
 use crate::stats::threshold::Interleave;
@@ -242,8 +242,11 @@ impl Laboratory {
             }
             let run = &mut runs[place];
             let prefix = prefix.as_deref().filter(|_| run.tapped);
-            let phase = self.summary(round, number, &run.arm, measured, prefix)?;
-            run.phases.push(phase);
+            match self.summary(round, number, &run.arm, measured, prefix) {
+                Ok(phase) => run.phases.push(phase),
+                // What it left cannot be used: that is its own loss. `round` looks for a full disk.
+                Err(error) => arms[place].fail(&error.message).await,
+            }
         }
         Ok(())
     }
@@ -277,7 +280,8 @@ impl Laboratory {
         let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
-            let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            let received = Samples::open(&read.samples)?;
+            let mut broker = Messages::read(samples::all(&files), received)?.record(phase, read);
             if let Some(prefix) = tap {
                 broker.parts = Some(parts::measure(&Files {
                     prefix,
@@ -334,9 +338,10 @@ fn tapped(
     let (exchanges, recording) = recording::read(prefix, measured.arm)?;
     let turns: Vec<_> =
         measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
-    let samples = samples.flatten().filter_map(std::result::Result::ok);
+    let mut lost = Ok(());
+    let samples = samples::all(&source.files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
     let operations = run.by_operation.iter().map(|it| it.count).sum();
     let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-    Ok((tap, recording::paths(prefix, measured.arm).0))
+    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
 }
