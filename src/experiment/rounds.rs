@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
-use crate::analysis;
+use crate::analysis::{self, rounds::Rounds};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
@@ -21,7 +21,8 @@ use crate::result::machine::CpuReading;
 use crate::result::records::{PhaseRun, Run, Tap};
 use crate::result::samples::{self, Samples};
 use crate::stats::descriptive::median;
-use crate::stats::looks::NextStep;
+use crate::stats::disturbed::Step;
+use crate::stats::looks::{Look, NextStep};
 use crate::stats::threshold::Interleave;
 use crate::tap::{self, recording};
 
@@ -32,22 +33,31 @@ pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Laboratory {
-    /// Makes rounds until a look decides or the last one is made.
+    /// Makes rounds until a look decides or the last one is made. What comes next is read from the
+    /// folder, by the same functions as the analysis has it.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
     pub async fn rounds(&mut self) -> Result<()> {
         self.load_shared().await?;
-        let mut until = self.experiment.settings.looks.first_rounds();
-        let mut round = self.finished;
         loop {
-            if round >= until {
-                match self.look(round)? {
-                    NextStep::Stop => return Ok(()),
-                    NextStep::ContinueTo(rounds) => until = rounds,
+            let runs = self.folder.runs()?;
+            let made = Rounds::new(&self.experiment, &runs);
+            let round = made.count() as u32;
+            let (look, step) = made.standing();
+            let disturbed = made.disturbed();
+            if round > self.finished && disturbed.last() == Some(&round) {
+                let what = made.disturbance().unwrap_or_default();
+                self.progress.note(&format!("round {round} was disturbed ({what})"));
+                if step == Step::Make {
+                    let more = (disturbed.len() as u32).min(look.rounds);
+                    self.progress.extend(round.max(look.rounds + more));
                 }
             }
-            round += 1;
+            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
+                return Ok(());
+            }
+            let round = round + 1;
             self.progress.round(round);
             // Each round has randomness of its own: one that is made again is made the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
@@ -66,12 +76,12 @@ impl Laboratory {
 
     /// What is known after so many rounds, and whether that is enough. A study makes the rounds it
     /// was asked for: its answer is no comparison.
-    fn look(&mut self, round: u32) -> Result<NextStep> {
+    fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
         if self.experiment.study.is_some() {
             return Ok(NextStep::Stop);
         }
         let outcome = analysis::analyse(&self.folder, &self.experiment)?;
-        let next = self.experiment.settings.looks.next(round, &outcome.deciding);
+        let next = self.experiment.settings.looks.after(look, &outcome.deciding);
         if let NextStep::ContinueTo(rounds) = next {
             let open = outcome.deciding.iter().filter(|it| !it.settled()).count();
             self.progress.note(&format!(
@@ -143,7 +153,7 @@ impl Laboratory {
             if simulated {
                 run.phases.iter_mut().for_each(pretend_cpu);
             } else {
-                run.machine_noise = noise;
+                run.machine_noise = noise.clone();
             }
             self.folder.append_run(run)?;
         }
