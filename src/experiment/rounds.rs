@@ -143,7 +143,7 @@ impl Laboratory {
             if simulated {
                 run.phases.iter_mut().for_each(pretend_cpu);
             } else {
-                run.machine_noise = noise;
+                run.machine_noise = noise.clone();
             }
             self.folder.append_run(run)?;
         }

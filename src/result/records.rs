@@ -239,12 +239,24 @@ pub struct Run {
 }
 
 /// What else the machine did during a round.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineNoise {
     /// CPU time stolen by the hypervisor.
     pub steal_fraction: f64,
     /// CPU time of processes that are not ours.
     pub foreign_fraction: f64,
+    /// Which processes these were: the largest first, at most three.
+    #[serde(default)]
+    pub foreign: Vec<ForeignProcess>,
+}
+
+/// A process that is not ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForeignProcess {
+    /// Its command's name.
+    pub name: String,
+    /// CPU time it used, as a fraction of the whole machine's.
+    pub fraction: f64,
 }
 
 /// One phase of one run.
