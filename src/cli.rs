@@ -1,5 +1,6 @@
 //! The command line: clap structs only.
 
+mod check;
 mod study;
 mod uri;
 
@@ -15,6 +16,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use check::{CheckArgs, CleanArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -136,9 +138,9 @@ pub struct RunArgs {
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
     /// The same, read from a file: every user of the machine can read a command line
-    #[arg(
-        long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = ["uri", "server"]
-    )]
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
     pub uri_file: Option<String>,
     /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
     /// or none
@@ -218,51 +220,6 @@ pub struct DiagnoseArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Adapter, as `run -d` takes it [default: every one this machine can run]
-    #[arg(conflicts_with = "command")]
-    pub adapter: Option<String>,
-    /// Only what needs no server
-    #[arg(long)]
-    pub offline: bool,
-    /// Server to check against, by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
-    #[arg(
-        long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = ["uri", "server"]
-    )]
-    pub uri_file: Option<String>,
-    /// Server to start
-    #[arg(long, default_value = "embedded")]
-    pub server: String,
-    /// Further adapters: a folder of adapter folders
-    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
-    pub adapters_dir: Option<PathBuf>,
-    /// Any program that speaks the contract
-    #[arg(last = true)]
-    pub command: Vec<String>,
-}
-
-/// `clean`
-#[derive(Debug, Args)]
-pub struct CleanArgs {
-    /// Server, by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
-    pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
-    pub uri_file: Option<String>,
-    /// Show what would be dropped, and drop nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Drop without asking
-    #[arg(long, conflicts_with = "dry_run")]
-    pub yes: bool,
 }
 
 /// `workloads`
@@ -426,6 +383,18 @@ impl LoadArgs {
         let workers = self.workers.map(|it| format!("--workers={it}"));
         [service, jitter, stall, workers].into_iter().flatten().collect()
     }
+}
+
+/// Load and faults alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+pub struct BehaviourArgs {
+    /// How long commands take.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
 impl FaultArgs {

@@ -1,4 +1,5 @@
 //! Parse, dispatch, print the error, exit code.
+#![deny(clippy::print_stderr)]
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::process::ExitCode;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", mask_text(&format!("error: {error}")));
+            mongodyno::say!("error: {error}");
             ExitCode::from(error.exit as u8)
         }
     }

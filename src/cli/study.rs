@@ -52,9 +52,9 @@ pub struct BrokerArgs {
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
     /// The same, read from a file: every user of the machine can read a command line
-    #[arg(
-        long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = ["uri", "server"]
-    )]
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
     pub uri_file: Option<String>,
     /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
@@ -81,4 +81,16 @@ pub struct ResumeArgs {
     /// The same, read from a file: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
     pub uri_file: Option<String>,
+    /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
+    #[arg(long)]
+    pub server: Option<String>,
+    /// Workload, where that was a file
+    #[arg(long, value_name = "FILE")]
+    pub workload: Option<String>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Further adapters: a folder of adapter folders
+    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
+    pub adapters_dir: Option<PathBuf>,
 }

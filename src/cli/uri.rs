@@ -30,7 +30,7 @@ impl Cli {
         if let Ok(uri) = std::env::var(VARIABLE) {
             keep_secret(&uri);
             if has("--server") {
-                eprintln!("--server was given: {VARIABLE} is not used");
+                say!("--server was given: {VARIABLE} is not used");
             }
         }
         // SAFETY: the caller's promise.
@@ -83,7 +83,7 @@ pub(super) fn of_file(path: &str) -> Result<String, String> {
         return Err("a file of one line is wanted: the connection string".to_owned());
     }
     if fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o077 != 0) {
-        eprintln!("warning: others may read {path}: chmod 600 {path}");
+        say!("warning: others may read {path}: chmod 600 {path}");
     }
     Ok(uri.to_owned())
 }

@@ -46,7 +46,7 @@ fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
     }
     let (good, bad) = arms::runnable(&manifests);
     for (manifest, missing) in bad {
-        eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
+        say!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
     }
     good.into_iter().map(|it| environment::install(it, &Asked::default())).collect()
 }
@@ -95,7 +95,7 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
         // However it ended; asked a second time to stop, it is named and left.
         let dropped = requests.or(admin.leave()).await;
         if dropped.is_err() {
-            eprintln!("warning: the database {} was not dropped", bench.database);
+            say!("warning: the database {} was not dropped", bench.database);
         }
         failed += show(&checked?)? + u32::from(!dropped?);
     }

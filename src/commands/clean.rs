@@ -38,7 +38,7 @@ pub async fn run(args: CleanArgs) -> Result<()> {
             Ok(()) => super::print(&format!("{} dropped\n", it.name))?,
             Err(error) => {
                 failed += 1;
-                eprintln!("warning: {} was not dropped: {}", it.name, error.message);
+                say!("warning: {} was not dropped: {}", it.name, error.message);
             }
         }
     }
@@ -55,7 +55,7 @@ fn agreed() -> Result<bool> {
         let hint = "add --yes to drop them, --dry-run to look only";
         return Err(Error::usage("nobody is there to be asked", hint));
     }
-    eprint!("drop them? Experiments that still run lose theirs [y/N] ");
+    say!("drop them? Experiments that still run lose theirs [y/N]");
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

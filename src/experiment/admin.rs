@@ -223,8 +223,8 @@ impl Admin {
             Ok(Err(error)) => error.message,
             Err(_) => "the server does not answer".to_owned(),
         };
-        eprintln!("warning: the database {} was not dropped: {why}", self.database.name());
-        eprintln!("hint: `mongodyno clean` drops it");
+        say!("warning: the database {} was not dropped: {why}", self.database.name());
+        say!("hint: `mongodyno clean` drops it");
         false
     }
 
