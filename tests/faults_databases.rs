@@ -174,3 +174,26 @@ fn ctrl_c_ends_a_check_and_leaves_nothing() {
     assert_eq!(left, 0, "its scratch folder is gone");
     lab.assert_nothing_runs();
 }
+
+#[test]
+fn a_user_who_may_only_write_leaves_nothing() {
+    let test = "faults_databases/a_user_who_may_only_write_leaves_nothing";
+    let Some(server) = fake_support::real::own_server(test, &["--auth"]) else { return };
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    // The first user may be made by whoever comes from the same machine.
+    let root = doc! { "createUser": "root", "pwd": "r00t", "roles": ["root"] };
+    with_client(server.uri(), async |client| client.database("admin").run_command(root).await);
+    let of = |user: &str| server.uri().replace("mongodb://", &format!("mongodb://{user}@"));
+    let roles = ["readWriteAnyDatabase", "clusterMonitor"];
+    let writer = doc! { "createUser": "writer", "pwd": "wr1ter", "roles": roles.to_vec() };
+    let root = of("root:r00t");
+    with_client(&root, async |client| client.database("admin").run_command(writer).await);
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let uri = of("writer:wr1ter");
+    let words = ["run", &noop, "--out", "out", "--rounds", "1", "-d", "even", "--uri", &uri];
+    let output = lab.run(words);
+    assert!(!stderr(&output).contains("warning: the database"), "{}", said(&output));
+    assert_eq!(lab.record()["databases"][0]["dropped"], true, "{}", said(&output));
+    assert!(!names(&root).iter().any(|name| is_database(name)), "{:?}", names(&root));
+}

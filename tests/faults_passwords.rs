@@ -110,7 +110,9 @@ fn a_password_appears_nowhere() {
     // On the command line, in a file, and in the environment, there with one more child.
     for given in [format!("--uri={uri}"), "--uri-file=secret".to_owned(), "--tap".to_owned()] {
         let workload = if given.starts_with("--uri=") { "inserts.yaml" } else { &noop };
-        let words = [&["run", workload, "--out", "out", "--rounds", "1"], &drivers[..]].concat();
+        let phase = if given.starts_with("--uri=") { "insert_one" } else { "first" };
+        let words = ["run", workload, "--out", "out", "--rounds", "1", "--phase", phase];
+        let words = [&words, &drivers[..]].concat();
         let mut command = lab.command(words.into_iter().map(str::to_owned).chain([given.clone()]));
         if given == "--tap" {
             command.env("MDYN_URI", &uri);

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use crate::cli::CleanArgs;
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::Admin;
+use crate::report::text::clean;
 use crate::server::connect;
 
 /// Runs the verb. What does not bear our marker is not even listed.
@@ -23,7 +24,8 @@ pub async fn run(args: CleanArgs) -> Result<()> {
     let mut table = super::table();
     table.set_header(["database", "experiment", "made at"]);
     for (_, it) in &found {
-        table.add_row([&it.name, &it.experiment, &it.made_at]);
+        // Anybody may write a marker.
+        table.add_row([it.name.clone(), clean(&it.experiment), clean(&it.made_at)]);
     }
     super::print(&format!("{table}\n"))?;
     if args.dry_run {

@@ -157,7 +157,7 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
             // Credentials are in it.
             None => {
                 let what = "it was made against a server by connection string, which is not kept";
-                return missing(what, "add --uri");
+                return missing(what, "add --uri-file FILE, or set MDYN_URI");
             }
         },
         (_, Some(server)) => server.clone(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mongodb::bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
+use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use tokio::time::timeout;
@@ -37,7 +38,7 @@ pub struct Admin {
     marker: Option<Document>,
 }
 
-/// A name that no database has: 122 bits of the system's randomness.
+/// A name that nothing else has: 122 bits of the system's randomness.
 #[must_use]
 pub fn new_database() -> String {
     format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
@@ -212,7 +213,17 @@ impl Admin {
             return Ok(()); // nothing of ours is there
         }
         self.check_marker().await?;
-        Ok(self.database.drop().await?)
+        match self.database.drop().await {
+            Err(error) if is_unauthorized(&error) => {}
+            dropped => return Ok(dropped?),
+        }
+        // Whoever may only write to it may drop its collections; the last one takes it along.
+        let mut names = self.database.list_collection_names().await?;
+        names.sort_by_key(|name| name == MARKER);
+        for name in names {
+            self.database.collection::<Document>(&name).drop().await?;
+        }
+        Ok(())
     }
 
     /// Drops the database at the end of what it was made for; says so where it stays behind.
@@ -379,6 +390,10 @@ async fn client(uri: &str) -> Result<Client> {
     options.read_concern = None;
     options.selection_criteria = None;
     Ok(Client::with_options(options)?)
+}
+
+fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == 13)
 }
 
 fn index_document(index: &crate::workload::plan::Index) -> Document {

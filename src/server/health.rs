@@ -57,7 +57,10 @@ pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
         ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
         reason => unusable(&reason.to_string()),
     })?;
-    knock(&options, uri).await?;
+    // Behind a proxy names and ways are the proxy's.
+    if options.socks5_proxy.is_none() {
+        knock(&options, uri).await?;
+    }
     let given = Given {
         credentials: options.credential.is_some(),
         tls: matches!(options.tls, Some(Tls::Enabled(_))),
