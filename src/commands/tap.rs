@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::cli::TapArgs;
@@ -69,21 +69,28 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
         session.address(),
         args.to
     ));
+    if !session.address().ip().is_loopback() {
+        live.say("this is not 127.0.0.1: whoever reaches the port reaches the server through it");
+    }
     let mut next = Instant::now() + INTERVAL;
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(next - Instant::now()) {
-        live.show(&session.tick()?);
+        live.show(&session.tick());
         next = (next + INTERVAL).max(Instant::now());
     }
     live.end();
-    let report = session.finish()?;
+    let (report, written) = session.finish();
     super::print(&text(&report))?;
     say!("files: {}", folder.display());
-    Ok(())
+    written
 }
 
-/// Something comes when somebody asks for the end.
+/// Something comes when somebody asks for the end. A terminal that is closed or a file at its limit
+/// ends no tap, for an application hangs on it.
 fn stop() -> std::io::Result<Receiver<()>> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    for signal in [SIGHUP, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for _ in signals.forever() {
