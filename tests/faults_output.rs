@@ -140,3 +140,27 @@ fn samples_that_cannot_be_read_void_their_arm() {
     let slow = comparison(&analysis, "slow");
     assert_eq!((&slow["verdict"], &slow["rounds"]), (&"SLOWER".into(), &6.into()), "{slow}");
 }
+
+#[test]
+fn a_database_goes_with_a_terminal_that_is_closed() {
+    let test = "faults_output/a_database_goes_with_a_terminal_that_is_closed";
+    let Some(uri) = support::server(test) else { return };
+    let lab = lab();
+    let words = ["run", "crud", "-d", "even", "--rounds", "50", "--uri", uri, "--out", "out"];
+    let mut child = lab.command(words).stdout(full()).stderr(full()).spawn().expect("it starts");
+    lab.wait_for_runs(1);
+    let id = lab.record()["id"].as_str().expect("an id").to_lowercase().replace('-', "_");
+    let databases = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let names = async {
+            let client = mongodb::Client::with_uri_str(uri).await?;
+            client.list_database_names().await
+        };
+        runtime.expect("a runtime").block_on(names).expect("a server")
+    };
+    let own = |names: Vec<String>| names.into_iter().any(|name| name.contains(&id));
+    assert!(own(databases()), "it has one");
+    send(pid(&child), Signal::SIGHUP);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(!own(databases()), "it is dropped");
+}

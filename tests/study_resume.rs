@@ -225,8 +225,8 @@ fn nothing_that_a_folder_names_is_run_or_read() {
     let gift = Gift::new();
     let program = gift.lab.path("gift").display().to_string();
     let manifest = format!(
-        "name = \"gift\"\ndriver = \"d\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\nversions = \"1\"\n\
-         warmup_s = 0.2\nstart = [{program:?}]\ninstall = [[{program:?}]]\n[[needs]]\n\
+        "name = \"gift\"\ndriver = \"d\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
+         versions = \"1\"\nwarmup_s = 0.2\nstart = [{program:?}]\ninstall = [[{program:?}]]\n[[needs]]\n\
          run = [{program:?}]\nmatch = \".\"\nwants = \"a gift\"\ninstall_hint = \"none\"\n"
     );
     fs::create_dir_all(gift.lab.path("gifts/gift")).expect("a folder");

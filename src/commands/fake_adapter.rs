@@ -52,8 +52,8 @@ struct Behaviour {
     version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`, `no_samples`, or a
-    /// `folder` in place of the samples.
+    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`, `no_samples`, or
+    /// a `folder` in place of the samples.
     fault: String,
     /// The fault happens to the process alone that makes this file.
     once: Option<PathBuf>,

@@ -16,6 +16,7 @@ use crate::clock::Epoch;
 use crate::error::{Error, Result};
 use crate::experiment::setup::new_id;
 use crate::report::number::{bytes, count, figure, optional};
+use crate::report::text::clean;
 use crate::result::records::TapCommand;
 use crate::tap::alone::{Row, Session, TapReport};
 use crate::tap::control::{self, Start};
@@ -116,7 +117,7 @@ impl Live {
 
     fn log(&self) -> Log {
         match self.bar.clone() {
-            Some(bar) => Arc::new(move |line| bar.println(format!("tap: {line}"))),
+            Some(bar) => Arc::new(move |line| bar.println(clean(&format!("tap: {line}")))),
             None => Arc::new(log_to_stderr),
         }
     }
