@@ -80,6 +80,12 @@ pub enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Ends what the children of a killed mongodyno have started
+    #[command(hide = true)]
+    GuardChildren {
+        /// Of that mongodyno
+        mark: String,
+    },
     /// A deterministic adapter for tests
     #[command(hide = true)]
     FakeAdapter {

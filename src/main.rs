@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use mongodyno::cli::{Cli, Verb};
-use mongodyno::commands;
+use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -29,6 +29,10 @@ fn main() -> ExitCode {
             Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
+            Verb::GuardChildren { mark } => {
+                child::guard(&mark);
+                Ok(())
+            }
             Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });

@@ -33,6 +33,46 @@ pub const ARM_OPTIONS: [&str; 24] = [
     "zlibCompressionLevel",
 ];
 
+/// The other options that the specifications of connection strings know.
+const COMMON_OPTIONS: [&str; 23] = [
+    "authMechanism",
+    "authMechanismProperties",
+    "authSource",
+    "directConnection",
+    "loadBalanced",
+    "proxyHost",
+    "proxyPassword",
+    "proxyPort",
+    "proxyUsername",
+    "replicaSet",
+    "srvMaxHosts",
+    "srvServiceName",
+    "ssl",
+    "tls",
+    "tlsAllowInvalidCertificates",
+    "tlsAllowInvalidHostnames",
+    "tlsCAFile",
+    "tlsCertificateKeyFile",
+    "tlsCertificateKeyFilePassword",
+    "tlsDisableCertificateRevocationCheck",
+    "tlsDisableOCSPEndpointCheck",
+    "tlsInsecure",
+    "uuidRepresentation",
+];
+
+/// Whether connection strings have an option.
+///
+/// # Errors
+/// None has this name; the one that may be meant.
+pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
+    let known = || ARM_OPTIONS.into_iter().chain(COMMON_OPTIONS);
+    if known().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let distance = |known: &&str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    Err(known().min_by_key(distance).filter(|near| distance(near) <= 3))
+}
+
 /// An option of an arm as it is usually written; None for what is none.
 #[must_use]
 pub fn arm_option(name: &str) -> Option<&'static str> {
