@@ -115,7 +115,25 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     }
     let after_scheme = base.find("://").map_or(0, |at| at + 3);
     let slash = if base[after_scheme..].contains('/') { "" } else { "/" };
+    let parts: Vec<String> = parts.into_iter().map(absolute_file).collect();
     format!("{base}{slash}?{}", parts.join("&"))
+}
+
+/// An option, whose file is found from any folder: adapters stand in their environment's.
+fn absolute_file(option: String) -> String {
+    const FILES: [&str; 2] = ["tlsCAFile", "tlsCertificateKeyFile"];
+    let Some((name, file)) = option.split_once('=') else { return option };
+    let is_absolute = file.starts_with('/') || file.to_lowercase().starts_with("%2f");
+    if is_absolute || !FILES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return option;
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let encoded = here.as_os_str().as_encoded_bytes().iter().map(|byte| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    format!("{name}={}/{file}", encoded.collect::<String>())
 }
 
 /// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
@@ -174,6 +192,13 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+        // Adapters stand elsewhere.
+        let here = std::env::current_dir().expect("a folder");
+        let file = with(&format!("{own}&tlscafile=a%20b/ca.pem"), &[]);
+        assert_eq!(file, format!("{own}&tlscafile={}/a%20b/ca.pem", here.display()));
+        for there in ["tlsCAFile=/ca.pem", "tlsCertificateKeyFile=%2Fa"] {
+            assert_eq!(with(&format!("{own}&{there}"), &[]), format!("{own}&{there}"));
+        }
     }
 
     #[test]
