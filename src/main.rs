@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use miette::MietteHandlerOpts;
 use mongodyno::cli::{Cli, Verb};
-use mongodyno::commands;
 use mongodyno::error::Exit;
+use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -48,6 +48,10 @@ fn main() -> ExitCode {
             Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
+            Verb::GuardChildren { mark } => {
+                child::guard(&mark);
+                Ok(())
+            }
             Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });
