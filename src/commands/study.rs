@@ -72,6 +72,7 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
         interleave: settings::interleave(&workload.plan, None)?,
         measured_s: settings::MEASURED_S,
         looks: LookPlan::fixed(rounds + 1),
+        keep_awake: !args.machine.no_keep_awake,
     };
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate = settings::estimate(&workload.plan, &profiles, false, settings.measured_s);
@@ -107,6 +108,7 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
         uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
+        waits: !args.machine.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

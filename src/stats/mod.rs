@@ -10,6 +10,7 @@ pub mod descriptive;
 pub mod gates;
 pub mod histogram;
 pub mod hlog;
+pub mod laps;
 pub mod little;
 pub mod looks;
 pub mod mann_kendall;
