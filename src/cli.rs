@@ -15,7 +15,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
-pub use machine::MachineArgs;
+pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -398,6 +398,18 @@ impl LoadArgs {
         let workers = self.workers.map(|it| format!("--workers={it}"));
         [service, jitter, stall, workers].into_iter().flatten().collect()
     }
+}
+
+/// Load and faults alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+pub struct BehaviourArgs {
+    /// How long commands take.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
 impl FaultArgs {

@@ -99,7 +99,7 @@ pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interle
     let workers = f64::from(phase.workers * phase.processes);
     let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
     let wanted = Duration::from_secs_f64((TURN_OPERATIONS_MIN * workers / slowest).min(1.0));
-    let length = stage.turn.unwrap_or(wanted.clamp(shortest, TURN_MAX));
+    let length = stage.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
     let stretch = if stage.quick { QUICK_STRETCH_MAX } else { STRETCH_MAX };
