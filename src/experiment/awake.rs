@@ -133,7 +133,10 @@ pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
     }
     // Idle priority holds among processes of one group; in another one they would take half.
     if servers.iter().any(|pid| group(&pid.to_string()) != group("self")) {
-        return (None, unused("the server is in another scheduling group and would be slowed down"));
+        return (
+            None,
+            unused("the server is in another scheduling group and would be slowed down"),
+        );
     }
     match Awake::start() {
         Err(refusal) => (None, unused(&refusal)),
@@ -146,9 +149,11 @@ pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
 
 /// From the round trips of pairs of windows, without and with awake cores, us.
 fn weigh(pairs: &[(f64, f64)]) -> KeepAwake {
-    let middle = |value: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
+    let middle =
+        |value: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
     let used = middle(|pair| pair.1 / pair.0).is_some_and(|ratio| ratio < 1.0 - GAIN_MIN);
-    let reason = if used { "cores halt, and wake up late" } else { "cores wake up as quickly without" };
+    let reason =
+        if used { "cores halt, and wake up late" } else { "cores wake up as quickly without" };
     KeepAwake {
         used,
         reason: reason.to_owned(),

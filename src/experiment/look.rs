@@ -49,7 +49,8 @@ impl Laboratory {
             self.awake = awake;
             machine.keep_awake = Some(record);
         }
-        let (mut began, mut before) = self.looked.take().unwrap_or_else(|| (Instant::now(), Reading::take()));
+        let (mut began, mut before) =
+            self.looked.take().unwrap_or_else(|| (Instant::now(), Reading::take()));
         let first = Instant::now();
         let keys = self.waits.then(Keys::new).flatten();
         let mut told = false;
@@ -155,7 +156,10 @@ mod tests {
         let said = |noise: &MachineNoise| busy(noise, 2);
         assert_eq!(said(&noise).as_deref(), Some("the machine is busy: other processes 1.7 cores"));
         noise.foreign = vec![foreign("rustc", 0.7), foreign("chrome", 0.15)];
-        assert_eq!(said(&noise).as_deref(), Some("the machine is busy: rustc 1.4 cores, chrome 0.3"));
+        assert_eq!(
+            said(&noise).as_deref(),
+            Some("the machine is busy: rustc 1.4 cores, chrome 0.3")
+        );
         noise.foreign_fraction = 0.09;
         assert_eq!(said(&noise), None);
     }

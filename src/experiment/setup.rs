@@ -121,11 +121,7 @@ impl Setup {
     }
 
     /// The server, if one is needed, once there is room for the results.
-    async fn open(
-        &self,
-        folder: &Folder,
-        placement: Option<&Placement>,
-    ) -> Result<Option<Server>> {
+    async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
         check_disk(folder, self.settings.looks.first_rounds())?;
         if self.server == "none" && self.uri.is_none() {
             return Ok(None);

@@ -228,8 +228,10 @@ mod tests {
         let stat = format!("cpu  {busy} 0 0 {} 0 0 0 0 0 0\ncpu0 1 1 1\n", total - busy);
         let mut reading = Reading::of_machine(&stat);
         for (pid, parent, name, ticks, waited) in processes {
-            let line = format!("{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 0 {waited} 0 \
-                                20 0 1 0 {pid}77 0 0");
+            let line = format!(
+                "{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 0 {waited} 0 \
+                                20 0 1 0 {pid}77 0 0"
+            );
             reading.processes.insert(*pid, Process::parse(&line).expect("a line"));
         }
         reading
@@ -246,22 +248,30 @@ mod tests {
     #[test]
     fn foreign_processes_are_named_by_what_they_used() {
         let own = std::process::id();
-        let before = reading(1000, 500, &[
-            (own, 1, "mongodyno", 10, 0),
-            (900_001, 1, "rustc", 100, 0),
-            (900_002, 1, "chrome", 50, 0),
-            (900_003, 1, "idle", 5, 0),
-        ]);
-        let after = reading(2000, 1300, &[
-            (own, 1, "mongodyno", 60, 200), // an adapter that came and went
-            (900_001, 1, "rustc", 250, 0),
-            (900_002, 1, "chrome", 80, 0),
-            (900_003, 1, "idle", 6, 0),
-            (900_004, 1, "rustc", 150, 0), // began meanwhile
-            (900_005, 1, "kworker/0:1-events", 10, 0),
-            (900_006, 1, "bash", 8, 0),
-            (900_007, own, "mongod", 100, 0),
-        ]);
+        let before = reading(
+            1000,
+            500,
+            &[
+                (own, 1, "mongodyno", 10, 0),
+                (900_001, 1, "rustc", 100, 0),
+                (900_002, 1, "chrome", 50, 0),
+                (900_003, 1, "idle", 5, 0),
+            ],
+        );
+        let after = reading(
+            2000,
+            1300,
+            &[
+                (own, 1, "mongodyno", 60, 200), // an adapter that came and went
+                (900_001, 1, "rustc", 250, 0),
+                (900_002, 1, "chrome", 80, 0),
+                (900_003, 1, "idle", 6, 0),
+                (900_004, 1, "rustc", 150, 0), // began meanwhile
+                (900_005, 1, "kworker/0:1-events", 10, 0),
+                (900_006, 1, "bash", 8, 0),
+                (900_007, own, "mongod", 100, 0),
+            ],
+        );
         let noise = after.noise_since(&before, &[]);
         assert!((noise.foreign_fraction - (800.0 - 350.0) / 1000.0).abs() < 1e-9, "{noise:?}");
         let named: Vec<(&str, f64)> =
@@ -272,10 +282,11 @@ mod tests {
     #[test]
     fn a_server_beside_us_is_ours_with_its_children() {
         let before = reading(1000, 0, &[(900_010, 1, "mongod", 100, 0)]);
-        let after = reading(2000, 500, &[
-            (900_010, 1, "mongod", 500, 0),
-            (900_011, 900_010, "helper", 90, 0),
-        ]);
+        let after = reading(
+            2000,
+            500,
+            &[(900_010, 1, "mongod", 500, 0), (900_011, 900_010, "helper", 90, 0)],
+        );
         let noise = after.noise_since(&before, &[900_010]);
         assert!((noise.foreign_fraction - 0.01).abs() < 1e-9, "{noise:?}");
         assert_eq!(noise.foreign, []);

@@ -19,7 +19,7 @@ use super::health;
 use super::launch::StartOptions;
 use super::log_tail;
 use super::record::{ServerKind, ServerRecord};
-use crate::child::{keep_to, die_with_parent, signal};
+use crate::child::{die_with_parent, keep_to, signal};
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);

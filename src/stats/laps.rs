@@ -24,7 +24,8 @@ pub fn largest_error<'a>(
     others: impl IntoIterator<Item = &'a [f64]>,
 ) -> Option<f64> {
     let error = |other: &[f64]| {
-        let pairs = baseline.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
+        let pairs =
+            baseline.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
         standard_error(&pairs.map(|(base, other)| (other / base).ln()).collect::<Vec<_>>())
     };
     others.into_iter().filter_map(error).reduce(f64::max)
