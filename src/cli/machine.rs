@@ -18,6 +18,7 @@ pub struct MachineArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WaitArgs {
     /// Do not wait for a busy machine to become quiet
-    #[arg(long, env = "MDYN_NO_WAIT", hide_env = true, value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "MDYN_NO_WAIT", hide_env_values = true,
+          value_parser = BoolishValueParser::new())]
     pub no_wait: bool,
 }
