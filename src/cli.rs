@@ -1,6 +1,7 @@
 //! The command line: clap structs only.
 
 mod check;
+mod machine;
 mod study;
 mod uri;
 
@@ -17,6 +18,7 @@ use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
+pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -84,6 +86,12 @@ pub enum Verb {
         /// Passed on
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Ends what the children of a killed mongodyno have started
+    #[command(hide = true)]
+    GuardChildren {
+        /// Of that mongodyno
+        mark: String,
     },
     /// A deterministic adapter for tests
     #[command(hide = true)]
@@ -161,6 +169,9 @@ pub struct RunArgs {
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub plan: bool,
@@ -338,7 +349,7 @@ pub struct AbsorberArgs {
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Room for documents and indexes; past it inserts fail
+    /// Room for documents, indexes, cursors and messages under way; past it inserts fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How long commands take

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::uri;
+use crate::cli::{MachineArgs, WaitArgs};
 
 /// `study`
 #[derive(Debug, Args)]
@@ -59,6 +60,9 @@ pub struct BrokerArgs {
     /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
     pub server: Option<String>,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Write the workload to a file, to be changed and run, and do nothing else
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
@@ -87,10 +91,16 @@ pub struct ResumeArgs {
     /// Workload, where that was a file
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,
+    /// Driver option of every arm, where it is none that an arm may set for itself; repeat it
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub options: Vec<String>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
     /// Further adapters: a folder of adapter folders
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
+    /// The machine.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

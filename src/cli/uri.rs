@@ -41,6 +41,13 @@ impl Cli {
         let cli = Self::try_parse_from(&words);
         forget();
         let mut cli = cli?;
+        let options: &[String] = match &cli.verb {
+            Verb::Run(it) => &it.options,
+            Verb::Resume(it) => &it.options,
+            _ => &[],
+        };
+        // Some options of connection strings are secrets wherever they stand.
+        options.iter().for_each(|option| keep_secret(&format!("mongodb://h/?{option}")));
         cli.take_file();
         Ok(cli)
     }

@@ -5,11 +5,14 @@
 //! that adapters know, numbers, each looked at as on a command line. Programs, files, folders and
 //! addresses are taken from this command line alone.
 
+use std::collections::BTreeMap;
+
 use clap::Parser as _;
 
 use super::arms::is_plain;
+use super::run::pairs;
 use super::study::STUDY;
-use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, ResumeArgs, RunArgs};
+use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs};
 use crate::error::{Error, Result};
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings::ASKED_FOR;
@@ -66,7 +69,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         workload: workload(args, was)?,
         drivers: drivers(was),
         consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
-        options: options(request)?,
+        options: options(args, request)?,
         set: Vec::new(), // parameters stand in the plan
         sweep: None,
         phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
@@ -86,6 +89,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         tap: was.arms.iter().any(|arm| arm.is_direct),
         link: was.link.as_ref().map(|link| link.asked.clone()),
         keep_data: request.keep_data,
+        machine: machine(args, was),
         plan: false,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),
@@ -111,10 +115,15 @@ fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<Bro
         uri,
         uri_file: None,
         server: Some(server),
+        machine: machine(args, was),
         eject: None,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),
     })
+}
+
+fn machine(args: &ResumeArgs, was: &Experiment) -> MachineArgs {
+    MachineArgs { wait: args.wait, no_keep_awake: !was.settings.keep_awake }
 }
 
 fn unknown(what: &str) -> Error {
@@ -172,11 +181,22 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
     Ok((started, None))
 }
 
-/// Options of every arm, held to what a command line may say.
-fn options(request: &Request) -> Result<Vec<String>> {
-    let word = |(name, value): (&String, &String)| {
-        let taken = arm_option(name).is_some() && is_plain(value);
-        taken.then(|| format!("{name}={value}")).ok_or_else(|| unknown("an option of its arms"))
-    };
-    request.options.iter().map(word).collect()
+/// Options of every arm: from the record those that an arm may set for itself. The others say who
+/// is talked to and how secretly, beside credentials that are not the folder's.
+fn options(args: &ResumeArgs, request: &Request) -> Result<Vec<String>> {
+    let mut options: BTreeMap<String, String> = pairs(&args.options, "--option")?;
+    for (name, value) in &request.options {
+        if options.keys().any(|given| given.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let kept = value.clone().filter(|value| arm_option(name).is_some() && is_plain(value));
+        let value = kept.ok_or_else(|| {
+            Error::usage(
+                format!("it was made with the option {name}, which is not taken from a folder"),
+                format!("add --option {name}=VALUE"),
+            )
+        })?;
+        options.insert(name.clone(), value);
+    }
+    Ok(options.iter().map(|(name, value)| format!("{name}={value}")).collect())
 }

@@ -97,27 +97,24 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
-/// `--option`: what drivers take, and what the connection string leaves to us.
-fn options(args: &RunArgs) -> Result<Sets> {
-    let mut options = Sets::new();
-    for (name, value) in pairs(&args.options, "--option")? {
-        let Some(known) = uri::arm_option(&name) else {
-            let near = uri::ARM_OPTIONS.into_iter().max_by(|a, b| {
-                let likeness = |known: &str| strsim::jaro_winkler(known, &name);
-                likeness(a).total_cmp(&likeness(b))
-            });
+/// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
+fn uri_options(args: &RunArgs) -> Result<Sets> {
+    let options = pairs(&args.options, "--option")?;
+    for name in options.keys() {
+        if let Err(near) = uri::check_option(name) {
+            let hint = near.map_or_else(
+                || "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE".to_owned(),
+                |near| format!("did you mean {near}?"),
+            );
+            let message = format!("--option {name}: connection strings have no such option");
+            return Err(Error::usage(message, hint));
+        }
+        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
             return Err(Error::usage(
-                format!("--option {name}: drivers take no such option, or the URI holds it"),
-                format!("did you mean {}?", near.unwrap_or_default()),
-            ));
-        };
-        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, known)) {
-            return Err(Error::usage(
-                format!("--option {known}: the connection string sets it too, and would win"),
+                format!("--option {name}: the connection string sets it too, and would win"),
                 "take it out of one of them",
             ));
         }
-        options.insert(known.to_owned(), value);
     }
     Ok(options)
 }
@@ -148,7 +145,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
-    let options = options(args)?;
+    let options = uri_options(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -166,6 +163,7 @@ async fn one(
         interleave: settings::interleave(&workload.plan, asked)?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,
+        keep_awake: !args.machine.no_keep_awake,
     };
     let manifests = discover(args.adapters_dir.as_deref())?;
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
@@ -224,6 +222,7 @@ async fn one(
         uri: args.uri.clone(),
         options,
         keep_data: args.keep_data,
+        waits: !args.machine.wait.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

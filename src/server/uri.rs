@@ -3,9 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use mongodb::options::{ConnectionString, Credential, HostInfo};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Stands in paths as it is.
+const IN_PATHS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Options of connection strings that an arm may set for itself: those that change how a driver
 /// works. Which server it talks to, as whom and how secretly, concerns all arms alike and stands
@@ -37,6 +43,46 @@ pub const ARM_OPTIONS: [&str; 24] = [
     "zlibCompressionLevel",
 ];
 
+/// The other options that the specifications of connection strings know.
+const COMMON_OPTIONS: [&str; 23] = [
+    "authMechanism",
+    "authMechanismProperties",
+    "authSource",
+    "directConnection",
+    "loadBalanced",
+    "proxyHost",
+    "proxyPassword",
+    "proxyPort",
+    "proxyUsername",
+    "replicaSet",
+    "srvMaxHosts",
+    "srvServiceName",
+    "ssl",
+    "tls",
+    "tlsAllowInvalidCertificates",
+    "tlsAllowInvalidHostnames",
+    "tlsCAFile",
+    "tlsCertificateKeyFile",
+    "tlsCertificateKeyFilePassword",
+    "tlsDisableCertificateRevocationCheck",
+    "tlsDisableOCSPEndpointCheck",
+    "tlsInsecure",
+    "uuidRepresentation",
+];
+
+/// Whether connection strings have an option.
+///
+/// # Errors
+/// None has this name; the one that may be meant.
+pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
+    let known = || ARM_OPTIONS.into_iter().chain(COMMON_OPTIONS);
+    if known().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let distance = |known: &&str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    Err(known().min_by_key(distance).filter(|near| distance(near) <= 3))
+}
+
 /// An option of an arm as it is usually written; None for what is none.
 #[must_use]
 pub fn arm_option(name: &str) -> Option<&'static str> {
@@ -56,7 +102,7 @@ pub(super) struct Uri<'a> {
     /// Empty or from the slash on.
     pub database: &'a str,
     /// Names and values, as written.
-    pub options: Vec<(&'a str, &'a str)>,
+    pub options: Vec<(&'a str, Cow<'a, str>)>,
     is_srv: bool,
 }
 
@@ -75,7 +121,10 @@ impl<'a> Uri<'a> {
             head,
             hosts: hosts.into(),
             database,
-            options: pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect(),
+            options: pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
         })
     }
 
@@ -129,10 +178,21 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     wanted.entry("serverSelectionTimeoutMS".to_owned()).or_insert_with(|| "5000".to_owned());
     for (name, value) in &wanted {
         if !parts.has(name) {
-            parts.options.push((name, value));
+            parts.options.push((name, value.into()));
+        }
+    }
+    for (_, value) in parts.options.iter_mut().filter(|(name, _)| is_file(name)) {
+        // Adapters stand in the folders of their environments.
+        let file = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        if let Some(file) = std::path::absolute(file).ok().as_deref().and_then(Path::to_str) {
+            *value = utf8_percent_encode(file, IN_PATHS).to_string().into();
         }
     }
     parts.to_string()
+}
+
+fn is_file(option: &str) -> bool {
+    ["tlsCAFile", "tlsCertificateKeyFile"].iter().any(|it| it.eq_ignore_ascii_case(option))
 }
 
 /// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
@@ -181,6 +241,13 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+        // Adapters stand elsewhere.
+        let here = std::env::current_dir().expect("a folder");
+        let file = with(&format!("{own}&tlscafile=a%20b/ca.pem"), &[]);
+        assert_eq!(file, format!("{own}&tlscafile={}/a%20b/ca.pem", here.display()));
+        for there in ["tlsCAFile=/ca.pem", "tlsCertificateKeyFile=%2Fa"] {
+            assert_eq!(with(&format!("{own}&{there}"), &[]), format!("{own}&{there}"));
+        }
     }
 
     #[test]
