@@ -93,7 +93,9 @@ impl Setup {
                 folder.discard(is_new);
             }
         })?;
-        let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
+        let stop = Stop::default();
+        // On the heap: everything an experiment holds is in this one future.
+        let result = Box::pin(self.measure(&folder, server.as_ref(), &stop)).await;
         if let Some(server) = server {
             server.stop().await;
         }
