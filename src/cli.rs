@@ -1,5 +1,6 @@
 //! The command line: clap structs only.
 
+mod machine;
 mod study;
 
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -157,6 +159,9 @@ pub struct RunArgs {
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub plan: bool,

@@ -59,6 +59,8 @@ pub struct Environment {
     pub simulated: bool,
     /// SHA-256 of the lock file, hex.
     pub lock_sha256: Option<String>,
+    /// Cores that its processes keep to; none: all of them.
+    pub cores: Vec<usize>,
 }
 
 impl Environment {
@@ -76,6 +78,7 @@ impl Environment {
             warmup_s: 1.0,
             simulated: false,
             lock_sha256: None,
+            cores: Vec::new(),
         }
     }
 
@@ -150,6 +153,7 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
         warmup_s: manifest.warmup_s,
         simulated: manifest.simulated,
         lock_sha256,
+        cores: Vec::new(),
     })
 }
 

@@ -180,6 +180,7 @@ impl AdapterProcess {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its own process group: Ctrl-C in the terminal is for the core alone.
         command.process_group(0).kill_on_drop(true);
+        crate::child::keep_to(command.as_std_mut(), &environment.cores);
         let mut child = command
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;

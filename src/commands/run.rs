@@ -157,6 +157,7 @@ async fn one(
         interleave: settings::interleave(&workload.plan, asked)?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,
+        keep_awake: !args.machine.no_keep_awake,
     };
     let manifests = discover(args.adapters_dir.as_deref())?;
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
@@ -215,6 +216,7 @@ async fn one(
         uri: args.uri.clone(),
         options,
         keep_data: args.keep_data,
+        waits: !args.machine.wait.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
