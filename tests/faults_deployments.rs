@@ -93,13 +93,16 @@ fn a_run_outlives_an_election() {
         let step_down = doc! { "replSetStepDown": 5, "force": true };
         client.database("admin").run_command(step_down).await.map(drop)
     });
-    let begin = Instant::now();
-    wait_until("the end", || child.try_wait().expect("a child").is_some());
-    assert!(begin.elapsed() < Duration::from_secs(60));
+    // Nothing hangs; a busy machine has rounds made again.
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while child.try_wait().expect("a child").is_none() {
+        assert!(Instant::now() < deadline, "{}", told());
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let status = child.wait().expect("it ended");
-    // An answer, or none that could be judged: what failed is in the records, and nothing hangs.
+    // An answer, or none that could be judged: what failed is in the records.
     assert!(matches!(status.code(), Some(0 | 6)), "{status}: {}", told());
-    assert_eq!(lab.runs().len(), 2, "both arms have their record: {}", told());
+    assert!(lab.runs().len() >= 2, "both arms have their record: {}", told());
     with_client(&uri, async |client| {
         let names = client.list_database_names().await?;
         assert!(!names.iter().any(|name| name.starts_with("mongodyno")), "{names:?}");
