@@ -39,7 +39,8 @@ const HANDLERS = {
         roles: Object.keys(ROLES),
         pacing: PACING_NAMES,
         document_forms: ['native'],
-        concurrency: { kind: 'tasks', max: null },
+        concurrency: { kind: 'tasks', max: null, threads: 1 },
+        noop_makes: true,
         stop: 'sigterm',
       },
     };

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::conditions::Conditions;
+use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::types::ComparisonRow;
 use crate::result::records::{Arm, Experiment, PhaseRun};
@@ -136,6 +138,8 @@ impl<'a> PhaseComparison<'a> {
                     let prefix = format!("{}, {}", self.phase.name, arm.id);
                     let said = comparison.warnings.iter().map(|it| format!("{prefix}: {it}"));
                     compared.warnings.extend(said);
+                    let making = self.timed(arm).making(comparison.threshold_percent);
+                    compared.warnings.extend(making.map(|it| format!("{}: {it}", self.phase.name)));
                     compared.warnings.extend(checked.iter().filter_map(warning));
                     if !arm.is_direct {
                         compared.deciding.push(comparison.clone());
@@ -199,14 +203,23 @@ impl<'a> PhaseComparison<'a> {
         }
         let mut said = BTreeSet::new();
         reasons.retain(|reason| said.insert(reason.clone()));
-        let arms = Arms { name_a: &self.baseline.id, name_b: &arm.id, a: &a, b: &b };
+        let axis = self.conditions(arm).axis().map_or(String::new(), |axis| format!(" ({axis})"));
+        let name_b = format!("{}{axis}", arm.id);
+        let arms = Arms { name_a: &self.baseline.id, name_b: &name_b, a: &a, b: &b };
         let name = format!("{}/{}", metric.operation, metric.name);
-        compare(&name, metric.quantity, &arms, &Rules { alpha: self.alpha, threshold }, &reasons)
+        let rules = Rules { alpha: self.alpha, threshold };
+        let mut found = compare(&name, metric.quantity, &arms, &rules, &reasons);
+        self.timed(arm).hold_back(&mut found, metric.name, &metric.value);
+        if !found.sentence.contains(&axis) {
+            // Sentences of size and reasons name no arm.
+            crate::stats::wording::append(&mut found.sentence, axis.trim_start());
+        }
+        found
     }
 
     /// Gates that concern the two arms of a comparison.
     fn gates(&self, arm: &Arm, delta_percent: f64) -> Vec<Checked> {
-        let mut checked = vec![self.conditions(arm)];
+        let mut checked = vec![self.conditions(arm).gate()];
         checked.extend(self.steadiness(arm, delta_percent));
         for arm in [self.baseline, arm] {
             let runs: Vec<_> =
@@ -246,24 +259,13 @@ impl<'a> PhaseComparison<'a> {
         each.map(|arm| check(&arm.id, &of(arm).flatten().collect::<Vec<_>>())).collect()
     }
 
-    /// Arms of one adapter must not differ in their compiled extension; what else differs between
-    /// drivers follows from what is compared and is listed in the arms' resolved defaults.
-    fn conditions(&self, arm: &Arm) -> Checked {
-        let of = |arm: &Arm| {
-            // A driver that never had one and one that runs without are alike in this.
-            let native = arm.native == Some(true);
-            BTreeMap::from([("native extension".to_owned(), native.to_string())])
-        };
-        let axis = if arm.adapter == self.baseline.adapter {
-            BTreeSet::new()
-        } else {
-            BTreeSet::from(["native extension".to_owned()])
-        };
-        let checked = gates::conditions(&of(self.baseline), &of(arm), &axis);
-        match checked.outcome {
-            Outcome::Warn(_) => Checked { gate: checked.gate, outcome: Outcome::Pass },
-            _ => checked,
-        }
+    fn timed<'b>(&'b self, arm: &'b Arm) -> Timed<'b> {
+        let arms = [self.baseline.id.as_str(), arm.id.as_str()];
+        Timed { rounds: self.rounds, phase: self.phase, arms }
+    }
+
+    fn conditions(&self, arm: &Arm) -> Conditions {
+        Conditions::new(self.baseline, arm, self.phase, &self.experiment.server.topology)
     }
 
     /// Position within the round against what remains of log throughput once the round's and the

@@ -11,7 +11,7 @@ use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
-use crate::experiment::settings;
+use crate::experiment::{settings, unacknowledged};
 use crate::experiment::setup::{Setup, new_id};
 use crate::report::Format;
 use crate::result::folder::Folder;
@@ -19,6 +19,8 @@ use crate::result::records::{Ended, Settings};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
+use crate::server::uri::{with_arm_options, with_options};
+use crate::workload::plan::Plan;
 use crate::workload::{Workload, builtin};
 
 /// Runs the verb.
@@ -142,14 +144,15 @@ async fn one(
         InterleaveArg::Turns => Interleave::Turns,
         InterleaveArg::Runs => Interleave::Runs,
     });
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
+    let unanswered = unanswered(args, &workload.plan, &arms)?;
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, asked)?,
+        interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,
     };
-    let manifests = discover(args.adapters_dir.as_deref())?;
-    let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
     let serverless = args.server == "none" && args.uri.is_none();
     if serverless && !workload.plan.needs_no_server() {
         return Err(Error::usage(
@@ -210,6 +213,18 @@ async fn one(
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
     show(&folder, args.json).map(Some)
+}
+
+/// The first arm whose connection string asks for no answers to its writes.
+fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Option<String>> {
+    let uri = args.uri.as_deref().unwrap_or("mongodb://localhost/");
+    let mut options = plan.uri_options.clone();
+    options.extend(pairs(&args.options, "--option")?);
+    let uri = with_options(uri, &options);
+    let first = arms.iter().find(|arm| {
+        unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options))
+    });
+    Ok(first.map(|arm| arm.words.clone()))
 }
 
 /// Load and faults, which only an absorber takes.

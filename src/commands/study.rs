@@ -69,7 +69,7 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let rounds = args.rounds.unwrap_or(definition.rounds);
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, None)?,
+        interleave: settings::interleave(&workload.plan, None, None)?,
         measured_s: settings::MEASURED_S,
         looks: LookPlan::fixed(rounds + 1),
     };

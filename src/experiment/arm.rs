@@ -19,6 +19,8 @@ pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Beyond a turn's end and the driver's own time limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
+/// Time in which documents are made, to learn what one costs.
+const MAKING: Duration = Duration::from_millis(150);
 /// Operations of the calibration.
 const NOOP_OPERATIONS: u64 = 50_000;
 
@@ -280,6 +282,28 @@ impl LiveArm {
         let turned = turn?.turned;
         self.wakeups_us.clear();
         Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
+    }
+
+    /// Cost of making one document, ns, beyond that of an operation's bookkeeping. None where the
+    /// adapter does not make them for nothing.
+    pub async fn calibrate_making(
+        &mut self,
+        epoch: &Epoch,
+        prepare: Prepare,
+        noop_ns: Option<f64>,
+    ) -> Option<f64> {
+        if !self.hello()?.capabilities.noop_makes {
+            return None;
+        }
+        let samples = prepare.samples.clone();
+        self.prepare(vec![prepare]).await;
+        let turn = self.turn(epoch, MAKING).await;
+        self.wakeups_us.pop();
+        let made = self.end().await.map(|ended| ended.totals.documents);
+        let _ = std::fs::remove_file(samples);
+        let turned = turn?.turned;
+        let each_ns = (turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64;
+        (made == Some(turned.operations)).then(|| (each_ns - noop_ns.unwrap_or(0.0)).max(0.0))
     }
 
     /// The processes' clocks are the core's within so much, us.

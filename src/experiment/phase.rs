@@ -17,6 +17,7 @@ use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::shuffle;
 use crate::experiment::stop::Stop;
+use crate::experiment::unacknowledged::settled;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Limit, Phase, Plan};
 use crate::workload::schedule;
@@ -58,6 +59,8 @@ pub struct Stage<'a> {
     pub round: u32,
     /// Quick form.
     pub quick: bool,
+    /// Some writes of the phase have no answer: they are waited for before anything is counted.
+    pub unacknowledged: bool,
     /// Measured seconds where the phase does not say.
     pub measured_s: f64,
     /// Reads the messages of phases that have a consumer.
@@ -76,6 +79,8 @@ pub struct Measured {
     pub idle_cpu_ns: u64,
     /// Server counters over its turns.
     pub counters: Counters,
+    /// Making one document, ns.
+    pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Totals, once the phase has ended.
@@ -104,6 +109,7 @@ impl Measured {
             turn_length: Duration::ZERO,
             idle_cpu_ns: 0,
             counters: Counters::new(),
+            document_ns: None,
             warmup_throughput: Vec::new(),
             ended: None,
             rss_armed_bytes: 0,
@@ -139,6 +145,8 @@ pub async fn run(
     for arm in arms.iter_mut() {
         arm.end().await;
     }
+    // What still comes would make the dropped collections anew.
+    counters(stage, written_collection(phase, slots[0], true)).await?;
     clear(stage, phase, &slots, true).await?;
 
     set_up(stage, phase, &slots, false).await?;
@@ -408,7 +416,7 @@ async fn take_turns(
             } else {
                 let turn = arms[place].turn(stage.epoch, length);
                 let turn = stage.sampler.during(turn).await?;
-                (turn, stage.sampler.counters().await?)
+                (turn, counters(stage, measured[place].written.clone()).await?)
             };
             let others_after = idle_cpu_ns(arms, place);
             let entry = &mut measured[place];
@@ -425,6 +433,16 @@ async fn take_turns(
         stage.progress.lap(lap + 1, laps);
     }
     Ok(())
+}
+
+/// The server's counters, once it is through with what nobody waited for.
+async fn counters(stage: &mut Stage<'_>, written: Option<String>) -> Result<Counters> {
+    match (stage.admin, written) {
+        (Some(admin), Some(name)) if stage.unacknowledged => {
+            settled(stage.sampler, admin, &name).await
+        }
+        _ => stage.sampler.counters().await,
+    }
 }
 
 /// CPU of all arms but one.

@@ -16,9 +16,10 @@ use crate::experiment::messages::Messages;
 use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
+use crate::experiment::unacknowledged;
 use crate::experiment::{settings, shuffle};
 use crate::result::machine::CpuReading;
-use crate::result::records::{PhaseRun, Run, Tap};
+use crate::result::records::{Experiment, PhaseRun, Run, Tap};
 use crate::result::samples::Samples;
 use crate::stats::descriptive::median;
 use crate::stats::looks::NextStep;
@@ -200,6 +201,7 @@ impl Laboratory {
         runs: &mut [Run],
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
+        self.fit_to_drivers(number)?;
         let settings = &self.experiment.settings;
         let quick = settings.looks.quick;
         let interleave = settings.interleave[number].interleave;
@@ -222,6 +224,7 @@ impl Laboratory {
             stop: &self.stop,
             round,
             quick,
+            unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
             measured_s: settings.measured_s,
             consumer,
         };
@@ -232,7 +235,18 @@ impl Laboratory {
         if let Some(path) = &mut path {
             path.rotate(prefix.clone()).await?;
         }
-        let measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        let mut making = Vec::new();
+        for (arm, run) in arms.iter_mut().zip(&*runs) {
+            let prepare = self.materials.making(plan, number);
+            making.push(match prepare {
+                Some(prepare) => arm.calibrate_making(&self.epoch, prepare, run.noop_ns).await,
+                None => None,
+            });
+        }
+        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        for (measured, making) in measured.iter_mut().zip(making) {
+            measured.document_ns = making;
+        }
         if let Some(path) = &mut path {
             path.rotate(None).await?;
         }
@@ -246,6 +260,19 @@ impl Laboratory {
             run.phases.push(phase);
         }
         Ok(())
+    }
+
+    /// The connection strings told who waits for no answers; here the drivers themselves have. From
+    /// now on all arms of such a phase take whole runs.
+    fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
+        let Experiment { plan, arms, settings, .. } = &mut self.experiment;
+        let planned = &mut settings.interleave[number];
+        let arm = arms.iter().find(|arm| unacknowledged::by_driver(arm));
+        let reason = arm.and_then(|arm| unacknowledged::reason(&plan.phases[number], &arm.id));
+        let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return Ok(()) };
+        self.progress.note(&format!("{} takes whole runs: {reason}", planned.phase));
+        (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+        self.folder.write_experiment(&self.experiment)
     }
 
     fn summary(
