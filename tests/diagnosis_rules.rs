@@ -5,9 +5,7 @@ mod support;
 
 use diagnosis_support::{Bench, comparison, queue, row, tap};
 use mongodyno::diagnosis::RULES;
-use mongodyno::result::records::{
-    Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand,
-};
+use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use mongodyno::workload::plan::{Kind, Operation, Pacing, Phase};
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mongodyno::stats::compare::{Arms, Comparison, Rules, compare};
 use mongodyno::stats::gates::{
-    Checked, Gate, Lag, Machine, OpenLoop, Outcome, RunCounts, conditions, errors, failures, idle_cpu,
-    littles_law, machine, offered_rate, order, same_version, steadiness,
+    Checked, Gate, Lag, Machine, OpenLoop, Outcome, RunCounts, conditions, errors, failures,
+    idle_cpu, littles_law, machine, offered_rate, order, same_version, steadiness,
 };
 use mongodyno::stats::little::{Little, Stretch, little};
 use mongodyno::stats::threshold::{Interleave, Quantity, ThresholdParts};

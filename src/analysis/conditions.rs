@@ -79,9 +79,12 @@ const CONDITIONS: [Condition; 13] = [
     },
     Condition {
         gated: Gated::Always,
-        ..condition(COUNT, &[], |arm, _| word(&arm.resolved["commands"]["count"]), |it| {
-            it.kind == Kind::Count
-        })
+        ..condition(
+            COUNT,
+            &[],
+            |arm, _| word(&arm.resolved["commands"]["count"]),
+            |it| it.kind == Kind::Count,
+        )
     },
     Condition {
         gated: Gated::Always,
@@ -116,7 +119,9 @@ impl Condition {
             _ if self.asked(a, b) => false,
             Gated::Always => !values.contains(&UNKNOWN),
             Gated::Adapter => a.adapter == b.adapter,
-            Gated::Version => (&a.adapter, &a.driver, &a.version) == (&b.adapter, &b.driver, &b.version),
+            Gated::Version => {
+                (&a.adapter, &a.driver, &a.version) == (&b.adapter, &b.driver, &b.version)
+            }
         }
     }
 }
@@ -134,8 +139,7 @@ impl Conditions {
     /// Of an arm against the baseline; `topology` tells what a write concern left open means.
     #[must_use]
     pub fn new(baseline: &Arm, arm: &Arm, phase: &Phase, topology: &str) -> Self {
-        let mut found =
-            Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
+        let mut found = Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
         for it in CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt)) {
             let values = [baseline, arm].map(|arm| (it.value)(arm, topology));
             let [a, b] = &values;

@@ -11,15 +11,15 @@ use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
-use crate::experiment::{settings, unacknowledged};
 use crate::experiment::setup::{Setup, new_id};
+use crate::experiment::{settings, unacknowledged};
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
+use crate::server::uri::{with_arm_options, with_options};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
-use crate::server::uri::{with_arm_options, with_options};
 use crate::workload::plan::Plan;
 use crate::workload::{Workload, builtin};
 
@@ -221,9 +221,9 @@ fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Opt
     let mut options = plan.uri_options.clone();
     options.extend(pairs(&args.options, "--option")?);
     let uri = with_options(uri, &options);
-    let first = arms.iter().find(|arm| {
-        unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options))
-    });
+    let first = arms
+        .iter()
+        .find(|arm| unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options)));
     Ok(first.map(|arm| arm.words.clone()))
 }
 

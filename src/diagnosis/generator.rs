@@ -62,8 +62,11 @@ fn pacer(case: &Case<'_>) -> Option<Finding> {
     if lag_us <= LAG_MIN_US.max(service_us) {
         return None;
     }
-    let event_loop =
-        if case.arm.event_loop { " An event loop that is busy is late with its timers." } else { "" };
+    let event_loop = if case.arm.event_loop {
+        " An event loop that is busy is late with its timers."
+    } else {
+        ""
+    };
     let sentence = format!(
         "GENERATOR SATURATED: operations begin up to {} late ({quantile}) although a worker is \
          free, longer than the {} that one takes (p50): the adapter's timers are late, not the \

@@ -284,26 +284,29 @@ impl LiveArm {
         Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
     }
 
-    /// Cost of making one document, ns, beyond that of an operation's bookkeeping. None where the
-    /// adapter does not make them for nothing.
-    pub async fn calibrate_making(
-        &mut self,
-        epoch: &Epoch,
-        prepare: Prepare,
-        noop_ns: Option<f64>,
-    ) -> Option<f64> {
+    /// Cost of making one document, ns: of a no-op that makes one, less that of one that does not,
+    /// both in the same process one after the other. None where the adapter makes none for nothing.
+    pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &Prepare) -> Option<f64> {
         if !self.hello()?.capabilities.noop_makes {
             return None;
         }
-        let samples = prepare.samples.clone();
+        let mut plain = making.clone();
+        plain.operations[0].documents = None;
+        let (plain_ns, _) = self.each_ns(epoch, plain).await?;
+        let (making_ns, made_all) = self.each_ns(epoch, making.clone()).await?;
+        let _ = std::fs::remove_file(&making.samples);
+        made_all.then_some((making_ns - plain_ns).max(0.0))
+    }
+
+    /// What one operation of a calibration takes, and whether each made a document.
+    async fn each_ns(&mut self, epoch: &Epoch, prepare: Prepare) -> Option<(f64, bool)> {
         self.prepare(vec![prepare]).await;
         let turn = self.turn(epoch, MAKING).await;
         self.wakeups_us.pop();
-        let made = self.end().await.map(|ended| ended.totals.documents);
-        let _ = std::fs::remove_file(samples);
+        let ended = self.end().await?;
         let turned = turn?.turned;
         let each_ns = (turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64;
-        (made == Some(turned.operations)).then(|| (each_ns - noop_ns.unwrap_or(0.0)).max(0.0))
+        Some((each_ns, ended.totals.documents == turned.operations))
     }
 
     /// The processes' clocks are the core's within so much, us.

@@ -236,10 +236,9 @@ impl Laboratory {
             path.rotate(prefix.clone()).await?;
         }
         let mut making = Vec::new();
-        for (arm, run) in arms.iter_mut().zip(&*runs) {
-            let prepare = self.materials.making(plan, number);
-            making.push(match prepare {
-                Some(prepare) => arm.calibrate_making(&self.epoch, prepare, run.noop_ns).await,
+        for arm in arms.iter_mut() {
+            making.push(match self.materials.making(plan, number) {
+                Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
                 None => None,
             });
         }

@@ -32,8 +32,7 @@ pub fn by_driver(arm: &Arm) -> bool {
 /// writes has a concern of its own.
 #[must_use]
 pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
-    let inherits =
-        |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
+    let inherits = |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
     let made = phase.operations.iter().find(inherits)?;
     let why = "the server may still work on its writes in another arm's turn";
     Some(format!("`{}` of {arm} is unacknowledged (w: 0): {why}", made.name))

@@ -304,7 +304,10 @@ fn footer(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result
     page.field("own cost", &format!("{} per operation (no-op)", costs.join(" · ")))?;
     let making = view::making_lines(analysis);
     if !making.is_empty() {
-        page.field("making", &format!("a document costs, before it is timed: {}", making.join(" · ")))?;
+        page.field(
+            "making",
+            &format!("a document costs, before it is timed: {}", making.join(" · ")),
+        )?;
     }
     page.field("folder", &clean(&analysis.experiment))?;
     if let Some(path) = &options.page {

@@ -212,7 +212,8 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     let dropped = because(format!("{} operations dropped", run.dropped));
     let mut failures = vec![(achieved < 0.99 * offered, rate), (run.dropped > 0, dropped)];
     if let Some(Lag { quantile, own_us, response_us }) = run.lag {
-        let late = because(format!("its own timers are late by {:.1} ms ({quantile})", own_us / 1e3));
+        let late =
+            because(format!("its own timers are late by {:.1} ms ({quantile})", own_us / 1e3));
         failures.push((own_us > (0.1 * response_us).max(2_000.0), late));
     }
     Gate::OfferedRate.first(&failures, &[])
