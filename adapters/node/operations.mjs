@@ -184,7 +184,7 @@ function resolved(options) {
     compressors: options.compressors ?? [],
     retry_writes: options.retryWrites ?? null,
     retry_reads: options.retryReads ?? null,
-    tls: options.tls ?? null,
+    tls: options.tls ?? false,
     commands: { count: 'aggregate' }, // countDocuments
   };
 }

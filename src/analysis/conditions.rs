@@ -109,9 +109,11 @@ fn any(_: &Operation) -> bool {
 }
 
 impl Condition {
-    /// Whether the two arms were given different values of it.
+    /// Whether the two arms were given different values of it. Of two adapters, one may have an
+    /// option that the other knows nothing of.
     fn asked(&self, a: &Arm, b: &Arm) -> bool {
-        self.set_by.iter().any(|option| a.options.get(*option) != b.options.get(*option))
+        let shared = self.name != RUNTIME || a.adapter == b.adapter;
+        shared && self.set_by.iter().any(|option| a.options.get(*option) != b.options.get(*option))
     }
 
     fn forbids(&self, a: &Arm, b: &Arm, values: [&str; 2]) -> bool {

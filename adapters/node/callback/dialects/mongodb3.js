@@ -58,7 +58,7 @@ function resolved4(options) {
     compressors: options.compressors || [],
     retry_writes: options.retryWrites,
     retry_reads: options.retryReads,
-    tls: options.tls,
+    tls: options.tls || false,
     commands: { count: 'aggregate' }
   };
 }
