@@ -395,6 +395,18 @@ impl LoadArgs {
     }
 }
 
+/// Load and faults alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+pub struct BehaviourArgs {
+    /// How long commands take.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
+}
+
 impl FaultArgs {
     /// The same arguments as words of a command line.
     #[must_use]

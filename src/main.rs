@@ -1,4 +1,5 @@
 //! Parse, dispatch, print the error, exit code.
+#![deny(clippy::print_stderr)]
 
 use std::process::ExitCode;
 
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            mongodyno::say!("error: {error}");
             ExitCode::from(error.exit as u8)
         }
     }

@@ -11,7 +11,6 @@ use mongodyno::stats::multiple::benjamini_hochberg;
 use mongodyno::stats::rank::{
     hodges_lehmann, hodges_lehmann_estimate, interval_rank, signed_rank_counts, signed_rank_p,
 };
-use mongodyno::stats::spearman::spearman;
 use serde_json::Value;
 
 static DATA: LazyLock<Value> =
@@ -157,25 +156,6 @@ fn large_unpaired_samples_use_a_normal_curve() {
     assert!(found.low < 5.5 && 5.5 < found.high && (0.95..0.951).contains(&found.level));
     let (few, more) = (shift(&x[..3], &y[..3], 0.05).unwrap(), shift(&x[..4], &y[..4], 0.05));
     assert!(few.low.is_infinite() && more.unwrap().low.is_finite());
-}
-
-#[test]
-fn spearman_exact_and_approximate() {
-    let up: Vec<f64> = (0..9).map(f64::from).collect();
-    let perfect = spearman(&up, &up).unwrap();
-    // Two of the 9! orders are as extreme.
-    assert!(
-        perfect.exact && near(perfect.rho, 1.0, 1e-12) && near(perfect.p, 2.0 / 362_880.0, 1e-9)
-    );
-    // R: cor.test(1:5, c(2,1,4,3,5), method = "spearman"): rho 0.8, p 0.1333.
-    let small = spearman(&up[..5], &[2.0, 1.0, 4.0, 3.0, 5.0]).unwrap();
-    assert!(near(small.rho, 0.8, 1e-12) && near(small.p, 16.0 / 120.0, 1e-9), "{small:?}");
-    let x: Vec<f64> = (0..30).map(f64::from).collect();
-    let y: Vec<f64> = (0..30).map(|i| f64::from(i * 17 % 30)).collect();
-    let large = spearman(&x, &y).unwrap();
-    assert!(!large.exact && large.rho.abs() < 0.5 && large.p > 0.05);
-    assert_eq!(spearman(&x, &vec![1.0; 30]), None);
-    assert_eq!(spearman(&x, &y[..29]), None);
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
     let identity = identity(&files, &toolchain, &choice);
     let Choice { package, version, options, .. } = &choice;
     if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
-        eprintln!("{}: {package} {version} runs with {unasked}", manifest.name);
+        say!("{}: {package} {version} runs with {unasked}", manifest.name);
     }
     let parent = cache_dir().join("adapters").join(&manifest.name);
     let folder = parent.join(format!("{version}-{identity}"));
@@ -179,7 +179,7 @@ fn lock(path: &Path, adapter: &str) -> Result<Flock<File>> {
     match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err((file, _)) => {
-            eprintln!("another mongodyno is installing {adapter}; waiting for it");
+            say!("another mongodyno is installing {adapter}; waiting for it");
             Flock::lock(file, FlockArg::LockExclusive)
                 .map_err(|(_, errno)| Error::file("lock", path, &errno.into()))
         }
@@ -207,7 +207,7 @@ fn fill(
     spinner.enable_steady_tick(std::time::Duration::from_millis(120));
     spinner.set_message(format!("installing {}", named(manifest, choice)));
     if spinner.is_hidden() {
-        eprintln!("installing {}", named(manifest, choice));
+        say!("installing {}", named(manifest, choice));
     }
     for words in &choice.install {
         step(manifest, choice, folder, words)?;

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::conditions::Conditions;
 use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
-use crate::analysis::types::ComparisonRow;
+use crate::analysis::types::{ComparisonRow, DriftRow};
 use crate::result::records::{Arm, Experiment, PhaseRun};
-use crate::stats::compare::{Arms, Comparison, Rules, Verdict, compare, log_ratios};
-use crate::stats::gates::{self, Checked, Outcome};
+use crate::stats::bias::Drift;
+use crate::stats::compare::{Comparison, Verdict, percent};
+use crate::stats::descriptive::median;
+use crate::stats::gates;
+use crate::stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use crate::stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
-use crate::stats::noise::noise_floor_percent;
-use crate::stats::threshold::{Interleave, Quantity, ThresholdParts};
+use crate::stats::threshold::{Interleave, Quantity};
+use crate::stats::wording;
 use crate::workload::plan::Phase;
 
 /// All comparisons of an experiment.
@@ -45,9 +48,9 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
         noise_percent: BTreeMap::new(),
         warnings: Vec::new(),
     };
-    if let Some((baseline, others)) = experiment.arms.split_first() {
+    if !experiment.arms.is_empty() {
         for phase in &experiment.plan.phases {
-            PhaseComparison::new(experiment, rounds, baseline, others, phase).run(&mut compared);
+            PhaseComparison { experiment, rounds, arms: &experiment.arms, phase }.run(&mut compared);
         }
     }
     let p_values: Vec<f64> = compared.rows.iter().filter_map(|row| row.p_value).collect();
@@ -65,242 +68,133 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
 struct PhaseComparison<'a> {
     experiment: &'a Experiment,
     rounds: &'a Rounds<'a>,
-    baseline: &'a Arm,
-    others: &'a [Arm],
+    arms: &'a [Arm],
     phase: &'a Phase,
-    interleave: Interleave,
-    alpha: f64,
 }
 
-impl<'a> PhaseComparison<'a> {
-    fn new(
-        experiment: &'a Experiment,
-        rounds: &'a Rounds<'a>,
-        baseline: &'a Arm,
-        others: &'a [Arm],
-        phase: &'a Phase,
-    ) -> Self {
-        let settings = &experiment.settings;
-        let interleave = settings.interleave.iter().find(|it| it.phase == phase.name);
-        Self {
-            experiment,
-            rounds,
-            baseline,
-            others,
-            phase,
-            interleave: interleave.map_or(Interleave::Turns, |it| it.interleave),
-            alpha: settings.looks.look_for_end(rounds.count() as u32).map_or(0.05, |it| it.alpha),
-        }
-    }
-
+impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
         // A quantile that some runs are too short for is not compared: `n/a` is no lost round.
         let metrics: Vec<Metric> =
             metrics(self.phase).into_iter().filter(|metric| self.has_values(metric)).collect();
-        let twins: Vec<&Arm> = self.others.iter().filter(|arm| arm.is_aa).collect();
-        let mut void = Vec::new();
-        let mut floors = Vec::new();
-        for metric in &metrics {
-            let mut ratios = Vec::new();
-            for twin in &twins {
-                let (a, b) = (self.values(self.baseline, metric), self.values(twin, metric));
-                ratios.push(
-                    log_ratios(metric.quantity.direction(), &a, &b).into_iter().flatten().collect(),
-                );
-                // The A/A arm is judged by the table floors, never with the widened threshold.
-                let parts = self.parts(None, twin).for_same_version();
-                let checked = self.gates(twin, floor_percent(parts, metric));
-                let comparison = self.compare(twin, metric, parts, &checked);
-                if comparison.verdict == Verdict::NotComparable && metric.name == "throughput" {
-                    compared.warnings.push(format!(
-                        "{}: the A/A arm could not be judged; nothing vouches for this phase: {}",
-                        self.phase.name,
+        let measures: Vec<Measure> = metrics.iter().map(|metric| self.measure(metric)).collect();
+        let arms: Vec<Entrant<'_>> = self.arms.iter().map(|arm| self.entrant(arm)).collect();
+        let settings = &self.experiment.settings;
+        let interleave = settings.interleave.iter().find(|it| it.phase == self.phase.name);
+        let busy = self.rounds.busy();
+        let terms = Terms {
+            interleave: interleave.map_or(Interleave::Turns, |it| it.interleave),
+            quick: settings.looks.quick,
+            alpha: self.rounds.standing().0.alpha,
+            seed: settings.seed,
+            busy: busy.as_deref(),
+        };
+        let mut judgement = judge(&arms, &measures, &terms);
+        for judged in &mut judgement.judged {
+            self.finish(judged, &metrics[judged.measure]);
+        }
+        let mut say = |what: &str| compared.warnings.push(format!("{}: {what}", self.phase.name));
+        judgement.shared_drift.iter().for_each(|drift| say(drift));
+        for judged in &judgement.judged {
+            let (arm, comparison) = (&self.arms[judged.arm], &judged.comparison);
+            if judged.measure == 0 {
+                let void = comparison.verdict == Verdict::NotComparable;
+                if void && arm.is_aa {
+                    say(&format!(
+                        "the A/A arm could not be judged; nothing vouches for this phase: {}",
                         comparison.reasons.join("; ")
                     ));
                 }
-                self.keep(&gates::same_version(&comparison), &mut void, compared);
-                compared.rows.push(self.row(twin, metric, &comparison));
-            }
-            floors.push(noise_floor_percent(&ratios, self.experiment.settings.seed));
-        }
-        if let Some(Some(floor)) = floors.first() {
-            compared.noise_percent.insert(self.phase.name.clone(), *floor);
-        }
-        let order = self.order_gate(&metrics[0]);
-        self.keep(&order, &mut void, compared);
-        for arm in self.others.iter().filter(|arm| !arm.is_aa) {
-            for (metric, floor) in metrics.iter().zip(&floors) {
-                let parts = self.parts(*floor, arm);
-                let mut checked = self.gates(arm, floor_percent(parts, metric));
-                checked.extend(void.iter().cloned());
-                let comparison = self.compare(arm, metric, parts, &checked);
-                if metric.name == "throughput" {
-                    let prefix = format!("{}, {}", self.phase.name, arm.id);
-                    let said = comparison.warnings.iter().map(|it| format!("{prefix}: {it}"));
-                    compared.warnings.extend(said);
-                    let making = self.timed(arm).making(comparison.threshold_percent);
-                    compared.warnings.extend(making.map(|it| format!("{}: {it}", self.phase.name)));
-                    compared.warnings.extend(checked.iter().filter_map(warning));
-                    if !arm.is_direct {
-                        compared.deciding.push(comparison.clone());
-                    }
+                if !void {
+                    judged.biases.iter().for_each(|bias| say(&bias.caution));
                 }
-                compared.rows.push(self.row(arm, metric, &comparison));
+                if !arm.is_aa {
+                    comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
+                    self.run_cautions(arm).iter().for_each(|it| say(it));
+                    let making = self.timed(arm).making(comparison.threshold_percent);
+                    making.iter().for_each(|it| say(it));
+                }
+                if !arm.is_aa && !arm.is_direct {
+                    compared.deciding.push(comparison.clone());
+                }
             }
+            compared.rows.push(self.row(arm, &metrics[judged.measure], judged));
+        }
+        if let Some(Some(floor)) = judgement.noise_percent.first() {
+            compared.noise_percent.insert(self.phase.name.clone(), *floor);
         }
     }
 
     fn has_values(&self, metric: &Metric) -> bool {
-        let arms = std::iter::once(self.baseline).chain(self.others);
-        let mut runs = arms.flat_map(|arm| self.rounds.of(&arm.id, &self.phase.name)).flatten();
+        let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
         metric.name == "throughput" || runs.all(|run| (metric.value)(run).is_some())
     }
 
-    /// A gate of the whole phase: failures void its comparisons, warnings are shown.
-    fn keep(&self, checked: &Checked, void: &mut Vec<Checked>, compared: &mut Compared) {
-        match &checked.outcome {
-            Outcome::Pass => {}
-            Outcome::Warn(reason) => {
-                compared.warnings.push(format!("{}: {reason}", self.phase.name));
-            }
-            Outcome::Fail(_) => void.push(checked.clone()),
+    fn runs(&self, arm: &Arm) -> PerRound<'_> {
+        self.rounds.of(&arm.id, &self.phase.name)
+    }
+
+    fn measure(&self, metric: &Metric) -> Measure {
+        let values = |arm| self.runs(arm).into_iter().map(|run| (metric.value)(run?)).collect();
+        Measure {
+            name: format!("{}/{}", metric.operation, metric.name),
+            quantity: metric.quantity,
+            values: self.arms.iter().map(values).collect(),
         }
     }
 
-    fn values(&self, arm: &Arm, metric: &Metric) -> Vec<Option<f64>> {
-        let runs: PerRound<'_> = self.rounds.of(&arm.id, &self.phase.name);
-        runs.into_iter().map(|run| (metric.value)(run?)).collect()
-    }
-
-    fn parts(&self, noise_floor_percent: Option<f64>, arm: &Arm) -> ThresholdParts {
-        // Two clock readings are part of the no-op loop: half of it bounds one reading from above.
-        let cost = |arm: &Arm| self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0;
-        ThresholdParts {
-            interleave: self.interleave,
-            quick: self.experiment.settings.looks.quick,
-            noise_floor_percent,
-            history_fence_percent: None,
-            timer_cost_ns: cost(self.baseline).max(cost(arm)),
+    fn entrant<'b>(&self, arm: &'b Arm) -> Entrant<'b> {
+        let runs = self.runs(arm);
+        let idle = runs.iter().flatten().filter_map(|run| run.idle_cpu_fraction);
+        Entrant {
+            name: &arm.id,
+            is_aa: arm.is_aa,
+            halves: runs.iter().map(|run| (*run)?.half_log_ratio).collect(),
+            positions: self.rounds.positions(&arm.id),
+            idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
+            // Two clock readings are part of the no-op loop: half of it bounds one from above.
+            timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
+            wrong: gates::failures(&[self.conditions(arm).gate()]),
+            lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
         }
     }
 
-    fn compare(
-        &self,
-        arm: &Arm,
-        metric: &Metric,
-        threshold: ThresholdParts,
-        checked: &[Checked],
-    ) -> Comparison {
-        let a = self.values(self.baseline, metric);
-        let b = self.values(arm, metric);
-        let mut reasons = gates::failures(checked);
-        let lost = a.iter().zip(&b).filter(|(a, b)| a.is_none() || b.is_none()).count();
-        if lost * 5 > a.len() {
-            // Why rounds were lost is what the reader can act on.
-            for arm in [self.baseline, arm] {
-                reasons.extend(self.rounds.losses(&arm.id, &self.phase.name).into_iter().take(1));
-            }
-        }
-        let mut said = BTreeSet::new();
-        reasons.retain(|reason| said.insert(reason.clone()));
-        let axis = self.conditions(arm).axis().map_or(String::new(), |axis| format!(" ({axis})"));
-        let name_b = format!("{}{axis}", arm.id);
-        let arms = Arms { name_a: &self.baseline.id, name_b: &name_b, a: &a, b: &b };
-        let name = format!("{}/{}", metric.operation, metric.name);
-        let rules = Rules { alpha: self.alpha, threshold };
-        let mut found = compare(&name, metric.quantity, &arms, &rules, &reasons);
-        self.timed(arm).hold_back(&mut found, metric.name, &metric.value);
-        if !found.sentence.contains(&axis) {
-            // Sentences of size and reasons name no arm.
-            crate::stats::wording::append(&mut found.sentence, axis.trim_start());
-        }
-        found
-    }
-
-    /// Gates that concern the two arms of a comparison.
-    fn gates(&self, arm: &Arm, delta_percent: f64) -> Vec<Checked> {
-        let mut checked = vec![self.conditions(arm).gate()];
-        checked.extend(self.steadiness(arm, delta_percent));
-        for arm in [self.baseline, arm] {
-            let runs: Vec<_> =
-                self.rounds.of(&arm.id, &self.phase.name).into_iter().flatten().collect();
-            if self.interleave == Interleave::Turns {
-                let idle: Vec<f64> = runs.iter().filter_map(|run| run.idle_cpu_fraction).collect();
-                let percent = crate::stats::descriptive::median(&idle).unwrap_or(0.0) * 100.0;
-                checked.push(gates::idle_cpu(
-                    &format!("beside {}, the waiting arms", arm.id),
-                    percent,
-                ));
-            }
-            checked.extend(runs.iter().flat_map(|run| &run.gates).filter(|it| !it.fails).map(
-                |it| Checked {
-                    gate: gates::Gate::Errors,
-                    outcome: Outcome::Warn(it.reason.clone()),
-                },
-            ));
-        }
-        checked
-    }
-
-    /// Of arms that take turns it is how one drifts against the other; of whole runs how each does.
-    fn steadiness(&self, arm: &Arm, delta_percent: f64) -> Vec<Checked> {
-        let of = |arm: &Arm| {
-            let runs: PerRound<'_> = self.rounds.of(&arm.id, &self.phase.name);
-            runs.into_iter().map(|run| run?.half_log_ratio)
-        };
-        let check =
-            |who: &str, ratios: &[f64]| gates::steadiness(who, ratios, self.alpha, delta_percent);
-        if self.interleave == Interleave::Turns {
-            let pairs = of(self.baseline).zip(of(arm));
-            let ratios: Vec<f64> = pairs.filter_map(|(a, b)| Some(b? - a?)).collect();
-            return vec![check(&format!("{} against {}", arm.id, self.baseline.id), &ratios)];
-        }
-        let each = [self.baseline, arm].into_iter();
-        each.map(|arm| check(&arm.id, &of(arm).flatten().collect::<Vec<_>>())).collect()
-    }
-
-    fn timed<'b>(&'b self, arm: &'b Arm) -> Timed<'b> {
-        let arms = [self.baseline.id.as_str(), arm.id.as_str()];
-        Timed { rounds: self.rounds, phase: self.phase, arms }
+    /// What gates of single runs say of the baseline and of an arm, without voiding them.
+    fn run_cautions(&self, arm: &Arm) -> BTreeSet<String> {
+        let runs = [&self.arms[0], arm].into_iter().flat_map(|arm| self.runs(arm)).flatten();
+        let gates = runs.flat_map(|run| &run.gates).filter(|gate| !gate.fails);
+        gates.map(|gate| gate.reason.clone()).collect()
     }
 
     fn conditions(&self, arm: &Arm) -> Conditions {
-        Conditions::new(self.baseline, arm, self.phase, &self.experiment.server.topology)
+        let topology = &self.experiment.server.topology;
+        Conditions::new(&self.arms[0], arm, self.phase, topology)
     }
 
-    /// Position within the round against what remains of log throughput once the round's and the
-    /// arm's own level are taken out.
-    fn order_gate(&self, metric: &Metric) -> Checked {
-        let arms: Vec<&Arm> = std::iter::once(self.baseline).chain(self.others).collect();
-        let logs: Vec<Vec<Option<f64>>> = arms
-            .iter()
-            .map(|arm| self.values(arm, metric).into_iter().map(|it| it.map(f64::ln)).collect())
-            .collect();
-        let whole: Vec<usize> = (0..self.rounds.count())
-            .filter(|round| logs.iter().all(|arm| arm[*round].is_some()))
-            .collect();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let at = |arm: usize, round: usize| logs[arm][round].unwrap_or(0.0);
-        let of_arm: Vec<f64> = (0..arms.len())
-            .map(|arm| mean(&whole.iter().map(|round| at(arm, *round)).collect::<Vec<_>>()))
-            .collect();
-        let overall = mean(&of_arm);
-        let (mut positions, mut residuals) = (Vec::new(), Vec::new());
-        for (number, arm) in arms.iter().enumerate() {
-            let places = self.rounds.positions(&arm.id);
-            for round in &whole {
-                let all: Vec<f64> = (0..arms.len()).map(|arm| at(arm, *round)).collect();
-                let Some(place) = places[*round] else { continue };
-                positions.push(f64::from(place));
-                residuals.push(at(number, *round) - of_arm[number] - mean(&all) + overall);
-            }
+    fn timed<'b>(&'b self, arm: &'b Arm) -> Timed<'b> {
+        let arms = [self.arms[0].id.as_str(), arm.id.as_str()];
+        Timed { rounds: self.rounds, phase: self.phase, arms }
+    }
+
+    /// What timers forbid is taken back; what the arms differ in by wish stands behind the arm's
+    /// name, or at the end of a sentence that names none.
+    fn finish(&self, judged: &mut Judged, metric: &Metric) {
+        let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
+        self.timed(arm).hold_back(found, metric.name, &metric.value);
+        let Some(axis) = self.conditions(arm).axis() else { return };
+        if found.sentence.contains(&arm.id) {
+            let named = format!("{} ({axis})", arm.id);
+            found.sentence = found.sentence.replacen(&arm.id, &named, 1);
+        } else {
+            wording::append(&mut found.sentence, &format!("({axis})"));
         }
-        gates::order(&positions, &residuals)
     }
 
-    fn row(&self, arm: &Arm, metric: &Metric, comparison: &Comparison) -> ComparisonRow {
+    fn row(&self, arm: &Arm, metric: &Metric, judged: &Judged) -> ComparisonRow {
+        let comparison = &judged.comparison;
+        let margins = &comparison.margins;
         ComparisonRow {
-            baseline: self.baseline.id.clone(),
+            baseline: self.arms[0].id.clone(),
             arm: arm.id.clone(),
             is_aa: arm.is_aa,
             phase: self.phase.name.clone(),
@@ -314,6 +208,11 @@ impl<'a> PhaseComparison<'a> {
             level: comparison.level,
             rounds: comparison.rounds as u32,
             threshold_percent: comparison.threshold_percent,
+            floor_percent: margins.floor_percent,
+            bias_percent: margins.bias_percent,
+            bias_gate: margins.bias_gate.map(|gate| gate.id().to_owned()),
+            busy: margins.busy.clone(),
+            drift: judged.drift.as_ref().filter(|_| judged.measure == 0).map(drift),
             p_value: comparison.p_value,
             bh_rejected: None,
             sentence: comparison.sentence.clone(),
@@ -321,16 +220,11 @@ impl<'a> PhaseComparison<'a> {
     }
 }
 
-/// Threshold in percent where no absolute floor in us raises it.
-fn floor_percent(parts: ThresholdParts, metric: &Metric) -> f64 {
-    parts.threshold(metric.quantity, f64::INFINITY).percent
-}
-
-fn warning(checked: &Checked) -> Option<String> {
-    match &checked.outcome {
-        Outcome::Warn(reason) => Some(reason.clone()),
-        Outcome::Pass | Outcome::Fail(_) => None,
-    }
+fn drift(drift: &Drift) -> DriftRow {
+    let [estimate_percent, low_percent, high_percent] =
+        [drift.found.estimate, drift.found.low, drift.found.high].map(percent);
+    let sentence = drift.sentence();
+    DriftRow { estimate_percent, low_percent, high_percent, level: drift.found.level, sentence }
 }
 
 /// Throughput first: it decides.

@@ -13,7 +13,7 @@ pub mod types;
 use std::collections::BTreeMap;
 
 use crate::analysis::rounds::Rounds;
-use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, PhaseSummary, ResultRow};
+use crate::analysis::types::{Analysis, ArmSummary, PhaseSummary, ResultRow};
 use crate::diagnosis::{self, Evidence};
 use crate::error::Result;
 use crate::result::folder::Folder;
@@ -47,6 +47,10 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         );
     }
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
+    if let Some((count, what)) = rounds.restless() {
+        let of = rounds.compared_count();
+        warnings.push(format!("{what} in {count} of {of} rounds (gate G4); close what can be"));
+    }
     warnings.extend(errors(experiment, &runs));
     warnings.extend(void_runs(experiment, &rounds));
     if torn {
@@ -72,6 +76,9 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         seed: experiment.settings.seed,
         quick: experiment.settings.looks.quick,
         rounds: rounds.count() as u32,
+        rounds_compared: rounds.compared_count() as u32,
+        rounds_disturbed: rounds.disturbed(),
+        disturbance: rounds.disturbance(),
         started_at: experiment.started_at.clone(),
         ended: match experiment.ended {
             Some(Ended::Completed) => "completed",
@@ -96,13 +103,13 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
 }
 
 impl Analysis {
-    /// Whether some arm was compared with the baseline and no comparison holds: exit code 6.
+    /// Whether there is no answer: no round, or each comparison that was asked for is void. Of one
+    /// driver alone the A/A comparison is that. Exit code 6.
     #[must_use]
     pub fn nothing_comparable(&self) -> bool {
-        let compared: Vec<&ComparisonRow> =
-            self.comparisons.iter().filter(|row| !row.is_aa).collect();
-        let none_held = compared.iter().all(|row| row.verdict == "NOT COMPARABLE");
-        self.rounds == 0 || (!compared.is_empty() && none_held)
+        let alone = self.comparisons.iter().all(|row| row.is_aa);
+        let mut asked = self.comparisons.iter().filter(|row| alone || !row.is_aa);
+        self.rounds == 0 || asked.all(|row| row.verdict == "NOT COMPARABLE")
     }
 }
 
@@ -135,7 +142,7 @@ fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let sentence = |phase: &Phase| {
         let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
         let losses: Vec<String> = losses.collect();
-        let all = rounds.count() * experiment.arms.len();
+        let all = rounds.compared_count() * experiment.arms.len();
         let first = losses.first()?;
         let (name, void) = (&phase.name, losses.len());
         Some(format!("{name}: {void} of {all} runs are not compared, the first because {first}"))

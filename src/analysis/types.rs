@@ -25,6 +25,15 @@ pub struct Analysis {
     pub quick: bool,
     /// Rounds finished.
     pub rounds: u32,
+    /// Rounds that are compared; the others were disturbed.
+    #[serde(default)]
+    pub rounds_compared: u32,
+    /// Numbers of the rounds that other processes or the hypervisor disturbed.
+    #[serde(default)]
+    pub rounds_disturbed: Vec<u32>,
+    /// What disturbed them, in words.
+    #[serde(default)]
+    pub disturbance: Option<String>,
     /// Start, RFC 3339.
     pub started_at: String,
     /// `completed`, `interrupted`, `failed` or `unfinished`.
@@ -222,21 +231,52 @@ pub struct ComparisonRow {
     pub direction_only: bool,
     /// Change of time per operation, percent, + is slower.
     pub estimate_percent: Option<f64>,
-    /// Lower end of the interval.
+    /// Lower end of the interval, bias included.
     pub low_percent: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the interval, bias included.
     pub high_percent: Option<f64>,
     /// Achieved confidence level, 0..1.
     pub level: Option<f64>,
     /// Rounds used.
     pub rounds: u32,
-    /// Practical threshold, percent.
+    /// Practical threshold of SLOWER and FASTER, percent; doubled on a busy machine.
     pub threshold_percent: f64,
+    /// SAME: the interval lies within so much, percent.
+    #[serde(default)]
+    pub floor_percent: f64,
+    /// Possible bias, percent: each end of the interval lies so much farther out.
+    #[serde(default)]
+    pub bias_percent: f64,
+    /// The gate that measured it: G5, G6, G7 or G9.
+    #[serde(default)]
+    pub bias_gate: Option<String>,
+    /// What made the machine busy, where disturbed rounds had to be compared.
+    #[serde(default)]
+    pub busy: Option<String>,
+    /// Throughput only: how time per operation moved within the phase.
+    #[serde(default)]
+    pub drift: Option<DriftRow>,
     /// Exact signed-rank p, for the detail table.
     pub p_value: Option<f64>,
     /// Survives Benjamini-Hochberg at q = 0.05 over the report.
     pub bh_rejected: Option<bool>,
     /// The verdict in words.
+    pub sentence: String,
+}
+
+/// Movement from the first to the second half of a phase (gate G5): with turns of the arm against
+/// the baseline, with whole runs of that one of the two which moved more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftRow {
+    /// Change of time per operation, percent, + became slower.
+    pub estimate_percent: f64,
+    /// Lower end of the interval.
+    pub low_percent: f64,
+    /// Upper end of the interval.
+    pub high_percent: f64,
+    /// Achieved confidence level, 0..1.
+    pub level: f64,
+    /// In words.
     pub sentence: String,
 }
 

@@ -71,4 +71,19 @@ pub struct ResumeArgs {
     /// Server, where the experiment was made against one by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
+    /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
+    #[arg(long)]
+    pub server: Option<String>,
+    /// Workload, where that was a file
+    #[arg(long, value_name = "FILE")]
+    pub workload: Option<String>,
+    /// Driver option of every arm, where it is none that an arm may set for itself; repeat it
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub options: Vec<String>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Further adapters: a folder of adapter folders
+    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
+    pub adapters_dir: Option<PathBuf>,
 }

@@ -48,7 +48,7 @@ fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
     }
     let (good, bad) = arms::runnable(&manifests);
     for (manifest, missing) in bad {
-        eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
+        say!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
     }
     good.into_iter().map(|it| environment::install(it, &Asked::default())).collect()
 }

@@ -337,7 +337,7 @@ impl Fake {
     fn fault(&self) -> Option<Answer> {
         match self.behaviour.fault.as_str() {
             "crash" => {
-                eprintln!("the fake was told to crash");
+                say!("the fake was told to crash");
                 std::process::abort()
             }
             "hang" => loop {

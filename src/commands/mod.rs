@@ -17,23 +17,26 @@ pub mod study;
 pub mod tap;
 pub mod workloads;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Prints a result: the one place that writes to stdout.
 ///
 /// # Errors
-/// None: a reader that went away (`| head`) is no error.
-#[allow(clippy::unnecessary_wraps)] // verbs end with it
+/// Output that is lost; a reader that went away (`| head`) is no error.
 fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes());
-    Ok(())
+    print_bytes(text.as_bytes())
 }
 
-fn print_bytes(bytes: &[u8]) {
-    use std::io::Write as _;
+fn print_bytes(bytes: &[u8]) -> Result<()> {
+    use std::io::{ErrorKind, Write as _};
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(bytes);
-    let _ = stdout.flush();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::environment(
+            format!("the output could not be written: {error}"),
+            "check the disk or the program that it goes to",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A table without borders.

@@ -18,8 +18,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
     if experiment.study.is_some() {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format)?;
-        super::print_bytes(&bytes);
-        return Ok(());
+        return super::print_bytes(&bytes);
     }
     let outcome = analyse(&folder, &experiment)?;
     let format = match args.format {

@@ -37,7 +37,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
     let mut analyses = Vec::new();
     for (label, sets) in &cells {
         if let Some(label) = label {
-            eprintln!("── {label} ──");
+            say!("── {label} ──");
         }
         if let Some(analysis) = one(&args, label.as_deref(), sets, None).await? {
             analyses.push(analysis);
@@ -98,20 +98,12 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
-/// Goes on with an experiment that `args`, its own command line, had begun.
+/// Goes on with an experiment that was made as `args` ask.
 ///
 /// # Errors
 /// As [`run`]; a workload or an arm that is not what it was.
-pub async fn resume(mut args: RunArgs, path: PathBuf, resumed: Resumed) -> Result<()> {
-    // Of a sweep each cell is an experiment; its value stands among the parameters.
-    if let Some(sweep) = args.sweep.take() {
-        let name = sweep.split('=').next().unwrap_or_default();
-        let value = resumed.experiment.plan.parameters.get(name).cloned();
-        args.set.push(format!("{name}={}", value.unwrap_or_default()));
-    }
-    args.out = Some(path);
-    args.seed = Some(resumed.experiment.settings.seed);
-    let sets = pairs(&args.set, "--set")?;
+pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
+    let sets = resumed.experiment.plan.parameters.clone();
     let analysis = one(&args, None, &sets, Some(resumed)).await?;
     match analysis {
         Some(analysis) if args.json => {
@@ -169,20 +161,19 @@ async fn one(
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
     if args.plan {
-        let names = arms.iter().map(|arm| {
-            let version = arm.manifest.choose(&arm.asked)?.version;
-            Ok(arm.asked.id(&arm.manifest.name, &version))
-        });
-        let names: Vec<String> = names.collect::<Result<_>>()?;
+        let names = arms::ids(&arms)?;
         let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
         super::print(&text)?;
         return Ok(None);
+    }
+    if let Some(resumed) = &resumed {
+        resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
     let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
-    eprintln!(
+    say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
         environments.len() + 1 + usize::from(tapped),
@@ -284,13 +275,14 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let page = render(&analysis, &runs, Format::Html, &options);
     folder.write_whole("report.html", page.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    if !json {
-        super::print(&render(&analysis, &runs, Format::Terminal, &options))?;
-    }
+    let text =
+        if json { String::new() } else { render(&analysis, &runs, Format::Terminal, &options) };
+    let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {
+        // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder));
     }
-    Ok(analysis)
+    printed.map(|()| analysis)
 }
 
 /// The error of an experiment that was interrupted, with the way on.

@@ -77,7 +77,7 @@ async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
     options.keep_data = keep_data;
     let started = start_background(host, &name, &program, &options).await?;
     let uri = started.record.map(|record| record.uri).unwrap_or_default();
-    eprintln!("{name} runs; `mongodyno server stop {name}` ends it");
+    say!("{name} runs; `mongodyno server stop {name}` ends it");
     super::print(&format!("{uri}\n"))
 }
 

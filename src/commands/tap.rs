@@ -77,7 +77,7 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
     live.end();
     let report = session.finish()?;
     super::print(&text(&report))?;
-    eprintln!("files: {}", folder.display());
+    say!("files: {}", folder.display());
     Ok(())
 }
 

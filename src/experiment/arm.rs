@@ -341,7 +341,7 @@ impl LiveArm {
         for process in std::mem::take(&mut self.processes) {
             if let Err(failure) = process.close().await {
                 // The phases are over and their samples on disk: a bad end voids nothing.
-                eprintln!("warning: {failure}");
+                say!("warning: {failure}");
             }
         }
     }

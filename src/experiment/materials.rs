@@ -189,9 +189,11 @@ impl Materials {
             let path = schedule_path(&self.folder, number, phase.processes, process);
             let schedule =
                 Schedule::read(&path).map_err(|error| Error::file("read", &path, &error))?;
-            let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
+            let mut lost = Ok(());
+            let samples = Samples::open(file)?
+                .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
             let first = process * phase.workers;
-            let answered = samples.filter_map(std::result::Result::ok).filter_map(|sample| {
+            let answered = samples.filter_map(|sample| {
                 let slice = if shared { 0 } else { u32::from(sample.worker).checked_sub(first)? };
                 let index = u64::from(sample.index);
                 (sample.result() == 0).then_some(Answered {
@@ -201,6 +203,7 @@ impl Materials {
                 })
             });
             let more = expected(plan, phase, &schedule, answered);
+            lost?;
             total.documents = total.documents.zip(more.documents).map(|(a, b)| a + b);
             total.sum = total.sum.zip(more.sum).map(|(a, b)| a + b);
         }

@@ -100,7 +100,7 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_message(message);
         } else {
-            eprintln!("{message}");
+            say!("{message}");
             self.last_line = Instant::now();
         }
     }
@@ -129,8 +129,8 @@ impl Progress {
     /// A line that stays, above the live one.
     pub fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| say!("{line}")),
+            None => say!("{line}"),
         }
     }
 }

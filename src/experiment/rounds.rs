@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
-use crate::analysis;
+use crate::analysis::{self, rounds::Rounds};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
@@ -20,9 +20,10 @@ use crate::experiment::unacknowledged;
 use crate::experiment::{settings, shuffle};
 use crate::result::machine::CpuReading;
 use crate::result::records::{Experiment, PhaseRun, Run, Tap};
-use crate::result::samples::Samples;
+use crate::result::samples::{self, Samples};
 use crate::stats::descriptive::median;
-use crate::stats::looks::NextStep;
+use crate::stats::disturbed::Step;
+use crate::stats::looks::{Look, NextStep};
 use crate::stats::threshold::Interleave;
 use crate::tap::{self, recording};
 
@@ -33,22 +34,31 @@ pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Laboratory {
-    /// Makes rounds until a look decides or the last one is made.
+    /// Makes rounds until a look decides or the last one is made. What comes next is read from the
+    /// folder, by the same functions as the analysis has it.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
     pub async fn rounds(&mut self) -> Result<()> {
         self.load_shared().await?;
-        let mut until = self.experiment.settings.looks.first_rounds();
-        let mut round = self.finished;
         loop {
-            if round >= until {
-                match self.look(round)? {
-                    NextStep::Stop => return Ok(()),
-                    NextStep::ContinueTo(rounds) => until = rounds,
+            let runs = self.folder.runs()?;
+            let made = Rounds::new(&self.experiment, &runs);
+            let round = made.count() as u32;
+            let (look, step) = made.standing();
+            let disturbed = made.disturbed();
+            if round > self.finished && disturbed.last() == Some(&round) {
+                let what = made.disturbance().unwrap_or_default();
+                self.progress.note(&format!("round {round} was disturbed ({what})"));
+                if step == Step::Make {
+                    let more = (disturbed.len() as u32).min(look.rounds);
+                    self.progress.extend(round.max(look.rounds + more));
                 }
             }
-            round += 1;
+            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
+                return Ok(());
+            }
+            let round = round + 1;
             self.progress.round(round);
             // Each round has randomness of its own: one that is made again is made the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
@@ -67,12 +77,12 @@ impl Laboratory {
 
     /// What is known after so many rounds, and whether that is enough. A study makes the rounds it
     /// was asked for: its answer is no comparison.
-    fn look(&mut self, round: u32) -> Result<NextStep> {
+    fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
         if self.experiment.study.is_some() {
             return Ok(NextStep::Stop);
         }
         let outcome = analysis::analyse(&self.folder, &self.experiment)?;
-        let next = self.experiment.settings.looks.next(round, &outcome.deciding);
+        let next = self.experiment.settings.looks.after(look, &outcome.deciding);
         if let NextStep::ContinueTo(rounds) = next {
             let open = outcome.deciding.iter().filter(|it| !it.settled()).count();
             self.progress.note(&format!(
@@ -144,7 +154,7 @@ impl Laboratory {
             if simulated {
                 run.phases.iter_mut().for_each(pretend_cpu);
             } else {
-                run.machine_noise = noise;
+                run.machine_noise = noise.clone();
             }
             self.folder.append_run(run)?;
         }
@@ -255,8 +265,11 @@ impl Laboratory {
             }
             let run = &mut runs[place];
             let prefix = prefix.as_deref().filter(|_| run.tapped);
-            let phase = self.summary(round, number, &run.arm, measured, prefix)?;
-            run.phases.push(phase);
+            match self.summary(round, number, &run.arm, measured, prefix) {
+                Ok(phase) => run.phases.push(phase),
+                // What it left cannot be used: that is its own loss. `round` looks for a full disk.
+                Err(error) => arms[place].fail(&error.message).await,
+            }
         }
         Ok(())
     }
@@ -303,7 +316,8 @@ impl Laboratory {
         let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
-            let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            let received = Samples::open(&read.samples)?;
+            let mut broker = Messages::read(samples::all(&files), received)?.record(phase, read);
             if let Some(prefix) = tap {
                 broker.parts = Some(parts::measure(&Files {
                     prefix,
@@ -360,9 +374,10 @@ fn tapped(
     let (exchanges, recording) = recording::read(prefix, measured.arm)?;
     let turns: Vec<_> =
         measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
-    let samples = samples.flatten().filter_map(std::result::Result::ok);
+    let mut lost = Ok(());
+    let samples = samples::all(&source.files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
     let operations = run.by_operation.iter().map(|it| it.count).sum();
     let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-    Ok((tap, recording::paths(prefix, measured.arm).0))
+    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
 }

@@ -8,6 +8,8 @@ use crate::result::records::PhaseInterleave;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Limit, Phase, Plan};
 
+/// Why a phase is interleaved as it is.
+pub const ASKED_FOR: &str = "asked for";
 /// Measured seconds per arm, phase and round.
 pub const MEASURED_S: f64 = 3.0;
 /// The same in the quick form.
@@ -59,10 +61,10 @@ pub fn interleave(
                     "leave --interleave away: the choice is automatic",
                 ));
             }
-            (Some(Interleave::Runs), None) => (Interleave::Runs, "asked for".to_owned()),
+            (Some(Interleave::Runs), None) => (Interleave::Runs, ASKED_FOR.to_owned()),
             (_, Some(reason)) => (Interleave::Runs, reason.clone()),
             (asked, None) => {
-                let reason = if asked.is_some() { "asked for" } else { "closed loop" };
+                let reason = if asked.is_some() { ASKED_FOR } else { "closed loop" };
                 (Interleave::Turns, reason.to_owned())
             }
         };

@@ -20,10 +20,10 @@ use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
 use crate::result::machine;
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
+    Arm, Ended, Experiment, Link, Request, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
     Unavailable,
 };
-use crate::server::uri::{with_arm_options, with_options};
+use crate::server::uri::{arm_option, with_arm_options, with_options};
 use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
 use crate::tap::link::LinkSpec;
 use crate::tap::validate::validate;
@@ -58,21 +58,13 @@ pub struct Setup {
     /// Who reads the messages of phases that have a consumer.
     pub consumer: Option<(String, Environment)>,
     /// What makes a study of it; None for a plain run.
-    pub study: Option<StudySetup>,
+    pub study: Option<Study>,
     /// The experiment that is gone on with, in the same folder; None for a new one.
     pub resumed: Option<Resumed>,
     /// Shape the way to the server.
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
-}
-
-/// How the experiment of a study differs from a plain run.
-pub struct StudySetup {
-    /// What is recorded of it.
-    pub facts: Study,
-    /// The phases that some arms, by id, take part in; the others take part in all.
-    pub phases: BTreeMap<String, Vec<String>>,
 }
 
 /// An identity that no other experiment has: the time and some bits of it.
@@ -109,8 +101,8 @@ impl Setup {
                 let path = folder.path().display();
                 // What cannot be gone on with as it was asked is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
-                    eprintln!("what was finished is kept: mongodyno report {path}");
-                    eprintln!("to go on from there: mongodyno resume {path}");
+                    say!("what was finished is kept: mongodyno report {path}");
+                    say!("to go on from there: mongodyno resume {path}");
                 }
                 Err(error)
             }
@@ -174,7 +166,7 @@ impl Setup {
             let dropped =
                 tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
             if !matches!(dropped, Ok(Ok(()))) {
-                eprintln!("warning: the database {} could not be dropped", laboratory.database);
+                say!("warning: the database {} could not be dropped", laboratory.database);
             }
         }
         result.and(recorded)
@@ -201,7 +193,7 @@ impl Setup {
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: refused, the folder stays as it is.
-            resumed.fits(&plan, &arms, consumer_arm.as_ref(), &facts(server))?;
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
@@ -238,6 +230,15 @@ impl Setup {
             .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT));
         let seats: Vec<Seat> = seats.collect();
         let rounds = self.settings.looks.first_rounds();
+        let kept = |(name, value): (String, String)| {
+            let value = arm_option(&name).map(|_| value);
+            (name, value)
+        };
+        let request = Request {
+            options: self.options.into_iter().map(kept).collect(),
+            absorber: self.absorber_words,
+            keep_data: self.keep_data,
+        };
         let new = Experiment {
             schema_version: SCHEMA_VERSION,
             mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
@@ -246,10 +247,11 @@ impl Setup {
             finished_at: None,
             ended: None,
             command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
+            request: Some(request),
             settings: self.settings,
             gaps: Vec::new(),
             plan,
-            study: self.study.map(|study| study.facts),
+            study: self.study,
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
@@ -339,7 +341,7 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
 fn link_facts(asked: &str) -> Result<Link> {
     let spec = LinkSpec::parse(asked)?;
     let check = validate(&spec)?;
-    eprintln!("link {asked}: {}", check.sentence);
+    say!("link {asked}: {}", check.sentence);
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 

@@ -1,7 +1,6 @@
 //! Ctrl-C: the first one ends the experiment after the turn under way, the second at once.
 
 use std::future::pending;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,9 +48,7 @@ impl Stop {
         };
         next().await;
         self.asked.store(true, Ordering::Relaxed);
-        // Not eprintln!, which panics where the terminal is gone.
-        let text = "\nstopping after this turn; what is finished is kept (again: stop at once)";
-        let _ = writeln!(std::io::stderr(), "{text}");
+        say!("\nstopping after this turn; what is finished is kept (again: stop at once)");
         next().await;
         interrupted()
     }

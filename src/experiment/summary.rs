@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::experiment::phase::Measured;
 use crate::experiment::{queue, receipt};
 use crate::result::folder::Folder;
 use crate::result::records::{
     Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles,
 };
-use crate::result::samples::{Sample, Samples};
+use crate::result::samples::{self, Sample};
 use crate::stats::gates::{self, Checked, Outcome};
 use crate::stats::histogram::Histogram;
 use crate::stats::hlog::{Interval, IntervalLog};
@@ -53,14 +53,10 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let cpu_ns: u64 = measured.turns.iter().map(|turn| turn.cpu_ns).sum();
     let wall_ns: u64 = measured.turns.iter().map(length_ns).sum();
     let mut pass = Pass::new(source, measured);
-    for file in &source.files {
-        let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
-        for sample in samples {
-            let sample = sample.map_err(|error| Error::file("read", file, &error))?;
-            pass.add(&sample);
-        }
+    for sample in samples::all(&source.files) {
+        pass.add(&sample?);
     }
-    let found = check_little(&source.files, measured, total);
+    let found = check_little(&source.files, measured, total)?;
     write_hlog(folder, &source.hlog, pass.interval_ns, std::mem::take(&mut pass.intervals))?;
     let mut run = PhaseRun {
         phase: source.phase.name.clone(),
@@ -305,18 +301,18 @@ fn check_little(
     files: &[PathBuf],
     measured: &Measured,
     claimed: u64,
-) -> Option<crate::stats::little::Little> {
+) -> Result<Option<crate::stats::little::Little>> {
     let stretches: Vec<Stretch> = measured
         .turns
         .iter()
         .map(|turn| Stretch { start_ns: turn.turned.began_ns, end_ns: turn.turned.ended_ns })
         .collect();
-    let samples = files
-        .iter()
-        .filter_map(|file| Samples::open(file).ok())
-        .flat_map(|samples| samples.filter_map(std::result::Result::ok))
+    let mut lost = Ok(());
+    let samples = samples::all(files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok())
         .map(|sample| (sample.start_ns, sample.end_ns()));
-    little(samples, &stretches, Some(claimed))
+    let found = little(samples, &stretches, Some(claimed));
+    lost.map(|()| found)
 }
 
 /// Histograms of intervals, by number and name.

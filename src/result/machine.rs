@@ -69,6 +69,7 @@ impl CpuReading {
         MachineNoise {
             steal_fraction: (self.steal - before.steal) as f64 / total,
             foreign_fraction: foreign / total,
+            foreign: Vec::new(),
         }
     }
 }

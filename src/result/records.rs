@@ -34,8 +34,11 @@ pub struct Experiment {
     pub finished_at: Option<String>,
     /// Why it ended, once it has.
     pub ended: Option<Ended>,
-    /// The command line, credentials masked.
+    /// The command line, credentials masked; for people, nothing is run by it.
     pub command: Vec<String>,
+    /// What was asked for beside all that stands in the other fields: `resume` asks for it again.
+    #[serde(default)]
+    pub request: Option<Request>,
     /// Rounds, seconds, looks, thresholds.
     pub settings: Settings,
     /// Where it was cut short and gone on with.
@@ -62,6 +65,18 @@ pub struct Experiment {
     pub machine: Machine,
 }
 
+/// What was asked for and stands nowhere else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Options of every arm's connection string (`--option`); the value only of those that an arm
+    /// may set as well, for others may be secret.
+    pub options: BTreeMap<String, Option<String>>,
+    /// Load and faults of an absorber, as its own command line takes them.
+    pub absorber: Vec<String>,
+    /// Whether the data of a server of ours outlives it.
+    pub keep_data: bool,
+}
+
 /// The question an experiment was made for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
@@ -71,6 +86,9 @@ pub struct Study {
     pub scale: f64,
     /// By arm: the phase that issues as the program did whose result the study replays.
     pub originals: BTreeMap<String, String>,
+    /// By arm: the phases that it takes part in; arms that are not named take part in all.
+    #[serde(default)]
+    pub phases: BTreeMap<String, Vec<String>>,
 }
 
 /// An experiment was cut short here; the cut round was made again whole.
@@ -245,12 +263,24 @@ pub struct Run {
 }
 
 /// What else the machine did during a round.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineNoise {
     /// CPU time stolen by the hypervisor.
     pub steal_fraction: f64,
     /// CPU time of processes that are not ours.
     pub foreign_fraction: f64,
+    /// Which processes these were: the largest first, at most three.
+    #[serde(default)]
+    pub foreign: Vec<ForeignProcess>,
+}
+
+/// A process that is not ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForeignProcess {
+    /// Its command's name.
+    pub name: String,
+    /// CPU time it used, as a fraction of the whole machine's.
+    pub fraction: f64,
 }
 
 /// One phase of one run.

@@ -66,7 +66,7 @@ pub(super) struct Ending {
 pub fn guard_main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let (Some(folder), None) = (arguments.next(), arguments.next()) else {
-        eprintln!("guard-server is for mongodyno itself");
+        say!("guard-server is for mongodyno itself");
         return 2;
     };
     match guard(Path::new(&folder)) {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bias::{BROKEN_PERCENT, Bias};
 use super::descriptive::{Outliers, first_run_slow, median};
+use super::gates::Gate;
 use super::rank::{HodgesLehmann, hodges_lehmann, interval_rank, signed_rank_p};
 use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, ThresholdParts};
 use super::wording::{self, Finding};
@@ -61,11 +63,47 @@ pub struct Arms<'a> {
 
 /// How a comparison is judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules {
+pub struct Rules<'a> {
     /// Error spent at this look (0.05 asks for a 95 % interval).
     pub alpha: f64,
     /// What the threshold is made of, `--quick` included.
     pub threshold: ThresholdParts,
+    /// The largest possible bias: it widens the interval.
+    pub bias: Option<&'a Bias>,
+    /// What made the machine busy, where disturbed rounds are compared: it doubles delta.
+    pub busy: Option<&'a str>,
+}
+
+impl Rules<'_> {
+    /// No bias, a quiet machine.
+    #[must_use]
+    pub fn new(alpha: f64, threshold: ThresholdParts) -> Self {
+        Self { alpha, threshold, bias: None, busy: None }
+    }
+}
+
+/// What a verdict's interval and limits hold beside scatter and delta.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Margins {
+    /// The table's floor: SAME needs the interval within it, whatever delta is.
+    pub floor_percent: f64,
+    /// By how much each end of the interval was moved outwards; 0 without a bias.
+    pub bias_percent: f64,
+    /// The gate that measured this bias.
+    pub bias_gate: Option<Gate>,
+    /// What made the machine busy, where disturbed rounds are compared.
+    pub busy: Option<String>,
+}
+
+impl Margins {
+    fn of(rules: &Rules<'_>, threshold: Threshold) -> Self {
+        Self {
+            floor_percent: threshold.floor_percent,
+            bias_percent: rules.bias.map_or(0.0, Bias::percent),
+            bias_gate: rules.bias.map(|bias| bias.gate),
+            busy: rules.busy.map(str::to_owned),
+        }
+    }
 }
 
 /// The result of one comparison of one metric. Percentages: time (cost) per op, + is slower.
@@ -83,9 +121,9 @@ pub struct Comparison {
     pub quick: bool,
     /// Hodges-Lehmann estimate; None without usable rounds.
     pub estimate_percent: Option<f64>,
-    /// Lower bound; None when unbounded (too few rounds).
+    /// Lower bound, bias included; None when unbounded (too few rounds).
     pub low_percent: Option<f64>,
-    /// Upper bound; None when unbounded (too few rounds).
+    /// Upper bound, bias included; None when unbounded (too few rounds).
     pub high_percent: Option<f64>,
     /// Level achieved by the interval, 0 to 1; None when unbounded.
     pub level: Option<f64>,
@@ -93,10 +131,12 @@ pub struct Comparison {
     pub rounds: usize,
     /// Rounds thrown out by gates.
     pub rounds_lost: usize,
-    /// Delta.
+    /// Delta, for SLOWER and FASTER.
     pub threshold_percent: f64,
     /// What delta rests on.
     pub threshold_origin: ThresholdOrigin,
+    /// The limit of SAME, possible bias, a busy machine.
+    pub margins: Margins,
     /// Exact p-value, for the table of details only.
     pub p_value: Option<f64>,
     /// INCONCLUSIVE: how many more rounds would probably settle it. None: not asked, or more than
@@ -155,33 +195,52 @@ pub fn compare(
     metric: &str,
     quantity: Quantity,
     arms: &Arms<'_>,
-    rules: &Rules,
+    rules: &Rules<'_>,
     failed_gates: &[String],
 ) -> Comparison {
     let ratios = log_ratios(quantity.direction(), arms.a, arms.b);
     let kept: Vec<f64> = ratios.iter().copied().flatten().collect();
     let base: Vec<f64> = arms.a.iter().copied().flatten().collect();
-    let threshold = rules.threshold.threshold(quantity, median(&base).unwrap_or(0.0));
+    let mut threshold = rules.threshold.threshold(quantity, median(&base).unwrap_or(0.0));
+    if rules.busy.is_some() {
+        threshold.percent *= 2.0;
+    }
     let mut comparison = empty(metric, threshold, rules, &ratios);
     comparison.reasons.extend_from_slice(failed_gates);
     if comparison.rounds_lost as f64 > LOST_ROUNDS_LIMIT * ratios.len() as f64 {
         let (lost, all) = (comparison.rounds_lost, ratios.len());
         comparison.reasons.push(format!("{lost} of {all} rounds were lost, more than 20 %"));
     }
+    if let Some(bias) = rules.bias.filter(|it| it.percent() > limit_of_bias(threshold)) {
+        comparison.reasons.push(format!("{}: too much to be noise", bias.caution));
+    }
     comparison.warnings = warnings(quantity, arms);
     // NOT COMPARABLE still carries its numbers: a failed measurement is data.
     let interval = hodges_lehmann(&kept, rules.alpha);
     if let Some(interval) = &interval {
-        comparison.fill(interval, &kept);
+        comparison.fill(interval, rules.bias.map_or(0.0, |bias| bias.size), &kept);
     }
     comparison.judge(quantity, arms, rules.alpha);
+    if let Some(busy) = rules.busy {
+        wording::append(&mut comparison.sentence, &format!("on a busy machine ({busy})"));
+    }
     if rules.threshold.quick {
         wording::append(&mut comparison.sentence, "(quick)");
     }
     comparison
 }
 
-fn empty(metric: &str, threshold: Threshold, rules: &Rules, ratios: &[Option<f64>]) -> Comparison {
+/// Of a metric whose floor is higher, a bias of 10 % is its ordinary noise.
+fn limit_of_bias(threshold: Threshold) -> f64 {
+    threshold.floor_percent.max(BROKEN_PERCENT)
+}
+
+fn empty(
+    metric: &str,
+    threshold: Threshold,
+    rules: &Rules<'_>,
+    ratios: &[Option<f64>],
+) -> Comparison {
     let rounds = ratios.iter().flatten().count();
     Comparison {
         metric: metric.to_owned(),
@@ -197,6 +256,7 @@ fn empty(metric: &str, threshold: Threshold, rules: &Rules, ratios: &[Option<f64
         rounds_lost: ratios.len() - rounds,
         threshold_percent: threshold.percent,
         threshold_origin: threshold.origin,
+        margins: Margins::of(rules, threshold),
         p_value: None,
         rounds_needed: None,
         sentence: String::new(),
@@ -206,12 +266,13 @@ fn empty(metric: &str, threshold: Threshold, rules: &Rules, ratios: &[Option<f64
 }
 
 impl Comparison {
-    fn fill(&mut self, interval: &HodgesLehmann, differences: &[f64]) {
+    /// `bias` in log units.
+    fn fill(&mut self, interval: &HodgesLehmann, bias: f64, differences: &[f64]) {
         self.estimate_percent = Some(percent(interval.estimate));
         self.p_value = Some(signed_rank_p(differences));
         if interval.rank > 0 {
-            self.low_percent = Some(percent(interval.low));
-            self.high_percent = Some(percent(interval.high));
+            self.low_percent = Some(percent(interval.low - bias));
+            self.high_percent = Some(percent(interval.high + bias));
             self.level = Some(interval.level);
         }
     }
@@ -230,27 +291,36 @@ impl Comparison {
             return;
         };
         let (low, high) = (finding.low_percent, finding.high_percent);
-        let delta = finding.threshold_percent;
+        let (delta, floor) = (finding.threshold_percent, self.margins.floor_percent);
+        let aside = self.aside();
         if low > delta || high < -delta {
             self.verdict = if low > delta { Verdict::Slower } else { Verdict::Faster };
-            self.sentence = finding.clear_sentence(self.verdict);
-        } else if -delta <= low && high <= delta {
+            self.sentence = finding.clear_sentence(self.verdict, &aside);
+        } else if -floor <= low && high <= floor {
             self.verdict = Verdict::Same;
-            self.sentence = finding.same_sentence();
+            self.sentence = finding.same_sentence(floor, &aside);
         } else if low > 0.0 || high < 0.0 {
             self.verdict = if low > 0.0 { Verdict::Slower } else { Verdict::Faster };
             self.direction_only = true;
-            self.sentence = finding.direction_sentence(self.verdict);
+            self.sentence = finding.direction_sentence(self.verdict, &aside);
         } else {
-            let wanted = rounds_wanted(&finding);
+            let wanted = rounds_wanted(&finding, &self.margins);
             self.rounds_needed = more_rounds(wanted, finding.rounds as f64);
             if wanted > f64::from(MAX_ROUNDS) {
                 self.warnings.push(format!(
                     "with this scatter even {MAX_ROUNDS} rounds would probably not decide"
                 ));
             }
-            self.sentence = finding.inconclusive_sentence(self.rounds_needed, MAX_ROUNDS);
+            self.sentence = finding.inconclusive_sentence(self.rounds_needed, MAX_ROUNDS, &aside);
         }
+    }
+
+    /// What of the interval is no scatter.
+    fn aside(&self) -> String {
+        let bias = self.margins.bias_percent;
+        self.margins.bias_gate.map_or(String::new(), |gate| {
+            format!(", of which {} % either side for {}", wording::threshold(bias), Bias::word(gate))
+        })
     }
 
     fn finding<'a>(&self, quantity: Quantity, arms: &Arms<'a>) -> Option<Finding<'a>> {
@@ -274,11 +344,15 @@ pub fn rounds_for_an_interval(alpha: f64) -> usize {
     (1..=60).find(|&rounds| interval_rank(rounds, alpha).0 > 0).unwrap_or(60)
 }
 
-/// K (half-width / distance of the estimate from the nearest threshold)^2 (section 2.6).
-fn rounds_wanted(finding: &Finding<'_>) -> f64 {
-    let half_width = (finding.high_percent - finding.low_percent) / 2.0;
-    let distance = (finding.estimate_percent.abs() - finding.threshold_percent).abs();
-    finding.rounds as f64 * (half_width / distance).powi(2)
+/// K (half-width / distance of the estimate from the nearest limit)^2 (section 2.6). Rounds narrow
+/// the scatter and not the bias, so this is taken off both. Between floor and delta, or where the
+/// bias leaves no distance, no number of rounds would do.
+fn rounds_wanted(finding: &Finding<'_>, margins: &Margins) -> f64 {
+    let half_width = (finding.high_percent - finding.low_percent) / 2.0 - margins.bias_percent;
+    let size = finding.estimate_percent.abs();
+    let distance = (margins.floor_percent - size).max(size - finding.threshold_percent);
+    let room = distance - margins.bias_percent;
+    if room > 0.0 { finding.rounds as f64 * (half_width / room).powi(2) } else { f64::INFINITY }
 }
 
 /// The rounds still to make, at least 1, capped at [`MAX_ROUNDS`] in all; None when those are made.

@@ -1,4 +1,5 @@
-//! The gates G1 to G9: checks that must hold before numbers may be compared (sections 3.4, 2.7 e).
+//! The gates on wrong work (G1, G2, G3, G8 and the clock): checks that must hold before numbers may
+//! be compared (section 3.4). What noise does is in `disturbed` (G4) and `bias` (G5, G6, G7, G9).
 //!
 //! Each is a pure function of numbers measured elsewhere. A failed gate makes the comparison NOT
 //! COMPARABLE and is named there; a warning is shown beside the verdict.
@@ -7,10 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Comparison, Verdict};
 use super::little::Little;
-use super::rank::hodges_lehmann;
-use super::spearman::spearman;
 
 /// Which check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -219,85 +217,17 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     Gate::OfferedRate.first(&failures, &[])
 }
 
-/// The machine during a run, for G4.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Machine<'a> {
-    /// CPU time stolen by the hypervisor, percent of all.
-    pub steal_percent: f64,
-    /// CPU time of processes that are neither ours nor the server's, percent of all.
-    pub foreign_cpu_percent: f64,
-    /// Which of our own processes filled its share of the cores, if any.
-    pub saturated: Option<&'a str>,
-    /// Name of the system's clock source; None where the system names none.
-    pub clock_source: Option<&'a str>,
-}
-
-/// G4: steal above 2 %, foreign CPU above 5 %, or a clock that is slow or not monotonic.
+/// The system's clock source: one that is slow or not monotonic measures wrongly.
 ///
 /// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM are as good as tsc
 /// (monotonic, read without a system call), so they pass too; `hpet`, `acpi_pm` and
-/// `jiffies` do not.
+/// `jiffies` do not. An empty name, where the system names none, passes.
 #[must_use]
-pub fn machine(machine: &Machine<'_>) -> Checked {
+pub fn clock_source(name: &str) -> Checked {
     const CLOCKS: [&str; 6] =
         ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
-    let clock = machine.clock_source.unwrap_or("monotonic");
-    let steal = format!("the hypervisor took {:.1} % of the CPU", machine.steal_percent);
-    let foreign = format!("other processes used {:.1} % of the CPU", machine.foreign_cpu_percent);
-    let saturated = format!("{} used all the CPU it had", machine.saturated.unwrap_or_default());
-    Gate::Machine.first(
-        &[
-            (machine.steal_percent > 2.0, steal),
-            (machine.foreign_cpu_percent > 5.0, foreign),
-            (!CLOCKS.contains(&clock), format!("the clock source is {clock}")),
-        ],
-        &[(machine.saturated.is_some(), saturated)],
-    )
-}
-
-/// G5: the second half of the runs differs from the first by more than delta / 2, and clearly so:
-/// the interval of that difference excludes 0.
-///
-/// `log_ratios` has one entry per round: ln(median service time of the second half / of the first)
-/// of an arm; of two arms that take turns the difference of theirs, for what the machine does
-/// within a round happens to both. The estimate alone would fire on noise: decision 0023.
-#[must_use]
-pub fn steadiness(who: &str, log_ratios: &[f64], alpha: f64, threshold_percent: f64) -> Checked {
-    let finite: Vec<f64> = log_ratios.iter().copied().filter(|ratio| ratio.is_finite()).collect();
-    let Some(found) = hodges_lehmann(&finite, alpha) else {
-        return Gate::Steadiness.pass();
-    };
-    let drift = super::compare::percent(found.estimate);
-    let clear = found.low > 0.0 || found.high < 0.0;
-    let reason = format!("{who}: still drifting, {drift:+.1} % from first to second half");
-    Gate::Steadiness.first(&[(clear && drift.abs() > threshold_percent / 2.0, reason)], &[])
-}
-
-/// G6: the position within the round explains the residuals: |rho| > 0.5 with p < 0.01.
-///
-/// One entry per run in both lists: its position (from 0) and its log value less those of its arm
-/// and its round.
-#[must_use]
-pub fn order(positions: &[f64], residuals: &[f64]) -> Checked {
-    let Some(found) = spearman(positions, residuals) else {
-        return Gate::Order.pass();
-    };
-    let reason = format!(
-        "the position within the round matters (Spearman rho {:.2}, p = {:.4})",
-        found.rho, found.p
-    );
-    Gate::Order.first(&[(found.rho.abs() > 0.5 && found.p < 0.01, reason)], &[])
-}
-
-/// G7: the A/A comparison, judged by the table floors
-/// ([`super::threshold::ThresholdParts::for_same_version`]).
-#[must_use]
-pub fn same_version(comparison: &Comparison) -> Checked {
-    let apart = matches!(comparison.verdict, Verdict::Slower | Verdict::Faster);
-    let metric = &comparison.metric;
-    let reason = format!("two copies of one version differ in {metric}");
-    let hint = format!("two copies of one version seem to differ in {metric}, size uncertain");
-    Gate::SameVersion.first(&[(apart && !comparison.direction_only, reason)], &[(apart, hint)])
+    let unfit = !name.is_empty() && !CLOCKS.contains(&name);
+    Gate::Machine.first(&[(unfit, format!("the clock source is {name}"))], &[])
 }
 
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
@@ -324,12 +254,4 @@ pub fn conditions(
         &[(!gated.is_empty(), format!("the arms differ in {}", gated.join(", ")))],
         &[(!listed.is_empty(), format!("defaults differ: {}", listed.join(", ")))],
     )
-}
-
-/// G9: CPU used by idle arms during the turns of another, in percent of those turns' time: above
-/// 2 % a warning, above 5 % a failure (a collector or compiler thread at work).
-#[must_use]
-pub fn idle_cpu(name: &str, percent: f64) -> Checked {
-    let reason = format!("{name} used {percent:.1} % CPU while others had their turn");
-    Gate::IdleCpu.first(&[(percent > 5.0, reason.clone())], &[(percent > 2.0, reason)])
 }

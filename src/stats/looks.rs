@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compare::Comparison;
+use super::disturbed::{Step, step};
 
 /// One look at the data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
-    /// Rounds made by then, counted from the start.
+    /// Undisturbed rounds made by then, counted from the start.
     pub rounds: u32,
     /// Error spent at this look.
     pub alpha: f64,
@@ -65,40 +66,30 @@ impl LookPlan {
         self.looks.first().map_or(0, |look| look.rounds)
     }
 
-    /// Rounds to the last look: no comparison makes more.
-    #[must_use]
-    pub fn most_rounds(&self) -> u32 {
-        self.looks.last().map_or(0, |look| look.rounds)
-    }
-
-    /// The look at exactly this many rounds made (lost ones included); None between looks.
-    #[must_use]
-    pub fn look_at(&self, rounds_made: u32) -> Option<Look> {
-        self.looks.iter().copied().find(|look| look.rounds == rounds_made)
-    }
-
-    /// The look to judge an experiment by that ended after `rounds_made` rounds, early or not.
+    /// The look that an experiment with these finished rounds has come to, or is on its way to.
     ///
-    /// An interrupted experiment is judged with the error of the next planned look: stopping for a
-    /// reason outside the data spends no more than was set aside for that look.
+    /// Rounds beyond a look mean that it left something open. An interrupted experiment is judged
+    /// with the error of the look it was on its way to: stopping for a reason outside the data
+    /// spends no more than was set aside for that look.
     #[must_use]
-    pub fn look_for_end(&self, rounds_made: u32) -> Option<Look> {
-        let next = self.looks.iter().find(|look| look.rounds >= rounds_made);
-        next.or(self.looks.last()).copied()
+    pub fn standing(&self, disturbed: &[bool]) -> (Look, Step) {
+        let mut looks = self.looks.iter().copied();
+        let mut look = looks.next().unwrap_or(Look { rounds: 0, alpha: 0.05 });
+        for made in 0..disturbed.len() {
+            if step(&disturbed[..made], look.rounds) == Step::Look {
+                look = looks.next().unwrap_or(look);
+            }
+        }
+        (look, step(disturbed, look.rounds))
     }
 
     /// Stops at the first look that settles all the comparisons the experiment was made for.
-    ///
-    /// Between looks it only names the next one: nothing may be decided there.
     #[must_use]
-    pub fn next(&self, rounds_made: u32, comparisons: &[Comparison]) -> NextStep {
-        let at_a_look = self.look_at(rounds_made).is_some();
-        if at_a_look && comparisons.iter().all(Comparison::settled) {
-            return NextStep::Stop;
-        }
-        match self.looks.iter().find(|look| look.rounds > rounds_made) {
-            Some(look) => NextStep::ContinueTo(look.rounds),
-            None => NextStep::Stop,
+    pub fn after(&self, look: Look, comparisons: &[Comparison]) -> NextStep {
+        let settled = comparisons.iter().all(Comparison::settled);
+        match self.looks.iter().find(|next| next.rounds > look.rounds) {
+            Some(next) if !settled => NextStep::ContinueTo(next.rounds),
+            _ => NextStep::Stop,
         }
     }
 }

@@ -4,12 +4,15 @@
 //! the caller passes in: the same experiment folder always gives the same report.
 //! The specification is `docs/methodology.md`; section numbers in the comments refer to it.
 
+pub mod bias;
 pub mod compare;
 pub mod curve;
 pub mod descriptive;
+pub mod disturbed;
 pub mod gates;
 pub mod histogram;
 pub mod hlog;
+pub mod judge;
 pub mod little;
 pub mod looks;
 pub mod mann_kendall;
@@ -18,7 +21,6 @@ pub mod multiple;
 pub mod noise;
 pub mod overload;
 pub mod rank;
-pub mod spearman;
 mod special;
 pub mod theil_sen;
 pub mod threshold;

@@ -122,10 +122,12 @@ pub enum ThresholdOrigin {
 /// The threshold of one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// Delta, in percent.
+    /// Delta, in percent: what SLOWER and FASTER must exceed.
     pub percent: f64,
     /// The largest of the parts, which decided it.
     pub origin: ThresholdOrigin,
+    /// The limit of SAME, in percent: the parts that do not grow with the noise.
+    pub floor_percent: f64,
 }
 
 /// What the threshold of a metric is made of.
@@ -144,11 +146,11 @@ pub struct ThresholdParts {
 }
 
 impl ThresholdParts {
-    /// The table floors alone: what the A/A arm is judged by, since the widened delta could not
-    /// fire (section 2.5).
+    /// The floors alone: what the A/A arm is judged by, since the widened delta could not fire
+    /// (section 2.5).
     #[must_use]
     pub fn for_same_version(self) -> Self {
-        Self { quick: false, noise_floor_percent: None, history_fence_percent: None, ..self }
+        Self { noise_floor_percent: None, history_fence_percent: None, ..self }
     }
 
     /// The threshold: the largest of all parts. `base_median` is the base arm's median value, used
@@ -161,18 +163,20 @@ impl ThresholdParts {
         let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
         let timed = quantity.limited_by_timer() && base_median > 0.0;
         let floor = quantity.floor_percent(self.interleave);
-        let mut threshold = Threshold { percent: floor, origin: ThresholdOrigin::Floor };
-        for (part, origin) in [
-            (self.quick.then_some(QUICK_FLOOR_PERCENT), ThresholdOrigin::Quick),
-            (self.noise_floor_percent.map(|noise| 2.0 * noise), ThresholdOrigin::Noise),
-            (timed.then(|| 100.0 * timer_ns / base_median), ThresholdOrigin::Timer),
-            (self.history_fence_percent, ThresholdOrigin::History),
-        ] {
+        let mut threshold =
+            Threshold { percent: floor, origin: ThresholdOrigin::Floor, floor_percent: floor };
+        let mut at_least = |part: Option<f64>, origin| {
             if let Some(percent) = part.filter(|&percent| percent > threshold.percent) {
-                threshold = Threshold { percent, origin };
+                threshold = Threshold { percent, origin, ..threshold };
             }
-        }
-        threshold
+            threshold.percent
+        };
+        at_least(self.quick.then_some(QUICK_FLOOR_PERCENT), ThresholdOrigin::Quick);
+        let timer = timed.then(|| 100.0 * timer_ns / base_median);
+        let floor_percent = at_least(timer, ThresholdOrigin::Timer);
+        at_least(self.noise_floor_percent.map(|noise| 2.0 * noise), ThresholdOrigin::Noise);
+        at_least(self.history_fence_percent, ThresholdOrigin::History);
+        Threshold { floor_percent, ..threshold }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A against B without common rounds: imported results or separate sessions (section 3.2, 5).
 
-use super::compare::{Comparison, Verdict, percent};
+use super::compare::{Comparison, Margins, Verdict, percent};
 use super::descriptive::median;
 use super::mann_whitney::{mann_whitney, samples_needed, shift};
 use super::threshold::{Direction, Quantity, ThresholdParts};
@@ -55,6 +55,7 @@ pub fn compare_unpaired(
         rounds_lost: arms.a.len() + arms.b.len() - a.len() - b.len(),
         threshold_percent: threshold.percent,
         threshold_origin: threshold.origin,
+        margins: Margins::default(),
         p_value: mann_whitney(&b, &a).map(|test| test.p_two_sided),
         rounds_needed: None,
         sentence: String::new(),

@@ -33,13 +33,14 @@ impl Finding<'_> {
     /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
     ///
     /// FASTER mirrors SLOWER: the sizes are printed without sign, "less" says the direction.
+    /// `aside` stands after the interval: the part of it that is no scatter.
     #[must_use]
-    pub fn clear_sentence(&self, verdict: Verdict) -> String {
+    pub fn clear_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let slower = self.estimate_percent > 0.0;
         let sizes = [self.low_percent, self.high_percent].map(f64::abs);
         format!(
-            "{}: {} {} ({} CI {} to {} %, {}, threshold {} %).",
+            "{}: {} {} ({} CI {} to {} %{aside}, {}, threshold {} %).",
             verdict.word(),
             self.name_b,
             claim(self.quantity, slower, &fixed(self.estimate_percent.abs(), decimals))
@@ -52,13 +53,13 @@ impl Finding<'_> {
         )
     }
 
-    /// `SAME within ±3 %: ...`, the interval inside the threshold.
+    /// `SAME within ±3 %: ...`, the interval inside the floor.
     #[must_use]
-    pub fn same_sentence(&self) -> String {
+    pub fn same_sentence(&self, floor_percent: f64, aside: &str) -> String {
         let decimals = self.decimals();
         let mut sentence = format!(
-            "SAME within ±{} %: {} vs {} {} % ({} CI {} to {} %, {}).",
-            threshold(self.threshold_percent),
+            "SAME within ±{} %: {} vs {} {} % ({} CI {} to {} %{aside}, {}).",
+            threshold(floor_percent),
             self.name_b,
             self.name_a,
             fixed(self.estimate_percent, decimals),
@@ -70,37 +71,46 @@ impl Finding<'_> {
         if self.low_percent > 0.0 || self.high_percent < 0.0 {
             let word = if self.low_percent > 0.0 { "slower" } else { "faster" };
             let name = self.name_b;
-            let limit = threshold(self.threshold_percent);
+            let limit = threshold(floor_percent);
             let aside = format!("(direction clear: {name} is {word}, by less than {limit} %)");
             append(&mut sentence, &aside);
         }
         sentence
     }
 
-    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside.
+    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside or, where
+    /// noise has widened it, beyond.
     #[must_use]
-    pub fn direction_sentence(&self, verdict: Verdict) -> String {
+    pub fn direction_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let sizes = [self.low_percent, self.high_percent].map(f64::abs);
+        let most = sizes[0].max(sizes[1]);
+        let inside = most >= self.threshold_percent;
         format!(
-            "{}, size uncertain: at least {} %, at most {} %; the {} % threshold is inside the \
+            "{}, size uncertain: at least {} %, at most {} %{aside}; the {} % threshold is {} the \
              interval.",
             verdict.word(),
             fixed(sizes[0].min(sizes[1]), decimals),
-            fixed(sizes[0].max(sizes[1]), decimals),
+            fixed(most, decimals),
             threshold(self.threshold_percent),
+            if inside { "inside" } else { "beyond" },
         )
     }
 
     /// `INCONCLUSIVE: between ...`; `more_rounds` None says that no affordable number would do.
     #[must_use]
-    pub fn inconclusive_sentence(&self, more_rounds: Option<u32>, max_rounds: u32) -> String {
+    pub fn inconclusive_sentence(
+        &self,
+        more_rounds: Option<u32>,
+        max_rounds: u32,
+        aside: &str,
+    ) -> String {
         let needed = match more_rounds {
             Some(1) => "about 1 more round needed".to_owned(),
             Some(more) => format!("about {more} more rounds needed"),
             None => format!("more than {max_rounds} rounds would be needed"),
         };
-        format!("INCONCLUSIVE: {}; {needed}.", self.between())
+        format!("INCONCLUSIVE: {}{aside}; {needed}.", self.between())
     }
 
     /// `between -2.1 % and +9.0 %`.

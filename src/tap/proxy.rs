@@ -47,10 +47,9 @@ pub struct Options {
     pub log: Log,
 }
 
-/// A line on stderr; one that nobody can read any more is no error.
+/// A line on stderr.
 pub fn log_to_stderr(line: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(io::stderr(), "tap: {line}");
+    say!("tap: {line}");
 }
 
 /// One listener and its connections.

@@ -1,0 +1,248 @@
+//! What may have pushed a comparison to one side (gates G5, G6, G7, G9; section 3.4).
+//!
+//! Noise does not take an answer away: what such a gate measured widens the interval at both ends.
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng as _;
+use serde::{Deserialize, Serialize};
+
+use super::compare::percent;
+use super::gates::Gate;
+use super::noise::below;
+use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
+use super::threshold::Interleave;
+use super::wording;
+
+/// A bias beyond this is no noise: something is broken, and the comparison is void.
+pub const BROKEN_PERCENT: f64 = 10.0;
+/// A bias below it, in log units, is none: numbers that ought to be equal differ by rounding.
+const SMALLEST: f64 = 5e-4;
+/// Error of the order test.
+const ORDER_ALPHA: f64 = 0.01;
+/// Orders drawn for it: its p-value is a multiple of 1/2000.
+const ORDERS: usize = 1_999;
+/// CPU of waiting arms, as a fraction of the turns' time, that is not worth a word.
+const IDLE_LIMIT: f64 = 0.02;
+
+/// A possible bias of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bias {
+    /// The gate that measured it.
+    pub gate: Gate,
+    /// Its size in log units, above 0: added to both ends of the interval.
+    pub size: f64,
+    /// For the reader: what was seen, and what helps.
+    pub caution: String,
+}
+
+impl Bias {
+    /// None where it would move no digit that is printed.
+    fn worth_saying(gate: Gate, size: f64, caution: String) -> Option<Self> {
+        (size >= SMALLEST).then_some(Self { gate, size, caution })
+    }
+
+    /// (e^b - 1) 100 %.
+    #[must_use]
+    pub fn percent(&self) -> f64 {
+        percent(self.size)
+    }
+
+    /// How the verdict's sentence calls it.
+    #[must_use]
+    pub fn word(gate: Gate) -> &'static str {
+        match gate {
+            Gate::Steadiness => "drift",
+            Gate::Order => "the order",
+            Gate::SameVersion => "the A/A difference",
+            _ => "the CPU of waiting arms",
+        }
+    }
+}
+
+/// The largest of those that apply: they are not added up.
+#[must_use]
+pub fn largest<'a>(biases: impl IntoIterator<Item = &'a Bias>) -> Option<&'a Bias> {
+    biases.into_iter().max_by(|a, b| a.size.total_cmp(&b.size))
+}
+
+/// An interval of a log ratio that excludes 0.
+fn clear(found: &HodgesLehmann) -> bool {
+    found.low > 0.0 || found.high < 0.0
+}
+
+/// `+4.1 % (95.2 % CI 1.2 to 7.1 %)`.
+fn with_interval(found: &HodgesLehmann) -> String {
+    let [estimate, low, high] = [found.estimate, found.low, found.high].map(percent);
+    let decimals = wording::decimals((high - low) / 2.0);
+    let fixed = |value| wording::fixed(value, decimals);
+    let level = wording::level(found.level);
+    let sign = if estimate > 0.0 { "+" } else { "" };
+    format!("{sign}{} % ({level} CI {} to {} %)", fixed(estimate), fixed(low), fixed(high))
+}
+
+/// How far an arm's time per operation moved from the first to the second half of a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drift {
+    /// Whose: of one arm, or of one against the other.
+    pub who: String,
+    /// ln(second half / first half), over the rounds.
+    pub found: HodgesLehmann,
+}
+
+impl Drift {
+    /// `B against A: +4.1 % (95.2 % CI 1.2 to 7.1 %) from first to second half`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("{}: {} from first to second half", self.who, with_interval(&self.found))
+    }
+}
+
+/// G5: the drift of a comparison; None with too few rounds for an interval.
+///
+/// `a` and `b` hold ln(median service time of the second half / of the first) by round. Of arms
+/// that take turns the difference counts, for what the machine does within a round happens to both;
+/// of whole runs each arm's own, and the larger one is answered.
+#[must_use]
+pub fn drift(
+    (name_a, a): (&str, &[Option<f64>]),
+    (name_b, b): (&str, &[Option<f64>]),
+    interleave: Interleave,
+    alpha: f64,
+) -> Option<Drift> {
+    let of = |who: String, ratios: Vec<f64>| {
+        let finite: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
+        let found = hodges_lehmann(&finite, alpha)?;
+        (found.rank > 0).then_some(Drift { who, found })
+    };
+    if interleave == Interleave::Turns {
+        let pairs = a.iter().zip(b).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
+        return of(format!("{name_b} against {name_a}"), pairs);
+    }
+    let each = [(name_a, a), (name_b, b)];
+    let each = each.into_iter().filter_map(|(name, ratios)| {
+        of(name.to_owned(), ratios.iter().copied().flatten().collect())
+    });
+    // What is shown to have moved goes before what only may have.
+    each.max_by(|x, y| {
+        let key = |drift: &Drift| (clear(&drift.found), drift.found.estimate.abs());
+        key(x).partial_cmp(&key(y)).unwrap_or(std::cmp::Ordering::Equal)
+    })
+}
+
+/// G5: half of a drift whose interval excludes 0, that is the difference of the middle of the
+/// phase, which is compared, and its end.
+#[must_use]
+pub fn of_drift(drift: &Drift) -> Option<Bias> {
+    let caution = format!("{} (gate G5); a longer warm-up helps", drift.sentence());
+    let size = drift.found.estimate.abs() / 2.0;
+    Bias::worth_saying(Gate::Steadiness, size, caution).filter(|_| clear(&drift.found))
+}
+
+/// A drift that all arms share, which no comparison of theirs shows: each one's interval excludes
+/// 0 to the same side, and the median of the estimates is beyond `floor_percent`.
+#[must_use]
+pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -> Option<String> {
+    let of = |ratios: &&[Option<f64>]| {
+        let finite = ratios.iter().copied().flatten().filter(|it| it.is_finite());
+        hodges_lehmann(&finite.collect::<Vec<_>>(), alpha).filter(clear)
+    };
+    let found: Vec<HodgesLehmann> = halves.iter().map(of).collect::<Option<_>>()?;
+    let estimates: Vec<f64> = found.iter().map(|it| it.estimate).collect();
+    let middle = percent(super::descriptive::median(&estimates)?);
+    let one_way = estimates.iter().all(|it| *it > 0.0) || estimates.iter().all(|it| *it < 0.0);
+    (one_way && middle.abs() > floor_percent).then(|| {
+        let word = if middle > 0.0 { "slower" } else { "faster" };
+        let size = middle.abs();
+        format!("all arms became {size:.0} % {word} within the phase: their rates are means over it")
+    })
+}
+
+/// G6: the position within the round moves the values: p < 0.01 by permuting the positions within
+/// rounds, which is what the shuffling did.
+///
+/// `logs` and `positions` hold, by arm and round, the log of a value and the arm's place in that
+/// round's order. Residuals are centred by round and arm, and so depend on each other: the tabled
+/// p-value of Spearman's rho voided 9 % of two-arm experiments with six rounds.
+#[must_use]
+pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u64) -> Option<Bias> {
+    let arms = logs.len();
+    let rounds = logs.iter().map(Vec::len).min().unwrap_or(0);
+    let whole = (0..rounds).filter_map(|round| {
+        let values = logs.iter().map(|arm| arm[round]).collect::<Option<Vec<f64>>>()?;
+        let places = positions.iter().map(|arm| (*arm.get(round)?).map(f64::from));
+        Some((values, places.collect::<Option<Vec<f64>>>()?))
+    });
+    let (values, places): (Vec<_>, Vec<_>) = whole.unzip();
+    let residuals = centred(&values);
+    let ranks = centred_ranks(&residuals.concat());
+    let mut placed = centred_ranks(&places.concat());
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let seen = product(&ranks, &placed).abs();
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut as_far = 1;
+    for _ in 0..ORDERS {
+        for round in placed.chunks_mut(arms) {
+            for last in (1..round.len()).rev() {
+                round.swap(last, below(&mut random, last + 1));
+            }
+        }
+        as_far += usize::from(product(&ranks, &placed).abs() >= seen - 1e-9);
+    }
+    let p = as_far as f64 / (ORDERS + 1) as f64;
+    let places = centred(&places).concat();
+    let spread = product(&places, &places);
+    if p >= ORDER_ALPHA || spread == 0.0 {
+        return None;
+    }
+    let slope = (product(&places, &residuals.concat()) / spread).abs();
+    let caution = format!(
+        "the place within the round matters, by {:.1} % a place (gate G6, p = {p:.4}); more rounds \
+         or fewer arms help",
+        percent(slope)
+    );
+    Bias::worth_saying(Gate::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
+}
+
+/// A table, a row for each round, less the means of its rows and columns.
+fn centred(table: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let columns = table.first().map_or(0, Vec::len);
+    let of_column: Vec<f64> = (0..columns)
+        .map(|column| mean(&table.iter().map(|row| row[column]).collect::<Vec<_>>()))
+        .collect();
+    let overall = mean(&of_column);
+    let less = |row: &Vec<f64>| {
+        let own = mean(row);
+        row.iter().zip(&of_column).map(|(value, column)| value - own - column + overall).collect()
+    };
+    table.iter().map(less).collect()
+}
+
+fn centred_ranks(values: &[f64]) -> Vec<f64> {
+    let centre = values.len() as f64 + 1.0;
+    doubled_ranks(values).into_iter().map(|rank| rank as f64 - centre).collect()
+}
+
+/// G7: two copies of one version whose interval excludes 0: |estimate| of the A/A comparison.
+/// `ratios` are its log ratios by round.
+#[must_use]
+pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
+    let found = hodges_lehmann(ratios, alpha).filter(clear)?;
+    let caution = format!(
+        "two copies of one version differ in {metric} by {} (gate G7); a quieter machine or more \
+         rounds help",
+        with_interval(&found)
+    );
+    Bias::worth_saying(Gate::SameVersion, found.estimate.abs(), caution)
+}
+
+/// G9: CPU that waiting arms used during an arm's turns, above 2 % of that time: that share (a
+/// collector or compiler thread at work).
+#[must_use]
+pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
+    let caution = format!(
+        "beside {beside}, the waiting arms used {:.1} % CPU (gate G9); --interleave runs helps",
+        100.0 * fraction
+    );
+    Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
+}

@@ -1,0 +1,207 @@
+//! One phase judged: every arm against the baseline in every metric, with what the A/A arm, the
+//! order, the drift and the waiting arms say of possible bias (sections 2.5, 3.2 to 3.5).
+
+use super::bias::{self, Bias, Drift};
+use super::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use super::noise::noise_floor_percent;
+use super::threshold::{Interleave, Quantity, ThresholdParts};
+
+/// An arm in one phase; lists are by compared round.
+#[derive(Debug, Clone, Default)]
+pub struct Entrant<'a> {
+    /// As printed.
+    pub name: &'a str,
+    /// The baseline a second time.
+    pub is_aa: bool,
+    /// ln(median service time of the second half / of the first).
+    pub halves: Vec<Option<f64>>,
+    /// Place in the round's order.
+    pub positions: Vec<Option<u32>>,
+    /// CPU of the waiting arms during this arm's turns, median over the rounds, fraction of that
+    /// time.
+    pub idle_fraction: f64,
+    /// Cost of a clock reading, ns.
+    pub timer_cost_ns: f64,
+    /// Why nothing of it may be compared with the baseline: other conditions.
+    pub wrong: Vec<String>,
+    /// Why its rounds were lost, if some were.
+    pub lost_because: Option<String>,
+}
+
+/// One figure that is compared: its values by arm and compared round, None where a run is void.
+#[derive(Debug, Clone)]
+pub struct Measure {
+    /// Such as `find_one/throughput`.
+    pub name: String,
+    /// What it measures.
+    pub quantity: Quantity,
+    /// In the quantity's unit.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// How the phase was measured and is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Turns or whole runs.
+    pub interleave: Interleave,
+    /// `--quick`.
+    pub quick: bool,
+    /// Error spent at this look.
+    pub alpha: f64,
+    /// Of the bootstrap and the permutations.
+    pub seed: u64,
+    /// What made the machine busy, where disturbed rounds are compared.
+    pub busy: Option<&'a str>,
+}
+
+/// One arm against the baseline in one metric.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Index of the arm.
+    pub arm: usize,
+    /// Index of the metric.
+    pub measure: usize,
+    /// The verdict.
+    pub comparison: Comparison,
+    /// Every bias that applies, the largest of which widened the interval.
+    pub biases: Vec<Bias>,
+    /// Drift within the phase, whether or not it is shown to be any.
+    pub drift: Option<Drift>,
+}
+
+/// What a phase comes to.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// By arm, the A/A arms first, and metric.
+    pub judged: Vec<Judged>,
+    /// A/A noise floor by metric, percent; None with fewer than ten rounds.
+    pub noise_percent: Vec<Option<f64>>,
+    /// A drift of all arms alike.
+    pub shared_drift: Option<String>,
+}
+
+/// Judges a phase. The first arm is the baseline, the first metric decides: what its A/A arm or its
+/// order shows to be broken voids the phase.
+#[must_use]
+pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> Judgement {
+    let found: Vec<Found> = measures.iter().map(|it| Found::of(arms, it, terms)).collect();
+    let mut judged = Vec::new();
+    let (twins, others): (Vec<usize>, Vec<usize>) = (1..arms.len()).partition(|at| arms[*at].is_aa);
+    for arm in twins.into_iter().chain(others) {
+        let own = Own::of(arms, arm, terms);
+        for (measure, of_metric) in found.iter().enumerate() {
+            let mut biases = own.biases.clone();
+            biases.extend(of_metric.order.clone());
+            if !arms[arm].is_aa {
+                biases.extend(of_metric.twins.clone());
+                biases.extend(found[0].broken().filter(|_| measure > 0));
+            }
+            let drift = own.drift.clone();
+            let noise = of_metric.noise_percent;
+            let comparison = one(arms, arm, &measures[measure], noise, &biases, terms);
+            judged.push(Judged { arm, measure, comparison, biases, drift });
+        }
+    }
+    let halves: Vec<&[Option<f64>]> = arms.iter().map(|arm| &arm.halves[..]).collect();
+    let floor = Quantity::Throughput.floor_percent(terms.interleave);
+    Judgement {
+        judged,
+        noise_percent: found.iter().map(|it| it.noise_percent).collect(),
+        shared_drift: bias::shared_drift(&halves, terms.alpha, floor),
+    }
+}
+
+/// What all comparisons of one metric share.
+struct Found {
+    order: Option<Bias>,
+    /// Of the A/A arms.
+    twins: Option<Bias>,
+    noise_percent: Option<f64>,
+}
+
+impl Found {
+    fn of(arms: &[Entrant<'_>], measure: &Measure, terms: &Terms<'_>) -> Self {
+        let base = &measure.values[0];
+        let direction = measure.quantity.direction();
+        let twins = (1..arms.len()).filter(|arm| arms[*arm].is_aa);
+        let ratios: Vec<Vec<f64>> = twins
+            .map(|arm| log_ratios(direction, base, &measure.values[arm]))
+            .map(|ratios| ratios.into_iter().flatten().collect())
+            .collect();
+        let biases: Vec<Bias> = ratios
+            .iter()
+            .filter_map(|ratios| bias::same_version(&measure.name, ratios, terms.alpha))
+            .collect();
+        let log = |value: &Option<f64>| value.map(f64::ln).filter(|log| log.is_finite());
+        let logs: Vec<Vec<Option<f64>>> =
+            measure.values.iter().map(|values| values.iter().map(log).collect()).collect();
+        let positions: Vec<_> = arms.iter().map(|arm| arm.positions.clone()).collect();
+        Self {
+            order: bias::order(&logs, &positions, terms.seed),
+            twins: bias::largest(&biases).cloned(),
+            noise_percent: noise_floor_percent(&ratios, terms.seed),
+        }
+    }
+
+    /// What is no noise any more.
+    fn broken(&self) -> Option<Bias> {
+        let both = self.order.iter().chain(&self.twins);
+        bias::largest(both).filter(|it| it.percent() > bias::BROKEN_PERCENT).cloned()
+    }
+}
+
+/// What all metrics of one arm share.
+struct Own {
+    drift: Option<Drift>,
+    biases: Vec<Bias>,
+}
+
+impl Own {
+    fn of(arms: &[Entrant<'_>], arm: usize, terms: &Terms<'_>) -> Self {
+        let (a, b) = (&arms[0], &arms[arm]);
+        let drift =
+            bias::drift((a.name, &a.halves), (b.name, &b.halves), terms.interleave, terms.alpha);
+        let mut biases: Vec<Bias> = drift.as_ref().and_then(bias::of_drift).into_iter().collect();
+        if terms.interleave == Interleave::Turns {
+            biases.extend([a, b].iter().filter_map(|it| bias::idle_cpu(it.name, it.idle_fraction)));
+        }
+        Self { drift, biases }
+    }
+}
+
+fn one(
+    arms: &[Entrant<'_>],
+    arm: usize,
+    measure: &Measure,
+    noise_floor_percent: Option<f64>,
+    biases: &[Bias],
+    terms: &Terms<'_>,
+) -> Comparison {
+    let (base, other) = (&arms[0], &arms[arm]);
+    let (a, b) = (&measure.values[0], &measure.values[arm]);
+    let parts = ThresholdParts {
+        interleave: terms.interleave,
+        quick: terms.quick,
+        noise_floor_percent,
+        history_fence_percent: None,
+        timer_cost_ns: base.timer_cost_ns.max(other.timer_cost_ns),
+    };
+    let rules = Rules {
+        alpha: terms.alpha,
+        threshold: if other.is_aa { parts.for_same_version() } else { parts },
+        bias: bias::largest(biases),
+        busy: terms.busy,
+    };
+    let mut wrong = other.wrong.clone();
+    let lost = a.iter().zip(b).filter(|(a, b)| a.is_none() || b.is_none()).count();
+    if lost * 5 > a.len() {
+        // Why rounds were lost is what the reader can act on.
+        for reason in [base, other].into_iter().filter_map(|it| it.lost_because.as_ref()) {
+            if !wrong.contains(reason) {
+                wrong.push(reason.clone());
+            }
+        }
+    }
+    let sides = Arms { name_a: base.name, name_b: other.name, a, b };
+    compare(&measure.name, measure.quantity, &sides, &rules, &wrong)
+}
