@@ -20,7 +20,7 @@ use crate::server::uri::{with_arm_options, with_options};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
-use crate::workload::plan::Plan;
+use crate::workload::plan::{Limit, Plan};
 use crate::workload::{Workload, builtin};
 
 /// Runs the verb.
@@ -260,6 +260,11 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
     }
     if args.quick {
         phases.truncate(settings::QUICK_PHASES_MAX);
+        for phase in phases {
+            if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
+                *seconds = seconds.min(settings::QUICK_MEASURED_S);
+            }
+        }
     }
     Ok(())
 }

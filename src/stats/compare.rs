@@ -319,7 +319,11 @@ impl Comparison {
     fn aside(&self) -> String {
         let bias = self.margins.bias_percent;
         self.margins.bias_gate.map_or(String::new(), |gate| {
-            format!(", of which {} % either side for {}", wording::threshold(bias), Bias::word(gate))
+            format!(
+                ", of which {} % either side for {}",
+                wording::threshold(bias),
+                Bias::word(gate)
+            )
         })
     }
 
