@@ -1,5 +1,6 @@
 //! The command line: clap structs only.
 
+mod machine;
 mod study;
 
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -79,6 +81,12 @@ pub enum Verb {
         /// Passed on
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Ends what the children of a killed mongodyno have started
+    #[command(hide = true)]
+    GuardChildren {
+        /// Of that mongodyno
+        mark: String,
     },
     /// A deterministic adapter for tests
     #[command(hide = true)]
@@ -151,6 +159,9 @@ pub struct RunArgs {
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub plan: bool,
@@ -348,7 +359,7 @@ pub struct AbsorberArgs {
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Room for documents and indexes; past it inserts fail
+    /// Room for documents, indexes, cursors and messages under way; past it inserts fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How long commands take

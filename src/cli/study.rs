@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::cli::{MachineArgs, WaitArgs};
+
 /// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
@@ -52,6 +54,9 @@ pub struct BrokerArgs {
     /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
     pub server: Option<String>,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Write the workload to a file, to be changed and run, and do nothing else
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
@@ -86,4 +91,7 @@ pub struct ResumeArgs {
     /// Further adapters: a folder of adapter folders
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
+    /// The machine.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

@@ -12,7 +12,7 @@ use clap::Parser as _;
 use super::arms::is_plain;
 use super::run::pairs;
 use super::study::STUDY;
-use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, ResumeArgs, RunArgs};
+use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs};
 use crate::error::{Error, Result};
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings::ASKED_FOR;
@@ -87,6 +87,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         tap: was.arms.iter().any(|arm| arm.is_direct),
         link: was.link.as_ref().map(|link| link.asked.clone()),
         keep_data: request.keep_data,
+        machine: machine(args, was),
         plan: false,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),
@@ -111,10 +112,15 @@ fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<Bro
         out: Some(args.folder.clone()),
         uri,
         server: Some(server),
+        machine: machine(args, was),
         eject: None,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),
     })
+}
+
+fn machine(args: &ResumeArgs, was: &Experiment) -> MachineArgs {
+    MachineArgs { wait: args.wait, no_keep_awake: !was.settings.keep_awake }
 }
 
 fn unknown(what: &str) -> Error {

@@ -57,6 +57,29 @@ pub struct Turn {
     pub cpu_ns: u64,
 }
 
+impl Turn {
+    /// Operations and nanoseconds that throughput is made of (methodology 2.7 c): with one worker
+    /// a turn's time runs to the last end; with more, operations completed by the deadline count
+    /// over the turn's length, because the time after it belongs to fewer workers than were asked
+    /// for.
+    #[must_use]
+    pub fn counted(&self, one_worker: bool) -> (u64, u64) {
+        let turned = self.turned;
+        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
+            (turned.operations, turned.ended_ns.saturating_sub(turned.began_ns))
+        } else {
+            (turned.completed_by_deadline, self.until_ns.saturating_sub(turned.began_ns))
+        }
+    }
+
+    /// The same as operations a second.
+    #[must_use]
+    pub fn rate(&self, one_worker: bool) -> f64 {
+        let (operations, ns) = self.counted(one_worker);
+        operations as f64 * 1e9 / ns.max(1) as f64
+    }
+}
+
 /// What an arm's processes are there for, and where they connect to.
 pub struct Target<'a> {
     /// What they do.

@@ -2,13 +2,17 @@
 
 pub mod admin;
 pub mod arm;
+pub mod awake;
 pub mod broker;
 pub mod laboratory;
+pub mod laps;
+pub mod look;
 pub mod materials;
 pub mod messages;
 mod parts;
 pub mod path;
 pub mod phase;
+pub mod placement;
 pub mod progress;
 mod queue;
 pub mod receipt;

@@ -21,6 +21,8 @@ const QUICK_WARMUP_S: f64 = 1.0;
 const LATER_WARMUP_S: f64 = 0.5;
 /// Phases of the quick form.
 pub const QUICK_PHASES_MAX: usize = 2;
+/// A phase limited by a count ends at the latest after this, s.
+const COUNTED_PHASE_MAX_S: f64 = 600.0;
 /// What a turn costs beside its length: wake-up, two readings of the server (measured).
 const TURN_OVERHEAD_S: f64 = 0.003;
 /// Setting up and clearing away one phase of one arm (measured with crud).
@@ -68,9 +70,25 @@ pub fn interleave(
                 (Interleave::Turns, reason.to_owned())
             }
         };
-        Ok(PhaseInterleave { phase: phase.name.clone(), interleave, reason })
+        Ok(PhaseInterleave { phase: phase.name.clone(), interleave, reason, turn_ms: None })
     };
     plan.phases.iter().map(choose).collect()
+}
+
+/// Measured seconds that the plan gives one arm in one phase; at the most, where a count ends it.
+#[must_use]
+pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
+    match phase.limit {
+        Limit::Duration { seconds } => seconds.unwrap_or(measured_s),
+        Limit::Operations { seconds_max, .. } => seconds_max.unwrap_or(COUNTED_PHASE_MAX_S),
+    }
+}
+
+/// Time that one arm takes in one phase.
+#[must_use]
+pub fn phase_time(warmup: Duration, measured_s: f64) -> Duration {
+    let turns = (measured_s / 0.05).max(40.0) + warmup.as_secs_f64() / 0.1;
+    warmup + Duration::from_secs_f64(measured_s + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S)
 }
 
 /// Time and disk an experiment is going to take up to its first look.
@@ -91,10 +109,10 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
     for profile_s in profiles_s {
         seconds += ARM_OVERHEAD_S;
         for (number, phase) in plan.phases.iter().enumerate() {
-            let warmup = warmup(*profile_s, phase, number == 0, quick).as_secs_f64();
+            let warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
-                Limit::Duration { seconds } => {
-                    let measured = seconds.unwrap_or(measured_s);
+                Limit::Duration { .. } => {
+                    let measured = measured(phase, measured_s);
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
                 }
@@ -103,8 +121,7 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
                     (seconds_max.map_or(seconds, |most| seconds.min(most)), count as f64)
                 }
             };
-            let turns = (measured / 0.05).max(40.0) + warmup / 0.1;
-            seconds += warmup + measured + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S;
+            seconds += phase_time(warmup, measured).as_secs_f64();
             operations += count;
         }
     }

@@ -1,8 +1,9 @@
 //! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::adapter::choice::PROCESSES;
 use crate::adapter::environment::Environment;
@@ -12,19 +13,20 @@ use crate::experiment::admin::Admin;
 use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
+use crate::experiment::placement;
 use crate::experiment::progress::Progress;
 use crate::experiment::resume::Resumed;
 use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
-use crate::experiment::stop::Stop;
+use crate::experiment::stop::{Stop, caught};
 use crate::result::folder::Folder;
-use crate::result::machine;
+use crate::result::machine::{self, Reading};
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, Request, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
-    Unavailable,
+    Arm, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
+    Server as ServerFacts, Settings, Study, Unavailable,
 };
 use crate::server::uri::{arm_option, with_arm_options, with_options};
-use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
+use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, places, prepare};
 use crate::tap::link::LinkSpec;
 use crate::tap::validate::validate;
 use crate::workload::Workload;
@@ -65,6 +67,8 @@ pub struct Setup {
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
+    /// Whether a busy machine is given time to become quiet.
+    pub waits: bool,
 }
 
 /// An identity that no other experiment has: the time and some bits of it.
@@ -86,13 +90,14 @@ impl Setup {
         };
         let _lock = folder.lock()?;
         let is_resumed = self.resumed.is_some();
-        let opened = self.open(&folder).await;
+        let placement = self.placement();
+        let opened = self.open(&folder, placement.as_ref()).await;
         let server = opened.inspect_err(|_| {
             if !is_resumed {
                 folder.discard(is_new);
             }
         })?;
-        let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
+        let result = self.measure(&folder, server.as_ref(), placement, &Stop::default()).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -110,8 +115,14 @@ impl Setup {
         }
     }
 
+    /// Cores of the server and of the clients, where we start the server.
+    fn placement(&self) -> Option<Placement> {
+        let starts = self.server != "none" && self.uri.is_none();
+        starts.then(placement::choose).flatten()
+    }
+
     /// The server, if one is needed, once there is room for the results.
-    async fn open(&self, folder: &Folder) -> Result<Option<Server>> {
+    async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
         check_disk(folder, self.settings.looks.first_rounds())?;
         if self.server == "none" && self.uri.is_none() {
             return Ok(None);
@@ -123,6 +134,7 @@ impl Setup {
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
+        options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
             options.extra_flags.clone_from(&self.absorber_words);
             options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
@@ -130,8 +142,14 @@ impl Setup {
         Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
     }
 
-    async fn measure(self, folder: &Folder, server: Option<&Server>, stop: &Stop) -> Result<()> {
-        let mut laboratory = self.laboratory(folder, server, stop).await?;
+    async fn measure(
+        self,
+        folder: &Folder,
+        server: Option<&Server>,
+        placement: Option<Placement>,
+        stop: &Stop,
+    ) -> Result<()> {
+        let mut laboratory = self.laboratory(folder, server, placement, stop).await?;
         laboratory.folder.write_experiment(&laboratory.experiment)?;
         let died = async {
             match server {
@@ -139,11 +157,18 @@ impl Setup {
                 None => std::future::pending().await,
             }
         };
-        let result = tokio::select! {
-            result = laboratory.rounds() => result,
-            error = died => Err(error),
-            // The second Ctrl-C: everything that is dropped here ends its children.
-            error = stop.second() => Err(error),
+        let work = async {
+            tokio::select! {
+                result = laboratory.rounds() => result,
+                error = died => Err(error),
+                // The second Ctrl-C: everything that is dropped here ends its children.
+                error = stop.second() => Err(error),
+            }
+        };
+        // Even after a bug the record is ended and the database dropped.
+        let (result, panic) = match caught(work).await {
+            Ok(result) => (result, None),
+            Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
         };
         let result = match (result, server) {
             // The rounds may miss the server before its guard has told why it ended.
@@ -169,6 +194,9 @@ impl Setup {
                 say!("warning: the database {} could not be dropped", laboratory.database);
             }
         }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
         result.and(recorded)
     }
 
@@ -176,8 +204,14 @@ impl Setup {
         self,
         folder: &Folder,
         server: Option<&Server>,
+        placement: Option<Placement>,
         stop: &Stop,
     ) -> Result<Laboratory> {
+        let looked = Some((Instant::now(), Reading::take()));
+        let places = match &self.uri {
+            Some(uri) => places(uri).await,
+            None => Vec::new(),
+        };
         let database = format!("mongodyno_{}", self.id.to_lowercase().replace('-', "_"));
         let epoch = Epoch::start();
         let (admin, sampled) = match server {
@@ -213,6 +247,7 @@ impl Setup {
             path = Some(start.await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
+        let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
             uri: with_arm_options(&uri, &environment.uri_options),
             tapped_uri: through(port)
@@ -220,7 +255,7 @@ impl Setup {
                 .map(|uri| with_arm_options(&uri, &environment.uri_options)),
             phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
             losses: Vec::new(),
-            environment,
+            environment: Environment { cores: cores.clone(), ..environment },
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, environment)| seat(named.len(), &id, environment, false));
@@ -257,7 +292,7 @@ impl Setup {
             unavailable: self.unavailable,
             server: facts(server),
             link,
-            machine: machine::describe(),
+            machine: Machine { placement, ..machine::describe() },
         };
         let (experiment, finished) = match &self.resumed {
             None => (new, 0),
@@ -279,10 +314,14 @@ impl Setup {
             finished,
             database,
             admin,
-            server_pid: server.and_then(Server::pid).map(u32::cast_signed),
+            is_own_server: server.and_then(Server::pid).is_some(),
+            places,
+            looked,
+            waits: self.waits,
+            awake: None,
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             materials,
-            progress: Progress::new(ids, rounds, self.until_look),
+            progress: Progress::new(ids, rounds, self.until_look / rounds),
             stop: stop.clone(),
         })
     }

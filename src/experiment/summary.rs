@@ -65,6 +65,8 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         measured_s,
         operations,
         throughput: if measured_s > 0.0 { operations as f64 / measured_s } else { 0.0 },
+        turn_throughputs: measured.rates.clone(),
+        turn_positions: measured.positions.clone(),
         exhausted: measured.turns.last().is_some_and(|turn| turn.turned.exhausted),
         by_operation: pass.by_operation(source.phase),
         errors: errors(measured),
@@ -103,22 +105,11 @@ fn length_ns(turn: &crate::experiment::arm::Turn) -> u64 {
     turn.turned.ended_ns.saturating_sub(turn.turned.began_ns)
 }
 
-/// Operations and seconds that throughput is made of (methodology 2.7 c): with one worker a
-/// turn's time runs to the last end; with more, operations completed by the deadline count over
-/// the turn's length, because the time after it belongs to fewer workers than were asked for.
+/// Operations and seconds that throughput is made of.
 fn counted(measured: &Measured, phase: &Phase) -> (u64, f64) {
-    let one_worker = phase.workers * phase.processes == 1;
-    let (mut operations, mut ns) = (0, 0);
-    for turn in &measured.turns {
-        let turned = turn.turned;
-        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
-            operations += turned.operations;
-            ns += length_ns(turn);
-        } else {
-            operations += turned.completed_by_deadline;
-            ns += turn.until_ns.saturating_sub(turned.began_ns);
-        }
-    }
+    let each = measured.turns.iter().map(|turn| turn.counted(phase.has_one_worker()));
+    let (operations, ns) =
+        each.fold((0, 0), |sum: (u64, u64), turn| (sum.0 + turn.0, sum.1 + turn.1));
     (operations, ns as f64 / 1e9)
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::experiment::admin::{Admin, Counters};
+use crate::experiment::phase::Stage;
 use crate::experiment::sampler::Sampler;
 use crate::result::records::Arm;
 use crate::workload::operation_keys::takes_write_concern;
@@ -46,12 +47,21 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
         || arms.iter().any(|arm| by_driver(arm) && reason(phase, &arm.id).is_some())
 }
 
-/// The server's counters once it is through with the writes of a collection: two readings of the
-/// counters and of the documents agree.
+/// The server's counters, once it is through with what nobody waited for.
 ///
 /// # Errors
 /// The server lost.
-pub async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Result<Counters> {
+pub async fn counters(stage: &mut Stage<'_>, written: Option<String>) -> Result<Counters> {
+    match (stage.admin, written) {
+        (Some(admin), Some(name)) if stage.unacknowledged => {
+            settled(stage.sampler, admin, &name).await
+        }
+        _ => stage.sampler.counters().await,
+    }
+}
+
+/// Two readings of the counters and of a collection's documents agree.
+async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Result<Counters> {
     const WRITES: [&str; 3] = ["opcounters.insert", "opcounters.update", "opcounters.delete"];
     let mut last = None;
     for _ in 0..READINGS_MAX {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::result::broker::Broker;
+pub use crate::result::machine::{KeepAwake, Machine, Placement};
 pub use crate::result::queue::Queue;
 pub use crate::result::wire::{Link, Tap, TapCommand};
 use crate::stats::histogram::Histogram;
@@ -135,6 +136,9 @@ pub struct Settings {
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.
     pub measured_s: f64,
+    /// Whether cores may be kept awake during turns.
+    #[serde(default)]
+    pub keep_awake: bool,
 }
 
 /// How the arms of a round share the machine in one phase.
@@ -146,6 +150,9 @@ pub struct PhaseInterleave {
     pub interleave: Interleave,
     /// Why, in a few words ("asked for", "unacknowledged writes do not fit turns").
     pub reason: String,
+    /// Length of a turn, ms: decided in the first round and kept. None before, and for whole runs.
+    #[serde(default)]
+    pub turn_ms: Option<f64>,
 }
 
 /// One thing compared.
@@ -214,25 +221,6 @@ pub struct Server {
     pub source: Option<String>,
 }
 
-/// The machine the experiment ran on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
-    /// Processor model.
-    pub cpu: String,
-    /// Usable cores.
-    pub cores: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// Operating system.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Clock source (`tsc`).
-    pub clock_source: String,
-    /// Frequency governor, if the system tells.
-    pub governor: Option<String>,
-}
-
 /// One line of `runs.jsonl`: one arm in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
@@ -298,6 +286,12 @@ pub struct PhaseRun {
     pub operations: u64,
     /// Operations a second.
     pub throughput: f64,
+    /// Operations a second in each turn.
+    #[serde(default)]
+    pub turn_throughputs: Vec<f64>,
+    /// Place of each turn within its lap, from 0.
+    #[serde(default)]
+    pub turn_positions: Vec<u32>,
     /// The phase ran out of work before its time.
     pub exhausted: bool,
     /// Per operation of the phase's mix.

@@ -37,6 +37,8 @@ pub struct StartOptions {
     pub extra_flags: Vec<String>,
     /// The program that has the verb `guard-server`; this one if None.
     pub guard_program: Option<PathBuf>,
+    /// Cores that it keeps to; none: all of them.
+    pub cores: Vec<usize>,
 }
 
 impl StartOptions {
@@ -49,6 +51,7 @@ impl StartOptions {
             cache_gb: None,
             extra_flags: Vec::new(),
             guard_program: None,
+            cores: Vec::new(),
         }
     }
 }
@@ -137,8 +140,7 @@ impl Start<'_> {
         let registry = instance::registry_lock(self.host)?;
         instance::sweep(self.host);
         let instance = self.register(&data_folder, &log, &flags)?;
-        let program = self.options.guard_program.as_deref();
-        let mut guard = GuardHandle::spawn(instance, program, &log, self.detached)?;
+        let mut guard = GuardHandle::spawn(instance, self.options, &log, self.detached)?;
         let started = guard.started().await;
         drop(registry);
 
