@@ -381,7 +381,9 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         native: None,
         runtime: String::new(),
         concurrency: String::new(),
+        event_loop: false,
         resolved: serde_json::Value::Null,
+        server_version: None,
         lock_sha256: environment.lock_sha256.clone(),
     }
 }
