@@ -82,6 +82,12 @@ pub enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Ends what the children of a killed mongodyno have started
+    #[command(hide = true)]
+    GuardChildren {
+        /// Of that mongodyno
+        mark: String,
+    },
     /// A deterministic adapter for tests
     #[command(hide = true)]
     FakeAdapter {
@@ -353,7 +359,7 @@ pub struct AbsorberArgs {
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Room for documents and indexes; past it inserts fail
+    /// Room for documents, indexes, cursors and messages under way; past it inserts fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How long commands take

@@ -1,14 +1,32 @@
 //! Parse, dispatch, print the error, exit code.
 #![deny(clippy::print_stderr)]
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use miette::MietteHandlerOpts;
 use mongodyno::cli::{Cli, Verb};
-use mongodyno::commands;
+use mongodyno::error::Exit;
+use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help) => {
+            let lost = |error: std::io::Error| error.kind() != ErrorKind::BrokenPipe;
+            // Help is a result as any other.
+            let is_lost = help.print().is_err_and(lost) && !help.use_stderr();
+            return ExitCode::from(if is_lost {
+                Exit::Environment as u8
+            } else {
+                help.exit_code() as u8
+            });
+        }
+    };
+    // No colours: errors quote files and servers, and what they quote must not steer the terminal.
+    let plain = |_: &_| Box::new(MietteHandlerOpts::new().color(false).build()) as Box<_>;
+    miette::set_hook(Box::new(plain)).expect("it is set once");
     // One thread: the core waits while it measures, and children must be started from a thread
     // that lives as long as the program (see child::die_with_parent).
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -30,6 +48,10 @@ fn main() -> ExitCode {
             Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
+            Verb::GuardChildren { mark } => {
+                child::guard(&mark);
+                Ok(())
+            }
             Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });

@@ -205,7 +205,7 @@ fn a_folder_that_is_no_experiment_is_refused() {
     let record = fs::read_to_string(lab.path("out/experiment.json")).expect("a record");
     fs::create_dir(lab.path("empty")).expect("a folder");
     for (name, text) in [
-        ("damaged", record.split_once("\"settings\"").expect("settings").0.to_owned()),
+        ("damaged", record.split_once("\"started_at\"").expect("a start").0.to_owned()),
         ("newer", record.replace("\"schema_version\": 1", "\"schema_version\": 99")),
         ("torn", record),
     ] {

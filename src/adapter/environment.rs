@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::adapter::choice::{Asked, Choice};
 use crate::adapter::manifest::{Manifest, Missing};
+use crate::child;
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
 
@@ -103,6 +104,7 @@ fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
     for name in SCRUBBED {
         command.env_remove(name);
     }
+    child::own(&mut command);
     command
 }
 
@@ -123,10 +125,10 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
     let parent = cache_dir().join("adapters").join(&manifest.name);
     let folder = parent.join(format!("{version}-{identity}"));
     fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
-    let _lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
+    let lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
     let ready = folder.join(".ready");
     if !ready.exists() {
-        let result = fill(manifest, &choice, &folder, &files);
+        let result = fill(manifest, &choice, &folder, &files, &lock);
         if result.is_err() {
             // A half-made environment is never used: only `.ready` says that it is whole. The
             // log of the failed installation stays for the user to read.
@@ -179,8 +181,9 @@ pub fn not_runnable(manifest: &Manifest, missing: &Missing) -> Error {
 }
 
 fn lock(path: &Path, adapter: &str) -> Result<Flock<File>> {
-    let open = || File::create(path).map_err(|error| Error::file("create", path, &error));
-    match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
+    let open = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    let file = open.map_err(|error| Error::file("create", path, &error))?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err((file, _)) => {
             say!("another mongodyno is installing {adapter}; waiting for it");
@@ -195,6 +198,7 @@ fn fill(
     choice: &Choice,
     folder: &Path,
     files: &BTreeMap<String, Vec<u8>>,
+    lock: &File,
 ) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| Error::file("clear", folder, &error))?;
@@ -214,7 +218,7 @@ fn fill(
         say!("installing {}", named(manifest, choice));
     }
     for words in &choice.install {
-        step(manifest, choice, folder, words)?;
+        step(manifest, choice, folder, words, lock)?;
     }
     spinner.finish_and_clear();
     Ok(())
@@ -225,18 +229,26 @@ fn named(manifest: &Manifest, choice: &Choice) -> String {
     Asked { package, ..Asked::default() }.id(&manifest.name, &choice.version)
 }
 
-fn step(manifest: &Manifest, choice: &Choice, folder: &Path, words: &[String]) -> Result<()> {
-    let (program, arguments) = words.split_first().expect("manifest: empty install command");
+fn step(
+    manifest: &Manifest,
+    choice: &Choice,
+    folder: &Path,
+    words: &[String],
+    lock: &File,
+) -> Result<()> {
+    let (program, arguments) = words.split_first().expect("checked when the manifest was read");
     let log = folder.join("install.log");
-    let output = scrubbed(folder, program, arguments)
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| {
+    let cannot_run = |error: std::io::Error| {
         Error::environment(
             format!("{}: cannot run `{program}`: {error}", manifest.name),
             "see CONTRIBUTING.md for what each adapter needs",
         )
-    })?;
+    };
+    let mut command = scrubbed(folder, program, arguments);
+    child::die_with_parent(&mut command);
+    // The lock is empty, and nobody else gets it before an orphaned installer has ended.
+    command.stdin(lock.try_clone().map_err(cannot_run)?);
+    let output = command.output().map_err(cannot_run)?;
     let mut text = format!("$ {}\n", words.join(" "));
     text.push_str(&String::from_utf8_lossy(&output.stdout));
     text.push_str(&String::from_utf8_lossy(&output.stderr));

@@ -30,10 +30,17 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
 fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
     let arms::Arm { manifest, asked, .. } = arms::parse(manifests, adapter)?;
     let name = &manifest.name;
+    let words = manifest.choose(&asked)?.test;
+    if words.is_empty() {
+        return Err(Error::usage(
+            format!("{name} has no tests"),
+            "its manifest names none: `test`",
+        ));
+    }
     let environment = environment::install(manifest, &asked)?;
-    let vectors = cache_dir().join("check").join(format!("vectors-{}", std::process::id()));
+    let vectors = cache_dir().join("check").join(format!("vectors-{}", bson::Uuid::new()));
     vectors::write(&vectors)?;
-    let mut command = environment.command(&manifest.choose(&asked)?.test);
+    let mut command = environment.command(&words);
     if std::env::var_os("MDYN_VECTORS").is_none() {
         command.env("MDYN_VECTORS", &vectors);
     }

@@ -52,7 +52,8 @@ struct Behaviour {
     version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`.
+    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`, `no_samples`, or
+    /// a `folder` in place of the samples.
     fault: String,
     /// The fault happens to the process alone that makes this file.
     once: Option<PathBuf>,
@@ -441,8 +442,14 @@ impl Fake {
         let Some(phase) = self.phase.take() else {
             return error("protocol", "end before prepare");
         };
-        if let Err(problem) = fs::write(&phase.prepare.samples, &phase.records) {
-            return error("internal", &format!("{}: {problem}", phase.prepare.samples));
+        let path = &phase.prepare.samples;
+        let written = match self.behaviour.fault.as_str() {
+            "no_samples" if faulty => Ok(()),
+            "folder" if faulty => fs::create_dir_all(path),
+            _ => fs::write(path, &phase.records),
+        };
+        if let Err(problem) = written {
+            return error("internal", &format!("{path}: {problem}"));
         }
         let samples: u64 = phase.done.iter().sum();
         let lie = if faulty && self.behaviour.fault == "lie" { 1000 } else { 0 };

@@ -16,6 +16,7 @@ use crate::experiment::setup::{Setup, new_id};
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
+use crate::server::uri;
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
@@ -96,6 +97,22 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
+/// `--option`, which drivers would ignore where it is misspelt.
+fn uri_options(words: &[String]) -> Result<Sets> {
+    let options = pairs(words, "--option")?;
+    for name in options.keys() {
+        if let Err(near) = uri::check_option(name) {
+            let hint = near.map_or_else(
+                || "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE".to_owned(),
+                |near| format!("did you mean {near}?"),
+            );
+            let message = format!("--option {name}: connection strings have no such option");
+            return Err(Error::usage(message, hint));
+        }
+    }
+    Ok(options)
+}
+
 /// Goes on with an experiment that was made as `args` ask.
 ///
 /// # Errors
@@ -122,6 +139,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
+    let options = uri_options(&args.options)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -196,7 +214,7 @@ async fn one(
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
-        options: pairs(&args.options, "--option")?,
+        options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
     };

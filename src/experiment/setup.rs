@@ -1,6 +1,7 @@
 //! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::experiment::progress::Progress;
 use crate::experiment::resume::Resumed;
 use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
-use crate::experiment::stop::Stop;
+use crate::experiment::stop::{Stop, caught};
 use crate::result::folder::Folder;
 use crate::result::machine::{self, Reading};
 use crate::result::records::{
@@ -156,11 +157,18 @@ impl Setup {
                 None => std::future::pending().await,
             }
         };
-        let result = tokio::select! {
-            result = laboratory.rounds() => result,
-            error = died => Err(error),
-            // The second Ctrl-C: everything that is dropped here ends its children.
-            error = stop.second() => Err(error),
+        let work = async {
+            tokio::select! {
+                result = laboratory.rounds() => result,
+                error = died => Err(error),
+                // The second Ctrl-C: everything that is dropped here ends its children.
+                error = stop.second() => Err(error),
+            }
+        };
+        // Even after a bug the record is ended and the database dropped.
+        let (result, panic) = match caught(work).await {
+            Ok(result) => (result, None),
+            Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
         };
         let result = match (result, server) {
             // The rounds may miss the server before its guard has told why it ended.
@@ -185,6 +193,9 @@ impl Setup {
             if !matches!(dropped, Ok(Ok(()))) {
                 say!("warning: the database {} could not be dropped", laboratory.database);
             }
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
         result.and(recorded)
     }

@@ -1,8 +1,12 @@
-//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once.
+//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once. A bug
+//! ends it as well.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -66,4 +70,34 @@ pub(crate) fn ignores_hangup() -> bool {
 #[must_use]
 pub fn interrupted() -> Error {
     Error::new(Exit::Interrupted, "interrupted", "")
+}
+
+/// What some work comes to, or the panic that it ended in: what has to follow it follows.
+///
+/// # Errors
+/// The panic.
+pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_the_middle_of_some_work_is_caught() {
+        let work = async {
+            tokio::task::yield_now().await;
+            panic!("a bug");
+        };
+        let panic: std::thread::Result<()> = caught(work).await;
+        assert_eq!(panic.expect_err("a panic").downcast_ref(), Some(&"a bug"));
+        assert_eq!(caught(async { 7 }).await.expect("no panic"), 7);
+    }
 }

@@ -27,6 +27,17 @@ pub struct Folder {
     path: PathBuf,
 }
 
+/// Adapters are told their files in JSON, which is UTF-8.
+fn utf8(path: &Path) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Error::usage(
+            format!("the path {} is not UTF-8", path.display()),
+            "choose another --out, or another folder to stand in",
+        )),
+    }
+}
+
 impl Folder {
     /// Makes a new folder with its sub-folders.
     ///
@@ -39,6 +50,8 @@ impl Folder {
                 "choose another --out: results are never written over",
             ));
         }
+        // A folder that we stand in may be none either.
+        utf8(&std::path::absolute(path).unwrap_or_default())?;
         let folder = Self { path: path.to_owned() };
         for name in ["samples", "hlog", "logs"] {
             let path = folder.path.join(name);

@@ -51,6 +51,7 @@ impl GuardHandle {
         } else {
             command.stdin(Stdio::piped()).process_group(0);
         }
+        crate::child::inherit_nothing(&mut command);
         let mut child =
             command.spawn().map_err(|error| ServerError::io("start the guard", program, &error))?;
         let stdin = child.stdin.take();

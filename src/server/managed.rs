@@ -1,7 +1,5 @@
 //! A server in use: ours, which ends with the value, or somebody else's.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use super::absorber::{self, RunningAbsorber};
 use super::choice::ServerChoice;
 use super::error::ServerError;
@@ -54,8 +52,8 @@ pub async fn start(
     program: &Program,
     options: &StartOptions,
 ) -> Result<RunningServer, ServerError> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let id = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    // Two containers on one cache may both be process 1.
+    let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
     let record = record_of(program, &launched);
     Ok(RunningServer { launched, record })

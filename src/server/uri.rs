@@ -33,6 +33,46 @@ pub const ARM_OPTIONS: [&str; 24] = [
     "zlibCompressionLevel",
 ];
 
+/// The other options that the specifications of connection strings know.
+const COMMON_OPTIONS: [&str; 23] = [
+    "authMechanism",
+    "authMechanismProperties",
+    "authSource",
+    "directConnection",
+    "loadBalanced",
+    "proxyHost",
+    "proxyPassword",
+    "proxyPort",
+    "proxyUsername",
+    "replicaSet",
+    "srvMaxHosts",
+    "srvServiceName",
+    "ssl",
+    "tls",
+    "tlsAllowInvalidCertificates",
+    "tlsAllowInvalidHostnames",
+    "tlsCAFile",
+    "tlsCertificateKeyFile",
+    "tlsCertificateKeyFilePassword",
+    "tlsDisableCertificateRevocationCheck",
+    "tlsDisableOCSPEndpointCheck",
+    "tlsInsecure",
+    "uuidRepresentation",
+];
+
+/// Whether connection strings have an option.
+///
+/// # Errors
+/// None has this name; the one that may be meant.
+pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
+    let known = || ARM_OPTIONS.into_iter().chain(COMMON_OPTIONS);
+    if known().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let distance = |known: &&str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    Err(known().min_by_key(distance).filter(|near| distance(near) <= 3))
+}
+
 /// An option of an arm as it is usually written; None for what is none.
 #[must_use]
 pub fn arm_option(name: &str) -> Option<&'static str> {
@@ -75,7 +115,25 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     }
     let after_scheme = base.find("://").map_or(0, |at| at + 3);
     let slash = if base[after_scheme..].contains('/') { "" } else { "/" };
+    let parts: Vec<String> = parts.into_iter().map(absolute_file).collect();
     format!("{base}{slash}?{}", parts.join("&"))
+}
+
+/// An option, whose file is found from any folder: adapters stand in their environment's.
+fn absolute_file(option: String) -> String {
+    const FILES: [&str; 2] = ["tlsCAFile", "tlsCertificateKeyFile"];
+    let Some((name, file)) = option.split_once('=') else { return option };
+    let is_absolute = file.starts_with('/') || file.to_lowercase().starts_with("%2f");
+    if is_absolute || !FILES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return option;
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let encoded = here.as_os_str().as_encoded_bytes().iter().map(|byte| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    format!("{name}={}/{file}", encoded.collect::<String>())
 }
 
 /// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
@@ -134,6 +192,13 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+        // Adapters stand elsewhere.
+        let here = std::env::current_dir().expect("a folder");
+        let file = with(&format!("{own}&tlscafile=a%20b/ca.pem"), &[]);
+        assert_eq!(file, format!("{own}&tlscafile={}/a%20b/ca.pem", here.display()));
+        for there in ["tlsCAFile=/ca.pem", "tlsCertificateKeyFile=%2Fa"] {
+            assert_eq!(with(&format!("{own}&{there}"), &[]), format!("{own}&{there}"));
+        }
     }
 
     #[test]
