@@ -2,16 +2,12 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-<<<<<<< HEAD
-
-use nix::sched::{CpuSet, sched_setaffinity};
-=======
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::libc;
->>>>>>> main
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
@@ -40,10 +36,9 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-<<<<<<< HEAD
 /// The child and all that it starts run on these cores only; on all of them where there are none.
 #[allow(unsafe_code)] // nothing safe runs between fork and exec
-pub fn keep_to(command: &mut std::process::Command, cores: &[usize]) {
+pub fn keep_to(command: &mut Command, cores: &[usize]) {
     let mut set = CpuSet::new();
     for core in cores {
         set.set(*core).expect("the kernel named it");
@@ -55,7 +50,6 @@ pub fn keep_to(command: &mut std::process::Command, cores: &[usize]) {
     }
 }
 
-=======
 /// The child gets none of the files and locks that our caller left open, but for stdin to stderr:
 /// what outlives us would hold them.
 #[allow(unsafe_code)] // as above
@@ -126,7 +120,6 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
->>>>>>> main
 /// Sends a signal to one process; one that has gone is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
@@ -166,8 +159,6 @@ pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
     use crate::result::machine::usable_cores;
 

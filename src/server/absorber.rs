@@ -50,12 +50,8 @@ pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, Ser
     let program = options.guard_program.as_ref().unwrap_or(&own);
     let mut command = Command::new(program);
     command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-<<<<<<< HEAD
-    die_with_parent(&mut command);
-    keep_to(command.as_std_mut(), &options.cores);
-=======
     die_with_parent(command.as_std_mut());
->>>>>>> main
+    keep_to(command.as_std_mut(), &options.cores);
     let mut child =
         command.kill_on_drop(true).spawn().map_err(|error| failed("start the absorber", &error))?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
