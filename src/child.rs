@@ -36,20 +36,6 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// The child and all that it starts run on these cores only; on all of them where there are none.
-#[allow(unsafe_code)] // nothing safe runs between fork and exec
-pub fn keep_to(command: &mut Command, cores: &[usize]) {
-    let mut set = CpuSet::new();
-    for core in cores {
-        set.set(*core).expect("the kernel named it");
-    }
-    if !cores.is_empty() {
-        // Before exec: a runtime counts its cores when it starts.
-        // SAFETY: sched_setaffinity is a system call and touches no memory of ours.
-        unsafe { command.pre_exec(move || Ok(sched_setaffinity(Pid::from_raw(0), &set)?)) };
-    }
-}
-
 /// The child gets none of the files and locks that our caller left open, but for stdin to stderr:
 /// what outlives us would hold them.
 #[allow(unsafe_code)] // as above
@@ -120,6 +106,20 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
+/// The child and all that it starts run on these cores only; on all of them where there are none.
+#[allow(unsafe_code)] // nothing safe runs between fork and exec
+pub fn keep_to(command: &mut Command, cores: &[usize]) {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(*core).expect("the kernel named it");
+    }
+    if !cores.is_empty() {
+        // Before exec: a runtime counts its cores when it starts.
+        // SAFETY: sched_setaffinity is a system call and touches no memory of ours.
+        unsafe { command.pre_exec(move || Ok(sched_setaffinity(Pid::from_raw(0), &set)?)) };
+    }
+}
+
 /// Sends a signal to one process; one that has gone is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
@@ -159,6 +159,8 @@ pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
     use crate::result::machine::usable_cores;
 
