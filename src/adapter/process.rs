@@ -175,11 +175,11 @@ impl AdapterProcess {
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = environment.command(&environment.start);
         crate::child::die_with_parent(&mut command);
+        crate::child::keep_to(&mut command, &environment.cores);
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its own process group: Ctrl-C in the terminal is for the core alone.
         command.process_group(0).kill_on_drop(true);
-        crate::child::keep_to(command.as_std_mut(), &environment.cores);
         let mut child = command
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;

@@ -97,7 +97,9 @@ impl Setup {
                 folder.discard(is_new);
             }
         })?;
-        let result = self.measure(&folder, server.as_ref(), placement, &Stop::default()).await;
+        let stop = Stop::default();
+        // On the heap: everything an experiment holds is in this one future.
+        let result = Box::pin(self.measure(&folder, server.as_ref(), placement, &stop)).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -379,7 +381,9 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         native: None,
         runtime: String::new(),
         concurrency: String::new(),
+        event_loop: false,
         resolved: serde_json::Value::Null,
+        server_version: None,
         lock_sha256: environment.lock_sha256.clone(),
     }
 }

@@ -201,8 +201,14 @@ pub struct Arm {
     pub runtime: String,
     /// What one worker is: threads, tasks, processes.
     pub concurrency: String,
+    /// Its workers are tasks of one thread: an event loop.
+    #[serde(default)]
+    pub event_loop: bool,
     /// Defaults the driver resolved (pool size, write concern, …), as reported.
     pub resolved: serde_json::Value,
+    /// Version of the server as the driver saw it.
+    #[serde(default)]
+    pub server_version: Option<String>,
     /// SHA-256 of the environment's lock file, hex.
     pub lock_sha256: Option<String>,
 }
@@ -334,6 +340,10 @@ pub struct PhaseRun {
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
     pub half_log_ratio: Option<f64>,
+    /// Making one document before its operation is timed, ns: calibrated before the phase. None
+    /// where none is made or the adapter does not tell.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Sizes from collStats before and after (bytes).
@@ -351,7 +361,8 @@ pub struct PhaseRun {
     /// What became of the messages, in a phase with a consumer.
     #[serde(default)]
     pub broker: Option<Broker>,
-    /// Interval histograms under the folder, tagged `operation` or `operation-response`.
+    /// Interval histograms under the folder, tagged `operation`, `operation-response` (from the
+    /// intended start) or `operation-timer` (the adapter's own lateness).
     pub hlog: Option<String>,
     /// Files of raw samples under the folder; none when the disk budget was used up.
     pub samples: Vec<String>,
@@ -468,11 +479,16 @@ pub struct Gate {
 pub struct OpenLoop {
     pub offered_per_s: f64,
     pub achieved_fraction: f64,
+    /// Lateness behind the intended start: waiting for a free worker is in it.
     pub pacer_lag_p50_us: f64,
     pub pacer_lag_p99_us: f64,
     pub pacer_lag_max_us: f64,
     /// Mean fraction of the workers that were busy.
     pub busy_fraction: f64,
+    /// Lateness of starts behind their time or their worker's last end, whichever is later: the
+    /// adapter's timers alone.
+    #[serde(default)]
+    pub own_lag: Option<Quantiles>,
 }
 
 /// One line of `server.jsonl`, once a second.
