@@ -55,7 +55,11 @@ impl Resumed {
             return Err(Error::usage(what, ANEW));
         }
         let (then, now) = (&was.settings, settings);
-        let same = then.looks == now.looks && then.interleave == now.interleave;
+        // The length of a turn is decided in the first round and kept, not asked for.
+        let asked = |it: &Settings| -> Vec<_> {
+            it.interleave.iter().map(|it| (it.phase.clone(), it.interleave)).collect()
+        };
+        let same = then.looks == now.looks && asked(then) == asked(now);
         if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {
             return Err(Error::usage("the settings are not what they were", ANEW));
         }
