@@ -128,7 +128,10 @@ fn unknown(what: &str) -> Error {
 
 fn rounds(was: &Experiment) -> Result<u32> {
     let rounds = was.settings.looks.first_rounds();
-    (1..=ROUNDS_MAX).contains(&rounds).then_some(rounds).ok_or_else(|| unknown("its rounds"))
+    (1..=ROUNDS_MAX)
+        .contains(&rounds)
+        .then_some(rounds)
+        .ok_or_else(|| unknown("its number of rounds"))
 }
 
 /// A built-in workload by its name; a file by this command line.
