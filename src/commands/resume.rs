@@ -32,6 +32,7 @@ const ROUNDS_MAX: u32 = 1000;
 /// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
+    super::name_leftovers(&folder, &resumed.experiment);
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
     if let Some(study) = &was.study {
@@ -77,6 +78,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         uri,
+        uri_file: None,
         server,
         load: behaviour.load,
         faults: behaviour.faults,
@@ -107,6 +109,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<Bro
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         uri,
+        uri_file: None,
         server: Some(server),
         machine: machine(args, was),
         eject: None,
@@ -161,7 +164,7 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
             let uri = args.uri.clone().ok_or_else(|| {
                 Error::usage(
                     "it was made against a server by connection string, which is not kept",
-                    "add --uri",
+                    "add --uri-file FILE, or set MDYN_URI",
                 )
             })?;
             return Ok(("external".to_owned(), Some(uri)));

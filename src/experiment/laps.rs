@@ -7,6 +7,7 @@ use crate::experiment::admin::difference;
 use crate::experiment::arm::LiveArm;
 use crate::experiment::phase::{Measured, Stage};
 use crate::experiment::progress::{Laps, duration};
+use crate::experiment::unacknowledged::counters;
 use crate::experiment::{broker, settings, shuffle};
 use crate::stats::descriptive::median;
 use crate::stats::laps::{BATCH_LAPS, largest_error};
@@ -27,10 +28,6 @@ const TURN_OPERATIONS_MIN: f64 = 40.0;
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 /// Laps are added until the round's own standard error is below this, in log units.
 const ERROR_MAX: f64 = 0.01;
-/// They take at most so many times the planned measured time.
-const STRETCH_MAX: u32 = 4;
-/// The same in the quick form, which promises an answer in minutes.
-const QUICK_STRETCH_MAX: u32 = 2;
 
 /// The turns of one phase in one round.
 pub struct Turns {
@@ -102,9 +99,8 @@ pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interle
     let length = stage.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
-    let stretch = if stage.quick { QUICK_STRETCH_MAX } else { STRETCH_MAX };
     let most = match phase.limit {
-        Limit::Duration { .. } => laps(stretch).max(planned),
+        Limit::Duration { .. } => laps(settings::stretch(stage.quick)).max(planned),
         // Its end is its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };
@@ -158,7 +154,7 @@ pub async fn take_turns(
             } else {
                 let turn = arms[place].turn(stage.epoch, turns.length);
                 let turn = stage.sampler.during(turn).await?;
-                (turn, stage.sampler.counters().await?)
+                (turn, counters(stage, measured[place].written.clone()).await?)
             };
             let others_after = idle_cpu_ns(arms, place);
             let entry = &mut measured[place];

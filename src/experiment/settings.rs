@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::experiment::unacknowledged;
 use crate::result::records::PhaseInterleave;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Limit, Phase, Plan};
@@ -43,11 +44,19 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
 
 /// Turns or whole runs for each phase (methodology 2.7 d), with the reason.
 ///
+/// `unanswered` is an arm whose connection string asks for no answers to its writes.
+///
 /// # Errors
 /// Turns asked for where they do not fit.
-pub fn interleave(plan: &Plan, asked: Option<Interleave>) -> Result<Vec<PhaseInterleave>> {
+pub fn interleave(
+    plan: &Plan,
+    asked: Option<Interleave>,
+    unanswered: Option<&str>,
+) -> Result<Vec<PhaseInterleave>> {
     let choose = |phase: &Phase| -> Result<PhaseInterleave> {
-        let (interleave, reason) = match (asked, &phase.whole_run_reason) {
+        let of_arm = || unacknowledged::reason(phase, unanswered?);
+        let whole_run_reason = phase.whole_run_reason.clone().or_else(of_arm);
+        let (interleave, reason) = match (asked, &whole_run_reason) {
             (Some(Interleave::Turns), Some(reason)) => {
                 return Err(Error::usage(
                     format!("phase {} cannot take turns: {reason}", phase.name),
@@ -73,6 +82,13 @@ pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
         Limit::Duration { seconds } => seconds.unwrap_or(measured_s),
         Limit::Operations { seconds_max, .. } => seconds_max.unwrap_or(COUNTED_PHASE_MAX_S),
     }
+}
+
+/// Laps are added until they take at most so many times the measured time. The quick form promises
+/// an answer in minutes.
+#[must_use]
+pub fn stretch(quick: bool) -> u32 {
+    if quick { 2 } else { 4 }
 }
 
 /// Time that one arm takes in one phase.
