@@ -227,7 +227,8 @@ fn nothing_that_a_folder_names_is_run_or_read() {
     let manifest = format!(
         "name = \"gift\"\ndriver = \"d\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
          versions = \"1\"\nwarmup_s = 0.2\nstart = [{program:?}]\n\
-         install = [[{program:?}]]\n[[needs]]\nrun = [{program:?}]\nmatch = \".\"\nwants = \"a gift\"\ninstall_hint = \"none\"\n"
+         install = [[{program:?}]]\n[[needs]]\nrun = [{program:?}]\nmatch = \".\"\n\
+         wants = \"a gift\"\ninstall_hint = \"none\"\n"
     );
     fs::create_dir_all(gift.lab.path("gifts/gift")).expect("a folder");
     gift.lab.write("gifts/gift/adapter.toml", &manifest);
