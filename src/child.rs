@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::libc;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
@@ -105,6 +106,20 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
+/// The child and all that it starts run on these cores only; on all of them where there are none.
+#[allow(unsafe_code)] // nothing safe runs between fork and exec
+pub fn keep_to(command: &mut Command, cores: &[usize]) {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(*core).expect("the kernel named it");
+    }
+    if !cores.is_empty() {
+        // Before exec: a runtime counts its cores when it starts.
+        // SAFETY: sched_setaffinity is a system call and touches no memory of ours.
+        unsafe { command.pre_exec(move || Ok(sched_setaffinity(Pid::from_raw(0), &set)?)) };
+    }
+}
+
 /// Sends a signal to one process; one that has gone is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
@@ -140,4 +155,28 @@ pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
         Some(kib * 1024)
     };
     Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::result::machine::usable_cores;
+
+    #[test]
+    fn a_child_keeps_to_its_cores() {
+        let allowed = |cores: &[usize]| {
+            let mut command = Command::new("grep");
+            command.args(["Cpus_allowed_list", "/proc/self/status"]);
+            keep_to(&mut command, cores);
+            let said = String::from_utf8(command.output().expect("it runs").stdout);
+            said.expect("text").split_whitespace().last().map(str::to_owned)
+        };
+        let last = *usable_cores().last().expect("a core");
+        assert_eq!(allowed(&[last]), Some(last.to_string()));
+        let own = fs::read_to_string("/proc/self/status").expect("Linux");
+        let own = own.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a line");
+        assert_eq!(allowed(&[]).as_deref(), own.split_whitespace().last(), "all that we have");
+    }
 }

@@ -35,10 +35,11 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let (name, package) = split(name, ':');
     let manifest = find(manifests, name)?;
     // It becomes a word of an installer's command line, where other forms name other packages.
-    if let Some(version) = version.filter(|it| !is_plain(it) || it.starts_with('-')) {
+    let is_other = |it: &&str| it.starts_with('-') || it.contains([':', ',']) || !is_plain(it);
+    if let Some(version) = version.filter(is_other) {
         return Err(Error::usage(
             format!("-d {driver}: {version} is no version"),
-            format!("write {name}@1.2.3; versions are of letters, digits and . _ - : , +"),
+            format!("write {name}@1.2.3; versions are of letters, digits and . _ - +"),
         ));
     }
     let mut asked = Asked {
@@ -322,6 +323,9 @@ mod tests {
         starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");
         starts("node@1.4.3/runtime", "names no value");
         starts("node@1.4.3/w=1/w=1", "sets w twice");
+        for version in ["npm:evil", "--global", "1 2", "file:x"] {
+            starts(&format!("node@{version}"), "is no version | write node@1.2.3; versions are of");
+        }
         starts("go/maxPoolSize=1&w=0", "maxPoolSize=1&w=0");
         starts("go/processes=0", "-d go/processes=0: 0 is no number of processes | from 1 to 64");
         starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");

@@ -61,9 +61,10 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
     let rounds = args.rounds.unwrap_or(definition.rounds);
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, None)?,
+        interleave: settings::interleave(&workload.plan, None, None)?,
         measured_s: settings::MEASURED_S,
         looks: LookPlan::fixed(rounds + 1),
+        keep_awake: !args.machine.no_keep_awake,
     };
     let mut study = study(&producers, &chosen, scale)?;
     if let Some(resumed) = &resumed {
@@ -108,6 +109,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
+        waits: !args.machine.wait.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

@@ -23,11 +23,12 @@ pub fn open(folder: &Path, name: &str) -> io::Result<File> {
 /// # Errors
 /// As [`open`], and a larger file.
 pub fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(folder, name)?.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    let file = open(folder, name)?;
+    if file.metadata()?.len() > most {
         return Err(invalid(format!("larger than {} MB", most >> 20)));
     }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?; // it may grow
     Ok(bytes)
 }
 

@@ -168,6 +168,17 @@ mod tests {
     }
 
     #[test]
+    fn samples_end_at_an_error() {
+        // Readable by its mode, and at its beginning nothing is: every read fails.
+        let mut samples = Samples::open(Path::new("/proc/self/mem")).expect("it opens");
+        let error = samples.next().expect("an error").expect_err("an error");
+        assert!(error.message.starts_with("cannot read /proc/self/mem: "), "{error}");
+        assert!(samples.next().is_none());
+        let folder = Samples::open(Path::new("/proc/self/fd")).err().expect("no file");
+        assert!(folder.message.ends_with(": no ordinary file"), "{folder}");
+    }
+
+    #[test]
     fn a_torn_last_record_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("samples.bin");
