@@ -16,6 +16,7 @@ use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeAr
 use crate::error::{Error, Result};
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings::ASKED_FOR;
+use crate::result::folder::utf8;
 use crate::result::records::{Experiment, Request, Study};
 use crate::server::uri::arm_option;
 use crate::stats::looks::LookPlan;
@@ -32,6 +33,7 @@ const ROUNDS_MAX: u32 = 1000;
 /// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
+    utf8(folder.path())?;
     super::name_leftovers(&folder, &resumed.experiment);
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
