@@ -111,8 +111,9 @@ fn a_password_appears_nowhere() {
     for given in [format!("--uri={uri}"), "--uri-file=secret".to_owned(), "--tap".to_owned()] {
         let workload = if given.starts_with("--uri=") { "inserts.yaml" } else { &noop };
         let phase = if given.starts_with("--uri=") { "insert_one" } else { "first" };
-        let words = ["run", workload, "--out", "out", "--rounds", "1", "--phase", phase];
-        let words = [&words, &drivers[..]].concat();
+        // Whole runs: turns would be added until they scatter little.
+        let words = ["run", workload, "--out", "out", "--rounds", "1", "--interleave", "runs"];
+        let words = [&words, &["--phase", phase][..], &drivers].concat();
         let mut command = lab.command(words.into_iter().map(str::to_owned).chain([given.clone()]));
         if given == "--tap" {
             command.env("MDYN_URI", &uri);
