@@ -11,15 +11,16 @@ use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
-use crate::experiment::settings;
 use crate::experiment::setup::{Setup, new_id};
+use crate::experiment::{settings, unacknowledged};
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
-use crate::server::uri;
+use crate::server::uri::{self, with_arm_options, with_options};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
+use crate::workload::plan::{Limit, Plan};
 use crate::workload::{Workload, builtin};
 
 /// Runs the verb.
@@ -97,9 +98,9 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
-/// `--option`, which drivers would ignore where it is misspelt.
-fn uri_options(words: &[String]) -> Result<Sets> {
-    let options = pairs(words, "--option")?;
+/// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
+fn uri_options(args: &RunArgs) -> Result<Sets> {
+    let options = pairs(&args.options, "--option")?;
     for name in options.keys() {
         if let Err(near) = uri::check_option(name) {
             let hint = near.map_or_else(
@@ -108,6 +109,12 @@ fn uri_options(words: &[String]) -> Result<Sets> {
             );
             let message = format!("--option {name}: connection strings have no such option");
             return Err(Error::usage(message, hint));
+        }
+        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
+            return Err(Error::usage(
+                format!("--option {name}: the connection string sets it too, and would win"),
+                "take it out of one of them",
+            ));
         }
     }
     Ok(options)
@@ -139,7 +146,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
-    let options = uri_options(&args.options)?;
+    let options = uri_options(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -152,15 +159,16 @@ async fn one(
         InterleaveArg::Turns => Interleave::Turns,
         InterleaveArg::Runs => Interleave::Runs,
     });
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
+    let unanswered = unanswered(args, &workload.plan, &arms)?;
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, asked)?,
+        interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,
         keep_awake: !args.machine.no_keep_awake,
     };
-    let manifests = discover(args.adapters_dir.as_deref())?;
-    let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
     let serverless = args.server == "none" && args.uri.is_none();
     if serverless && !workload.plan.needs_no_server() {
         return Err(Error::usage(
@@ -223,6 +231,18 @@ async fn one(
     show(&folder, args.json).map(Some)
 }
 
+/// The first arm whose connection string asks for no answers to its writes.
+fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Option<String>> {
+    let uri = args.uri.as_deref().unwrap_or("mongodb://localhost/");
+    let mut options = plan.uri_options.clone();
+    options.extend(pairs(&args.options, "--option")?);
+    let uri = with_options(uri, &options);
+    let first = arms
+        .iter()
+        .find(|arm| unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options)));
+    Ok(first.map(|arm| arm.words.clone()))
+}
+
 /// Load and faults, which only an absorber takes.
 fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
     let words = [args.load.to_words(), args.faults.to_words()].concat();
@@ -265,6 +285,11 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
     }
     if args.quick {
         phases.truncate(settings::QUICK_PHASES_MAX);
+        for phase in phases {
+            if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
+                *seconds = seconds.min(settings::QUICK_MEASURED_S);
+            }
+        }
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
     let rounds = args.rounds.unwrap_or(definition.rounds);
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, None)?,
+        interleave: settings::interleave(&workload.plan, None, None)?,
         measured_s: settings::MEASURED_S,
         looks: LookPlan::fixed(rounds + 1),
         keep_awake: !args.machine.no_keep_awake,

@@ -196,8 +196,10 @@ fn identify(arm: &mut Arm, hello: &Hello, opened: Option<&Opened>) {
     arm.native = hello.driver.native;
     arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
     arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
+    arm.event_loop = hello.capabilities.concurrency.threads == Some(1);
     if let Some(opened) = opened {
         arm.resolved = opened.resolved.clone();
+        arm.server_version = opened.server["version"].as_str().map(str::to_owned);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::experiment::admin::difference;
 use crate::experiment::arm::LiveArm;
 use crate::experiment::phase::{Measured, Stage};
 use crate::experiment::progress::{Laps, duration};
+use crate::experiment::unacknowledged::counters;
 use crate::experiment::{broker, settings, shuffle};
 use crate::stats::descriptive::median;
 use crate::stats::laps::{BATCH_LAPS, largest_error};
@@ -153,7 +154,7 @@ pub async fn take_turns(
             } else {
                 let turn = arms[place].turn(stage.epoch, turns.length);
                 let turn = stage.sampler.during(turn).await?;
-                (turn, stage.sampler.counters().await?)
+                (turn, counters(stage, measured[place].written.clone()).await?)
             };
             let others_after = idle_cpu_ns(arms, place);
             let entry = &mut measured[place];

@@ -23,6 +23,7 @@ pub mod settings;
 pub mod setup;
 pub mod stop;
 pub mod summary;
+pub mod unacknowledged;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;

@@ -19,6 +19,7 @@ use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::shuffle;
 use crate::experiment::stop::Stop;
+use crate::experiment::unacknowledged::counters;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Phase, Plan};
 use crate::workload::schedule;
@@ -45,6 +46,8 @@ pub struct Stage<'a> {
     pub round: u32,
     /// Quick form.
     pub quick: bool,
+    /// Some writes of the phase have no answer: they are waited for before anything is counted.
+    pub unacknowledged: bool,
     /// Measured seconds where the phase does not say.
     pub measured_s: f64,
     /// Length of a turn, once the first round has decided it.
@@ -73,6 +76,8 @@ pub struct Measured {
     pub idle_cpu_ns: u64,
     /// Server counters over its turns.
     pub counters: Counters,
+    /// Making one document, ns.
+    pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Totals, once the phase has ended.
@@ -103,6 +108,7 @@ impl Measured {
             turn_length: Duration::ZERO,
             idle_cpu_ns: 0,
             counters: Counters::new(),
+            document_ns: None,
             warmup_throughput: Vec::new(),
             ended: None,
             rss_armed_bytes: 0,
@@ -139,6 +145,8 @@ pub async fn run(
     for arm in arms.iter_mut() {
         arm.end().await;
     }
+    // What still comes would make the dropped collections anew.
+    counters(stage, written_collection(phase, slots[0], true)).await?;
     clear(stage, phase, &slots, true).await?;
 
     set_up(stage, phase, &slots, false).await?;

@@ -14,9 +14,10 @@ use crate::experiment::messages::Messages;
 use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
+use crate::experiment::unacknowledged;
 use crate::experiment::{settings, shuffle};
 use crate::result::machine::Reading;
-use crate::result::records::{PhaseRun, Run, Tap};
+use crate::result::records::{Experiment, PhaseRun, Run, Tap};
 use crate::result::samples::{self, Samples};
 use crate::server::listeners;
 use crate::stats::descriptive::median;
@@ -197,6 +198,7 @@ impl Laboratory {
         runs: &mut [Run],
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
+        self.fit_to_drivers(number)?;
         let settings = &self.experiment.settings;
         let quick = settings.looks.quick;
         let chosen = &settings.interleave[number];
@@ -222,6 +224,7 @@ impl Laboratory {
             stop: &self.stop,
             round,
             quick,
+            unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
             measured_s: settings.measured_s,
             turn: turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
             planned,
@@ -235,7 +238,17 @@ impl Laboratory {
         if let Some(path) = &mut path {
             path.rotate(prefix.clone()).await?;
         }
-        let measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        let mut making = Vec::new();
+        for arm in arms.iter_mut() {
+            making.push(match self.materials.making(plan, number) {
+                Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
+                None => None,
+            });
+        }
+        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        for (measured, making) in measured.iter_mut().zip(making) {
+            measured.document_ns = making;
+        }
         if let Some(path) = &mut path {
             path.rotate(None).await?;
         }
@@ -258,6 +271,19 @@ impl Laboratory {
             }
         }
         Ok(())
+    }
+
+    /// The connection strings told who waits for no answers; here the drivers themselves have. From
+    /// now on all arms of such a phase take whole runs.
+    fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
+        let Experiment { plan, arms, settings, .. } = &mut self.experiment;
+        let planned = &mut settings.interleave[number];
+        let arm = arms.iter().find(|arm| unacknowledged::by_driver(arm));
+        let reason = arm.and_then(|arm| unacknowledged::reason(&plan.phases[number], &arm.id));
+        let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return Ok(()) };
+        self.progress.note(&format!("{} takes whole runs: {reason}", planned.phase));
+        (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+        self.folder.write_experiment(&self.experiment)
     }
 
     fn summary(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::experiment::unacknowledged;
 use crate::result::records::PhaseInterleave;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Limit, Phase, Plan};
@@ -43,11 +44,19 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
 
 /// Turns or whole runs for each phase (methodology 2.7 d), with the reason.
 ///
+/// `unanswered` is an arm whose connection string asks for no answers to its writes.
+///
 /// # Errors
 /// Turns asked for where they do not fit.
-pub fn interleave(plan: &Plan, asked: Option<Interleave>) -> Result<Vec<PhaseInterleave>> {
+pub fn interleave(
+    plan: &Plan,
+    asked: Option<Interleave>,
+    unanswered: Option<&str>,
+) -> Result<Vec<PhaseInterleave>> {
     let choose = |phase: &Phase| -> Result<PhaseInterleave> {
-        let (interleave, reason) = match (asked, &phase.whole_run_reason) {
+        let of_arm = || unacknowledged::reason(phase, unanswered?);
+        let whole_run_reason = phase.whole_run_reason.clone().or_else(of_arm);
+        let (interleave, reason) = match (asked, &whole_run_reason) {
             (Some(Interleave::Turns), Some(reason)) => {
                 return Err(Error::usage(
                     format!("phase {} cannot take turns: {reason}", phase.name),

@@ -1,7 +1,7 @@
 //! From turns and samples to the record of one phase of one run. Streams: memory does not grow
 //! with the number of operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -84,6 +84,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
             throughput_times_residence: little.rate_times_time,
         }),
         half_log_ratio: pass.half_log_ratio(),
+        document_ns: measured.document_ns,
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
@@ -169,7 +170,12 @@ struct Pass {
     interval_ns: u64,
     intervals: Intervals,
     names: Vec<String>,
+    /// Each operation has a time of its own.
+    paced: bool,
     lag: Histogram,
+    own_lag: Histogram,
+    /// When each worker had its last answer.
+    free_ns: HashMap<u16, u64>,
     busy_ns: u64,
 }
 
@@ -199,7 +205,10 @@ impl Pass {
             interval_ns: seconds * NS_PER_S,
             intervals: BTreeMap::new(),
             names: source.phase.operations.iter().map(|it| it.name.clone()).collect(),
+            paced: matches!(source.phase.pacing, Pacing::Rate { .. }),
             lag: Histogram::new(),
+            own_lag: Histogram::new(),
+            free_ns: HashMap::new(),
             busy_ns: 0,
         }
     }
@@ -213,6 +222,11 @@ impl Pass {
             _ => self.failed[operation] += 1,
         }
         self.busy_ns += sample.service_ns;
+        // Each worker's samples come in its order: a start is late on its own by what lies behind
+        // both its time and the moment from which the worker was free to keep it.
+        let free_ns = self.paced.then(|| self.free_ns.insert(sample.worker, sample.end_ns()));
+        let free_ns = free_ns.flatten().unwrap_or(0);
+        let own_lag_ns = sample.start_ns.saturating_sub(sample.intended_ns.max(free_ns));
         if sample.result() != 0 {
             // Failed operations are counted, not timed: a refusal may be quick, a timeout slow.
             return;
@@ -224,6 +238,11 @@ impl Pass {
         if let Some(response) = &mut self.response {
             response[operation].record(sample.response_ns());
             self.lag.record(sample.start_ns.saturating_sub(sample.intended_ns));
+            if self.paced {
+                self.own_lag.record(own_lag_ns);
+                let name = format!("{}-timer", self.names[operation]);
+                self.interval(interval, name).record(own_lag_ns);
+            }
             let name = format!("{}-response", self.names[operation]);
             self.interval(interval, name).record(sample.response_ns());
         }
@@ -264,6 +283,7 @@ impl Pass {
             pacer_lag_p99_us: us(99.0),
             pacer_lag_max_us: us(100.0),
             busy_fraction: self.busy_ns as f64 / 1e9 / (measured_s * workers).max(1e-9),
+            own_lag: Some(Quantiles::of(&self.own_lag)),
         })
     }
 }
@@ -320,19 +340,32 @@ fn run_gates(
     let mut checked =
         vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
-        let p99_us = first.response.map_or(0.0, |it| it.p99_us.unwrap_or(it.max_us));
         checked.push(gates::offered_rate(
             arm,
             &gates::OpenLoop {
                 offered_per_second: open.offered_per_s,
                 achieved_per_second: open.offered_per_s * open.achieved_fraction,
                 dropped: 0,
-                pacer_lag_p99_ns: open.pacer_lag_p99_us * 1e3,
-                response_p99_ns: p99_us * 1e3,
+                busy_fraction: open.busy_fraction,
+                lag: lag(open, first.response.as_ref()),
             },
         ));
     }
     checked.iter().filter_map(record).collect()
+}
+
+/// Own lateness and response time at the highest of the usual quantiles that both have samples for.
+fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
+    let (own, response) = (open.own_lag?, response?);
+    [
+        ("p99", own.p99_us, response.p99_us),
+        ("p90", own.p90_us, response.p90_us),
+        ("p50", own.p50_us, response.p50_us),
+    ]
+    .into_iter()
+    .find_map(|(quantile, own_us, response_us)| {
+        Some(gates::Lag { quantile, own_us: own_us?, response_us: response_us? })
+    })
 }
 
 /// A gate that does not pass, as it is kept.

@@ -27,7 +27,7 @@ pub struct Experiment {
     pub schema_version: u32,
     /// Version of mongodyno that wrote it.
     pub mongodyno: String,
-    /// Identity: start time and a random suffix, also the prefix of its databases.
+    /// Identity: start time and a random suffix.
     pub id: String,
     /// Start, RFC 3339 in UTC.
     pub started_at: String,
@@ -59,6 +59,9 @@ pub struct Experiment {
     pub consumer: Option<Arm>,
     /// The server measured against.
     pub server: Server,
+    /// Its databases there: one, and another one each time it was gone on with.
+    #[serde(default)]
+    pub databases: Vec<Database>,
     /// The link on the way to it; None without `--link`.
     #[serde(default)]
     pub link: Option<Link>,
@@ -90,6 +93,23 @@ pub struct Study {
     /// By arm: the phases that it takes part in; arms that are not named take part in all.
     #[serde(default)]
     pub phases: BTreeMap<String, Vec<String>>,
+}
+
+/// A database of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Database {
+    /// `mongodyno_` and 32 random hexadecimal digits.
+    pub name: String,
+    /// Whether it was dropped; on a server that mongodyno started it goes with the server.
+    pub dropped: bool,
+}
+
+impl Experiment {
+    /// Databases that may still be on somebody else's server.
+    pub fn leftovers(&self) -> impl Iterator<Item = &str> {
+        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        left.map(|it| it.name.as_str())
+    }
 }
 
 /// An experiment was cut short here; the cut round was made again whole.
@@ -181,8 +201,14 @@ pub struct Arm {
     pub runtime: String,
     /// What one worker is: threads, tasks, processes.
     pub concurrency: String,
+    /// Its workers are tasks of one thread: an event loop.
+    #[serde(default)]
+    pub event_loop: bool,
     /// Defaults the driver resolved (pool size, write concern, …), as reported.
     pub resolved: serde_json::Value,
+    /// Version of the server as the driver saw it.
+    #[serde(default)]
+    pub server_version: Option<String>,
     /// SHA-256 of the environment's lock file, hex.
     pub lock_sha256: Option<String>,
 }
@@ -314,6 +340,10 @@ pub struct PhaseRun {
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
     pub half_log_ratio: Option<f64>,
+    /// Making one document before its operation is timed, ns: calibrated before the phase. None
+    /// where none is made or the adapter does not tell.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Sizes from collStats before and after (bytes).
@@ -331,7 +361,8 @@ pub struct PhaseRun {
     /// What became of the messages, in a phase with a consumer.
     #[serde(default)]
     pub broker: Option<Broker>,
-    /// Interval histograms under the folder, tagged `operation` or `operation-response`.
+    /// Interval histograms under the folder, tagged `operation`, `operation-response` (from the
+    /// intended start) or `operation-timer` (the adapter's own lateness).
     pub hlog: Option<String>,
     /// Files of raw samples under the folder; none when the disk budget was used up.
     pub samples: Vec<String>,
@@ -448,11 +479,16 @@ pub struct Gate {
 pub struct OpenLoop {
     pub offered_per_s: f64,
     pub achieved_fraction: f64,
+    /// Lateness behind the intended start: waiting for a free worker is in it.
     pub pacer_lag_p50_us: f64,
     pub pacer_lag_p99_us: f64,
     pub pacer_lag_max_us: f64,
     /// Mean fraction of the workers that were busy.
     pub busy_fraction: f64,
+    /// Lateness of starts behind their time or their worker's last end, whichever is later: the
+    /// adapter's timers alone.
+    #[serde(default)]
+    pub own_lag: Option<Quantiles>,
 }
 
 /// One line of `server.jsonl`, once a second.
