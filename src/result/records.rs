@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::result::broker::Broker;
-pub use crate::result::machine::{KeepAwake, Machine, Placement};
+pub use crate::result::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::result::queue::Queue;
 pub use crate::result::request::{Request, Study};
 pub use crate::result::wire::{Link, Tap, TapCommand};
@@ -243,27 +243,6 @@ pub struct Run {
     pub machine_noise: MachineNoise,
     /// Phases in order.
     pub phases: Vec<PhaseRun>,
-}
-
-/// What else the machine did during a round.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MachineNoise {
-    /// CPU time stolen by the hypervisor.
-    pub steal_fraction: f64,
-    /// CPU time of processes that are not ours.
-    pub foreign_fraction: f64,
-    /// Which processes these were: the largest first, at most three.
-    #[serde(default)]
-    pub foreign: Vec<ForeignProcess>,
-}
-
-/// A process that is not ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForeignProcess {
-    /// Its command's name.
-    pub name: String,
-    /// CPU time it used, as a fraction of the whole machine's.
-    pub fraction: f64,
 }
 
 /// One phase of one run.
