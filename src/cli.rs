@@ -1,7 +1,9 @@
 //! The command line: clap structs only.
 
+mod check;
 mod machine;
 mod study;
+mod uri;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
@@ -59,6 +62,8 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     /// Hold an adapter against the contract
     Check(CheckArgs),
+    /// Drop the databases that killed experiments left on a server
+    Clean(CleanArgs),
     /// List the built-in workloads, or print one
     Workloads(WorkloadsArgs),
     /// List, install or test adapters
@@ -140,6 +145,11 @@ pub struct RunArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
+    pub uri_file: Option<String>,
     /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
     /// or none
     #[arg(long, default_value = "embedded")]
@@ -223,29 +233,6 @@ pub struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// `check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Adapter, as `run -d` takes it [default: every one this machine can run]
-    #[arg(conflicts_with = "command")]
-    pub adapter: Option<String>,
-    /// Only what needs no server
-    #[arg(long)]
-    pub offline: bool,
-    /// Server to check against, by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// Server to start
-    #[arg(long, default_value = "embedded")]
-    pub server: String,
-    /// Further adapters: a folder of adapter folders
-    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
-    pub adapters_dir: Option<PathBuf>,
-    /// Any program that speaks the contract
-    #[arg(last = true)]
-    pub command: Vec<String>,
-}
-
 /// `workloads`
 #[derive(Debug, Args)]
 pub struct WorkloadsArgs {
@@ -282,6 +269,9 @@ pub enum AdaptersAction {
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
+        /// Server for those of them that need one
+        #[arg(long, env = "MDYN_URI", hide_env_values = true)]
+        uri: Option<String>,
     },
 }
 

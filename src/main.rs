@@ -1,27 +1,38 @@
 //! Parse, dispatch, print the error, exit code.
 #![deny(clippy::print_stderr)]
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr};
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use miette::MietteHandlerOpts;
 use mongodyno::cli::{Cli, Verb};
 use mongodyno::error::Exit;
+use mongodyno::server::mask_text;
 use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // SAFETY: this is the first thing that the only thread does.
+    #[allow(unsafe_code)]
+    let read = unsafe { Cli::read() };
+    let cli = match read {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let text = error.render();
+            // What was given is quoted there.
+            let text =
+                if stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+            let _ = stderr().write_all(mask_text(&text).as_bytes());
+            return ExitCode::from(Exit::Usage as u8);
+        }
         Err(help) => {
             let lost = |error: std::io::Error| error.kind() != ErrorKind::BrokenPipe;
             // Help is a result as any other.
-            let is_lost = help.print().is_err_and(lost) && !help.use_stderr();
-            return ExitCode::from(if is_lost {
-                Exit::Environment as u8
+            let is_lost = help.print().is_err_and(lost);
+            return if is_lost {
+                ExitCode::from(Exit::Environment as u8)
             } else {
-                help.exit_code() as u8
-            });
+                ExitCode::SUCCESS
+            };
         }
     };
     // No colours: errors quote files and servers, and what they quote must not steer the terminal.
@@ -40,6 +51,7 @@ fn main() -> ExitCode {
             Verb::Resume(args) => commands::resume::run(args).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
+            Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),

@@ -4,8 +4,9 @@
 //! Copies of real adapters spin for so many us between the first clock reading and the driver's
 //! call. In no-ops of 100 us nothing but the spin takes time, and it must come back as wall time.
 //! On a server it must come back as what the driver's side took: client CPU per operation, and the
-//! driver's share by the tap. Wall time is shown beside it and is another question: while the client
-//! spins, the server finishes what else it had to do, and a core that may halt wakes up later.
+//! driver's share by the tap. Wall time is shown beside it and is another question: while the
+//! client spins, the server finishes what else it had to do, and a core that may halt wakes up
+//! later.
 
 use std::fs;
 use std::path::Path;

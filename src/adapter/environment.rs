@@ -17,6 +17,7 @@ use crate::adapter::manifest::{Manifest, Missing};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
+use crate::server::mask_text;
 
 /// Variables that would let packages of the user's machine into an environment, and the one with
 /// credentials: an adapter hears of them in `open` and nowhere else.
@@ -122,20 +123,20 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
     if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
         say!("{}: {package} {version} runs with {unasked}", manifest.name);
     }
-    let parent = cache_dir().join("adapters").join(&manifest.name);
+    let parent = cache_dir()?.join("adapters").join(&manifest.name);
     let folder = parent.join(format!("{version}-{identity}"));
-    fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
-    let lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
     let ready = folder.join(".ready");
+    // What is whole stays so, and may lie where nothing can be written.
     if !ready.exists() {
-        let result = fill(manifest, &choice, &folder, &files, &lock);
-        if result.is_err() {
-            // A half-made environment is never used: only `.ready` says that it is whole. The
-            // log of the failed installation stays for the user to read.
-            return result.map(|()| unreachable!());
+        fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
+        let lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
+        // A half-made environment is never used: only `.ready` says that it is whole. The log of
+        // a failed installation stays for the user to read.
+        if !ready.exists() {
+            fill(manifest, &choice, &folder, &files, &lock)?;
+            fs::write(&ready, toolchain.join("\n"))
+                .map_err(|error| Error::file("write", &ready, &error))?;
         }
-        fs::write(&ready, toolchain.join("\n"))
-            .map_err(|error| Error::file("write", &ready, &error))?;
     }
     let lock_sha256 = manifest
         .lock
@@ -252,6 +253,7 @@ fn step(
     let mut text = format!("$ {}\n", words.join(" "));
     text.push_str(&String::from_utf8_lossy(&output.stdout));
     text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let text = mask_text(&text);
     let _ = fs::write(&log, &text);
     if output.status.success() {
         return Ok(());

@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
-use crate::server::mask_text;
+use crate::server::{keep_secret, mask_json, mask_text};
 
 /// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -122,13 +122,11 @@ struct Log {
     /// Room for more.
     left_bytes: usize,
     tail: VecDeque<String>,
-    /// Its secrets are masked, should the driver print them.
-    uri: String,
 }
 
 impl Log {
     fn line(&mut self, line: &str) {
-        let line = mask_text(line, &self.uri);
+        let line = mask_text(line);
         if line.len() < self.left_bytes {
             self.left_bytes -= line.len() + 1;
             let _ = writeln!(self.file, "{line}");
@@ -173,24 +171,21 @@ impl AdapterProcess {
     /// [`Failure::Start`].
     pub fn spawn(environment: &Environment, log: &Path, uri: &str) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
+        keep_secret(uri);
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = environment.command(&environment.start);
         crate::child::die_with_parent(&mut command);
+        crate::child::keep_to(&mut command, &environment.cores);
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its own process group: Ctrl-C in the terminal is for the core alone.
         command.process_group(0).kill_on_drop(true);
-        crate::child::keep_to(command.as_std_mut(), &environment.cores);
         let mut child = command
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
-        let log = Arc::new(Mutex::new(Log {
-            file,
-            left_bytes: LOG_BYTES_MAX,
-            tail: VecDeque::new(),
-            uri: uri.to_owned(),
-        }));
+        let log =
+            Arc::new(Mutex::new(Log { file, left_bytes: LOG_BYTES_MAX, tail: VecDeque::new() }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
             stdin: child.stdin.take(),
@@ -302,15 +297,19 @@ impl AdapterProcess {
         let line = self.answer_line(request, timeout).await?;
         match serde_json::from_str(&line) {
             Ok(Answer::Error { code, message }) => {
-                Err(Failure::Refused { request, code, message: self.masked(&message) })
+                Err(Failure::Refused { request, code, message: mask_text(&message) })
             }
             Ok(Answer::Ended(mut ended)) => {
-                ended.errors.iter_mut().for_each(|it| it.message = self.masked(&it.message));
+                ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
                 Ok(Answer::Ended(ended))
+            }
+            Ok(Answer::Opened(mut opened)) => {
+                mask_json(&mut opened.resolved);
+                Ok(Answer::Opened(opened))
             }
             Ok(answer) => Ok(answer),
             Err(error) => {
-                let line = format!("{} ({error})", cut(&self.masked(&line), QUOTED_CHARACTERS));
+                let line = format!("{} ({error})", cut(&mask_text(&line), QUOTED_CHARACTERS));
                 Err(Failure::Garbage { request, line })
             }
         }
@@ -360,7 +359,7 @@ impl AdapterProcess {
             if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
                 return Err(Failure::Garbage {
                     request,
-                    line: cut(&self.masked(text), QUOTED_CHARACTERS),
+                    line: cut(&mask_text(text), QUOTED_CHARACTERS),
                 });
             }
         }
@@ -375,10 +374,6 @@ impl AdapterProcess {
         // Its last words may still be on their way through the pipe.
         tokio::time::sleep(Duration::from_millis(50)).await;
         Failure::Crashed { status, request, said: self.said() }
-    }
-
-    fn masked(&self, text: &str) -> String {
-        mask_text(text, &self.log.lock().expect("no panic while logging").uri)
     }
 
     fn said(&self) -> String {

@@ -51,32 +51,24 @@ pub struct Bench<'a> {
     pub epoch: &'a Epoch,
 }
 
-/// All checks on a server. What the adapter does not declare is left out, and named.
-pub async fn check(environment: &Environment, bench: &Bench<'_>) -> Vec<Checked> {
+/// All checks on a server, in a database that is claimed. What the adapter does not declare is left
+/// out, and named.
+pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
     let mut checked = vec![Checked::of(
         "open: a server that is not there is a `connect` error",
         unreachable(environment, bench).await,
     )];
-    let admin = match Admin::connect(bench.uri, &bench.database).await {
-        Ok(admin) => admin,
-        Err(error) => {
-            checked.push(Checked::of("server", Err(error.to_string())));
-            return checked;
-        }
-    };
-    let operations = Session::open(environment, bench, &admin, OPERATIONS, "operations").await;
+    let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
     match operations {
         Ok(mut session) => session.operations(&mut checked).await,
         Err(problem) => checked.push(Checked::of("operations", Err(problem))),
     }
-    let failures = Session::open(environment, bench, &admin, FAILURES, "failures").await;
+    let failures = Session::open(environment, bench, admin, FAILURES, "failures").await;
     match failures {
         Ok(mut session) => session.failures(&mut checked).await,
         Err(problem) => checked.push(Checked::of("failures", Err(problem))),
     }
-    checked.extend(consumer::check(environment, bench, &admin).await);
-    let dropped = admin.drop_database().await.map_err(|it| it.to_string());
-    checked.push(Checked::of("the database of the check is dropped", dropped));
+    checked.extend(consumer::check(environment, bench, admin).await);
     checked
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::uri;
 use crate::cli::{MachineArgs, WaitArgs};
 
 /// `study`
@@ -51,6 +52,11 @@ pub struct BrokerArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
+    pub uri_file: Option<String>,
     /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
     pub server: Option<String>,
@@ -76,6 +82,9 @@ pub struct ResumeArgs {
     /// Server, where the experiment was made against one by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
+    pub uri_file: Option<String>,
     /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,

@@ -4,6 +4,7 @@ pub mod absorber;
 pub mod adapters;
 pub mod arms;
 pub mod check;
+pub mod clean;
 pub mod diagnose;
 pub mod fake_adapter;
 mod fake_open_loop;
@@ -18,6 +19,9 @@ pub mod tap;
 pub mod workloads;
 
 use crate::error::{Error, Result};
+use crate::experiment::admin::is_database;
+use crate::result::folder::Folder;
+use crate::result::records::Experiment;
 
 /// Prints a result: the one place that writes to stdout.
 ///
@@ -25,6 +29,18 @@ use crate::error::{Error, Result};
 /// Output that is lost; a reader that went away (`| head`) is no error.
 fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
+}
+
+/// Names the databases that an experiment may have left on somebody else's server.
+fn name_leftovers(folder: &Folder, experiment: &Experiment) {
+    // While it runs its database has to be there.
+    if folder.lock().is_err() {
+        return;
+    }
+    for name in experiment.leftovers().filter(|name| is_database(name)) {
+        say!("warning: the database {name} is left on the server of this experiment");
+        say!("hint: `mongodyno clean` drops it");
+    }
 }
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {

@@ -16,6 +16,7 @@ use crate::result::records::Run;
 /// A path that holds no experiment.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
+    super::name_leftovers(&folder, &experiment);
     if experiment.study.is_some() {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format)?;
         return super::print_bytes(&bytes);

@@ -32,22 +32,19 @@ const ROUNDS_MAX: u32 = 1000;
 /// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
+    super::name_leftovers(&folder, &resumed.experiment);
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
-    match &was.study {
-        Some(study) => {
-            let again = study_again(&args, was, study)?;
-            let drivers = again.drivers.join(", ");
-            say!("going on after round {finished}: study {} with {drivers}", study.name);
-            super::study::run_broker(&again, Some(resumed)).await
-        }
-        None => {
-            let again = run_again(&args, was)?;
-            let drivers = again.drivers.join(", ");
-            say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
-            super::run::resume(again, resumed).await
-        }
+    if let Some(study) = &was.study {
+        let again = study_again(&args, was, study)?;
+        let drivers = again.drivers.join(", ");
+        say!("going on after round {finished}: study {} with {drivers}", study.name);
+        return super::study::run_broker(&again, Some(resumed)).await;
     }
+    let again = run_again(&args, was)?;
+    let drivers = again.drivers.join(", ");
+    say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
+    super::run::resume(again, resumed).await
 }
 
 fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
@@ -81,6 +78,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         uri,
+        uri_file: None,
         server,
         load: behaviour.load,
         faults: behaviour.faults,
@@ -111,6 +109,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<Bro
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         uri,
+        uri_file: None,
         server: Some(server),
         machine: machine(args, was),
         eject: None,
@@ -156,20 +155,23 @@ fn drivers(was: &Experiment) -> Vec<String> {
 
 /// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
-    let missing = |what: &str, hint: &str| Err(Error::usage(what, hint));
     let started = match (was.server.kind.as_str(), &args.server) {
-        ("external", _) => match &args.uri {
-            Some(uri) => return Ok(("external".to_owned(), Some(uri.clone()))),
+        ("external", _) => {
             // Credentials are in it.
-            None => {
-                let what = "it was made against a server by connection string, which is not kept";
-                return missing(what, "add --uri");
-            }
-        },
+            let uri = args.uri.clone().ok_or_else(|| {
+                Error::usage(
+                    "it was made against a server by connection string, which is not kept",
+                    "add --uri-file FILE, or set MDYN_URI",
+                )
+            })?;
+            return Ok(("external".to_owned(), Some(uri)));
+        }
         (_, Some(server)) => server.clone(),
         ("mongod", None) => {
-            let what = "it was made against a mongod of that machine, which no folder can name";
-            return missing(what, "add --server mongod, or --server and the path of a mongod");
+            return Err(Error::usage(
+                "it was made against a mongod of that machine, which no folder can name",
+                "add --server mongod, or --server and the path of a mongod",
+            ));
         }
         ("embedded", None) => format!("embedded@{}", was.server.version),
         (kind @ ("absorber" | "none"), None) => kind.to_owned(),

@@ -98,9 +98,9 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
-/// `--option`, which drivers would ignore where it is misspelt.
-fn uri_options(words: &[String]) -> Result<Sets> {
-    let options = pairs(words, "--option")?;
+/// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
+fn uri_options(args: &RunArgs) -> Result<Sets> {
+    let options = pairs(&args.options, "--option")?;
     for name in options.keys() {
         if let Err(near) = uri::check_option(name) {
             let hint = near.map_or_else(
@@ -109,6 +109,12 @@ fn uri_options(words: &[String]) -> Result<Sets> {
             );
             let message = format!("--option {name}: connection strings have no such option");
             return Err(Error::usage(message, hint));
+        }
+        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
+            return Err(Error::usage(
+                format!("--option {name}: the connection string sets it too, and would win"),
+                "take it out of one of them",
+            ));
         }
     }
     Ok(options)
@@ -140,7 +146,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
-    let options = uri_options(&args.options)?;
+    let options = uri_options(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;

@@ -31,6 +31,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// # Errors
 /// A link that is none, an address that cannot be used, files that cannot be written.
 pub fn run(args: &TapArgs) -> Result<()> {
+    if args.to.contains(['@', '/']) {
+        // Not repeated: it has a password in it.
+        return Err(Error::usage(
+            "--to takes the address of a server, not a connection string",
+            "write --to HOST:PORT; the application keeps user and password",
+        ));
+    }
     let link = args.link.as_deref().map(LinkSpec::parse).transpose()?;
     match args.arms {
         Some(arms) => driven(args, arms, link),

@@ -28,10 +28,6 @@ const TURN_OPERATIONS_MIN: f64 = 40.0;
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 /// Laps are added until the round's own standard error is below this, in log units.
 const ERROR_MAX: f64 = 0.01;
-/// They take at most so many times the planned measured time.
-const STRETCH_MAX: u32 = 4;
-/// The same in the quick form, which promises an answer in minutes.
-const QUICK_STRETCH_MAX: u32 = 2;
 
 /// The turns of one phase in one round.
 pub struct Turns {
@@ -103,9 +99,8 @@ pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interle
     let length = stage.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
-    let stretch = if stage.quick { QUICK_STRETCH_MAX } else { STRETCH_MAX };
     let most = match phase.limit {
-        Limit::Duration { .. } => laps(stretch).max(planned),
+        Limit::Duration { .. } => laps(settings::stretch(stage.quick)).max(planned),
         // Its end is its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };

@@ -92,7 +92,7 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
         return None;
     }
     let used = |fraction: f64| fraction * f64::from(cores);
-    let named: Vec<String> = noise
+    let each: Vec<String> = noise
         .foreign
         .iter()
         .enumerate()
@@ -102,10 +102,10 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
         })
         .collect();
     // Those in another container, and those that came and went, have no name.
-    let names = if named.is_empty() {
+    let names = if each.is_empty() {
         format!("other processes {:.1} cores", used(noise.foreign_fraction))
     } else {
-        named.join(", ")
+        each.join(", ")
     };
     Some(format!("the machine is busy: {names}"))
 }

@@ -45,8 +45,8 @@ fn split(groups: &[Vec<usize>]) -> Option<Placement> {
 /// The numbers of a list of the kernel's: `0-2,7`.
 fn numbers(list: &str) -> Vec<usize> {
     let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        Some(low.parse().ok()?..=high.parse().ok()?)
     };
     list.split(',').filter_map(range).flatten().collect()
 }

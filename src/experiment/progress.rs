@@ -174,8 +174,8 @@ impl Progress {
             0 => self.planned.as_secs_f64(),
             ended => self.took.as_secs_f64() / f64::from(ended),
         };
-        let rounds = f64::from(self.rounds.saturating_sub(self.round)) + 1.0 - done;
-        format!("{} left", duration(Duration::from_secs_f64(round_s * rounds.max(0.0))))
+        let more = f64::from(self.rounds.saturating_sub(self.round)) + 1.0 - done;
+        format!("{} left", duration(Duration::from_secs_f64(round_s * more.max(0.0))))
     }
 
     /// The live line goes away.

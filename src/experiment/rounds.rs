@@ -359,6 +359,7 @@ impl Laboratory {
 /// Pretended work is busy for as long as it lasts. The CPU that a fake really takes is chance, and
 /// would now and then part the A/A arm from its baseline.
 fn pretend_cpu(phase: &mut PhaseRun) {
+    phase.idle_cpu_fraction = Some(0.0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
 }

@@ -84,6 +84,13 @@ pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     }
 }
 
+/// Laps are added until they take at most so many times the measured time. The quick form promises
+/// an answer in minutes.
+#[must_use]
+pub fn stretch(quick: bool) -> u32 {
+    if quick { 2 } else { 4 }
+}
+
 /// Time that one arm takes in one phase.
 #[must_use]
 pub fn phase_time(warmup: Duration, measured_s: f64) -> Duration {

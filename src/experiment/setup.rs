@@ -9,7 +9,7 @@ use crate::adapter::choice::PROCESSES;
 use crate::adapter::environment::Environment;
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
-use crate::experiment::admin::Admin;
+use crate::experiment::admin::{self, Admin};
 use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
@@ -22,7 +22,7 @@ use crate::experiment::stop::{Stop, caught};
 use crate::result::folder::Folder;
 use crate::result::machine::{self, Reading};
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
+    Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
     Server as ServerFacts, Settings, Study, Unavailable,
 };
 use crate::server::uri::{arm_option, with_arm_options, with_options};
@@ -43,7 +43,7 @@ pub struct Setup {
     pub unavailable: Vec<Unavailable>,
     /// Estimated time to the first look.
     pub until_look: Duration,
-    /// Identity, also part of the database's name.
+    /// Identity.
     pub id: String,
     /// Experiment folder, new or empty.
     pub path: PathBuf,
@@ -97,7 +97,9 @@ impl Setup {
                 folder.discard(is_new);
             }
         })?;
-        let result = self.measure(&folder, server.as_ref(), placement, &Stop::default()).await;
+        let stop = Stop::default();
+        // On the heap: everything an experiment holds is in this one future.
+        let result = Box::pin(self.measure(&folder, server.as_ref(), placement, &stop)).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -157,9 +159,16 @@ impl Setup {
                 None => std::future::pending().await,
             }
         };
+        let external = matches!(server, Some(Server::External { .. }));
         let work = async {
+            let rounds = async {
+                if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
+                    admin.claim(&laboratory.experiment.id).await?;
+                }
+                laboratory.rounds().await
+            };
             tokio::select! {
-                result = laboratory.rounds() => result,
+                result = rounds => result,
                 error = died => Err(error),
                 // The second Ctrl-C: everything that is dropped here ends its children.
                 error = stop.second() => Err(error),
@@ -185,14 +194,13 @@ impl Setup {
             Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
             Err(_) => Ended::Failed,
         });
-        let recorded = laboratory.folder.write_experiment(&laboratory.experiment);
+        let mut recorded = laboratory.folder.write_experiment(&laboratory.experiment);
         // On a server of ours the database goes with its data folder.
-        if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
-            let dropped =
-                tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
-            if !matches!(dropped, Ok(Ok(()))) {
-                say!("warning: the database {} could not be dropped", laboratory.database);
-            }
+        if let Some(admin) = laboratory.admin.as_ref().filter(|_| external) {
+            let dropped = admin.leave().await;
+            let own = laboratory.experiment.databases.last_mut();
+            own.expect("it was recorded").dropped = dropped;
+            recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
         }
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -212,7 +220,7 @@ impl Setup {
             Some(uri) => places(uri).await,
             None => Vec::new(),
         };
-        let database = format!("mongodyno_{}", self.id.to_lowercase().replace('-', "_"));
+        let database = admin::new_database();
         let epoch = Epoch::start();
         let (admin, sampled) = match server {
             Some(server) => (
@@ -281,7 +289,7 @@ impl Setup {
             started_at: wall(),
             finished_at: None,
             ended: None,
-            command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
+            command: std::env::args().map(|word| mask_text(&word)).collect(),
             request: Some(request),
             settings: self.settings,
             gaps: Vec::new(),
@@ -291,16 +299,20 @@ impl Setup {
             consumer: consumer_arm,
             unavailable: self.unavailable,
             server: facts(server),
+            databases: Vec::new(),
             link,
             machine: Machine { placement, ..machine::describe() },
         };
-        let (experiment, finished) = match &self.resumed {
+        let (mut experiment, finished) = match &self.resumed {
             None => (new, 0),
             Some(resumed) => {
                 folder.keep_rounds(resumed.finished)?;
                 (resumed.go_on(), resumed.finished)
             }
         };
+        if server.is_some() {
+            experiment.databases.push(Database { name: database.clone(), dropped: false });
+        }
         let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
         let tap_from = if experiment.study.is_some() { rounds } else { 1 };
         Ok(Laboratory {

@@ -109,6 +109,13 @@ impl Folder {
                 "use a newer mongodyno",
             ));
         }
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        if !(1..=64).contains(&experiment.id.len()) || !experiment.id.chars().all(is_plain) {
+            return Err(Error::usage(
+                format!("{}: its id is none that mongodyno makes", file.display()),
+                "the file was changed or damaged",
+            ));
+        }
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Ok((Self { path }, experiment))
     }

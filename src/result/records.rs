@@ -27,7 +27,7 @@ pub struct Experiment {
     pub schema_version: u32,
     /// Version of mongodyno that wrote it.
     pub mongodyno: String,
-    /// Identity: start time and a random suffix, also the prefix of its databases.
+    /// Identity: start time and a random suffix.
     pub id: String,
     /// Start, RFC 3339 in UTC.
     pub started_at: String,
@@ -59,6 +59,9 @@ pub struct Experiment {
     pub consumer: Option<Arm>,
     /// The server measured against.
     pub server: Server,
+    /// Its databases there: one, and another one each time it was gone on with.
+    #[serde(default)]
+    pub databases: Vec<Database>,
     /// The link on the way to it; None without `--link`.
     #[serde(default)]
     pub link: Option<Link>,
@@ -90,6 +93,23 @@ pub struct Study {
     /// By arm: the phases that it takes part in; arms that are not named take part in all.
     #[serde(default)]
     pub phases: BTreeMap<String, Vec<String>>,
+}
+
+/// A database of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Database {
+    /// `mongodyno_` and 32 random hexadecimal digits.
+    pub name: String,
+    /// Whether it was dropped; on a server that mongodyno started it goes with the server.
+    pub dropped: bool,
+}
+
+impl Experiment {
+    /// Databases that may still be on somebody else's server.
+    pub fn leftovers(&self) -> impl Iterator<Item = &str> {
+        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        left.map(|it| it.name.as_str())
+    }
 }
 
 /// An experiment was cut short here; the cut round was made again whole.

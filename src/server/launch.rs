@@ -131,7 +131,7 @@ impl Start<'_> {
     async fn run(self) -> Result<Launched, Failure> {
         let cache_gb = self.options.cache_gb.unwrap_or_else(default_cache_gb);
         let parent = self.options.data_parent.clone();
-        let parent = parent.unwrap_or_else(|| self.host.home.join("data"));
+        let parent = parent.unwrap_or_else(|| self.host.data());
         let data_folder = absolute(&parent)?.join(format!("mongodyno-{}", self.id));
         let log = absolute(&self.options.log)?;
         let flags = self.flags(&data_folder, cache_gb);

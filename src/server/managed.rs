@@ -7,7 +7,7 @@ use super::health;
 use super::host::Host;
 use super::launch::{Launched, StartOptions, describe, launch};
 use super::log_tail;
-use super::mask::mask_uri;
+use super::mask::{keep_secret, mask_uri};
 use super::program::Program;
 use super::progress::Progress;
 use super::record::{ServerKind, ServerRecord, ServerSource};
@@ -61,6 +61,7 @@ pub async fn start(
 
 /// Asks a server that is already there who it is.
 pub async fn connect(uri: &str) -> Result<ServerRecord, ServerError> {
+    keep_secret(uri);
     let health = health::external(uri).await?;
     Ok(ServerRecord {
         kind: ServerKind::External,

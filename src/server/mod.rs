@@ -51,7 +51,7 @@ pub use install::{Depth, folder_of, install, is_installed};
 pub use launch::StartOptions;
 pub use local::{Place, listeners, places};
 pub use managed::{RunningServer, Server, connect, prepare, start};
-pub use mask::{mask_text, mask_uri};
+pub use mask::{keep_secret, mask_json, mask_text, mask_uri};
 pub use process::ProcessId;
 pub use program::Program;
 pub use progress::Progress;

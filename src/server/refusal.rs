@@ -77,7 +77,7 @@ fn cause(error: &Error, given: Given) -> Cause {
 }
 
 pub(super) fn explain(error: &Error, uri: &str, given: Given) -> ServerError {
-    let said = mask_text(&error.kind.to_string(), uri);
+    let said = mask_text(&error.kind.to_string());
     say(cause(error, given), uri, &said)
 }
 
