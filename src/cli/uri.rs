@@ -25,7 +25,9 @@ impl Cli {
         let words: Vec<_> = std::env::args_os().collect();
         let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
         let own: Vec<_> = own.collect();
-        own.iter().for_each(|word| learn(word));
+        for word in &own {
+            learn(word);
+        }
         let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
         if let Ok(uri) = std::env::var(VARIABLE) {
             keep_secret(&uri);
@@ -68,7 +70,9 @@ impl Cli {
             _ => return,
         };
         *uri = uri.take().or(file.take());
-        uri.iter().for_each(|uri| keep_secret(uri));
+        if let Some(uri) = uri {
+            keep_secret(uri);
+        }
     }
 }
 

@@ -22,12 +22,12 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
             let environment = arms::install(&manifests, &adapter)?;
             super::print(&format!("{}\n", environment.folder.display()))
         }
-        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri),
+        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri.as_deref()),
     }
 }
 
 /// Runs the tests an adapter has of its own, with the vectors that this binary carries.
-fn test(manifests: &[Manifest], adapter: &str, uri: Option<String>) -> Result<()> {
+fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
     let arms::Arm { manifest, asked, .. } = arms::parse(manifests, adapter)?;
     let name = &manifest.name;
     let words = manifest.choose(&asked)?.test;
@@ -44,7 +44,7 @@ fn test(manifests: &[Manifest], adapter: &str, uri: Option<String>) -> Result<()
     if std::env::var_os("MDYN_VECTORS").is_none() {
         command.env("MDYN_VECTORS", &vectors);
     }
-    if let Some(uri) = &uri {
+    if let Some(uri) = uri {
         command.env("MDYN_URI", uri);
     }
     let status = command.status();

@@ -24,7 +24,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     // Not the process's id: two containers may share both the id and the cache.
     let path = work_dir()?.join("check").join(new_database());
     let folder = Folder::create(&path)?;
-    let result = check_all(&args, &environments, &folder).await;
+    let result = Box::pin(check_all(&args, &environments, &folder)).await;
     let _ = std::fs::remove_dir_all(&path);
     match result? {
         0 => Ok(()),
@@ -91,7 +91,7 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
         };
         let mut admin = Admin::connect(server.uri(), &bench.database).await?;
         admin.claim("check").await?;
-        let checked = requests.or(online::check(environment, &bench, &admin)).await;
+        let checked = requests.or(Box::pin(online::check(environment, &bench, &admin))).await;
         // However it ended; asked a second time to stop, it is named and left.
         let dropped = requests.or(admin.leave()).await;
         if dropped.is_err() {

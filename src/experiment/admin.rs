@@ -110,8 +110,8 @@ impl Admin {
             let marker = database.collection::<Document>(MARKER).find_one(filter).await?;
             let Some(marker) = marker else { continue };
             let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
-            let marked = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
-            found.push((Self { client: client.clone(), database, marker: Some(marker) }, marked));
+            let it = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
+            found.push((Self { client: client.clone(), database, marker: Some(marker) }, it));
         }
         Ok(found)
     }

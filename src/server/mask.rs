@@ -71,7 +71,8 @@ const NO_SECRETS: [&str; 2] = ["admin", "root"];
 const SCHEMES: [&str; 2] = ["mongodb://", "mongodb+srv://"];
 
 /// Connection strings whole, with what is shown in their place, and the secrets in them.
-static KNOWN: RwLock<(Vec<(String, String)>, Vec<Secret>)> = RwLock::new((Vec::new(), Vec::new()));
+static KNOWN: RwLock<Known> = RwLock::new((Vec::new(), Vec::new()));
+type Known = (Vec<(String, String)>, Vec<Secret>);
 
 /// `uri` with user name, password and every option that may hold a secret replaced by `***`.
 /// What cannot be read for certain is hidden altogether: an unescaped `@`, `/` or `?` in a
@@ -97,7 +98,8 @@ fn shown(uri: &str) -> Option<String> {
             return None;
         }
         let value = if is_harmless(name) { value } else { "***" };
-        text += &format!("{}{name}={value}", if number == 0 { '?' } else { '&' });
+        text.push(if number == 0 { '?' } else { '&' });
+        text.extend([name, "=", value]);
     }
     (is_plain(&uri.hosts) && is_plain(uri.database)).then_some(text)
 }
@@ -202,12 +204,10 @@ fn spellings(letter: char) -> Vec<String> {
     let bytes = letter.to_string().into_bytes();
     let mut units = [0; 2];
     let units = letter.encode_utf16(&mut units);
-    let mut spellings = vec![
-        bytes.iter().map(|byte| format!("%{byte:02x}")).collect(),
-        units.iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-        format!("\\{letter}"),
-        letter.to_string(),
-    ];
+    let escaped: Vec<_> = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
+    let quoted: Vec<_> = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    let mut spellings =
+        vec![escaped.concat(), quoted.concat(), format!("\\{letter}"), letter.to_string()];
     spellings.extend((letter == ' ').then(|| "+".to_owned()));
     spellings
 }
@@ -217,30 +217,31 @@ fn secrets(text: &str) -> Vec<Secret> {
         // Nobody knows what is what: all of its words are.
         let words = text.split_once("://").map_or(text, |(_, rest)| rest);
         let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
-        return words.flat_map(|it| [it.to_owned(), decoded(it)]).filter_map(plain).collect();
+        let words = words.flat_map(|it| [it.to_owned(), decoded(it)]);
+        return words.filter_map(|it| plain(&it)).collect();
     };
     let mut found = Vec::new();
     if let Some(credential) = &uri.credential {
         let user = credential.username.as_deref().filter(|it| !NO_SECRETS.contains(it));
         found.extend(user.and_then(|it| Secret::new(it, true)));
-        found.extend(credential.password.clone().and_then(plain));
+        found.extend(credential.password.as_deref().and_then(plain));
     }
     for (name, value) in &uri.options {
         if name.eq_ignore_ascii_case("authMechanismProperties") {
             let pairs = value.split(',').map(|it| it.split_once(':').unwrap_or(("", it)));
             let secret = pairs.filter(|(name, _)| !HARMLESS_PROPERTIES.contains(name));
-            found.extend(secret.filter_map(|(_, value)| plain(decoded(value))));
+            found.extend(secret.filter_map(|(_, value)| plain(&decoded(value))));
         } else if name.eq_ignore_ascii_case("proxyUsername") {
             found.extend(Secret::new(&decoded(value), true));
         } else if !is_harmless(name) {
-            found.extend(plain(decoded(value)));
+            found.extend(plain(&decoded(value)));
         }
     }
     found
 }
 
-fn plain(text: String) -> Option<Secret> {
-    Secret::new(&text, false)
+fn plain(text: &str) -> Option<Secret> {
+    Secret::new(text, false)
 }
 
 fn decoded(text: &str) -> String {
