@@ -457,7 +457,10 @@ fn two_copies_that_differ_widen_the_interval() {
     let sentence = slow["sentence"].as_str().expect("text");
     assert!(sentence.contains(", of which 4 % either side for the A/A difference,"), "{sentence}");
     let warnings = analysis["warnings"].to_string();
-    assert!(warnings.contains("two copies of one version differ in first/throughput"), "{warnings}");
+    assert!(
+        warnings.contains("two copies of one version differ in first/throughput"),
+        "{warnings}"
+    );
 }
 
 #[test]

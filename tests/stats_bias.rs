@@ -197,13 +197,8 @@ fn a_quick_same_needs_the_second_half_and_the_other_copy() {
             quantity: Quantity::Throughput,
             values: vec![rate(0.0), rate(copy), rate(1.0)],
         };
-        let terms = Terms {
-            interleave: Interleave::Turns,
-            quick: true,
-            alpha: 0.05,
-            seed: 1,
-            busy: None,
-        };
+        let terms =
+            Terms { interleave: Interleave::Turns, quick: true, alpha: 0.05, seed: 1, busy: None };
         let arms = [arm("A", false, 0.0), arm("A2", true, 0.0), arm("B", false, halves)];
         judge(&arms, &[measure], &terms).judged.pop().expect("B").comparison
     };

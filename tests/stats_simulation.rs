@@ -1,6 +1,6 @@
 //! The verdicts under simulated noise: false positives no more often than the level says, and the
-//! detection rates of the tables in sections 2.6 and 2.7 of the methodology. The shipped sequence of
-//! looks is simulated whole by `make bench -- operating`, and here in a few of its cells.
+//! detection rates of the tables in sections 2.6 and 2.7 of the methodology. The shipped sequence
+//! of looks is simulated whole by `make bench -- operating`, and here in a few of its cells.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 #[allow(dead_code, reason = "the benchmark prints more of the rates")]

@@ -47,7 +47,9 @@ fn row(world: World, looks: &LookPlan, draws: u32) -> [Rates; 6] {
 
 /// Every verdict, where nothing disturbs.
 fn powers(looks: &LookPlan, draws: u32) {
-    println!("| true | scatter | SLOWER | FASTER | SAME | size uncertain | INCONCLUSIVE | rounds |");
+    println!(
+        "| true | scatter | SLOWER | FASTER | SAME | size uncertain | INCONCLUSIVE | rounds |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for percent in [0.0, 5.0, 20.0, 40.0] {
         let world = World { effect: f64::ln_1p(percent / 100.0), ..World::default() };
@@ -80,16 +82,14 @@ fn conditions(
         ("1 % a place in the order", World { order: 0.01, ..plain }),
         ("3 % a place in the order", World { order: 0.03, ..plain }),
         ("one round of six off by 20 %", World { odd: 0.2 * sign, ..plain }),
-        ("1 of 6 rounds disturbed, off by 40 %", World {
-            disturbed: 1.0 / 6.0,
-            hurt: 0.35 * sign,
-            ..plain
-        }),
-        ("7 of 10 rounds disturbed, scatter tripled", World {
-            disturbed: 0.7,
-            unrest: 2.0,
-            ..plain
-        }),
+        (
+            "1 of 6 rounds disturbed, off by 40 %",
+            World { disturbed: 1.0 / 6.0, hurt: 0.35 * sign, ..plain },
+        ),
+        (
+            "7 of 10 rounds disturbed, scatter tripled",
+            World { disturbed: 0.7, unrest: 2.0, ..plain },
+        ),
     ];
     println!("| scatter | {} |", SCATTERS.map(|it| format!("{it} %")).join(" | "));
     println!("|---|{}", "---|".repeat(SCATTERS.len()));

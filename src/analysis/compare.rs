@@ -47,7 +47,8 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     };
     if !experiment.arms.is_empty() {
         for phase in &experiment.plan.phases {
-            PhaseComparison { experiment, rounds, arms: &experiment.arms, phase }.run(&mut compared);
+            PhaseComparison { experiment, rounds, arms: &experiment.arms, phase }
+                .run(&mut compared);
         }
     }
     let p_values: Vec<f64> = compared.rows.iter().filter_map(|row| row.p_value).collect();

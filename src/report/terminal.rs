@@ -278,7 +278,8 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
         page.line(&line)?;
     }
     let ink = if comparison.is_aa { Ink::Dim } else { Ink::Plain };
-    let others = verdict.others.iter().map(|other| (ink, format!("also {}", view::short_line(other))));
+    let others =
+        verdict.others.iter().map(|other| (ink, format!("also {}", view::short_line(other))));
     let drift = view::drift_line(comparison).map(|line| (Ink::Dim, line));
     for (ink, text) in others.chain(drift) {
         for line in wrap_hanging(&text, page.width, 4, 6) {

@@ -153,7 +153,9 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
     (one_way && middle.abs() > floor_percent).then(|| {
         let word = if middle > 0.0 { "slower" } else { "faster" };
         let size = middle.abs();
-        format!("all arms became {size:.0} % {word} within the phase: their rates are means over it")
+        format!(
+            "all arms became {size:.0} % {word} within the phase: their rates are means over it"
+        )
     })
 }
 

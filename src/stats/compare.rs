@@ -281,9 +281,8 @@ impl Witness {
     fn doubts(&self, floor_percent: f64, alpha: f64) -> Option<String> {
         let found = hodges_lehmann(&self.ratios, alpha).filter(|it| it.rank > 0)?;
         let (low, high) = (percent(found.low), percent(found.high));
-        (low < -floor_percent || high > floor_percent).then(|| {
-            format!(", {} {}", self.way, wording::between(low, high))
-        })
+        (low < -floor_percent || high > floor_percent)
+            .then(|| format!(", {} {}", self.way, wording::between(low, high)))
     }
 }
 
@@ -344,7 +343,11 @@ impl Comparison {
     fn aside(&self) -> String {
         let bias = self.margins.bias_percent;
         self.margins.bias_gate.map_or(String::new(), |gate| {
-            format!(", of which {} % either side for {}", wording::threshold(bias), Bias::word(gate))
+            format!(
+                ", of which {} % either side for {}",
+                wording::threshold(bias),
+                Bias::word(gate)
+            )
         })
     }
 
