@@ -1,6 +1,9 @@
 //! The command line: clap structs only.
 
+mod check;
+mod machine;
 mod study;
+mod uri;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +17,8 @@ use crate::absorber::load::{Jitter, Stall};
 use crate::clock::Epoch;
 use crate::tap::mark::MarkFields;
 use crate::units::{parse_bytes, parse_duration};
+pub use check::{CheckArgs, CleanArgs};
+pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
 
 const EXIT_CODES: &str = "\
@@ -57,6 +62,8 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     /// Hold an adapter against the contract
     Check(CheckArgs),
+    /// Drop the databases that killed experiments left on a server
+    Clean(CleanArgs),
     /// List the built-in workloads, or print one
     Workloads(WorkloadsArgs),
     /// List, install or test adapters
@@ -79,6 +86,12 @@ pub enum Verb {
         /// Passed on
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Ends what the children of a killed mongodyno have started
+    #[command(hide = true)]
+    GuardChildren {
+        /// Of that mongodyno
+        mark: String,
     },
     /// A deterministic adapter for tests
     #[command(hide = true)]
@@ -132,6 +145,11 @@ pub struct RunArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
+    pub uri_file: Option<String>,
     /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
     /// or none
     #[arg(long, default_value = "embedded")]
@@ -151,6 +169,9 @@ pub struct RunArgs {
     /// Keep the data folder of the server we start
     #[arg(long)]
     pub keep_data: bool,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Show what would be done, and do nothing
     #[arg(long)]
     pub plan: bool,
@@ -212,29 +233,6 @@ pub struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// `check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Adapter, as `run -d` takes it [default: every one this machine can run]
-    #[arg(conflicts_with = "command")]
-    pub adapter: Option<String>,
-    /// Only what needs no server
-    #[arg(long)]
-    pub offline: bool,
-    /// Server to check against, by connection string
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// Server to start
-    #[arg(long, default_value = "embedded")]
-    pub server: String,
-    /// Further adapters: a folder of adapter folders
-    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
-    pub adapters_dir: Option<PathBuf>,
-    /// Any program that speaks the contract
-    #[arg(last = true)]
-    pub command: Vec<String>,
-}
-
 /// `workloads`
 #[derive(Debug, Args)]
 pub struct WorkloadsArgs {
@@ -271,6 +269,9 @@ pub enum AdaptersAction {
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
+        /// Server for those of them that need one
+        #[arg(long, env = "MDYN_URI", hide_env_values = true)]
+        uri: Option<String>,
     },
 }
 
@@ -348,7 +349,7 @@ pub struct AbsorberArgs {
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Room for documents and indexes; past it inserts fail
+    /// Room for documents, indexes, cursors and messages under way; past it inserts fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How long commands take
@@ -393,6 +394,18 @@ impl LoadArgs {
         let workers = self.workers.map(|it| format!("--workers={it}"));
         [service, jitter, stall, workers].into_iter().flatten().collect()
     }
+}
+
+/// Load and faults alone.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+pub struct BehaviourArgs {
+    /// How long commands take.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong.
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
 impl FaultArgs {

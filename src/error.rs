@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+/// The server's error code.
+const UNAUTHORIZED: i32 = 13;
+
 /// Exit codes, documented in `--help` and stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -80,6 +83,18 @@ impl std::error::Error for Error {}
 impl From<mongodb::error::Error> for Error {
     /// Administration of the server failed in the middle of an experiment.
     fn from(error: mongodb::error::Error) -> Self {
+        if let mongodb::error::ErrorKind::Command(refused) = error.kind.as_ref()
+            && refused.code == UNAUTHORIZED
+        {
+            // "not authorized on admin to execute command { serverStatus: 1, …"
+            let command = refused.message.split("command { ").nth(1);
+            let command = command.and_then(|it| it.split(':').next()).unwrap_or("a command");
+            return Self::new(
+                Exit::Unreachable,
+                format!("the user in the URI may not do what an experiment needs: {command}"),
+                "these roles are enough: readWriteAnyDatabase, dbAdminAnyDatabase, clusterMonitor",
+            );
+        }
         Self::new(
             Exit::Unreachable,
             format!("the server refused or lost an administrative command: {}", error.kind),

@@ -6,6 +6,12 @@
 //! against, [`absorber`] is such a server, [`tap`] stands in between; [`commands`] wires it all,
 //! one file per verb. See `ARCHITECTURE.md`.
 
+// It panics where stderr has gone; `say!` does not.
+#![deny(clippy::print_stderr)]
+
+#[macro_use]
+pub mod say;
+
 pub mod absorber;
 pub mod adapter;
 pub mod analysis;

@@ -1,13 +1,43 @@
 //! Parse, dispatch, print the error, exit code.
+#![deny(clippy::print_stderr)]
 
+use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use miette::MietteHandlerOpts;
 use mongodyno::cli::{Cli, Verb};
-use mongodyno::commands;
+use mongodyno::error::Exit;
+use mongodyno::server::mask_text;
+use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // SAFETY: this is the first thing that the only thread does.
+    #[allow(unsafe_code)]
+    let read = unsafe { Cli::read() };
+    let cli = match read {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let text = error.render();
+            // What was given is quoted there.
+            let text =
+                if stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+            let _ = stderr().write_all(mask_text(&text).as_bytes());
+            return ExitCode::from(Exit::Usage as u8);
+        }
+        Err(help) => {
+            let lost = |error: std::io::Error| error.kind() != ErrorKind::BrokenPipe;
+            // Help is a result as any other.
+            let is_lost = help.print().is_err_and(lost);
+            return if is_lost {
+                ExitCode::from(Exit::Environment as u8)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    // No colours: errors quote files and servers, and what they quote must not steer the terminal.
+    let plain = |_: &_| Box::new(MietteHandlerOpts::new().color(false).build()) as Box<_>;
+    miette::set_hook(Box::new(plain)).expect("it is set once");
     // One thread: the core waits while it measures, and children must be started from a thread
     // that lives as long as the program (see child::die_with_parent).
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -21,6 +51,7 @@ fn main() -> ExitCode {
             Verb::Resume(args) => commands::resume::run(args).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
+            Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args),
@@ -29,13 +60,17 @@ fn main() -> ExitCode {
             Verb::Absorber(args) => commands::absorber::run(&args),
             Verb::Schema { name } => commands::schema::run(name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
+            Verb::GuardChildren { mark } => {
+                child::guard(&mark);
+                Ok(())
+            }
             Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            mongodyno::say!("error: {error}");
             ExitCode::from(error.exit as u8)
         }
     }

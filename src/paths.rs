@@ -1,18 +1,71 @@
 //! Where things live outside the experiment folder.
 
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
 
 /// The cache: everything mongodyno installs. `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
-/// `~/.cache/mongodyno`.
-#[must_use]
-pub fn cache_dir() -> PathBuf {
-    let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(home) = from_env("MDYN_HOME") {
-        return PathBuf::from(home);
+/// `~/.cache/mongodyno`; made if need be, for nobody but its owner.
+///
+/// # Errors
+/// No place for it, or one in which somebody else may put programs for us to run.
+pub fn cache_dir() -> Result<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let path = folder("MDYN_HOME")
+        .map(PathBuf::from)
+        .or_else(|| folder("XDG_CACHE_HOME").map(|it| PathBuf::from(it).join("mongodyno")))
+        .or_else(|| folder("HOME").map(|it| PathBuf::from(it).join(".cache/mongodyno")))
+        .ok_or_else(|| {
+            Error::environment(
+                "no place for the cache: neither MDYN_HOME, XDG_CACHE_HOME nor HOME is set",
+                "set MDYN_HOME to a folder that only you may write to",
+            )
+        })?;
+    // Children work in other folders.
+    let path = std::path::absolute(&path).map_err(|error| Error::file("find", &path, &error))?;
+    trusted(&path)?;
+    Ok(path)
+}
+
+/// Where files of what runs now go: the cache or, where that can only be read, a folder of our own
+/// among the temporary ones.
+///
+/// # Errors
+/// As [`cache_dir`].
+pub fn work_dir() -> Result<PathBuf> {
+    let cache = cache_dir()?;
+    if rustix::fs::access(&cache, rustix::fs::Access::WRITE_OK).is_ok() {
+        return Ok(cache);
     }
-    let base = from_env("XDG_CACHE_HOME").map_or_else(
-        || PathBuf::from(from_env("HOME").unwrap_or_else(|| "/tmp".into())).join(".cache"),
-        PathBuf::from,
-    );
-    base.join("mongodyno")
+    let user = rustix::process::geteuid().as_raw();
+    let path = std::env::temp_dir().join(format!("mongodyno-{user}"));
+    trusted(&path)?;
+    Ok(path)
+}
+
+/// Makes a folder for programs that we run, or sees that nobody else may write to it.
+fn trusted(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
+        let mut error = Error::file("create the cache", path, &error);
+        "set MDYN_HOME to a folder that you may write to".clone_into(&mut error.hint);
+        error
+    })?;
+    // What lies deeper can be reached by nobody who may not change these.
+    let below = ["adapters", "servers", "wheels"].map(|name| path.join(name));
+    for folder in [path.to_owned()].into_iter().chain(below) {
+        let Ok(found) = fs::metadata(&folder) else { continue };
+        let user = rustix::process::geteuid().as_raw();
+        let (what, hint) = if found.mode() & 0o022 != 0 {
+            ("others may write to", format!("chmod -R go-w {}", folder.display()))
+        } else if ![0, user].contains(&found.uid()) {
+            ("somebody else owns", "set MDYN_HOME to a folder of your own".to_owned())
+        } else {
+            continue;
+        };
+        let what = format!("{what} {}, whose programs would be run", folder.display());
+        return Err(Error::environment(what, hint));
+    }
+    Ok(())
 }

@@ -283,18 +283,92 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
     assert!(!said.contains("panicked"), "{said}");
 }
 
+/// Bytes of a process in memory.
+fn resident(pid: u32) -> u64 {
+    mongodyno::child::rss_bytes(nix::unistd::Pid::from_raw(pid.cast_signed())).expect("it lives").0
+}
+
 #[test]
-fn a_thousand_connections_are_served_at_once() {
+fn unfinished_messages_and_answers_that_nobody_reads_are_bounded() {
+    let absorber = Absorber::start(&["--memory", "64MiB"]);
+    let before = resident(absorber.pid());
+    let begun = [47_000_000_i32.to_le_bytes(), [0; 4], [0; 4], 2013_i32.to_le_bytes()].concat();
+    let body = vec![0; 40 << 20];
+    let held: Vec<_> = (0..6)
+        .map(|_| {
+            let mut raw = absorber.connect();
+            raw.stream.write_all(&begun).expect("it reads");
+            let _ = raw.stream.write_all(&body); // dropped in the middle of it
+            raw
+        })
+        .collect();
+    let grown = resident(absorber.pid()).saturating_sub(before);
+    assert!(grown < 100 << 20, "{} MiB", grown >> 20);
+    absorber.wait_for_dropped(5);
+    let said = absorber.stderr();
+    assert!(said.contains("dropped: the memory is full (--memory)"), "{said}");
+    drop(held);
+    absorber.wait_for_dropped(6);
+    let mut good = absorber.connect();
+    let large = doc! { "_id": 0, "t": "x".repeat(15 << 20) };
+    good.send(&msg(1, 0, &doc! { "insert": "c", "$db": "t" }, &[("documents", &[large])]));
+    assert_eq!(good.receive().1[0].get_i32("n").ok(), Some(1), "the memory was given back");
+    let silent: Vec<_> = (0..20)
+        .map(|_| {
+            let mut raw = absorber.connect();
+            raw.send(&msg(1, 0, &doc! { "find": "c", "$db": "t" }, &[]));
+            raw
+        })
+        .collect();
+    absorber.wait_for_dropped(6 + 15);
+    let grown = resident(absorber.pid()).saturating_sub(before);
+    assert!(grown < 200 << 20, "{} MiB", grown >> 20);
+    drop(silent);
+    assert_eq!(good.command(&doc! { "ping": 1, "$db": "t" }).get_f64("ok").ok(), Some(1.0));
+}
+
+#[test]
+fn a_wait_for_documents_ends_with_its_client() {
+    let absorber = Absorber::start(&[]);
+    let mut good = absorber.connect();
+    good.command(&doc! { "create": "k", "capped": true, "size": 4096, "$db": "t" });
+    good.command(&insert_command("t", "k", 1));
+    let mut raw = absorber.connect();
+    let find = doc! { "find": "k", "tailable": true, "awaitData": true, "$db": "t" };
+    let answer = raw.command(&find);
+    let id = answer.get_document("cursor").and_then(|it| it.get_i64("id")).expect("a cursor");
+    let wait = doc! { "getMore": id, "collection": "k", "maxTimeMS": 3_600_000_i64, "$db": "t" };
+    raw.send(&msg(2, 0, &wait, &[]));
+    let mut current = || {
+        let status = good.command(&doc! { "serverStatus": 1, "$db": "admin" });
+        status.get_document("connections").and_then(|it| it.get_i32("active")).expect("a number")
+    };
+    wait_until("it waits", || current() == 2);
+    drop(raw);
+    wait_until("nobody waits", || current() == 1);
+}
+
+/// Waits for something that the absorber does.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !done() {
+        assert!(std::time::Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn thousands_of_connections_are_served_at_once() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    let name = "a_thousand_connections_are_served_at_once";
-    if limit.maximum.is_some_and(|files| files < 1100) {
-        support::skip(name, "this user may not open 1100 files");
+    let name = "thousands_of_connections_are_served_at_once";
+    if limit.maximum.is_some_and(|files| files < 2200) {
+        support::skip(name, "this user may not open 2200 files");
         return;
     }
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("a limit");
     let absorber = Absorber::start(&[]);
-    let mut all: Vec<_> = (0..1000).map(|_| absorber.connect()).collect();
+    let mut all: Vec<_> = (0..2000).map(|_| absorber.connect()).collect();
     let request = |id| msg(id, 0, &insert_command("t", "c", id), &[]);
     for (id, raw) in (0..).zip(&mut all) {
         raw.stream.write_all(&request(id)).expect("it reads");
@@ -305,8 +379,8 @@ fn a_thousand_connections_are_served_at_once() {
     }
     let status = all[0].command(&doc! { "serverStatus": 1, "$db": "admin" });
     let connections = status.get_document("connections").expect("a section");
-    assert_eq!(connections.get_i32("current").ok(), Some(1000), "{connections}");
-    assert_eq!(all[0].command(&doc! { "count": "c", "$db": "t" }).get_i32("n").ok(), Some(1000));
+    assert_eq!(connections.get_i32("current").ok(), Some(2000), "{connections}");
+    assert_eq!(all[0].command(&doc! { "count": "c", "$db": "t" }).get_i32("n").ok(), Some(2000));
 }
 
 #[test]

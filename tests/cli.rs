@@ -6,6 +6,7 @@ mod support;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use fake_support::{Lab, QUICK, code, fixture, stderr, stdout};
 use insta::assert_snapshot;
@@ -49,6 +50,7 @@ fn every_verb_explains_itself() {
         "report",
         "diagnose",
         "check",
+        "clean",
         "workloads",
         "adapters",
         "server",
@@ -130,6 +132,7 @@ fn mistakes_on_the_command_line_end_with_2() {
         "",
         "frob",
         "run --nope",
+        "run noop.yaml -d even --option maxPoolSiez=3",
         "run noop.yaml -d evn",
         "run noop.yaml -d something-else",
         "run noop.yaml -d even --rounds 0",
@@ -205,7 +208,7 @@ fn a_folder_that_is_no_experiment_is_refused() {
     let record = fs::read_to_string(lab.path("out/experiment.json")).expect("a record");
     fs::create_dir(lab.path("empty")).expect("a folder");
     for (name, text) in [
-        ("damaged", record.split_once("\"settings\"").expect("settings").0.to_owned()),
+        ("damaged", record.split_once("\"started_at\"").expect("a start").0.to_owned()),
         ("newer", record.replace("\"schema_version\": 1", "\"schema_version\": 99")),
         ("torn", record),
     ] {
@@ -299,4 +302,106 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut child = child.stdout(std::process::Stdio::piped()).spawn().expect("starts");
     drop(child.stdout.take());
     assert!(child.wait().expect("ends").success());
+}
+
+#[test]
+fn what_the_command_line_names_wins_over_the_variable() {
+    let lab = lab();
+    let words =
+        |more: &[&str]| lab.words(&["even"], &[&["--rounds", "1", "--plan"], more].concat());
+    let with = |words: &[String]| {
+        let mut command = lab.command(words);
+        command.env("MDYN_URI", "mongodb://bob:s3cret@h:1/").output().expect("it runs")
+    };
+    let output = with(&words(&[]));
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(stderr(&output), "--server was given: MDYN_URI is not used\n");
+    lab.write("uri", "mongodb://127.0.0.1:1/");
+    let clean = ["clean", "--uri-file", "uri"].map(str::to_owned);
+    let output = with(&clean);
+    assert_eq!(code(&output), 4, "{}", said(&output));
+    assert!(stderr(&output).contains("warning: others may read uri: chmod 600 uri\n"));
+    assert!(stderr(&output).contains("mongodb://127.0.0.1:1/"), "{}", said(&output));
+    lab.write("uri", "");
+    let output = with(&clean);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert!(stderr(&output).contains("a file of one line is wanted"), "{}", said(&output));
+}
+
+/// Without any rights over files, whoever owns them: what root is in a test may write everywhere.
+fn powerless(lab: &Lab, words: &[String]) -> std::process::Command {
+    let command = lab.command(words);
+    let mut powerless = std::process::Command::new("setpriv");
+    powerless.args(["--bounding-set=-all", "--inh-caps=-all"]);
+    powerless.arg(command.get_program()).args(command.get_args());
+    powerless.current_dir(command.get_current_dir().expect("the lab"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => powerless.env(name, value),
+            None => powerless.env_remove(name),
+        };
+    }
+    if rustix::process::geteuid().is_root() { powerless } else { command }
+}
+
+#[test]
+fn a_cache_is_made_for_its_owner_and_may_then_be_read_only() {
+    let lab = lab();
+    let words = |out: &str| {
+        let mut words = lab.words(&["even"], &["--rounds", "1"]);
+        let at = words.iter().position(|it| it == "out").expect("--out out");
+        out.clone_into(&mut words[at]);
+        words
+    };
+    // Relative to where it was given.
+    let output = lab.command(words("one")).env("MDYN_HOME", "home").output().expect("it runs");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let mode = |name: &str| fs::metadata(lab.path(name)).expect("a folder").permissions().mode();
+    assert_eq!(mode("home") & 0o777, 0o700);
+    let chmod = |mode: &str| {
+        let mut command = std::process::Command::new("chmod");
+        let done = command.args(["-R", mode]).arg(lab.path("home")).status();
+        assert!(done.expect("chmod runs").success());
+    };
+    chmod("a-w");
+    let output = powerless(&lab, &words("two")).output().expect("it runs");
+    chmod("u+w");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    lab.fake("more", &[QUICK]);
+    chmod("a-w");
+    let more = ["adapters", "install", "more"].map(str::to_owned);
+    let output = powerless(&lab, &more).output().expect("it runs");
+    chmod("u+w");
+    assert_eq!(code(&output), 5, "what is not there cannot be made: {}", said(&output));
+}
+
+#[test]
+fn a_cache_that_others_may_write_is_refused() {
+    let lab = lab();
+    let refused = |command: &mut std::process::Command, expected: &str| {
+        let output = command.output().expect("it runs");
+        assert_eq!(code(&output), 5, "{}", said(&output));
+        assert!(stderr(&output).contains(expected), "{}", said(&output));
+    };
+    let words = ["adapters", "install", "even"];
+    let mut homeless = lab.command(words);
+    homeless.env_remove("MDYN_HOME").env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    refused(&mut homeless, "nor HOME is set\nhint: set MDYN_HOME to a folder that only you");
+    fs::create_dir_all(lab.path("home/servers")).expect("a folder");
+    for folder in ["home", "home/servers"] {
+        for mode in [0o777, 0o1777, 0o775, 0o757] {
+            let set =
+                |mode| fs::set_permissions(lab.path(folder), fs::Permissions::from_mode(mode));
+            set(mode).expect("it is ours");
+            refused(&mut lab.command(words), "\nhint: chmod -R go-w ");
+            set(0o755).expect("it is ours");
+        }
+    }
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(lab.path("home"), Some(12_345), None).expect("root may");
+        refused(&mut lab.command(words), "error: somebody else owns ");
+        std::os::unix::fs::chown(lab.path("home"), Some(0), None).expect("root may");
+    }
+    let output = lab.run(words);
+    assert_eq!(code(&output), 0, "{}", said(&output));
 }

@@ -5,7 +5,7 @@ mod support;
 
 use diagnosis_support::{Bench, comparison, queue, row, tap};
 use mongodyno::diagnosis::RULES;
-use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Queue, Tap, TapCommand};
+use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use mongodyno::workload::plan::{Kind, Operation, Pacing, Phase};
 use serde_json::json;
 
@@ -180,45 +180,52 @@ fn queueing_dominates_beyond_twice_the_service_time() {
 fn a_client_that_uses_all_it_can_is_the_limit() {
     let bench = |concurrency: &str, cores: f64| {
         let mut bench = Bench::new(&["a@1"]);
-        bench.arm("a@1").concurrency = concurrency.to_owned();
+        let arm = bench.arm("a@1");
+        (arm.concurrency, arm.event_loop) = (concurrency.to_owned(), concurrency == "loop");
         bench.each("a@1", |_, run| run.cpu_ns = (cores * run.measured_s * 1e9) as u64);
         bench
     };
     let said = |concurrency, cores| bench(concurrency, cores).one("generator-saturated").sentence;
     assert!(said("threads", 3.9).contains("use 3.90 of 4 cores"));
-    assert!(said("tasks", 0.97).contains("uses 0.97 cores, and its workers are tasks"));
+    assert!(said("loop", 0.97).contains("uses 0.97 cores, and its workers are tasks of one"));
     for (concurrency, cores) in
-        [("threads", 3.7), ("threads", 1.0), ("tasks", 0.9), ("tasks", 1.6), ("pretended", 4.0)]
+        [("threads", 3.7), ("tasks", 1.0), ("loop", 0.9), ("loop", 1.6), ("pretended", 4.0)]
     {
         assert!(bench(concurrency, cores).silent("generator-saturated"), "{concurrency} {cores}");
     }
     // One busy round is noise.
-    let mut once = bench("tasks", 0.5);
+    let mut once = bench("loop", 0.5);
     once.round("a@1", 2, |run| run.cpu_ns = (run.measured_s * 1e9) as u64);
     assert!(once.silent("generator-saturated"));
 }
 
 #[test]
 fn a_pacer_that_is_late_with_free_workers_is_the_limit() {
-    let bench = |lag_us: f64, busy_fraction: f64| {
+    let bench = |own: Quantiles| {
         let open_loop = OpenLoop {
             offered_per_s: 2_000.0,
             achieved_fraction: 1.0,
             pacer_lag_p50_us: 10.0,
-            pacer_lag_p99_us: lag_us,
-            pacer_lag_max_us: lag_us,
-            busy_fraction,
+            pacer_lag_p99_us: 90_000.0,
+            pacer_lag_max_us: 90_000.0,
+            busy_fraction: 0.2,
+            own_lag: Some(own),
         };
         let mut bench = overloaded(|q| (q.growth_low_us, q.depth_tau) = (0.0, Some(0.0)));
-        bench.arm("a@1").concurrency = "tasks".to_owned();
         bench.each("a@1", |_, run| run.open_loop = Some(open_loop));
         bench
     };
-    let sentence = bench(5_000.0, 0.2).one("generator-saturated").sentence;
-    assert!(sentence.contains("begin up to 5.00 ms late (p99)"), "{sentence}");
-    assert!(sentence.contains("event loop"), "{sentence}");
-    assert!(bench(1_900.0, 0.2).silent("generator-saturated"), "timers alone are so late");
-    assert!(bench(5_000.0, 0.95).silent("generator-saturated"), "they wait for a worker");
+    let p99 = |us| Quantiles { p99_us: Some(us), p90_us: Some(1.0), ..Quantiles::default() };
+    let late = bench(p99(5_000.0));
+    let sentence = late.one("generator-saturated").sentence;
+    assert!(sentence.contains("begin up to 5.00 ms late (p99) although a worker"), "{sentence}");
+    assert!(!sentence.contains("event loop"), "{sentence}");
+    let mut one_loop = late;
+    one_loop.arm("a@1").event_loop = true;
+    assert!(one_loop.one("generator-saturated").sentence.contains("event loop"));
+    let few = Quantiles { p90_us: Some(5_000.0), ..Quantiles::default() };
+    assert!(bench(few).one("generator-saturated").sentence.contains("late (p90)"));
+    assert!(bench(p99(1_900.0)).silent("generator-saturated"), "timers alone are so late");
 }
 
 #[test]

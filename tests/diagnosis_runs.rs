@@ -104,7 +104,7 @@ fn a_burst_leaves_its_capacity_in_the_record() {
 fn a_busy_event_loop_is_the_limit() {
     let lab = Lab::new();
     // A fake's pretended time counts as CPU: its one worker is always busy.
-    lab.fake("loop", &[fake_support::QUICK, "concurrency=tasks"]);
+    lab.fake("loop", &[fake_support::QUICK, "concurrency=loop"]);
     lab.fake("quiet", &[fake_support::QUICK]);
     let output = lab.experiment(&["loop", "quiet"], &["--rounds", "1", "--phase", "first"]);
     assert_eq!(code(&output), 0, "{}", said(&output));

@@ -100,7 +100,7 @@ fn other_processes_that_disturb_little_are_a_caution() {
     let analysis = lab.analysis();
     assert_eq!((&slow(&analysis)["rounds"], &slow(&analysis)["busy"]), (&json!(7), &Value::Null));
     let warnings = analysis["warnings"].to_string();
-    let caution = "other processes used 6 %: cron in 2 of 7 rounds (gate G4)";
+    let caution = "in 2 of 7 rounds other processes used 6 %: cron (gate G4)";
     assert!(warnings.contains(caution), "{warnings}");
 }
 

@@ -15,7 +15,7 @@ use mongodyno::server::RunningServer;
 use support::said;
 
 /// As it stands in the URI, and as a driver may print it.
-const PASSWORD: [&str; 2] = ["s3cret%2Fw0rd", "s3cret/w0rd"];
+const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];
 
 /// A server with access control and one user; answers a URI without credentials, and one with.
 fn with_password(test: &str) -> Option<(RunningServer, String, String)> {
@@ -25,7 +25,7 @@ fn with_password(test: &str) -> Option<(RunningServer, String, String)> {
     with_client(server.uri(), async |client| client.database("admin").run_command(user).await);
     let bare = server.uri().to_owned();
     let full = bare.replace("mongodb://", &format!("mongodb://bob:{}@", PASSWORD[0]));
-    Some((server, bare, full + "?authSource=admin"))
+    Some((server, bare, full + "?authSource=admin&appName=lab@home"))
 }
 
 #[test]
@@ -61,7 +61,10 @@ fn talkative(lab: &Lab) {
         format!("case \"$line\" in *'\"type\":\"open\"'*) echo '{answer}' >&3; continue;; esac");
     for (name, act) in [("chatty", chatty), ("refusing", &refusing)] {
         let hear = format!("while IFS= read -r line; do {act}; printf '%s\\n' \"$line\"; done");
-        let script = lab.write(&format!("{name}.sh"), &format!("{{ {hear} | {fake}; }} 3>&1\n"));
+        let told = r#"s/"resolved":{/&"pass":"s3cret%2fw0rd","uri":"mongodb:\/\/bob:s3cret@h",/"#;
+        let told = lab.write("told.sed", told);
+        let script = format!("{{ {hear} | {fake} | sed -u -f {}; }} 3>&1\n", told.display());
+        let script = lab.write(&format!("{name}.sh"), &script);
         lab.fake(name, &[]);
         let manifest = lab.path(&format!("adapters/{name}/adapter.toml"));
         let text = fs::read_to_string(&manifest).expect("a manifest");
@@ -103,12 +106,15 @@ fn a_password_appears_nowhere() {
     let noop = fixture("workloads/noop.yaml").display().to_string();
     let drivers = ["-d", "python", "-d", "chatty", "-d", "refusing"];
     let mut samples = 0;
-    // On the command line, as two words and as one, and in the environment.
-    for given in [vec!["--uri".to_owned(), uri.clone()], vec![format!("--uri={uri}")], vec![]] {
-        let workload = if given.len() == 2 { "inserts.yaml" } else { &noop };
-        let words = [&["run", workload, "--out", "out", "--rounds", "1"], &drivers[..]].concat();
-        let mut command = lab.command(words.into_iter().map(str::to_owned).chain(given.clone()));
-        if given.is_empty() {
+    lab.write("secret", &format!("{uri}\n"));
+    // On the command line, in a file, and in the environment, there with one more child.
+    for given in [format!("--uri={uri}"), "--uri-file=secret".to_owned(), "--tap".to_owned()] {
+        let workload = if given.starts_with("--uri=") { "inserts.yaml" } else { &noop };
+        let phase = if given.starts_with("--uri=") { "insert_one" } else { "first" };
+        let words = ["run", workload, "--out", "out", "--rounds", "1", "--phase", phase];
+        let words = [&words, &drivers[..]].concat();
+        let mut command = lab.command(words.into_iter().map(str::to_owned).chain([given.clone()]));
+        if given == "--tap" {
             command.env("MDYN_URI", &uri);
         }
         let open = |name| fs::File::create(lab.path(name)).expect("a file");
@@ -145,10 +151,65 @@ fn a_password_appears_nowhere() {
         let log = fs::read_to_string(lab.path("out/logs/r01-arm2.log")).expect("a log");
         assert!(log.contains("heard {\"type\":\"open\",\"uri\":\"mongodb://***"), "{log}");
         let reasons = lab.analysis()["arms"].to_string();
-        assert!(reasons.contains("no way to mongodb://***@host/ (***)"), "{reasons}");
+        assert!(reasons.contains("no way to mongodb://***:***@host/ (***)"), "{reasons}");
         assert_eq!(lab.analysis()["arms"][0]["failed"], 0, "{reasons}");
+        assert_eq!(lab.record()["arms"][2]["resolved"]["pass"], "***");
         fs::remove_dir_all(lab.path("out")).expect("it is there");
     }
     assert!(samples > 20, "{samples} looks at children");
     drop(server);
+}
+
+#[test]
+fn a_connection_string_in_the_wrong_place_is_not_repeated() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let secret =
+        "mongodb://bob:s3cret%2Fw0rd@host/?appName=a@b&authMechanismProperties=TOKEN:t0k3n";
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let run =
+        |more: &[&'static str]| [&["run", &noop, "--server", "none", "-d", "even"], more].concat();
+    let (set, option) = (format!("n={secret}"), format!("appName={secret}"));
+    let lines: [Vec<&str>; 14] = [
+        vec!["report", secret],
+        vec!["diagnose", secret],
+        vec!["resume", secret],
+        vec!["check", secret, "--offline"],
+        vec!["run", secret],
+        vec!["tap", "--to", secret],
+        vec!["tap", "--to", "bob:s3cret/w0rd@host:27017"],
+        vec!["tap", "--to", "127.0.0.1:1", "--link", secret],
+        vec!["absorber", "--listen", secret],
+        vec!["server", "start", secret],
+        vec!["clean", secret],
+        [&run(&["--set"])[..], &[&set]].concat(),
+        [&run(&["--link"])[..], &[secret]].concat(),
+        [&run(&["--option"])[..], &[&option, "--plan", "--phase", secret]].concat(),
+    ];
+    for line in lines {
+        let output = lab.run(&line);
+        assert!([2, 3, 5].contains(&code(&output)), "{line:?}: {}", said(&output));
+        for part in ["s3cret", "t0k3n", "bob"] {
+            assert!(!said(&output).contains(part), "{line:?}: {}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn installers_do_not_tell_the_password_of_a_mirror() {
+    let lab = Lab::new();
+    lab.fake("broken", &[QUICK]);
+    let manifest = lab.path("adapters/broken/adapter.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let install =
+        "install = [[\"sh\", \"-c\", \"echo no way to https://me:hunter2@mirror/x; exit 1\"]]";
+    fs::write(&manifest, text + install).expect("a manifest");
+    let output = lab.run(["adapters", "install", "broken"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    assert!(stderr(&output).contains("no way to https://***@mirror/x"), "{}", said(&output));
+    let mut found = Vec::new();
+    files(&lab.path("home"), &mut found);
+    let log = found.iter().find(|(name, _)| name.ends_with("install.log")).expect("a log");
+    let log = String::from_utf8_lossy(&log.1);
+    assert!(log.contains("https://***@mirror/x") && !log.contains("hunter2@"), "{log}");
 }

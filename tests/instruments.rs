@@ -143,3 +143,21 @@ fn what_fits_together_only_with_an_absorber_or_a_link_says_so() {
         assert!(stderr(&output).contains(wanted), "{}", said(&output));
     }
 }
+
+#[test]
+fn writes_without_answers_are_waited_for_and_named() {
+    let Some(lab) = real_lab("writes_without_answers_are_waited_for_and_named") else { return };
+    let unanswered = format!("{ARM}/w=0");
+    let analysis = inserts(&lab, &["-d", "python/w=0"]);
+    assert_eq!(analysis["phases"][0]["interleave"], "runs");
+    for run in lab.runs() {
+        let receipt = &run["phases"][0]["receipt"];
+        assert_eq!((&receipt["level"], &receipt["agrees"]), (&"opcounters".into(), &true.into()));
+        let claimed = number(&receipt["claimed"], "opcounters.insert");
+        assert!(claimed > 100.0, "{receipt:#}");
+        assert!(run["phases"][0]["document_ns"].is_number(), "what making a document costs");
+    }
+    let row = rows(&analysis, "comparisons").into_iter().find(|row| row["arm"] == *unanswered);
+    let said = row.expect("a row")["sentence"].as_str().expect("text");
+    assert!(said.contains("(write concern w:0 against w:1)"), "{said}");
+}

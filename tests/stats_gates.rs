@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mongodyno::stats::gates::{
-    Checked, Gate, OpenLoop, Outcome, RunCounts, clock_source, conditions, errors, failures,
+    Checked, Gate, Lag, OpenLoop, Outcome, RunCounts, clock_source, conditions, errors, failures,
     littles_law, offered_rate,
 };
 use mongodyno::stats::little::{Little, Stretch, little};
@@ -68,23 +68,28 @@ fn g2_limits() {
 
 #[test]
 fn g3_open_loop() {
+    let lag = |quantile, own_us, response_us| Some(Lag { quantile, own_us, response_us });
     let kept = OpenLoop {
         offered_per_second: 1_000.0,
         achieved_per_second: 990.0,
         dropped: 0,
-        pacer_lag_p99_ns: 2e6,
-        response_p99_ns: 5e6,
+        busy_fraction: 0.3,
+        lag: lag("p99", 2_000.0, 5_000.0),
     };
     let check = |run: OpenLoop| offered_rate("B", &run);
     passes(&check(kept));
-    passes(&check(OpenLoop { pacer_lag_p99_ns: 9e6, response_p99_ns: 100e6, ..kept }));
-    let slow = check(OpenLoop { achieved_per_second: 980.0, ..kept });
+    passes(&check(OpenLoop { lag: lag("p99", 9_000.0, 100_000.0), ..kept }));
+    passes(&check(OpenLoop { lag: None, ..kept }));
+    let slow = OpenLoop { achieved_per_second: 980.0, ..kept };
     let why = "B is generator-limited: 980 of 1000 operations/s achieved";
-    fails(&slow, Gate::OfferedRate, why);
+    let free = format!("{why}, although workers are free");
+    fails(&check(slow), Gate::OfferedRate, &free);
+    let busy = check(OpenLoop { busy_fraction: 0.95, ..slow });
+    fails(&busy, Gate::OfferedRate, &format!("{why}, all its workers are busy"));
     let dropped = check(OpenLoop { dropped: 1, ..kept });
     fails(&dropped, Gate::OfferedRate, "B is generator-limited: 1 operations dropped");
-    let late = check(OpenLoop { pacer_lag_p99_ns: 2.5e6, ..kept });
-    let why = "B is generator-limited: the pacer itself is late by 2.5 ms (p99)";
+    let late = check(OpenLoop { lag: lag("p90", 2_500.0, 5_000.0), ..kept });
+    let why = "B is generator-limited: its own timers are late by 2.5 ms (p90)";
     fails(&late, Gate::OfferedRate, why);
 }
 

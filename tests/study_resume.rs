@@ -4,12 +4,16 @@ mod fake_support;
 mod support;
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use fake_support::{Lab, QUICK, code, fixture, pid, places, send, stderr, stdout};
 use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 use support::said;
 
 const ROUNDS: usize = 6;
+/// A file is named again: none is taken from a folder.
+const AGAIN: [&str; 4] = ["resume", "out", "--workload", "mine.yaml"];
 /// Baseline, its twin, and the other one.
 const ARMS: usize = 3;
 
@@ -69,7 +73,7 @@ fn content(lab: &Lab) -> Vec<(String, Vec<u8>)> {
 }
 
 fn resume(lab: &Lab) -> std::process::Output {
-    lab.run(["resume", "out"])
+    lab.run(AGAIN)
 }
 
 fn assert_refused(lab: &Lab, expected: &str) {
@@ -134,7 +138,7 @@ fn one_that_was_killed_is_gone_on_with_and_its_torn_line_dropped() {
 fn one_can_be_cut_and_gone_on_with_again_and_again() {
     let lab = lab();
     cut(&lab, Signal::SIGINT);
-    let mut child = lab.start(["resume", "out"]);
+    let mut child = lab.start(AGAIN);
     lab.wait_for_runs(4 * ARMS);
     send(pid(&child), Signal::SIGTERM);
     let done = lab.finish(&mut child);
@@ -158,7 +162,7 @@ fn what_is_no_longer_the_same_is_not_gone_on_with() {
     let output = resume(&lab);
     assert_eq!(code(&output), 3, "{}", said(&output));
     lab.write("mine.yaml", &mine);
-    fs::write(&manifest, slow.replace("default = \"1.0.0\"", "default = \"2.0.0\"")).expect("room");
+    fs::write(&manifest, format!("{slow}lock = \"adapter.toml\"\n")).expect("room");
     assert_refused(&lab, "error: the arms are not what they were\nhint: start anew");
     fs::write(&manifest, slow).expect("room");
     assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
@@ -182,4 +186,155 @@ fn what_is_no_experiment_is_not_gone_on_with() {
         let output = resume(&lab);
         assert_eq!(code(&output), 2, "{broken:?}: {}", said(&output));
     }
+}
+
+/// A cut experiment as somebody else may have made it up: each change is of a copy of its record.
+struct Gift {
+    lab: Lab,
+    record: Value,
+}
+
+impl Gift {
+    fn new() -> Self {
+        let lab = lab();
+        cut(&lab, Signal::SIGINT);
+        // It leaves a trace wherever it is run.
+        lab.write("gift", &format!("#!/bin/sh\ntouch {}\n", lab.path("traces").display()));
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(lab.path("gift"), executable).expect("it is ours");
+        let record = lab.record();
+        Self { lab, record }
+    }
+
+    /// Fails unless what was changed is refused with these words, and nothing is run.
+    fn assert_refused(&self, expected: &str, more: &[&str], change: impl FnOnce(&mut Value)) {
+        let mut record = self.record.clone();
+        change(&mut record);
+        self.lab.write("out/experiment.json", &record.to_string());
+        let before = content(&self.lab);
+        let output = self.lab.run([&AGAIN[..], more].concat());
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        assert!(stderr(&output).contains(expected), "{}", said(&output));
+        assert!(content(&self.lab) == before, "a refused resume changes nothing");
+        assert!(!self.lab.path("traces").exists(), "{expected}: something of the folder was run");
+    }
+}
+
+#[test]
+fn nothing_that_a_folder_names_is_run_or_read() {
+    let gift = Gift::new();
+    let program = gift.lab.path("gift").display().to_string();
+    let manifest = format!(
+        "name = \"gift\"\ndriver = \"d\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
+         versions = \"1\"\nwarmup_s = 0.2\nstart = [{program:?}]\ninstall = [[{program:?}]]\n[[needs]]\n\
+         run = [{program:?}]\nmatch = \".\"\nwants = \"a gift\"\ninstall_hint = \"none\"\n"
+    );
+    fs::create_dir_all(gift.lab.path("gifts/gift")).expect("a folder");
+    gift.lab.write("gifts/gift/adapter.toml", &manifest);
+    let command = |words: &[&str]| json!([&["mongodyno", "run", "mine.yaml"], words].concat());
+
+    let expected = "hint: add --server mongod, or --server and the path of a mongod";
+    gift.assert_refused(expected, &[], |record| {
+        record["command"] = command(&["--server", &program, "-d", "even", "-d", "slow"]);
+        record["server"]["kind"] = json!("mongod");
+    });
+    for kind in [&program, "./gift", "mongod@7", "embedded@6.0.5"] {
+        gift.assert_refused("its server is nothing that this mongodyno knows", &[], |record| {
+            record["server"]["kind"] = json!(kind);
+        });
+    }
+    gift.assert_refused("there is no embedded MongoDB \"../../gift\"", &[], |record| {
+        record["server"]["kind"] = json!("embedded");
+        record["server"]["version"] = json!("../../gift");
+    });
+    gift.assert_refused("there is no driver gift", &[], |record| {
+        let folder = gift.lab.path("gifts").display().to_string();
+        record["command"] = command(&["--adapters-dir", &folder, "-d", "gift"]);
+        record["arms"][0]["id"] = json!("gift@1.0.0");
+    });
+    for id in ["even@npm:gift", "even@-gift", "even@1;gift"] {
+        gift.assert_refused("is no version", &[], |record| record["arms"][0]["id"] = json!(id));
+    }
+    gift.assert_refused("the arms are not what they were", &[], |record| {
+        record["arms"].as_array_mut().expect("arms").truncate(2);
+        record["arms"][0]["id"] = json!("even#2");
+    });
+    // Without --workload; the last one counts.
+    let lab = &gift.lab;
+    for name in ["mine", "mine.yaml", "/etc/passwd"] {
+        let mut record = gift.record.clone();
+        record["plan"]["workload"] = json!(name);
+        lab.write("out/experiment.json", &record.to_string());
+        let output = lab.run(["resume", "out"]);
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        assert!(stderr(&output).contains("hint: add --workload FILE"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn what_a_folder_asks_for_is_looked_at_as_on_a_command_line() {
+    let gift = Gift::new();
+    let uri = ["--uri", "mongodb://user:secret@127.0.0.1:1/"];
+    for (name, value) in [
+        ("tlsInsecure", json!("true")),
+        ("proxyHost", json!("127.0.0.1")),
+        ("maxPoolSize", json!("1&tlsInsecure=true")),
+        ("tlsCAFile", json!(null)),
+    ] {
+        gift.assert_refused(&format!("hint: add --option {name}=VALUE"), &uri, |record| {
+            record["server"]["kind"] = json!("external");
+            record["request"]["options"][name] = value;
+        });
+    }
+    gift.assert_refused("the load or the faults of its absorber", &[], |record| {
+        record["server"]["kind"] = json!("absorber");
+        record["request"]["absorber"] = json!(["--holds=/tmp/x"]);
+    });
+    gift.assert_refused("its rounds is nothing", &[], |record| {
+        record["settings"]["looks"]["looks"][0]["rounds"] = json!(4_000_000_000_u32);
+    });
+    gift.assert_refused("the settings are not what they were", &[], |record| {
+        record["settings"]["measured_s"] = json!(1e9);
+    });
+    gift.assert_refused("kept too little of it to go on", &[], |record| {
+        record["request"] = json!(null);
+    });
+    gift.assert_refused("its study is nothing", &[], |record| {
+        record["study"] = json!({ "name": "gift", "scale": 1.0, "originals": {} });
+    });
+    gift.assert_refused("is not what it was", &[], |record| {
+        record["plan"]["parameters"] = json!({});
+        record["plan"]["phases"][0]["workers"] = json!(4_000_000_000_u32);
+    });
+}
+
+#[test]
+fn no_link_is_followed_out_of_a_folder() {
+    let gift = Gift::new();
+    let (lab, outside) = (&gift.lab, gift.lab.path("outside"));
+    fs::create_dir(&outside).expect("a folder");
+    let file = lab.write("outside/file", "mine");
+    for name in [
+        "samples/r06-arm0-phase0-process0.bin",
+        "logs/r06-arm0.log",
+        "hlog/r06-arm0-noop.hlog",
+        "experiment.json.partial",
+        "report.html",
+    ] {
+        let place = lab.path("out").join(name);
+        let _ = fs::remove_file(&place);
+        symlink(&file, &place).expect("room");
+        let expected = "is no ordinary file\nhint: start anew, with another --out";
+        let output = resume(lab);
+        assert_eq!(code(&output), 2, "{name}: {}", said(&output));
+        assert!(stderr(&output).contains(expected), "{name}: {}", said(&output));
+        fs::remove_file(&place).expect("it is there");
+    }
+    fs::rename(lab.path("out/materials"), lab.path("outside/materials")).expect("room");
+    symlink(lab.path("outside/materials"), lab.path("out/materials")).expect("room");
+    assert!(stderr(&resume(lab)).contains("materials is no ordinary file"));
+    fs::remove_file(lab.path("out/materials")).expect("it is there");
+    fs::hard_link(&file, lab.path("out/logs/r06-arm0.log")).expect("room");
+    assert!(stderr(&resume(lab)).contains("has a second name elsewhere"));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "mine");
 }

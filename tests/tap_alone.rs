@@ -7,14 +7,14 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use bson::{Document, doc};
+use bson::{Document, doc, rawdoc};
 use mongodb::Client;
 use mongodyno::stats::hlog::IntervalLog;
 use mongodyno::tap::alone::TapReport;
 use mongodyno::tap::exchange;
 use rustix::process::{Pid, Signal, kill_process};
 use support::{run, said};
-use tap_support::host_of;
+use tap_support::{ask, connect, host_of, msg};
 
 async fn application(uri: &str) -> mongodb::error::Result<()> {
     let client = Client::with_uri_str(uri).await?;
@@ -78,6 +78,46 @@ fn an_application_is_watched_and_ctrl_c_prints_the_summary() {
     let finds = log.intervals.iter().filter(|it| it.tag.as_deref() == Some("find"));
     assert_eq!(finds.map(|it| it.histogram.count()).sum::<u64>(), 300);
     assert!(log.start_time.is_some());
+}
+
+#[test]
+fn an_application_goes_on_when_the_disk_is_full_and_the_terminal_gone() {
+    let name = "an_application_goes_on_when_the_disk_is_full_and_the_terminal_gone";
+    let Some(uri) = support::server(name) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    // Files may have 2,048 bytes: some 25 exchanges.
+    let script = "ulimit -f 4; exec \"$0\" tap --listen 0.0.0.0:0 --to \"$1\" --out \"$2\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_mongodyno"), &host_of(uri)]).arg(&out);
+    let mut tap = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(tap.stderr.take().expect("piped")).lines();
+    let mut until = |part: &str| {
+        let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(part)));
+        found.unwrap_or_else(|| panic!("it does not say: {part}")).expect("text")
+    };
+    let line = until("listening on ");
+    let port = line.split_once("0.0.0.0:").and_then(|(_, rest)| rest.split(',').next());
+    let port = port.and_then(|port| port.parse().ok()).expect("a port");
+    until("this is not 127.0.0.1: whoever reaches the port");
+    let mut application = connect((std::net::Ipv4Addr::LOCALHOST, port).into());
+    let mut ping = |count: i32| {
+        for id in 0..count {
+            ask(&mut application, &msg(id, 0, &rawdoc! { "find": "none", "$db": "tap_alone" }));
+        }
+    };
+    ping(100);
+    until("nothing is written down any more: cannot write");
+    let pid = Pid::from_raw(tap.id().cast_signed()).expect("a pid");
+    kill_process(pid, Signal::HUP).expect("it lives");
+    ping(100);
+    kill_process(pid, Signal::INT).expect("it lives");
+    until("error: cannot write");
+    let mut summary = String::new();
+    tap.stdout.take().expect("piped").read_to_string(&mut summary).expect("text");
+    assert_eq!(tap.wait().expect("ends").code(), Some(5), "{summary}");
+    assert!(summary.contains("200") && summary.contains("exchanges.bin and tap.hlog end after"));
+    assert!(exchange::read(&out.join("exchanges.bin")).expect("exchanges").len() <= 25);
 }
 
 #[test]

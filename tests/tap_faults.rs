@@ -23,6 +23,26 @@ fn reset(socket: TcpStream) {
 }
 
 #[test]
+fn thousands_of_connections_pass_at_once() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let name = "thousands_of_connections_pass_at_once";
+    let limit = getrlimit(Resource::Nofile);
+    if limit.maximum.is_some_and(|files| files < 4200) {
+        return support::skip(name, "this user may not open 4200 files");
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("a limit");
+    let Some(uri) = support::server(name) else { return };
+    let mut tap = Tap::start(&host_of(uri), 1, &[]);
+    let mut all: Vec<_> = (0..2000).map(|_| connect(tap.addresses[0])).collect();
+    for socket in &mut all {
+        ask(socket, &ping(1));
+    }
+    assert!(tap.is_running());
+    drop(all);
+    assert_eq!(tap.end(), "");
+}
+
+#[test]
 fn clients_that_misbehave_lose_their_connection_and_nobody_elses() {
     let name = "clients_that_misbehave_lose_their_connection_and_nobody_elses";
     let Some(uri) = support::server(name) else { return };

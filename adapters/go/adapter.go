@@ -193,6 +193,7 @@ func (a *adapter) hello(m *helloMessage) (fields, error) {
 			"pacing":         []string{"awaited", "window", "rate", "burst"},
 			"document_forms": []string{"native"},
 			"concurrency":    fields{"kind": "tasks", "max": nil},
+			"noop_makes":     true,
 		},
 	}, nil
 }
@@ -258,9 +259,10 @@ func resolve(client *mongo.Client, opts *options.ClientOptions,
 	pool *event.MonitorPoolOptions) fields {
 	resolved := fields{
 		"max_pool_size": nil, "min_pool_size": nil,
-		"write_concern": nil, "read_concern": nil, "read_preference": nil,
+		"write_concern": fields{}, "read_concern": nil, "read_preference": nil, // unset: not sent
 		"compressors":  append([]string{}, opts.Compressors...), // unset means none in this driver
 		"retry_writes": nil, "retry_reads": nil, "tls": opts.TLSConfig != nil,
+		"commands": fields{"count": "aggregate"}, // CountDocuments
 	}
 	if pool != nil {
 		resolved["max_pool_size"], resolved["min_pool_size"] = pool.MaxPoolSize, pool.MinPoolSize

@@ -71,8 +71,13 @@ var kinds = []struct {
 	{"command", "command", command},
 }
 
-func noop(*mongo.Database, *mongo.Collection, *operationSpec) call {
-	return func(context.Context, *arguments) (answer, error) { return answer{}, nil }
+// noop tells of the documents it was made, if any: what making one costs is measured with it.
+func noop(_ *mongo.Database, _ *mongo.Collection, spec *operationSpec) call {
+	made := answer{}
+	if spec.Documents != nil {
+		made.documents = 1
+	}
+	return func(context.Context, *arguments) (answer, error) { return made, nil }
 }
 
 func insertOne(_ *mongo.Database, c *mongo.Collection, spec *operationSpec) call {
@@ -241,7 +246,7 @@ func (spec *operationSpec) bind(db *mongo.Database, byDefault *writeconcern.Writ
 			}
 		}
 		if spec.Kind == "noop" {
-			return noop(nil, nil, nil), nil
+			return noop(nil, nil, spec), nil
 		}
 		if db == nil {
 			return nil, refuse("protocol", "%s before open", spec.Kind)

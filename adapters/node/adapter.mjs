@@ -7,7 +7,7 @@ import { PACING_NAMES, Workers } from './workers.mjs';
 
 const PROTOCOL = 1;
 const ROLES = {
-  worker: (message, connection) => new Workers(message, connection),
+  worker: Workers.prepared,
   consumer: Consumer.prepared,
 };
 const state = { greeted: false, connection: null, phase: null, turning: false, unread: 0 };
@@ -39,7 +39,8 @@ const HANDLERS = {
         roles: Object.keys(ROLES),
         pacing: PACING_NAMES,
         document_forms: ['native'],
-        concurrency: { kind: 'tasks', max: null },
+        concurrency: { kind: 'tasks', max: null, threads: 1 },
+        noop_makes: true,
         stop: 'sigterm',
       },
     };

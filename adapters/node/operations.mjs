@@ -8,9 +8,13 @@ const require = createRequire(import.meta.url);
 // `call`, between the clock readings, has the plan and what was made for this operation before
 // them; `right`, after them, tells whether the answer is right.
 const KINDS = {
+  // Told of a document, it counts it: what making one costs is measured with it.
   noop: {
     call: () => undefined,
-    right: () => true,
+    right: (_, { totals, makes }) => {
+      if (makes) totals.documents += 1;
+      return true;
+    },
   },
   insert_one: {
     call: ({ collection }, { document }) => collection.insertOne(document),
@@ -115,13 +119,15 @@ export function prepareOperation(definition, { connection, pools, counter, total
   const asserted = !(WRITES.includes(kind) && concern?.w === 0);
   const target = kind === 'noop' ? {} : targetOf(definition, connection.database);
   const read = reader(totals, definition.sum_field);
-  return { name: definition.name, ...KINDS[kind], ...target, make, asserted, batch, totals, read };
+  const makes = Boolean(definition.documents);
+  const rest = { make, makes, asserted, batch, totals, read };
+  return { name: definition.name, ...KINDS[kind], ...target, ...rest };
 }
 
 /** insert_one and insert_many count what they make; replace_one inserts nothing. */
 function documentsPart({ kind, batch, documents: { pool, stamps } }, pools, keyOf) {
   const document = pooled(pools[pool], stamps);
-  if (kind === 'replace_one') return ['document', document];
+  if (kind === 'replace_one' || kind === 'noop') return ['document', document];
   const inserted = (worker, item) => {
     worker.item = item;
     worker.key = keyOf(worker);
@@ -172,13 +178,14 @@ function resolved(options) {
   return {
     max_pool_size: options.maxPoolSize ?? null,
     min_pool_size: options.minPoolSize ?? null,
-    write_concern: options.writeConcern ?? null,
+    write_concern: options.writeConcern ?? {}, // unset: none is sent
     read_concern: options.readConcern?.level ?? null,
     read_preference: options.readPreference?.mode ?? null,
-    compressors: options.compressors ?? null,
+    compressors: options.compressors ?? [],
     retry_writes: options.retryWrites ?? null,
     retry_reads: options.retryReads ?? null,
-    tls: options.tls ?? null,
+    tls: options.tls ?? false,
+    commands: { count: 'aggregate' }, // countDocuments
   };
 }
 

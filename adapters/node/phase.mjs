@@ -1,5 +1,6 @@
 // What a phase is in either role: turns, sleeping, errors, samples.
-import { masked, now_ns } from './protocol.mjs';
+import { at } from './alarm.mjs';
+import { masked, now_ns, ofSystem } from './protocol.mjs';
 
 export const [RIGHT, WRONG, FAILED, TIMEOUT] = [0, 1, 2, 3];
 
@@ -21,9 +22,9 @@ export class Phase {
     this.errors = new Map(); // by code and name: as many as there are kinds of errors
     this.t0_ns = null;
     this.last_ns = 0; // the last clock reading taken
-    this.in_flight = 0;
     this.pause_due_ns = 0;
     this.pausing = null;
+    this.hasAlarm = false;
     this.samples = null; // opened when nothing can go wrong any more
   }
 
@@ -65,15 +66,17 @@ export class Phase {
   }
 
   /**
-   * Timers for all but the last millisecond. That one blocks the thread while nothing is in flight
-   * (late by 0.09 ms in place of 0.9, measured; spinning on setImmediate would take a whole CPU)
-   * and is left to the timer while something is.
+   * By the alarm where the pacing needs it. Else nothing is in flight, and the last millisecond
+   * blocks the thread (late by 0.09 ms in place of 0.9, measured; spinning on setImmediate would
+   * take a whole CPU).
    */
   async sleepUntil(due_ns) {
     this.last_ns = now_ns();
     while (this.last_ns < due_ns && !stop.requested) {
       const left_ns = due_ns - this.last_ns;
-      if (left_ns <= TIMER_STEP_NS && this.in_flight === 0) {
+      if (this.hasAlarm) {
+        await at(ofSystem(this.last_ns + Math.min(left_ns, SLEEP_MAX_MS * 1e6)));
+      } else if (left_ns <= TIMER_STEP_NS) {
         Atomics.wait(never, 0, 0, left_ns / 1e6);
       } else {
         const sleep_ms = Math.min(Math.floor(left_ns / 1e6 - 0.5), SLEEP_MAX_MS);

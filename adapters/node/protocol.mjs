@@ -48,6 +48,9 @@ export function now_ns() {
   return (s - epoch.s) * 1e9 + (ns - epoch.ns);
 }
 
+/** The same moment by the system's own count. */
+export const ofSystem = (at_ns) => epoch.s * 1e9 + epoch.ns + at_ns;
+
 const HEADER_BYTES = 32;
 
 /** The schedule as it lies in the file: records are read where they are, nothing is unpacked. */

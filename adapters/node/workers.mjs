@@ -1,4 +1,5 @@
 // The worker's phase: workers and their pacing. A worker is a loop of awaited promises.
+import { prepareAlarm } from './alarm.mjs';
 import { prepareOperation } from './operations.mjs';
 import { Phase, RIGHT, WRONG, stop } from './phase.mjs';
 import { CLOCKS, Refusal, Samples, Schedule, now_ns, readPool } from './protocol.mjs';
@@ -41,6 +42,15 @@ export class Workers extends Phase {
     this.samples = new Samples(message.samples, message.warmup);
   }
 
+  /** Only pacing that sleeps between operations has the alarm's thread. */
+  static async prepared(message, connection) {
+    const { mode, think_ns } = message.pacing;
+    const workers = new Workers(message, connection);
+    workers.hasAlarm = mode === 'rate' || think_ns > 0;
+    if (workers.hasAlarm) await prepareAlarm();
+    return workers;
+  }
+
   /** The workers are let go by starting their loops. */
   async run() {
     const loop = LOOPS[this.pacing.mode];
@@ -66,7 +76,6 @@ export class Workers extends Phase {
     const made = plan.make(worker);
     let outcome = RIGHT;
     let end_ns;
-    this.in_flight += 1;
     const start_ns = now_ns();
     this.last_ns = start_ns;
     try {
@@ -78,7 +87,6 @@ export class Workers extends Phase {
       outcome = this.thrown(error);
     }
     this.last_ns = end_ns;
-    this.in_flight -= 1;
     const due_ns = intended_ns ?? start_ns;
     this.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.number);
     this.count(worker, end_ns, outcome);

@@ -36,6 +36,7 @@ class Adapter:
         "document_forms": ["native"],
         "concurrency": {"kind": "threads", "max": None},
         "stop": "sigterm",
+        "noop_makes": True,
     }
 
     def __init__(self):
@@ -191,10 +192,11 @@ def resolved(client) -> dict:
         "write_concern": client.write_concern.document,
         "read_concern": client.read_concern.level,
         "read_preference": client.read_preference.mongos_mode,
-        "compressors": compression.compressors if compression else None,
+        "compressors": compression.compressors if compression else [],
         "retry_writes": client.options.retry_writes,
         "retry_reads": client.options.retry_reads,
         "tls": tls,
+        "commands": {"count": "aggregate"},  # count_documents
     }
 
 

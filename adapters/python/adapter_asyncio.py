@@ -21,7 +21,7 @@ class AsyncioAdapter(Adapter):
     capabilities = {
         **Adapter.capabilities,
         "roles": list(phases),
-        "concurrency": {"kind": "tasks", "max": None},
+        "concurrency": {"kind": "tasks", "max": None, "threads": 1},
     }
 
     async def run(self) -> None:

@@ -6,8 +6,8 @@ import operations
 from operations import WrongAnswer, require_deleted, require_one
 
 
-async def noop(_, options, answers):
-    pass
+async def noop(_, options, answers, *documents):
+    operations.noop(_, options, answers, *documents)
 
 
 async def insert_one(collection, options, answers, document):

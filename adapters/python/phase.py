@@ -198,6 +198,8 @@ class Phase:
             inputs, plan = Inputs(epoch_ns, number), []
             for each in operations:
                 parts = kinds[each["kind"]][1]
+                if each["kind"] == "noop" and each.get("documents"):
+                    parts = ("documents",)
                 make = arguments_maker(each, parts, pools, message["counter"], inputs)
                 plan.append((make, bind(database, each, kinds)))
             plans.append((number, plan))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from functools import cached_property
 from itertools import cycle
 
+from alarm import Alarm
 from operations_asyncio import KINDS
 from phase import NAP_NS, Phase, Samples, Worker, clock_ns
 
-TIMER_NS = 1_000_000  # timers of the loop count milliseconds, and are late by up to one
 PAUSE_NS = 250_000
 
 
 class TaskWorker(Worker):
+    alarm = None
+
+    def __init__(self, phase: TaskPhase, *rest):
+        super().__init__(phase, *rest)
+        if phase.pacing["mode"] == "rate" or phase.pacing.get("think_ns"):
+            self.alarm = Alarm()
+
     async def drive(self, now_ns: int) -> None:
         """Awaited, with think time, and by rate: one operation after the other."""
         phase, due_of, due_ns = self.phase, self.phase.due_of, None
@@ -25,7 +31,7 @@ class TaskWorker(Worker):
                 return
             if due_of:
                 due_ns = due_of(taken, self.ended_ns)
-                if not await phase.sleep_until(due_ns):
+                if not await phase.sleep_until(due_ns, self.alarm):
                     self.held = taken
                     return
             now_ns = await self.perform(taken, due_ns, *self.make(taken))
@@ -46,14 +52,12 @@ class TaskWorker(Worker):
 
     async def perform(self, taken: tuple, due_ns, call, arguments) -> int:
         phase, fault = self.phase, None
-        phase.in_flight += 1
         start_ns = clock_ns()
         try:
             await call(*arguments)
             end_ns = clock_ns()
         except Exception as raised:
             end_ns, fault = clock_ns(), raised
-        phase.in_flight -= 1
         self.note(taken, due_ns, start_ns, end_ns, fault)
         if end_ns >= phase.pause_due_ns:
             await phase.pause(end_ns)
@@ -62,7 +66,6 @@ class TaskWorker(Worker):
 
 class TaskPhase(Phase):
     def __init__(self, message: dict, database, epoch_ns: int):
-        self.in_flight = 0
         # Calls that await nothing never let the loop turn, and others, or a signal, would starve.
         # These are those without an answer; all the others wait for one.
         asked = [database.write_concern.document] if database is not None else []
@@ -84,22 +87,13 @@ class TaskPhase(Phase):
         self.pause_due_ns = now_ns + PAUSE_NS
         await asyncio.sleep(0)
 
-    async def sleep_until(self, due_ns: int) -> bool:
-        """Sleep; False if the turn ends before. Nobody spins, for it would take a whole CPU.
-
-        The last millisecond blocks the loop while nothing is in flight, since its timers cannot
-        tell shorter times apart; while something is, the timer is late by up to one.
-        """
+    async def sleep_until(self, due_ns: int, alarm: Alarm) -> bool:
+        """Sleep; False if the turn ends before. Nobody spins, for it would take a whole CPU."""
         while due_ns < self.deadline_ns:
-            left_ns = due_ns - clock_ns()
-            if left_ns <= 0:
+            now_ns = clock_ns()
+            if due_ns <= now_ns:
                 return True
-            if left_ns > TIMER_NS:
-                await asyncio.sleep(min(left_ns - TIMER_NS, NAP_NS) / 1e9)
-            elif self.in_flight:
-                await asyncio.sleep(left_ns / 1e9)
-            else:
-                time.sleep(left_ns / 1e9)
+            await alarm.until(min(due_ns, now_ns + NAP_NS))
         return False
 
     async def burst(self, workers: list, began_ns: int) -> None:
@@ -123,7 +117,9 @@ class TaskPhase(Phase):
         ahead = start_ns > clock_ns()
         if ahead:
             self.deadline_ns = sys.maxsize
-            await self.sleep_until(start_ns)
+            alarm = Alarm()
+            await self.sleep_until(start_ns, alarm)
+            alarm.close()
         began_ns = self.begin(start_ns, until_ns, ahead)
         willing = [worker for worker in self.workers if not worker.gave_up]
         if self.pacing["mode"] == "burst":
@@ -136,4 +132,7 @@ class TaskPhase(Phase):
         return self.turned(began_ns)
 
     def end(self) -> dict:
+        for worker in self.workers:
+            if worker.alarm:
+                worker.alarm.close()
         return self.ended()

@@ -2,9 +2,11 @@
 //! interval.
 //!
 //! Copies of real adapters spin for so many us between the first clock reading and the driver's
-//! call. The goal is judged where nothing but the spin takes time: no-ops of 100 us and of more.
-//! The same on a server is shown beside it, and is another question: while the client spins, the
-//! server finishes what else it had to do, and a core that may halt wakes up later.
+//! call. In no-ops of 100 us nothing but the spin takes time, and it must come back as wall time.
+//! On a server it must come back as what the driver's side took: client CPU per operation, and the
+//! driver's share by the tap. Wall time is shown beside it and is another question: while the
+//! client spins, the server finishes what else it had to do, and a core that may halt wakes up
+//! later.
 
 use std::fs;
 use std::path::Path;
@@ -16,10 +18,12 @@ use mongodyno::stats::descriptive::median;
 use mongodyno::stats::rank::hodges_lehmann;
 use mongodyno::stats::threshold::Quantity;
 
-use crate::support::{Bench, Measured, Outcome, benches, table};
+use crate::support::{Bench, Condition, Measured, Outcome, benches, table};
 
 const INJECTED_US: [u32; 2] = [15, 60];
 const ROUNDS: &str = "8";
+/// Measured seconds of an arm on a server, in the short form.
+const SERVER_S: &str = "seconds=1";
 const LONG_ROUNDS: &str = "20";
 /// What an operation of the baseline spins where there is no server.
 const BASE_US: u32 = 100;
@@ -39,6 +43,14 @@ impl Place {
         match self {
             Self::Nothing => "noop",
             Self::Server => "find_one",
+        }
+    }
+
+    /// What is read there, and whether the goal is judged by it.
+    fn metrics(self) -> &'static [(Metric, bool)] {
+        match self {
+            Self::Nothing => &[(THROUGHPUT, true), (P50, true)],
+            Self::Server => &[(CPU, true), (DRIVER, true), (THROUGHPUT, false), (P50, false)],
         }
     }
 
@@ -89,33 +101,59 @@ pub fn run(bench: &Bench) -> Outcome {
     let mut rows = Vec::new();
     let mut reached = !chosen.is_empty();
     for patch in chosen {
-        for place in [Place::Nothing, Place::Server] {
-            let measured = measure(bench, patch, place)?;
+        for (place, condition) in experiments(bench) {
+            let measured = measure(bench, patch, place, condition)?;
             for (number, injected_us) in INJECTED_US.iter().enumerate() {
                 let arm = number + 2; // after the baseline and its A/A arm
-                for metric in [&THROUGHPUT, &P50] {
-                    let (row, inside) = row(&measured, patch, place, arm, *injected_us, metric)?;
-                    rows.push(row);
-                    reached &= inside || matches!(place, Place::Server);
+                for (metric, is_judged) in place.metrics() {
+                    let (row, inside) = row(&measured, place, arm, *injected_us, metric)?;
+                    let more = [patch.adapter.to_owned(), condition.name().to_owned()];
+                    let judged = if *is_judged { "yes" } else { "no" }.to_owned();
+                    rows.push([&more[..], &row, &[judged]].concat());
+                    reached &= inside || !is_judged;
                 }
             }
         }
     }
-    let head =
-        ["adapter", "operation", "metric", "injected us", "found us", "95 % interval us", "inside"];
+    let head = [
+        "adapter",
+        "machine",
+        "operation",
+        "metric",
+        "injected us",
+        "found us",
+        "95 % interval us",
+        "inside",
+        "judged",
+    ];
     table(&head, &rows);
     println!(
         "\n{} rounds; the interval is the signed-rank interval of the log ratios, in us of the \
-         baseline's median\ngoal: the cost injected into no-ops of {BASE_US} us lies inside (p50: \
-         or one bucket beside it, 0.1 %)",
+         baseline's median\ngoal: what was injected lies inside where it is judged (p50: or one \
+         bucket beside it, 0.1 %)",
         if bench.long { LONG_ROUNDS } else { ROUNDS }
     );
     Ok(reached)
 }
 
-fn measure(bench: &Bench, patch: &Patch, place: Place) -> Result<Measured, String> {
+/// Disturbed machines belong to the long form.
+fn experiments(bench: &Bench) -> Vec<(Place, Condition)> {
+    let mut all = vec![(Place::Nothing, Condition::Quiet), (Place::Server, Condition::Quiet)];
+    if bench.long {
+        all.push((Place::Server, Condition::Disturbed));
+    }
+    all
+}
+
+fn measure(
+    bench: &Bench,
+    patch: &Patch,
+    place: Place,
+    condition: Condition,
+) -> Result<Measured, String> {
     let phase = place.phase();
-    let adapters = bench.scratch.join(format!("adapters-{}-{phase}", patch.adapter));
+    let name = format!("adapters-{}-{phase}-{}", patch.adapter, condition.name());
+    let adapters = bench.scratch.join(name);
     let mut words = Vec::new();
     for injected_us in [0].iter().chain(&INJECTED_US) {
         let name = format!("{}-spin{injected_us}", patch.adapter);
@@ -126,13 +164,14 @@ fn measure(bench: &Bench, patch: &Patch, place: Place) -> Result<Measured, Strin
     let folder = adapters.display().to_string();
     let mut all = match place {
         Place::Nothing => vec![spin.as_str(), "--server", "none"],
-        Place::Server => vec![if bench.long { "crud" } else { &short }],
+        Place::Server if bench.long => vec!["crud", "--tap"],
+        Place::Server => vec![&short, "--tap", "--set", SERVER_S],
     };
     let rounds = if bench.long { LONG_ROUNDS } else { ROUNDS };
     all.extend(["--phase", phase, "--adapters-dir", &folder, "--rounds", rounds]);
     all.extend(["--interleave", "turns"]);
     all.extend(words.iter().map(String::as_str));
-    bench.experiment(&all)
+    bench.experiment_on(condition, &all)
 }
 
 /// Writes an adapter's files below `folder`, patched and under another name.
@@ -190,10 +229,25 @@ const P50: Metric = Metric {
     us: |us| us,
     resolution: 1e-3, // three digits, one bucket of the histogram
 };
+/// Of the client's processes, by operation.
+const CPU: Metric = Metric {
+    name: "client CPU",
+    quantity: Quantity::CpuPerOperation,
+    value: |run| run.cpu_us_per_op,
+    us: |us| us,
+    resolution: 0.0,
+};
+/// Service time less server and wire.
+const DRIVER: Metric = Metric {
+    name: "driver's share",
+    quantity: Quantity::P50,
+    value: |run| run.tap.as_ref().and_then(|tap| tap.driver_us_per_op).unwrap_or(f64::NAN),
+    us: |us| us,
+    resolution: 0.0,
+};
 
 fn row(
     measured: &Measured,
-    patch: &Patch,
     place: Place,
     arm: usize,
     injected_us: u32,
@@ -211,7 +265,6 @@ fn row(
     let bucket_us = metric.resolution * (base_us + f64::from(injected_us));
     let inside = (low - bucket_us..=high + bucket_us).contains(&f64::from(injected_us));
     let cells = vec![
-        patch.adapter.to_owned(),
         place.phase().to_owned(),
         format!("{} (base {base_us:.1} us)", metric.name),
         injected_us.to_string(),

@@ -7,6 +7,7 @@ mod adapter_memory;
 mod broker_memory;
 mod canned;
 mod core_memory;
+mod disturb;
 mod drain;
 mod holds;
 mod injection;
@@ -19,6 +20,7 @@ mod stand;
 mod support;
 mod tap;
 mod turns;
+mod turns_and_runs;
 
 use std::process::ExitCode;
 
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
     }
     if words.first().is_some_and(|word| word == canned::CHILD) {
         return canned::child(&words[1..]);
+    }
+    if words.first().is_some_and(|word| word == disturb::CHILD) {
+        return disturb::child();
     }
     let names = FIGURES.map(|(name, _)| name);
     let (bench, chosen) = match Bench::parse(&words, &names) {

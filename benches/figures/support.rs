@@ -11,6 +11,8 @@ use mongodyno::result::machine;
 use mongodyno::result::records::{Experiment, PhaseRun, Run};
 use mongodyno::stats::rank::{HodgesLehmann, hodges_lehmann};
 
+use crate::disturb::Disturber;
+
 /// Whether the figure's goal was reached; or why it could not be measured.
 pub type Outcome = Result<bool, String>;
 
@@ -111,7 +113,17 @@ impl Bench {
     /// Runs an experiment and reads its records. Gates void rounds of a busy machine, and then
     /// the binary answers 6; the figures are made of the rounds as they were.
     pub fn experiment(&self, words: &[&str]) -> Result<Measured, String> {
+        self.experiment_on(Condition::Quiet, words)
+    }
+
+    /// The same on a machine that is quiet or disturbed; the quiet one is waited for.
+    pub fn experiment_on(&self, condition: Condition, words: &[&str]) -> Result<Measured, String> {
         let (folder, mut command) = self.run_command(words)?;
+        let disturbed = condition == Condition::Disturbed;
+        if disturbed {
+            command.arg("--no-wait");
+        }
+        let _disturber = disturbed.then(Disturber::start).transpose()?;
         let status = command.status().map_err(|error| error.to_string())?;
         if !matches!(status.code(), Some(0 | 6)) {
             let log = fs::read_to_string(folder.with_extension("log")).unwrap_or_default();
@@ -120,6 +132,25 @@ impl Bench {
             return Err(format!("run {}: {status}\n{}", words.join(" "), tail.join("\n")));
         }
         Measured::read(&folder)
+    }
+}
+
+/// What else the machine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    Quiet,
+    /// A second process works half of the time.
+    Disturbed,
+}
+
+impl Condition {
+    /// For tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Disturbed => "disturbed",
+        }
     }
 }
 
@@ -148,6 +179,21 @@ impl Measured {
         let runs = self.runs.iter().filter(|run| &run.arm == id);
         runs.flat_map(|run| &run.phases).filter(|run| run.phase == phase).map(value).collect()
     }
+}
+
+/// Standard deviation; 0 with fewer than two values.
+pub fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+/// A part as text: `1.25 %`.
+pub fn percent(fraction: f64) -> String {
+    format!("{:.2} %", 100.0 * fraction)
 }
 
 /// Prints a Markdown table.

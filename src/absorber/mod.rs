@@ -20,8 +20,7 @@ pub mod load;
 pub mod server;
 pub mod session;
 
-/// One line on stderr; a terminal that is gone is no reason to end (`eprintln!` would panic).
+/// One line on stderr.
 fn log(line: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "absorber: {line}");
+    say!("absorber: {line}");
 }

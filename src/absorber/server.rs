@@ -35,7 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 pub struct Options {
     pub listen: SocketAddr,
     pub wire: WireVersions,
-    /// Of documents and index entries.
+    /// Of documents, index entries, cursors and messages.
     pub memory_bytes: u64,
     pub load: LoadOptions,
     pub faults: FaultOptions,
@@ -127,7 +127,7 @@ fn accept(listener: &TcpListener, server: &Arc<Server>) {
         if server.faults.refuses_connection() {
             continue; // dropping it closes it
         }
-        let server = Arc::clone(server);
+        let (server, stream) = (Arc::clone(server), Arc::new(stream));
         let thread = thread::Builder::new().name(format!("connection {number}"));
         let answering = move || answer(&stream, peer, &server, number);
         if let Err(error) = thread.stack_size(STACK_BYTES).spawn(answering) {
@@ -137,7 +137,7 @@ fn accept(listener: &TcpListener, server: &Arc<Server>) {
 }
 
 /// A panic ends this thread alone; the standard library logs it.
-fn answer(stream: &TcpStream, peer: SocketAddr, server: &Arc<Server>, number: i32) {
+fn answer(stream: &Arc<TcpStream>, peer: SocketAddr, server: &Arc<Server>, number: i32) {
     if let Err(error) = serve(stream, server, number) {
         let why = match error.kind() {
             io::ErrorKind::UnexpectedEof => "it was closed within a message".to_owned(),

@@ -1,9 +1,10 @@
 //! What one connection asks for and is answered: bytes in, bytes out, no socket.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::administration::{self, refusal};
 use super::counters::Counted;
@@ -33,6 +34,8 @@ pub struct Session {
     replies: i32,
     /// What is known of the answer under way.
     answer: Answer,
+    /// None: the client is no socket, and stays.
+    pub(super) client: Option<Arc<TcpStream>>,
 }
 
 /// For getLastError.
@@ -67,8 +70,17 @@ impl Session {
     pub fn new(server: Arc<Server>, connection: i32, peer: SocketAddr) -> Self {
         let number = u64::from(connection.cast_unsigned());
         let draws = server.load.as_ref().map(|load| load.draws(number));
-        let (last_write, answer) = (None, Answer::default());
-        Self { server, connection, peer, last_write, draws, commands: 0, replies: 0, answer }
+        Self {
+            server,
+            connection,
+            peer,
+            last_write: None,
+            draws,
+            commands: 0,
+            replies: 0,
+            answer: Answer::default(),
+            client: None,
+        }
     }
 
     /// Does what a message asks for, and writes the answer into `reply`, which stays empty where
@@ -105,9 +117,13 @@ impl Session {
             Request::GetMore { namespace, number_to_return, cursor } => {
                 self.last_write = None;
                 self.server.counters.add(Counted::GetMore, 1);
+                let client = self.client.clone();
+                let is_there = || is_there(client.as_deref());
                 let batch = self.on_documents(true, |struck, engine| match struck.error {
                     Some(code) => Err(code),
-                    None => Ok(engine.legacy_get_more(namespace, number_to_return, cursor)),
+                    None => {
+                        Ok(engine.legacy_get_more(namespace, number_to_return, cursor, &is_there))
+                    }
                 });
                 write_batch(reply, ids, batch);
             }
@@ -164,10 +180,12 @@ impl Session {
         let answered = match kind(name) {
             Some(counted) => {
                 self.last_write = None;
+                let client = self.client.clone();
+                let is_there = || is_there(client.as_deref());
                 let answered =
                     self.on_documents(name == "getMore", |struck, engine| match struck.error {
                         Some(code) => Some(refusal(code, ASKED_FOR)),
-                        None => engine.command(database, body, sequences),
+                        None => engine.command(database, body, sequences, &is_there),
                     });
                 if let Some(answer) = &answered {
                     let operations = operations(counted, body, sequences, answer);
@@ -197,7 +215,7 @@ impl Session {
             counters.add(Counted::Command, 1);
             return Some(administration::raw(&answers(self, database, name, body)));
         }
-        let answer = self.server.engine.command(database, body, sequences)?;
+        let answer = self.server.engine.command(database, body, sequences, &|| true)?;
         counters.add(Counted::Command, 1);
         Some(answer)
     }
@@ -259,6 +277,17 @@ fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<He
     // Not part of the service: a worker that is slow on purpose would hold up the others.
     admission.due_ns = admission.due_ns.saturating_add(slow_ns);
     Some(Held { arrival_ns, admission })
+}
+
+/// Whether a client still waits for its answer. One that only ended its sending counts as gone, as
+/// it does with mongod.
+fn is_there(client: Option<&TcpStream>) -> bool {
+    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    client.is_none_or(|stream| {
+        let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+        poll(&mut watched, Some(&Timespec::default())).is_err()
+            || !watched[0].revents().intersects(gone)
+    })
 }
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";

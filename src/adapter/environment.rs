@@ -14,8 +14,10 @@ use sha2::{Digest, Sha256};
 
 use crate::adapter::choice::{Asked, Choice};
 use crate::adapter::manifest::{Manifest, Missing};
+use crate::child;
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
+use crate::server::mask_text;
 
 /// Variables that would let packages of the user's machine into an environment, and the one with
 /// credentials: an adapter hears of them in `open` and nowhere else.
@@ -58,6 +60,8 @@ pub struct Environment {
     pub simulated: bool,
     /// SHA-256 of the lock file, hex.
     pub lock_sha256: Option<String>,
+    /// Cores that its processes keep to; none: all of them.
+    pub cores: Vec<usize>,
 }
 
 impl Environment {
@@ -75,6 +79,7 @@ impl Environment {
             warmup_s: 1.0,
             simulated: false,
             lock_sha256: None,
+            cores: Vec::new(),
         }
     }
 
@@ -100,6 +105,7 @@ fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
     for name in SCRUBBED {
         command.env_remove(name);
     }
+    child::own(&mut command);
     command
 }
 
@@ -115,22 +121,22 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
     let identity = identity(&files, &toolchain, &choice);
     let Choice { package, version, options, .. } = &choice;
     if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
-        eprintln!("{}: {package} {version} runs with {unasked}", manifest.name);
+        say!("{}: {package} {version} runs with {unasked}", manifest.name);
     }
-    let parent = cache_dir().join("adapters").join(&manifest.name);
+    let parent = cache_dir()?.join("adapters").join(&manifest.name);
     let folder = parent.join(format!("{version}-{identity}"));
-    fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
-    let _lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
     let ready = folder.join(".ready");
+    // What is whole stays so, and may lie where nothing can be written.
     if !ready.exists() {
-        let result = fill(manifest, &choice, &folder, &files);
-        if result.is_err() {
-            // A half-made environment is never used: only `.ready` says that it is whole. The
-            // log of the failed installation stays for the user to read.
-            return result.map(|()| unreachable!());
+        fs::create_dir_all(&parent).map_err(|error| Error::file("create", &parent, &error))?;
+        let lock = lock(&parent.join(format!("{version}-{identity}.lock")), &manifest.name)?;
+        // A half-made environment is never used: only `.ready` says that it is whole. The log of
+        // a failed installation stays for the user to read.
+        if !ready.exists() {
+            fill(manifest, &choice, &folder, &files, &lock)?;
+            fs::write(&ready, toolchain.join("\n"))
+                .map_err(|error| Error::file("write", &ready, &error))?;
         }
-        fs::write(&ready, toolchain.join("\n"))
-            .map_err(|error| Error::file("write", &ready, &error))?;
     }
     let lock_sha256 = manifest
         .lock
@@ -148,6 +154,7 @@ pub fn install(manifest: &Manifest, asked: &Asked) -> Result<Environment> {
         warmup_s: manifest.warmup_s,
         simulated: manifest.simulated,
         lock_sha256,
+        cores: Vec::new(),
     })
 }
 
@@ -175,11 +182,12 @@ pub fn not_runnable(manifest: &Manifest, missing: &Missing) -> Error {
 }
 
 fn lock(path: &Path, adapter: &str) -> Result<Flock<File>> {
-    let open = || File::create(path).map_err(|error| Error::file("create", path, &error));
-    match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
+    let open = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    let file = open.map_err(|error| Error::file("create", path, &error))?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err((file, _)) => {
-            eprintln!("another mongodyno is installing {adapter}; waiting for it");
+            say!("another mongodyno is installing {adapter}; waiting for it");
             Flock::lock(file, FlockArg::LockExclusive)
                 .map_err(|(_, errno)| Error::file("lock", path, &errno.into()))
         }
@@ -191,6 +199,7 @@ fn fill(
     choice: &Choice,
     folder: &Path,
     files: &BTreeMap<String, Vec<u8>>,
+    lock: &File,
 ) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| Error::file("clear", folder, &error))?;
@@ -207,10 +216,10 @@ fn fill(
     spinner.enable_steady_tick(std::time::Duration::from_millis(120));
     spinner.set_message(format!("installing {}", named(manifest, choice)));
     if spinner.is_hidden() {
-        eprintln!("installing {}", named(manifest, choice));
+        say!("installing {}", named(manifest, choice));
     }
     for words in &choice.install {
-        step(manifest, choice, folder, words)?;
+        step(manifest, choice, folder, words, lock)?;
     }
     spinner.finish_and_clear();
     Ok(())
@@ -221,21 +230,30 @@ fn named(manifest: &Manifest, choice: &Choice) -> String {
     Asked { package, ..Asked::default() }.id(&manifest.name, &choice.version)
 }
 
-fn step(manifest: &Manifest, choice: &Choice, folder: &Path, words: &[String]) -> Result<()> {
-    let (program, arguments) = words.split_first().expect("manifest: empty install command");
+fn step(
+    manifest: &Manifest,
+    choice: &Choice,
+    folder: &Path,
+    words: &[String],
+    lock: &File,
+) -> Result<()> {
+    let (program, arguments) = words.split_first().expect("checked when the manifest was read");
     let log = folder.join("install.log");
-    let output = scrubbed(folder, program, arguments)
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| {
+    let cannot_run = |error: std::io::Error| {
         Error::environment(
             format!("{}: cannot run `{program}`: {error}", manifest.name),
             "see CONTRIBUTING.md for what each adapter needs",
         )
-    })?;
+    };
+    let mut command = scrubbed(folder, program, arguments);
+    child::die_with_parent(&mut command);
+    // The lock is empty, and nobody else gets it before an orphaned installer has ended.
+    command.stdin(lock.try_clone().map_err(cannot_run)?);
+    let output = command.output().map_err(cannot_run)?;
     let mut text = format!("$ {}\n", words.join(" "));
     text.push_str(&String::from_utf8_lossy(&output.stdout));
     text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let text = mask_text(&text);
     let _ = fs::write(&log, &text);
     if output.status.success() {
         return Ok(());

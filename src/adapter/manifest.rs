@@ -170,6 +170,33 @@ impl Manifest {
         }
     }
 
+    /// Finds what its types let pass: everything behind this relies on it.
+    fn check(&self) -> Result<(), String> {
+        // Both become names of folders in the cache.
+        for (key, text) in [("name", &self.name), ("default", &self.default)] {
+            let plain = |it: char| it.is_ascii_alphanumeric() || "._-+".contains(it);
+            if text.is_empty() || text.starts_with('.') || !text.chars().all(plain) {
+                return Err(format!("`{key}` is of letters, digits and . _ - +, not {text:?}"));
+            }
+        }
+        if !(0.0..=3600.0).contains(&self.warmup_s) {
+            return Err(format!("`warmup_s` is from 0 to 3600, not {}", self.warmup_s));
+        }
+        let generations = &self.generations;
+        runs("start", [&self.start])?;
+        runs("install", &self.install)?;
+        runs("install_version", &self.install_version)?;
+        runs("generations.start", generations.iter().filter_map(|it| it.start.as_ref()))?;
+        let install = generations.iter().filter_map(|it| it.install_version.as_ref()).flatten();
+        runs("generations.install_version", install)?;
+        runs("needs.run", self.needs.iter().map(|it| &it.run))?;
+        matches("unknown_version", &self.unknown_version)?;
+        matches("generations.versions", generations.iter().map(|it| &it.versions))?;
+        let values = generations.iter().flat_map(|it| it.options.values());
+        matches("generations.options.match", values.map(|it| &it.matches))?;
+        matches("needs.match", self.needs.iter().map(|it| &it.matches))
+    }
+
     /// Probes the toolchains.
     ///
     /// # Errors
@@ -217,12 +244,13 @@ impl Values {
 }
 
 fn pattern(text: &str) -> regex_lite::Regex {
-    regex_lite::Regex::new(text).unwrap_or_else(|error| panic!("manifest: {text}: {error}"))
+    regex_lite::Regex::new(text).expect("checked when the manifest was read")
 }
 
 impl Need {
     fn probe(&self) -> Result<String, Missing> {
-        let (program, arguments) = self.run.split_first().expect("manifest: needs.run is empty");
+        let (program, arguments) =
+            self.run.split_first().expect("checked when the manifest was read");
         let missing = |found: &str| Missing {
             reason: format!("needs {} ({found})", self.wants),
             hint: self.install_hint.clone(),
@@ -266,11 +294,30 @@ fn collect(
 }
 
 fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
-    let mut manifest: Manifest = toml::from_str(text).map_err(|error| {
+    let wrong = |error: String| {
         Error::environment(format!("{place}: {error}"), "compare it with CONTRIBUTING.md")
-    })?;
+    };
+    let mut manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    manifest.check().map_err(wrong)?;
     manifest.source = source;
     Ok(manifest)
+}
+
+/// Commands need a program.
+fn runs<'a>(key: &str, commands: impl IntoIterator<Item = &'a Vec<String>>) -> Result<(), String> {
+    let empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
+    match commands.into_iter().any(empty) {
+        true => Err(format!("`{key}` names no program")),
+        false => Ok(()),
+    }
+}
+
+/// Regular expressions must be some.
+fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
+    patterns.into_iter().try_for_each(|text| match regex_lite::Regex::new(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("`{key}` is no regular expression: {text}: {error}")),
+    })
 }
 
 /// All adapters: embedded ones, and those in the folders below `folder`, which win over
@@ -279,6 +326,7 @@ fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
 /// # Errors
 /// A manifest that cannot be read.
 pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
     let mut found = BTreeMap::new();
     for path in Embedded::iter().filter(|path| path.ends_with("/adapter.toml")) {
         let file = Embedded::get(&path).expect("listed by the embedding");
@@ -291,11 +339,14 @@ pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
             std::fs::read_dir(folder).map_err(|error| Error::file("read", folder, &error))?;
         for entry in entries.flatten() {
             let path = entry.path().join("adapter.toml");
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                let source = Source::Folder(entry.path());
-                let manifest = parse(&text, &path.display().to_string(), source)?;
-                found.insert(manifest.name.clone(), manifest);
-            }
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) if [NotFound, NotADirectory].contains(&error.kind()) => continue,
+                Err(error) => return Err(Error::file("read", &path, &error)),
+            };
+            let source = Source::Folder(entry.path());
+            let manifest = parse(&text, &path.display().to_string(), source)?;
+            found.insert(manifest.name.clone(), manifest);
         }
     }
     Ok(found.into_values().collect())

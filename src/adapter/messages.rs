@@ -182,6 +182,9 @@ pub struct Capabilities {
     /// False: the driver has no type for doubles and sends those with a whole value as int32.
     #[serde(default = "yes")]
     pub whole_doubles: bool,
+    /// A `noop` with `documents` makes one for each operation and counts it.
+    #[serde(default)]
+    pub noop_makes: bool,
 }
 
 fn yes() -> bool {
@@ -195,6 +198,9 @@ pub struct Concurrency {
     pub kind: String,
     #[serde(default)]
     pub max: Option<u32>,
+    /// How many threads run the tasks of one process: 1 is an event loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
 }
 
 /// Answer to `open`.

@@ -16,10 +16,15 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
-use crate::server::mask_text;
+use crate::server::{keep_secret, mask_json, mask_text};
 
 /// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
+/// What is kept of what one process says; the rest is read and thrown away.
+const LOG_BYTES_MAX: usize = 8 << 20;
+/// The beginning of a line that it said, and of one that is no message, as an error quotes it.
+const SAID_CHARACTERS: usize = 500;
+const QUOTED_CHARACTERS: usize = 120;
 /// Lines that are no answer, while an answer is awaited, before the adapter counts as lost.
 const STRAY_LINES_MAX: u32 = 1000;
 /// The clock is asked so often, until one answer came quickly enough to say how well it agrees.
@@ -100,6 +105,8 @@ pub struct AdapterProcess {
     child: Child,
     /// None once it is closed.
     stdin: Option<ChildStdin>,
+    /// What the pipe did not take at once.
+    unsent: Vec<u8>,
     stdout: BufReader<ChildStdout>,
     log: Arc<Mutex<Log>>,
     pid: Pid,
@@ -112,19 +119,26 @@ pub struct AdapterProcess {
 /// The adapter's log file and its last lines.
 struct Log {
     file: File,
+    /// Room for more.
+    left_bytes: usize,
     tail: VecDeque<String>,
-    /// Its secrets are masked, should the driver print them.
-    uri: String,
 }
 
 impl Log {
     fn line(&mut self, line: &str) {
-        let line = mask_text(line, &self.uri);
-        let _ = writeln!(self.file, "{line}");
+        let line = mask_text(line);
+        if line.len() < self.left_bytes {
+            self.left_bytes -= line.len() + 1;
+            let _ = writeln!(self.file, "{line}");
+        } else if self.left_bytes > 0 {
+            self.left_bytes = 0;
+            let mib = LOG_BYTES_MAX >> 20;
+            let _ = writeln!(self.file, "mongodyno: more than {mib} MiB; the rest is left out");
+        }
         if self.tail.len() == 3 {
             self.tail.pop_front();
         }
-        self.tail.push_back(line);
+        self.tail.push_back(cut(&line, SAID_CHARACTERS));
     }
 
     fn said(&self) -> String {
@@ -157,20 +171,25 @@ impl AdapterProcess {
     /// [`Failure::Start`].
     pub fn spawn(environment: &Environment, log: &Path, uri: &str) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
+        keep_secret(uri);
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
-        let mut command = tokio::process::Command::from(environment.command(&environment.start));
+        let mut command = environment.command(&environment.start);
+        crate::child::die_with_parent(&mut command);
+        crate::child::keep_to(&mut command, &environment.cores);
+        let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its own process group: Ctrl-C in the terminal is for the core alone.
         command.process_group(0).kill_on_drop(true);
-        crate::child::die_with_parent(&mut command);
         let mut child = command
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
-        let log = Arc::new(Mutex::new(Log { file, tail: VecDeque::new(), uri: uri.to_owned() }));
+        let log =
+            Arc::new(Mutex::new(Log { file, left_bytes: LOG_BYTES_MAX, tail: VecDeque::new() }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
             stdin: child.stdin.take(),
+            unsent: Vec::new(),
             stdout: BufReader::new(child.stdout.take().expect("piped")),
             child,
             log,
@@ -240,10 +259,24 @@ impl AdapterProcess {
     }
 
     /// Sends a line as it is (for the vectors of wrong lines).
+    ///
+    /// An adapter that does not read would keep us here for ever: what the pipe does not take at
+    /// once goes out while the answer is awaited, which has a limit.
     pub async fn send_line(&mut self, line: &str) {
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(format!("{line}\n").as_bytes()).await;
-            let _ = stdin.flush().await;
+        self.unsent.extend_from_slice(format!("{line}\n").as_bytes());
+        tokio::select! {
+            biased;
+            () = self.flush() => {}
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    async fn flush(&mut self) {
+        while let Some(stdin) = self.stdin.as_mut().filter(|_| !self.unsent.is_empty()) {
+            match stdin.write(&self.unsent).await {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(_) => self.stdin = None,
+            }
         }
     }
 
@@ -264,15 +297,19 @@ impl AdapterProcess {
         let line = self.answer_line(request, timeout).await?;
         match serde_json::from_str(&line) {
             Ok(Answer::Error { code, message }) => {
-                Err(Failure::Refused { request, code, message: self.masked(&message) })
+                Err(Failure::Refused { request, code, message: mask_text(&message) })
             }
             Ok(Answer::Ended(mut ended)) => {
-                ended.errors.iter_mut().for_each(|it| it.message = self.masked(&it.message));
+                ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
                 Ok(Answer::Ended(ended))
+            }
+            Ok(Answer::Opened(mut opened)) => {
+                mask_json(&mut opened.resolved);
+                Ok(Answer::Opened(opened))
             }
             Ok(answer) => Ok(answer),
             Err(error) => {
-                let line = format!("{} ({error})", cut(&self.masked(&line)));
+                let line = format!("{} ({error})", cut(&mask_text(&line), QUOTED_CHARACTERS));
                 Err(Failure::Garbage { request, line })
             }
         }
@@ -303,6 +340,7 @@ impl AdapterProcess {
     }
 
     async fn next_message(&mut self, request: &'static str) -> Result<Option<String>, Failure> {
+        self.flush().await;
         let mut stray = 0;
         loop {
             let mut line = Vec::new();
@@ -319,7 +357,10 @@ impl AdapterProcess {
             self.log.lock().expect("no panic while logging").line(text);
             stray += 1;
             if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
-                return Err(Failure::Garbage { request, line: cut(&self.masked(text)) });
+                return Err(Failure::Garbage {
+                    request,
+                    line: cut(&mask_text(text), QUOTED_CHARACTERS),
+                });
             }
         }
     }
@@ -333,10 +374,6 @@ impl AdapterProcess {
         // Its last words may still be on their way through the pipe.
         tokio::time::sleep(Duration::from_millis(50)).await;
         Failure::Crashed { status, request, said: self.said() }
-    }
-
-    fn masked(&self, text: &str) -> String {
-        mask_text(text, &self.log.lock().expect("no panic while logging").uri)
     }
 
     fn said(&self) -> String {
@@ -405,8 +442,7 @@ async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
     }
 }
 
-fn cut(text: &str) -> String {
-    const LONGEST: usize = 120;
-    let start: String = text.chars().take(LONGEST).collect();
+fn cut(text: &str, characters: usize) -> String {
+    let start: String = text.chars().take(characters).collect();
     if start.len() < text.len() { start + "…" } else { start }
 }

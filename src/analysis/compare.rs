@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::analysis::conditions::Conditions;
+use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::types::{ComparisonRow, DriftRow};
 use crate::result::records::{Arm, Experiment, PhaseRun};
 use crate::stats::bias::Drift;
 use crate::stats::compare::{Comparison, Verdict, percent};
 use crate::stats::descriptive::median;
-use crate::stats::gates::{self, Checked};
+use crate::stats::gates;
 use crate::stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use crate::stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use crate::stats::threshold::{Interleave, Quantity};
+use crate::stats::wording;
 use crate::workload::plan::Phase;
 
 /// All comparisons of an experiment.
@@ -87,7 +90,10 @@ impl PhaseComparison<'_> {
             seed: settings.seed,
             busy: busy.as_deref(),
         };
-        let judgement = judge(&arms, &measures, &terms);
+        let mut judgement = judge(&arms, &measures, &terms);
+        for judged in &mut judgement.judged {
+            self.finish(judged, &metrics[judged.measure]);
+        }
         let mut say = |what: &str| compared.warnings.push(format!("{}: {what}", self.phase.name));
         judgement.shared_drift.iter().for_each(|drift| say(drift));
         for judged in &judgement.judged {
@@ -106,6 +112,8 @@ impl PhaseComparison<'_> {
                 if !arm.is_aa {
                     comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
                     self.run_cautions(arm).iter().for_each(|it| say(it));
+                    let making = self.timed(arm).making(comparison.threshold_percent);
+                    making.iter().for_each(|it| say(it));
                 }
                 if !arm.is_aa && !arm.is_direct {
                     compared.deciding.push(comparison.clone());
@@ -147,7 +155,7 @@ impl PhaseComparison<'_> {
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
             // Two clock readings are part of the no-op loop: half of it bounds one from above.
             timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
-            wrong: gates::failures(&[self.conditions(arm)]),
+            wrong: gates::failures(&[self.conditions(arm).gate()]),
             lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
         }
     }
@@ -159,21 +167,28 @@ impl PhaseComparison<'_> {
         gates.map(|gate| gate.reason.clone()).collect()
     }
 
-    /// Arms of one adapter must not differ in their compiled extension; what else differs between
-    /// drivers follows from what is compared and is listed in the arms' resolved defaults.
-    fn conditions(&self, arm: &Arm) -> Checked {
-        let baseline = &self.arms[0];
-        let of = |arm: &Arm| {
-            // A driver that never had one and one that runs without are alike in this.
-            let native = arm.native == Some(true);
-            BTreeMap::from([("native extension".to_owned(), native.to_string())])
-        };
-        let axis = if arm.adapter == baseline.adapter {
-            BTreeSet::new()
+    fn conditions(&self, arm: &Arm) -> Conditions {
+        let topology = &self.experiment.server.topology;
+        Conditions::new(&self.arms[0], arm, self.phase, topology)
+    }
+
+    fn timed<'b>(&'b self, arm: &'b Arm) -> Timed<'b> {
+        let arms = [self.arms[0].id.as_str(), arm.id.as_str()];
+        Timed { rounds: self.rounds, phase: self.phase, arms }
+    }
+
+    /// What timers forbid is taken back; what the arms differ in by wish stands behind the arm's
+    /// name, or at the end of a sentence that names none.
+    fn finish(&self, judged: &mut Judged, metric: &Metric) {
+        let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
+        self.timed(arm).hold_back(found, metric.name, &metric.value);
+        let Some(axis) = self.conditions(arm).axis() else { return };
+        if found.sentence.contains(&arm.id) {
+            let named = format!("{} ({axis})", arm.id);
+            found.sentence = found.sentence.replacen(&arm.id, &named, 1);
         } else {
-            BTreeSet::from(["native extension".to_owned()])
-        };
-        gates::conditions(&of(baseline), &of(arm), &axis)
+            wording::append(&mut found.sentence, &format!("({axis})"));
+        }
     }
 
     fn row(&self, arm: &Arm, metric: &Metric, judged: &Judged) -> ComparisonRow {

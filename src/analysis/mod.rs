@@ -3,6 +3,8 @@
 //! Reads nothing but the folder, so that any report can be made again later by a newer version.
 
 pub mod compare;
+pub mod conditions;
+pub mod own;
 pub mod quantiles;
 pub mod rounds;
 pub mod taps;
@@ -47,7 +49,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
         let of = rounds.compared_count();
-        warnings.push(format!("{what} in {count} of {of} rounds (gate G4); close what can be"));
+        warnings.push(format!("in {count} of {of} rounds {what} (gate G4)"));
     }
     warnings.extend(errors(experiment, &runs));
     warnings.extend(void_runs(experiment, &rounds));
@@ -92,6 +94,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         results,
         phases: phases(experiment, &rounds, &compared.noise_percent),
         comparisons: compared.rows,
+        conditions: conditions::rows(experiment),
         taps: taps::rows(experiment, &rounds),
         diagnosis,
         warnings,
@@ -182,6 +185,8 @@ fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<
                 let by_operation: Vec<_> = measured.iter().filter_map(|run| own(&run)).collect();
                 let service = pooled.get(name).copied().unwrap_or_default();
                 let response = pooled.get(&format!("{name}-response")).copied();
+                let timer = pooled.get(&format!("{name}-timer")).copied();
+                let making: Vec<f64> = measured.iter().filter_map(|run| run.document_ns).collect();
                 let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
                 let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
                 rows.push(ResultRow {
@@ -195,6 +200,9 @@ fn results(folder: &Folder, experiment: &Experiment, rounds: &Rounds) -> Result<
                     p999_us: service.p999_us,
                     response_p50_us: response.and_then(|it| it.p50_us),
                     response_p99_us: response.and_then(|it| it.p99_us),
+                    timer_p50_us: timer.and_then(|it| it.p50_us),
+                    timer_p99_us: timer.and_then(|it| it.p99_us),
+                    document_ns: median(&making).filter(|_| operation.documents.is_some()),
                     cpu_us_per_op: median(&cpu),
                     rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
                     operations: by_operation.iter().map(|it| it.count).sum(),

@@ -8,6 +8,11 @@ use crate::result::records::Quantiles;
 use crate::stats::histogram::Histogram;
 use crate::stats::hlog::IntervalLog;
 
+/// Of one log: ours have at most 64 intervals of some KB for each operation.
+const HLOG_BYTES_MAX: u64 = 64 << 20;
+/// Two for each of the 256 operations that a phase can have.
+const TAGS_MAX: usize = 512;
+
 /// Adds up the interval logs of an arm's runs in one phase: quantiles by tag.
 ///
 /// # Errors
@@ -18,14 +23,16 @@ pub fn pooled<'a>(
 ) -> Result<BTreeMap<String, Quantiles>> {
     let mut sums: BTreeMap<String, Histogram> = BTreeMap::new();
     for name in logs.flatten() {
-        let path = folder.join(name);
-        let bytes = std::fs::read(&path).map_err(|error| Error::file("read", &path, &error))?;
-        let log = IntervalLog::read(&bytes).map_err(|error| {
+        let read = IntervalLog::each(&folder.read(name, HLOG_BYTES_MAX)?, |interval| {
+            let tag = interval.tag.unwrap_or_default();
+            if sums.len() < TAGS_MAX || sums.contains_key(&tag) {
+                sums.entry(tag).or_default().add(&interval.histogram);
+            }
+        });
+        read.map_err(|error| {
+            let path = folder.join(name);
             Error::new(Exit::Environment, format!("{}: {error}", path.display()), "")
         })?;
-        for interval in log.intervals {
-            sums.entry(interval.tag.unwrap_or_default()).or_default().add(&interval.histogram);
-        }
     }
     Ok(sums.into_iter().map(|(tag, sum)| (tag, Quantiles::of(&sum))).collect())
 }

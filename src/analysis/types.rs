@@ -52,6 +52,9 @@ pub struct Analysis {
     pub comparisons: Vec<ComparisonRow>,
     /// A/A noise floors and other figures per phase.
     pub phases: Vec<PhaseSummary>,
+    /// Conditions that differ among the arms, and the command of `count` (gate G8).
+    #[serde(default)]
+    pub conditions: Vec<ConditionRow>,
     /// What went over the wire, one row per arm and phase; empty without `--tap`.
     #[serde(default)]
     pub taps: Vec<TapRow>,
@@ -60,6 +63,24 @@ pub struct Analysis {
     pub diagnosis: Vec<Finding>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// One condition and which arms ran under which value of it; twins of the baseline are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionRow {
+    /// `write concern`, `pool size`, `command of count`, …
+    pub condition: String,
+    /// Its values, in the order of the arms.
+    pub values: Vec<ConditionValue>,
+}
+
+/// One value of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionValue {
+    /// In a word; `unknown` where the driver does not tell.
+    pub value: String,
+    /// Ids of its arms.
+    pub arms: Vec<String>,
 }
 
 /// What one arm sent and waited for in one phase: medians over the rounds.
@@ -166,6 +187,15 @@ pub struct ResultRow {
     pub response_p50_us: Option<f64>,
     /// Response time p99 (open loop), us.
     pub response_p99_us: Option<f64>,
+    /// How late the adapter's own timers are (open loop), p50, us.
+    #[serde(default)]
+    pub timer_p50_us: Option<f64>,
+    /// The same, p99.
+    #[serde(default)]
+    pub timer_p99_us: Option<f64>,
+    /// Making one document, median of the rounds, ns; None where none is made.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
     /// Client CPU per operation, median of the rounds, us.
     pub cpu_us_per_op: Option<f64>,
     /// Largest peak resident set, bytes.

@@ -51,32 +51,24 @@ pub struct Bench<'a> {
     pub epoch: &'a Epoch,
 }
 
-/// All checks on a server. What the adapter does not declare is left out, and named.
-pub async fn check(environment: &Environment, bench: &Bench<'_>) -> Vec<Checked> {
+/// All checks on a server, in a database that is claimed. What the adapter does not declare is left
+/// out, and named.
+pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
     let mut checked = vec![Checked::of(
         "open: a server that is not there is a `connect` error",
         unreachable(environment, bench).await,
     )];
-    let admin = match Admin::connect(bench.uri, &bench.database).await {
-        Ok(admin) => admin,
-        Err(error) => {
-            checked.push(Checked::of("server", Err(error.to_string())));
-            return checked;
-        }
-    };
-    let operations = Session::open(environment, bench, &admin, OPERATIONS, "operations").await;
+    let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
     match operations {
         Ok(mut session) => session.operations(&mut checked).await,
         Err(problem) => checked.push(Checked::of("operations", Err(problem))),
     }
-    let failures = Session::open(environment, bench, &admin, FAILURES, "failures").await;
+    let failures = Session::open(environment, bench, admin, FAILURES, "failures").await;
     match failures {
         Ok(mut session) => session.failures(&mut checked).await,
         Err(problem) => checked.push(Checked::of("failures", Err(problem))),
     }
-    checked.extend(consumer::check(environment, bench, &admin).await);
-    let dropped = admin.drop_database().await.map_err(|it| it.to_string());
-    checked.push(Checked::of("the database of the check is dropped", dropped));
+    checked.extend(consumer::check(environment, bench, admin).await);
     checked
 }
 
@@ -159,7 +151,24 @@ impl<'a> Session<'a> {
                 return;
             }
         }
+        checked.push(self.making().await);
         self.arm.close().await;
+    }
+
+    /// A `noop` with documents makes one for each operation.
+    async fn making(&mut self) -> Checked {
+        const NAME: &str = "noop makes documents";
+        if !self.arm.hello().is_some_and(|it| it.capabilities.noop_makes) {
+            let left_out = format!("{NAME}: left out, it does not declare `noop_makes`");
+            return Checked::of(left_out, Ok(()));
+        }
+        let plan = &self.workload.plan;
+        let inserts = |phase: &Phase| phase.operations[0].documents.is_some();
+        let number = plan.phases.iter().position(inserts).expect("the check inserts");
+        let prepare = self.materials.making(plan, number).expect("its documents");
+        let made = self.arm.calibrate_making(self.bench.epoch, &prepare).await;
+        let told = format!("`totals.documents` is not one for each operation {}", self.failed());
+        Checked::of(NAME, made.map(|_| ()).ok_or(told))
     }
 
     /// What the adapter does not declare.
@@ -187,7 +196,9 @@ impl<'a> Session<'a> {
             let documents = self.materials.documents(&self.workload.plan, at);
             self.admin.load(&collection, documents).await.map_err(text)?;
         }
-        let profiled = self.bench.exclusive && phase.operations[0].write_concern.is_some();
+        let counts = phase.operations[0].kind == Kind::Count;
+        let profiled =
+            self.bench.exclusive && (counts || phase.operations[0].write_concern.is_some());
         if profiled {
             self.admin.profile(true).await.map_err(text)?;
         }
@@ -206,6 +217,18 @@ impl<'a> Session<'a> {
             let hello = self.arm.hello();
             let whole_doubles = hello.is_none_or(|it| it.capabilities.whole_doubles);
             inserted(&self.workload, phase, &found, whole_doubles)?;
+        }
+        if profiled && counts {
+            let named = self.arm.opened.as_ref().map(|it| it.resolved["commands"]["count"].clone());
+            let named = named.as_ref().and_then(serde_json::Value::as_str).map(str::to_owned);
+            let sent = match &named {
+                Some(named) => self.admin.profiled(named, &collection).await.map_err(text)?.len(),
+                None => 1,
+            };
+            self.admin.profile(false).await.map_err(text)?;
+            let named = named.unwrap_or_default();
+            let problem = format!("it names {named} as the command of count and sends another");
+            return if sent > 0 { Ok(()) } else { Err(problem) };
         }
         if profiled {
             let commands = self.admin.profiled("insert", &collection).await.map_err(text)?;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::uri;
+use crate::cli::{MachineArgs, WaitArgs};
+
 /// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
@@ -49,9 +52,17 @@ pub struct BrokerArgs {
     /// Server to measure against, by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
+        "uri", "server",
+    ])]
+    pub uri_file: Option<String>,
     /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
     pub server: Option<String>,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Write the workload to a file, to be changed and run, and do nothing else
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
@@ -71,4 +82,25 @@ pub struct ResumeArgs {
     /// Server, where the experiment was made against one by connection string
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
+    /// The same, read from a file: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
+    pub uri_file: Option<String>,
+    /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
+    #[arg(long)]
+    pub server: Option<String>,
+    /// Workload, where that was a file
+    #[arg(long, value_name = "FILE")]
+    pub workload: Option<String>,
+    /// Driver option of every arm, where it is none that an arm may set for itself; repeat it
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub options: Vec<String>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Further adapters: a folder of adapter folders
+    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
+    pub adapters_dir: Option<PathBuf>,
+    /// The machine.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

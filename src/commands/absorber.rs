@@ -1,6 +1,5 @@
 //! `mongodyno absorber`.
 
-use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 
 use serde_json::json;
@@ -30,18 +29,13 @@ pub fn run(args: &AbsorberArgs) -> Result<()> {
     })?;
     let address = absorber.address();
     super::print(&format!("{}\n", json!({ "type": "listening", "address": address.to_string() })))?;
-    say(&format!("absorber: listening on mongodb://{address}, Ctrl-C ends it"));
+    say!("absorber: listening on mongodb://{address}, Ctrl-C ends it");
     if !address.ip().is_loopback() {
-        say("absorber: this is not 127.0.0.1: whoever reaches the port can read and write");
+        say!("absorber: this is not 127.0.0.1: whoever reaches the port can read and write");
     }
     signals.forever().next();
     absorber.finish();
     Ok(())
-}
-
-/// Not eprintln!, which panics where the terminal is gone.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn signals() -> Result<Signals> {

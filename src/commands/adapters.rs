@@ -8,7 +8,7 @@ use crate::check::vectors;
 use crate::cli::{AdaptersAction, AdaptersArgs};
 use crate::commands::arms;
 use crate::error::{Error, Exit, Result};
-use crate::paths::cache_dir;
+use crate::paths::work_dir;
 
 /// Runs the verb.
 ///
@@ -22,22 +22,28 @@ pub fn run(args: AdaptersArgs) -> Result<()> {
             let environment = arms::install(&manifests, &adapter)?;
             super::print(&format!("{}\n", environment.folder.display()))
         }
-        AdaptersAction::Test { adapter } => test(&manifests, &adapter),
+        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri),
     }
 }
 
 /// Runs the tests an adapter has of its own, with the vectors that this binary carries.
-fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
+fn test(manifests: &[Manifest], adapter: &str, uri: Option<String>) -> Result<()> {
     let arms::Arm { manifest, asked, .. } = arms::parse(manifests, adapter)?;
     let name = &manifest.name;
+    let words = manifest.choose(&asked)?.test;
+    if words.is_empty() {
+        return Err(Error::usage(
+            format!("{name} has no tests"),
+            "its manifest names none: `test`",
+        ));
+    }
     let environment = environment::install(manifest, &asked)?;
-    let vectors = cache_dir().join("check").join(format!("vectors-{}", std::process::id()));
+    let vectors = work_dir()?.join("check").join(format!("vectors-{}", bson::Uuid::new()));
     vectors::write(&vectors)?;
-    let mut command = environment.command(&manifest.choose(&asked)?.test);
+    let mut command = environment.command(&words);
     if std::env::var_os("MDYN_VECTORS").is_none() {
         command.env("MDYN_VECTORS", &vectors);
     }
-    let uri = std::env::var_os("MDYN_URI");
     if let Some(uri) = &uri {
         command.env("MDYN_URI", uri);
     }
@@ -47,7 +53,7 @@ fn test(manifests: &[Manifest], adapter: &str) -> Result<()> {
         Error::environment(format!("cannot run the tests of {name}: {error}"), "")
     })?;
     if uri.is_none() {
-        eprintln!("note: tests that need a server were left out; MDYN_URI=mongodb://… names one");
+        say!("note: tests that need a server were left out; MDYN_URI=mongodb://… names one");
     }
     if status.success() {
         return Ok(());

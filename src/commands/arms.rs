@@ -34,6 +34,14 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let (name, version) = split(head, '@');
     let (name, package) = split(name, ':');
     let manifest = find(manifests, name)?;
+    // It becomes a word of an installer's command line, where other forms name other packages.
+    let is_other = |it: &&str| it.starts_with('-') || it.contains([':', ',']) || !is_plain(it);
+    if let Some(version) = version.filter(is_other) {
+        return Err(Error::usage(
+            format!("-d {driver}: {version} is no version"),
+            format!("write {name}@1.2.3; versions are of letters, digits and . _ - +"),
+        ));
+    }
     let mut asked = Asked {
         package: package.filter(|it| **it != manifest.driver).map(str::to_owned),
         version: version.map(str::to_owned),
@@ -47,7 +55,7 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
                     format!("write {head}/key=value, as in {head}/maxPoolSize=10"),
                 )
             })?;
-        if !value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it)) {
+        if !is_plain(value) {
             return Err(Error::usage(
                 format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
                 "values are of letters, digits and . _ - : , +",
@@ -74,6 +82,12 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     }
     manifest.choose(&asked)?;
     Ok(Arm { words: driver.to_owned(), manifest, asked })
+}
+
+/// Whether a value can steer neither an installer nor a connection string.
+#[must_use]
+pub fn is_plain(value: &str) -> bool {
+    value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
 }
 
 fn split(text: &str, at: char) -> (&str, Option<&str>) {
@@ -161,7 +175,7 @@ pub fn choose<'a>(
         })
         .collect();
     for it in &unavailable {
-        eprintln!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
     }
     if good.is_empty() {
         return Err(Error::environment(
@@ -228,7 +242,7 @@ pub fn install_all(
                 environments.push((asked.id(&manifest.name, &environment.version), environment));
             }
             Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
-                eprintln!("{}: left out, {error}", manifest.name);
+                say!("{}: left out, {error}", manifest.name);
                 unavailable.push(Unavailable {
                     adapter: manifest.name.clone(),
                     reason: error.message,
@@ -238,14 +252,28 @@ pub fn install_all(
             Err(error) => return Err(error),
         }
     }
-    number_twins(&mut environments);
+    number_twins(environments.iter_mut().map(|(id, _)| id));
     Ok(environments)
 }
 
+/// What the arms will be called, before anything is installed.
+///
+/// # Errors
+/// None: what is wrong with an arm is found by [`parse`].
+pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
+    let id = |arm: &Arm<'_>| {
+        let version = arm.manifest.choose(&arm.asked)?.version;
+        Ok(arm.asked.id(&arm.manifest.name, &version))
+    };
+    let mut ids = arms.iter().map(id).collect::<Result<Vec<_>>>()?;
+    number_twins(ids.iter_mut());
+    Ok(ids)
+}
+
 /// The same driver given twice gets `#2`, so that every arm has its own name.
-fn number_twins(environments: &mut [(String, Environment)]) {
+fn number_twins<'a>(ids: impl Iterator<Item = &'a mut String>) {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    for (id, _) in environments {
+    for id in ids {
         let count = seen.entry(id.clone()).or_default();
         *count += 1;
         if *count > 1 {
@@ -295,6 +323,9 @@ mod tests {
         starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");
         starts("node@1.4.3/runtime", "names no value");
         starts("node@1.4.3/w=1/w=1", "sets w twice");
+        for version in ["npm:evil", "--global", "1 2", "file:x"] {
+            starts(&format!("node@{version}"), "is no version | write node@1.2.3; versions are of");
+        }
         starts("go/maxPoolSize=1&w=0", "maxPoolSize=1&w=0");
         starts("go/processes=0", "-d go/processes=0: 0 is no number of processes | from 1 to 64");
         starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");

@@ -8,8 +8,9 @@ use crate::cli::CheckArgs;
 use crate::clock::Epoch;
 use crate::commands::arms;
 use crate::error::{Error, Exit, Result};
-use crate::experiment::stop::Stop;
-use crate::paths::cache_dir;
+use crate::experiment::admin::{Admin, new_database};
+use crate::experiment::stop::Requests;
+use crate::paths::work_dir;
 use crate::result::folder::Folder;
 use crate::server::uri::{with_arm_options, with_options};
 use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
@@ -20,13 +21,10 @@ use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare}
 /// A check that fails, with [`Exit::GateFailed`]; an adapter that cannot be installed; no server.
 pub async fn run(args: CheckArgs) -> Result<()> {
     let environments = environments(&args)?;
-    let path = cache_dir().join("check").join(std::process::id().to_string());
+    // Not the process's id: two containers may share both the id and the cache.
+    let path = work_dir()?.join("check").join(new_database());
     let folder = Folder::create(&path)?;
-    let stop = Stop::default();
-    let result = tokio::select! {
-        result = check_all(&args, &environments, &folder) => result,
-        error = stop.second() => Err(error),
-    };
+    let result = check_all(&args, &environments, &folder).await;
     let _ = std::fs::remove_dir_all(&path);
     match result? {
         0 => Ok(()),
@@ -48,18 +46,22 @@ fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
     }
     let (good, bad) = arms::runnable(&manifests);
     for (manifest, missing) in bad {
-        eprintln!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
+        say!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
     }
     good.into_iter().map(|it| environment::install(it, &Asked::default())).collect()
 }
 
 /// Checks every environment; answers how many checks failed.
+///
+/// # Errors
+/// Interrupted, with nothing left behind; no server.
 async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Folder) -> Result<u32> {
+    let mut requests = Requests::watch();
     let epoch = Epoch::start();
     let mut failed = 0;
     for environment in environments {
         super::print(&format!("{} {}, offline\n", environment.adapter, environment.version))?;
-        failed += show(&offline::check(environment, folder.path(), &epoch).await)?;
+        failed += show(&requests.or(offline::check(environment, folder.path(), &epoch)).await?)?;
     }
     if args.offline {
         return Ok(failed);
@@ -68,8 +70,9 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
     let choice = ServerChoice::parse(Some(&args.server), args.uri.as_deref())?;
     let program = prepare(&host, &choice, Progress::default())?;
     let options = StartOptions::new(folder.join("logs/mongod.log"));
-    let server = Server::open(&host, &choice, program.as_ref(), &options).await?;
-    for (number, environment) in environments.iter().enumerate() {
+    let opening = Server::open(&host, &choice, program.as_ref(), &options);
+    let server = requests.or(opening).await??;
+    for environment in environments {
         super::print(&format!(
             "{} {}, on MongoDB {}\n",
             environment.adapter,
@@ -81,12 +84,20 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
                 &with_options(server.uri(), &std::collections::BTreeMap::new()),
                 &environment.uri_options,
             ),
-            database: format!("mongodyno_check_{}_{number}", std::process::id()),
+            database: new_database(),
             exclusive: matches!(server, Server::Managed(_)),
             folder,
             epoch: &epoch,
         };
-        failed += show(&online::check(environment, &bench).await)?;
+        let mut admin = Admin::connect(server.uri(), &bench.database).await?;
+        admin.claim("check").await?;
+        let checked = requests.or(online::check(environment, &bench, &admin)).await;
+        // However it ended; asked a second time to stop, it is named and left.
+        let dropped = requests.or(admin.leave()).await;
+        if dropped.is_err() {
+            say!("warning: the database {} was not dropped", bench.database);
+        }
+        failed += show(&checked?)? + u32::from(!dropped?);
     }
     server.stop().await;
     Ok(failed)

@@ -69,7 +69,9 @@ pub fn cells(path: &Path) -> Result<Vec<Cell>> {
         return Ok(Vec::new());
     }
     let entries = path.read_dir().into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Folders themselves: a link would lead elsewhere.
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_cell =
         |name: &String| name.contains('=') && path.join(name).join("experiment.json").is_file();
     let mut names: Vec<String> = names.filter(is_cell).collect();

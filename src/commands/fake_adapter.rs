@@ -46,13 +46,18 @@ struct Behaviour {
     stall_ns: u64,
     /// See `stall_ns`.
     stall_every: u64,
-    /// What it says a worker is.
+    /// Open loop: how late it wakes up for an operation, ns.
+    lag_ns: u64,
+    /// What it says a worker is; `loop`: tasks of one thread.
     concurrency: String,
+    /// The write concern it claims to have resolved; none where it is empty.
+    w: String,
     /// Version it reports.
     version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`.
+    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`, `no_samples`, or
+    /// a `folder` in place of the samples.
     fault: String,
     /// The fault happens to the process alone that makes this file.
     once: Option<PathBuf>,
@@ -60,7 +65,7 @@ struct Behaviour {
     trace: Option<PathBuf>,
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 15] = [
     "op_ns",
     "noop_ns",
     "turn_operations",
@@ -68,7 +73,9 @@ const KEYS: [&str; 13] = [
     "contention_percent",
     "stall_ns",
     "stall_every",
+    "lag_ns",
     "concurrency",
+    "w",
     "version",
     "at",
     "fault",
@@ -100,13 +107,22 @@ impl Behaviour {
             contention_percent: number("contention_percent", 0.0),
             stall_ns: number("stall_ns", 0.0) as u64,
             stall_every: number("stall_every", 1000.0) as u64,
+            lag_ns: number("lag_ns", 0.0) as u64,
             concurrency: text("concurrency", "pretended"),
+            w: text("w", ""),
             version: text("version", "1.0.0"),
             at: text("at", ""),
             fault: text("fault", ""),
             once: path("once"),
             trace: path("trace"),
         })
+    }
+
+    fn concurrency(&self) -> Concurrency {
+        match self.concurrency.as_str() {
+            "loop" => Concurrency { kind: "tasks".to_owned(), max: None, threads: Some(1) },
+            kind => Concurrency { kind: kind.to_owned(), max: None, threads: None },
+        }
     }
 
     /// Whether this message, the `count`th of its name, is the one to go wrong at.
@@ -281,7 +297,9 @@ impl Fake {
                 Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
             }
             Request::Open { .. } => Answer::Opened(Box::new(Opened {
-                resolved: json!({ "max_pool_size": null }),
+                resolved: json!({
+                    "max_pool_size": null, "write_concern": self.behaviour.w.parse::<u32>().ok().map(|w| json!({ "w": w })),
+                }),
                 server: json!({ "version": null }),
             })),
             Request::Prepare(prepare) => self.prepare(prepare),
@@ -320,7 +338,7 @@ impl Fake {
     fn fault(&self) -> Option<Answer> {
         match self.behaviour.fault.as_str() {
             "crash" => {
-                eprintln!("the fake was told to crash");
+                say!("the fake was told to crash");
                 std::process::abort()
             }
             "hang" => loop {
@@ -361,9 +379,10 @@ impl Fake {
                 roles: vec![Role::Worker],
                 pacing: ["awaited", "rate", "burst"].map(str::to_owned).to_vec(),
                 document_forms: vec!["native".to_owned()],
-                concurrency: Concurrency { kind: self.behaviour.concurrency.clone(), max: None },
+                concurrency: self.behaviour.concurrency(),
                 stop: "sigterm".to_owned(),
                 whole_doubles: true,
+                noop_makes: false,
             },
         }))
     }
@@ -380,7 +399,12 @@ impl Fake {
             let limit = prepare.limits.as_ref().map(|limits| limits[0]);
             match Schedule::read(prepare.schedule.as_ref()) {
                 Ok(schedule) => {
-                    open_loop = Some(OpenLoop::new(schedule, prepare.workers as usize, limit));
+                    open_loop = Some(OpenLoop::new(
+                        schedule,
+                        prepare.workers as usize,
+                        limit,
+                        self.behaviour.lag_ns,
+                    ));
                 }
                 Err(problem) => return error("internal", &problem.to_string()),
             }
@@ -441,8 +465,14 @@ impl Fake {
         let Some(phase) = self.phase.take() else {
             return error("protocol", "end before prepare");
         };
-        if let Err(problem) = fs::write(&phase.prepare.samples, &phase.records) {
-            return error("internal", &format!("{}: {problem}", phase.prepare.samples));
+        let path = &phase.prepare.samples;
+        let written = match self.behaviour.fault.as_str() {
+            "no_samples" if faulty => Ok(()),
+            "folder" if faulty => fs::create_dir_all(path),
+            _ => fs::write(path, &phase.records),
+        };
+        if let Err(problem) = written {
+            return error("internal", &format!("{path}: {problem}"));
         }
         let samples: u64 = phase.done.iter().sum();
         let lie = if faulty && self.behaviour.fault == "lie" { 1000 } else { 0 };

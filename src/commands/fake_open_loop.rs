@@ -13,6 +13,8 @@ pub struct OpenLoop {
     next: u64,
     /// So many in all; None: no limit.
     limit: Option<u64>,
+    /// How late it wakes up, ns.
+    lag_ns: u64,
 }
 
 /// One operation that was pretended.
@@ -28,8 +30,8 @@ pub struct Taken {
 }
 
 impl OpenLoop {
-    pub fn new(schedule: Schedule, workers: usize, limit: Option<u64>) -> Self {
-        Self { schedule, zero_ns: None, free_ns: vec![0; workers], next: 0, limit }
+    pub fn new(schedule: Schedule, workers: usize, limit: Option<u64>, lag_ns: u64) -> Self {
+        Self { schedule, zero_ns: None, free_ns: vec![0; workers], next: 0, limit, lag_ns }
     }
 
     /// Takes operations until none can begin before `until_ns`; `service_ns` tells by its number
@@ -52,7 +54,8 @@ impl OpenLoop {
             let intended_ns = zero_ns + lap * self.schedule.lap_ns + record.intended_ns;
             let free = self.free_ns.iter().enumerate().min_by_key(|(_, free)| **free);
             let (worker, free_ns) = free.map_or((0, 0), |(worker, free)| (worker, *free));
-            let start_ns = intended_ns.max(free_ns).max(began_ns);
+            let late_ns = if intended_ns > free_ns { self.lag_ns } else { 0 };
+            let start_ns = intended_ns.max(free_ns).max(began_ns) + late_ns;
             if start_ns >= until_ns {
                 return (taken, false);
             }

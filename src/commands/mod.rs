@@ -4,6 +4,7 @@ pub mod absorber;
 pub mod adapters;
 pub mod arms;
 pub mod check;
+pub mod clean;
 pub mod diagnose;
 pub mod fake_adapter;
 mod fake_open_loop;
@@ -17,23 +18,41 @@ pub mod study;
 pub mod tap;
 pub mod workloads;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::experiment::admin::is_database;
+use crate::result::folder::Folder;
+use crate::result::records::Experiment;
 
 /// Prints a result: the one place that writes to stdout.
 ///
 /// # Errors
-/// None: a reader that went away (`| head`) is no error.
-#[allow(clippy::unnecessary_wraps)] // verbs end with it
+/// Output that is lost; a reader that went away (`| head`) is no error.
 fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes());
-    Ok(())
+    print_bytes(text.as_bytes())
 }
 
-fn print_bytes(bytes: &[u8]) {
-    use std::io::Write as _;
+/// Names the databases that an experiment may have left on somebody else's server.
+fn name_leftovers(folder: &Folder, experiment: &Experiment) {
+    // While it runs its database has to be there.
+    if folder.lock().is_err() {
+        return;
+    }
+    for name in experiment.leftovers().filter(|name| is_database(name)) {
+        say!("warning: the database {name} is left on the server of this experiment");
+        say!("hint: `mongodyno clean` drops it");
+    }
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<()> {
+    use std::io::{ErrorKind, Write as _};
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(bytes);
-    let _ = stdout.flush();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::environment(
+            format!("the output could not be written: {error}"),
+            "check the disk or the program that it goes to",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A table without borders.

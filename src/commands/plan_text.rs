@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::experiment::progress::duration;
-use crate::experiment::settings::Estimate;
+use crate::experiment::settings::{Estimate, stretch};
 use crate::result::records::Settings;
 use crate::stats::threshold::Interleave;
 use crate::workload::plan::{Limit, Pacing, Phase, Plan};
@@ -65,7 +65,7 @@ pub fn text(
             phase.processes,
             phase.workers,
             pacing(phase),
-            limit(phase, settings)
+            limit(phase, settings, interleave.interleave)
         );
     }
     text
@@ -107,10 +107,16 @@ fn pacing(phase: &Phase) -> String {
     }
 }
 
-fn limit(phase: &Phase, settings: &Settings) -> String {
+fn limit(phase: &Phase, settings: &Settings, interleave: Interleave) -> String {
     match phase.limit {
         Limit::Duration { seconds } => {
-            format!("{} s per arm and round", seconds.unwrap_or(settings.measured_s))
+            let seconds = seconds.unwrap_or(settings.measured_s);
+            let most = seconds * f64::from(stretch(settings.looks.quick));
+            match interleave {
+                // Laps are added while they scatter.
+                Interleave::Turns => format!("{seconds} to {most} s per arm and round"),
+                Interleave::Runs => format!("{seconds} s per arm and round"),
+            }
         }
         Limit::Operations { count, seconds_max: None } => {
             format!("{count} operations per arm and round")

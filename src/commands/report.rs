@@ -16,10 +16,10 @@ use crate::result::records::Run;
 /// A path that holds no experiment.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
+    super::name_leftovers(&folder, &experiment);
     if experiment.study.is_some() {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format)?;
-        super::print_bytes(&bytes);
-        return Ok(());
+        return super::print_bytes(&bytes);
     }
     let outcome = analyse(&folder, &experiment)?;
     let format = match args.format {

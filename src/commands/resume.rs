@@ -1,48 +1,201 @@
 //! `mongodyno resume DIR`: what a cut experiment was asked for is asked again, and the rounds that
 //! are finished are not made again.
+//!
+//! The folder may have come from anybody. Its records are data: names of built-in workloads, arms
+//! that adapters know, numbers, each looked at as on a command line. Programs, files, folders and
+//! addresses are taken from this command line alone.
+
+use std::collections::BTreeMap;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, ResumeArgs, StudyVerb, Verb};
+use super::arms::is_plain;
+use super::run::pairs;
+use super::study::STUDY;
+use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs};
 use crate::error::{Error, Result};
 use crate::experiment::resume::Resumed;
+use crate::experiment::settings::ASKED_FOR;
+use crate::result::records::{Experiment, Request, Study};
+use crate::server::uri::arm_option;
+use crate::stats::looks::LookPlan;
+use crate::stats::threshold::Interleave;
+use crate::workload::builtin::BUILTINS;
+
+/// The most that `--rounds` takes.
+const ROUNDS_MAX: u32 = 1000;
 
 /// Runs the verb.
 ///
 /// # Errors
-/// No cut experiment there; what it was made of is no longer the same; those of its own verb.
+/// No cut experiment there; what it was made of is not given or no longer the same; those of its
+/// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
-    let path = folder.path().to_owned();
-    // The command line is the record of what was asked for; a second one would be a second copy.
-    let words = &resumed.experiment.command;
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        let first = error.to_string().lines().next().unwrap_or_default().to_owned();
+    super::name_leftovers(&folder, &resumed.experiment);
+    let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
+    let (was, finished) = (&resumed.experiment, resumed.finished);
+    if let Some(study) = &was.study {
+        let again = study_again(&args, was, study)?;
+        let drivers = again.drivers.join(", ");
+        say!("going on after round {finished}: study {} with {drivers}", study.name);
+        return super::study::run_broker(&again, Some(resumed)).await;
+    }
+    let again = run_again(&args, was)?;
+    let drivers = again.drivers.join(", ");
+    say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
+    super::run::resume(again, resumed).await
+}
+
+fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
+    let request = was.request.as_ref().ok_or_else(|| {
         Error::usage(
-            format!("its command line is not understood any more: {first}"),
-            "it may come from another version: start anew",
+            format!("mongodyno {} kept too little of it to go on", was.mongodyno),
+            "start anew, with another --out",
         )
     })?;
-    eprintln!("going on after round {}: {}", resumed.finished, words[1..].join(" "));
-    // By --uri or by the environment, which is no part of the command line: the record tells.
-    let external = resumed.experiment.server.kind == "external";
-    if external && args.uri.is_none() {
-        // Credentials were masked when the command line was kept.
-        return Err(Error::usage(
-            "it was made against a server by connection string, which is not kept",
-            "add --uri",
-        ));
+    let looks = &was.settings.looks;
+    let quick = *looks == LookPlan::quick();
+    let rounds = (!quick && *looks != LookPlan::standard()).then(|| rounds(was)).transpose()?;
+    let asked = was.settings.interleave.iter().find(|it| it.reason == ASKED_FOR);
+    let behaviour = BehaviourArgs::try_parse_from(&request.absorber)
+        .map_err(|_| unknown("the load or the faults of its absorber"))?;
+    let (server, uri) = server(args, was)?;
+    Ok(RunArgs {
+        workload: workload(args, was)?,
+        drivers: drivers(was),
+        consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
+        options: options(args, request)?,
+        set: Vec::new(), // parameters stand in the plan
+        sweep: None,
+        phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
+        quick,
+        rounds,
+        interleave: asked.map(|it| match it.interleave {
+            Interleave::Turns => InterleaveArg::Turns,
+            Interleave::Runs => InterleaveArg::Runs,
+        }),
+        seed: Some(was.settings.seed),
+        out: Some(args.folder.clone()),
+        uri,
+        uri_file: None,
+        server,
+        load: behaviour.load,
+        faults: behaviour.faults,
+        tap: was.arms.iter().any(|arm| arm.is_direct),
+        link: was.link.as_ref().map(|link| link.asked.clone()),
+        keep_data: request.keep_data,
+        machine: machine(args, was),
+        plan: false,
+        json: args.json,
+        adapters_dir: args.adapters_dir.clone(),
+    })
+}
+
+fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<BrokerArgs> {
+    if study.name != STUDY {
+        return Err(unknown("its study"));
     }
-    match cli.verb {
-        Verb::Run(mut again) => {
-            again.uri = args.uri;
-            super::run::resume(*again, path, resumed).await
-        }
-        Verb::Study(again) => {
-            let StudyVerb::Broker(mut again) = again.study;
-            again.uri = args.uri;
-            super::study::resume(*again, path, resumed).await
-        }
-        _ => Err(Error::usage("no experiment begins with this command line", "start anew")),
+    let (server, uri) = server(args, was)?;
+    let set = |(name, value): (&String, &String)| format!("{name}={value}");
+    Ok(BrokerArgs {
+        scale: Some(study.scale),
+        quick: false,
+        drivers: drivers(was),
+        consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
+        // One more goes through the tap.
+        rounds: Some(rounds(was)?.saturating_sub(1)),
+        set: was.plan.parameters.iter().map(set).collect(),
+        seed: Some(was.settings.seed),
+        out: Some(args.folder.clone()),
+        uri,
+        uri_file: None,
+        server: Some(server),
+        machine: machine(args, was),
+        eject: None,
+        json: args.json,
+        adapters_dir: args.adapters_dir.clone(),
+    })
+}
+
+fn machine(args: &ResumeArgs, was: &Experiment) -> MachineArgs {
+    MachineArgs { wait: args.wait, no_keep_awake: !was.settings.keep_awake }
+}
+
+fn unknown(what: &str) -> Error {
+    Error::usage(
+        format!("{what} is nothing that this mongodyno knows"),
+        "the folder may come from another version: start anew, with another --out",
+    )
+}
+
+fn rounds(was: &Experiment) -> Result<u32> {
+    let rounds = was.settings.looks.first_rounds();
+    (1..=ROUNDS_MAX).contains(&rounds).then_some(rounds).ok_or_else(|| unknown("its rounds"))
+}
+
+/// A built-in workload by its name; a file by this command line.
+fn workload(args: &ResumeArgs, was: &Experiment) -> Result<String> {
+    let name = &was.plan.workload;
+    match &args.workload {
+        Some(file) => Ok(file.clone()),
+        None if BUILTINS.iter().any(|builtin| builtin.name == name) => Ok(name.clone()),
+        None => Err(Error::usage(
+            format!("its workload {name} is not built in, and no file is taken from a folder"),
+            "add --workload FILE",
+        )),
     }
+}
+
+/// An arm's id is what was asked for, with its version; `#2` only tells twins apart.
+fn drivers(was: &Experiment) -> Vec<String> {
+    let asked = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+    asked.map(|arm| arm.id.split('#').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
+fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
+    let started = match (was.server.kind.as_str(), &args.server) {
+        ("external", _) => {
+            // Credentials are in it.
+            let uri = args.uri.clone().ok_or_else(|| {
+                Error::usage(
+                    "it was made against a server by connection string, which is not kept",
+                    "add --uri-file FILE, or set MDYN_URI",
+                )
+            })?;
+            return Ok(("external".to_owned(), Some(uri)));
+        }
+        (_, Some(server)) => server.clone(),
+        ("mongod", None) => {
+            return Err(Error::usage(
+                "it was made against a mongod of that machine, which no folder can name",
+                "add --server mongod, or --server and the path of a mongod",
+            ));
+        }
+        ("embedded", None) => format!("embedded@{}", was.server.version),
+        (kind @ ("absorber" | "none"), None) => kind.to_owned(),
+        _ => return Err(unknown("its server")),
+    };
+    Ok((started, None))
+}
+
+/// Options of every arm: from the record those that an arm may set for itself. The others say who
+/// is talked to and how secretly, beside credentials that are not the folder's.
+fn options(args: &ResumeArgs, request: &Request) -> Result<Vec<String>> {
+    let mut options: BTreeMap<String, String> = pairs(&args.options, "--option")?;
+    for (name, value) in &request.options {
+        if options.keys().any(|given| given.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let kept = value.clone().filter(|value| arm_option(name).is_some() && is_plain(value));
+        let value = kept.ok_or_else(|| {
+            Error::usage(
+                format!("it was made with the option {name}, which is not taken from a folder"),
+                format!("add --option {name}=VALUE"),
+            )
+        })?;
+        options.insert(name.clone(), value);
+    }
+    Ok(options.iter().map(|(name, value)| format!("{name}={value}")).collect())
 }

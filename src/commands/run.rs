@@ -11,14 +11,16 @@ use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
-use crate::experiment::settings;
 use crate::experiment::setup::{Setup, new_id};
+use crate::experiment::{settings, unacknowledged};
 use crate::report::Format;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Settings};
+use crate::server::uri::{self, with_arm_options, with_options};
 use crate::stats::looks::LookPlan;
 use crate::stats::threshold::Interleave;
 use crate::tap::link::LinkSpec;
+use crate::workload::plan::{Limit, Plan};
 use crate::workload::{Workload, builtin};
 
 /// Runs the verb.
@@ -35,7 +37,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
     let mut analyses = Vec::new();
     for (label, sets) in &cells {
         if let Some(label) = label {
-            eprintln!("── {label} ──");
+            say!("── {label} ──");
         }
         if let Some(analysis) = one(&args, label.as_deref(), sets, None).await? {
             analyses.push(analysis);
@@ -96,20 +98,34 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     words.iter().map(pair).collect()
 }
 
-/// Goes on with an experiment that `args`, its own command line, had begun.
+/// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
+fn uri_options(args: &RunArgs) -> Result<Sets> {
+    let options = pairs(&args.options, "--option")?;
+    for name in options.keys() {
+        if let Err(near) = uri::check_option(name) {
+            let hint = near.map_or_else(
+                || "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE".to_owned(),
+                |near| format!("did you mean {near}?"),
+            );
+            let message = format!("--option {name}: connection strings have no such option");
+            return Err(Error::usage(message, hint));
+        }
+        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
+            return Err(Error::usage(
+                format!("--option {name}: the connection string sets it too, and would win"),
+                "take it out of one of them",
+            ));
+        }
+    }
+    Ok(options)
+}
+
+/// Goes on with an experiment that was made as `args` ask.
 ///
 /// # Errors
 /// As [`run`]; a workload or an arm that is not what it was.
-pub async fn resume(mut args: RunArgs, path: PathBuf, resumed: Resumed) -> Result<()> {
-    // Of a sweep each cell is an experiment; its value stands among the parameters.
-    if let Some(sweep) = args.sweep.take() {
-        let name = sweep.split('=').next().unwrap_or_default();
-        let value = resumed.experiment.plan.parameters.get(name).cloned();
-        args.set.push(format!("{name}={}", value.unwrap_or_default()));
-    }
-    args.out = Some(path);
-    args.seed = Some(resumed.experiment.settings.seed);
-    let sets = pairs(&args.set, "--set")?;
+pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
+    let sets = resumed.experiment.plan.parameters.clone();
     let analysis = one(&args, None, &sets, Some(resumed)).await?;
     match analysis {
         Some(analysis) if args.json => {
@@ -130,6 +146,7 @@ async fn one(
     // What is only a slip of the keyboard is found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
+    let options = uri_options(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -142,14 +159,16 @@ async fn one(
         InterleaveArg::Turns => Interleave::Turns,
         InterleaveArg::Runs => Interleave::Runs,
     });
-    let settings = Settings {
-        seed,
-        interleave: settings::interleave(&workload.plan, asked)?,
-        measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
-        looks,
-    };
     let manifests = discover(args.adapters_dir.as_deref())?;
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
+    let unanswered = unanswered(args, &workload.plan, &arms)?;
+    let settings = Settings {
+        seed,
+        interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
+        measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
+        looks,
+        keep_awake: !args.machine.no_keep_awake,
+    };
     let serverless = args.server == "none" && args.uri.is_none();
     if serverless && !workload.plan.needs_no_server() {
         return Err(Error::usage(
@@ -166,20 +185,19 @@ async fn one(
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
     if args.plan {
-        let names = arms.iter().map(|arm| {
-            let version = arm.manifest.choose(&arm.asked)?.version;
-            Ok(arm.asked.id(&arm.manifest.name, &version))
-        });
-        let names: Vec<String> = names.collect::<Result<_>>()?;
+        let names = arms::ids(&arms)?;
         let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
         super::print(&text)?;
         return Ok(None);
+    }
+    if let Some(resumed) = &resumed {
+        resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
     let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
-    eprintln!(
+    say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
         environments.len() + 1 + usize::from(tapped),
@@ -204,12 +222,25 @@ async fn one(
         tap: args.tap,
         link: args.link.clone(),
         uri: args.uri.clone(),
-        options: pairs(&args.options, "--option")?,
+        options,
         keep_data: args.keep_data,
+        waits: !args.machine.wait.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
     show(&folder, args.json).map(Some)
+}
+
+/// The first arm whose connection string asks for no answers to its writes.
+fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Option<String>> {
+    let uri = args.uri.as_deref().unwrap_or("mongodb://localhost/");
+    let mut options = plan.uri_options.clone();
+    options.extend(pairs(&args.options, "--option")?);
+    let uri = with_options(uri, &options);
+    let first = arms
+        .iter()
+        .find(|arm| unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options)));
+    Ok(first.map(|arm| arm.words.clone()))
 }
 
 /// Load and faults, which only an absorber takes.
@@ -254,6 +285,11 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
     }
     if args.quick {
         phases.truncate(settings::QUICK_PHASES_MAX);
+        for phase in phases {
+            if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
+                *seconds = seconds.min(settings::QUICK_MEASURED_S);
+            }
+        }
     }
     Ok(())
 }
@@ -269,13 +305,14 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let page = render(&analysis, &runs, Format::Html, &options);
     folder.write_whole("report.html", page.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    if !json {
-        super::print(&render(&analysis, &runs, Format::Terminal, &options))?;
-    }
+    let text =
+        if json { String::new() } else { render(&analysis, &runs, Format::Terminal, &options) };
+    let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {
+        // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder));
     }
-    Ok(analysis)
+    printed.map(|()| analysis)
 }
 
 /// The error of an experiment that was interrupted, with the way on.

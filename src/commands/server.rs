@@ -2,7 +2,7 @@
 
 use crate::cli::{ServerAction, ServerArgs};
 use crate::error::{Error, Result};
-use crate::paths::cache_dir;
+use crate::paths::work_dir;
 use crate::server::{
     Host, Progress, ServerChoice, StartOptions, guard_main, install_version, list, prepare,
     start_background, status, stop_background,
@@ -72,12 +72,12 @@ async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
         .map(|number| format!("server-{number}"))
         .find(|name| !taken.contains(name))
         .expect("one number more than names is free");
-    let log = cache_dir().join("logs").join(format!("{name}.log"));
+    let log = work_dir()?.join("logs").join(format!("{name}.log"));
     let mut options = StartOptions::new(log);
     options.keep_data = keep_data;
     let started = start_background(host, &name, &program, &options).await?;
     let uri = started.record.map(|record| record.uri).unwrap_or_default();
-    eprintln!("{name} runs; `mongodyno server stop {name}` ends it");
+    say!("{name} runs; `mongodyno server stop {name}` ends it");
     super::print(&format!("{uri}\n"))
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Exit, Result};
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings;
-use crate::experiment::setup::{Setup, StudySetup, new_id};
+use crate::experiment::setup::{Setup, new_id};
 use crate::report::broker;
 use crate::result::folder::Folder;
 use crate::result::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
@@ -22,6 +22,8 @@ use crate::study::definition::{Definition, Producer};
 use crate::workload::Workload;
 use crate::workload::builtin;
 
+/// Its name in the record.
+pub const STUDY: &str = "broker";
 /// `--quick`.
 const QUICK_SCALE: f64 = 0.01;
 /// Its warm-up of each phase, s.
@@ -43,17 +45,11 @@ pub async fn run(args: StudyArgs) -> Result<()> {
     run_broker(&args, None).await
 }
 
-/// Goes on with a study that `args`, its own command line, had begun.
+/// Makes the study, or goes on with one that was made as `args` ask.
 ///
 /// # Errors
-/// As [`run`]; a workload or an arm that is not what it was.
-pub async fn resume(mut args: BrokerArgs, path: PathBuf, resumed: Resumed) -> Result<()> {
-    args.out = Some(path);
-    args.seed = Some(resumed.experiment.settings.seed);
-    run_broker(&args, Some(resumed)).await
-}
-
-async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
+/// As [`run`]; of a resumed one, a workload or an arm that is not what it was.
+pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let definition = Definition::broker();
     let scale = scale(args, &definition)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
@@ -62,21 +58,28 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     let producers = producers(args, &definition);
     let (chosen, mut unavailable) = chosen(&producers, &manifests)?;
+    let rounds = args.rounds.unwrap_or(definition.rounds);
+    let settings = Settings {
+        seed,
+        interleave: settings::interleave(&workload.plan, None, None)?,
+        measured_s: settings::MEASURED_S,
+        looks: LookPlan::fixed(rounds + 1),
+        keep_awake: !args.machine.no_keep_awake,
+    };
+    let mut study = study(&producers, &chosen, scale)?;
+    if let Some(resumed) = &resumed {
+        resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&chosen)?)?;
+        // Producers were asked for by other words than their ids.
+        study = resumed.experiment.study.clone().unwrap_or(study);
+    }
     // What was asked for by name must install; of the study's own the others go on without it.
     let by_name = !args.drivers.is_empty();
     let environments = arms::install_all(&chosen, by_name, &mut unavailable)?;
     let consumer = arms::consumer(&manifests, args.consumer.as_deref())?;
-    let rounds = args.rounds.unwrap_or(definition.rounds);
-    let settings = Settings {
-        seed,
-        interleave: settings::interleave(&workload.plan, None)?,
-        measured_s: settings::MEASURED_S,
-        looks: LookPlan::fixed(rounds + 1),
-    };
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate = settings::estimate(&workload.plan, &profiles, false, settings.measured_s);
     let until_look = estimate.round * (rounds + 1);
-    eprintln!(
+    say!(
         "about {}: {} producers, {} messages each in {} phases, {rounds} iterations and one \
          through the tap; {} reads them",
         duration(until_look),
@@ -88,7 +91,6 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
-    let study = study(&producers, &chosen, scale)?;
     let setup = Setup {
         workload,
         settings,
@@ -107,6 +109,7 @@ async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
         uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
+        waits: !args.machine.wait.no_wait,
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
@@ -174,7 +177,7 @@ fn chosen<'a>(
         match probe {
             None => chosen.push(arm),
             Some(missing) => {
-                eprintln!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
+                say!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
                 unavailable.push(Unavailable {
                     adapter: producer.driver.clone(),
                     reason: missing.reason.clone(),
@@ -193,7 +196,7 @@ fn chosen<'a>(
 }
 
 /// What the study knows of its arms, by their ids.
-fn study(producers: &[Producer], chosen: &[Arm<'_>], scale: f64) -> Result<StudySetup> {
+fn study(producers: &[Producer], chosen: &[Arm<'_>], scale: f64) -> Result<Study> {
     let mut originals = BTreeMap::new();
     let mut phases = BTreeMap::new();
     for arm in chosen {
@@ -203,8 +206,7 @@ fn study(producers: &[Producer], chosen: &[Arm<'_>], scale: f64) -> Result<Study
         originals.extend(producer.original.clone().map(|phase| (id.clone(), phase)));
         phases.extend(producer.phases.clone().map(|own| (id, own)));
     }
-    let facts = Study { name: "broker".to_owned(), scale, originals };
-    Ok(StudySetup { facts, phases })
+    Ok(Study { name: STUDY.to_owned(), scale, originals, phases })
 }
 
 /// Writes the workload with this scale's parameters.
@@ -253,10 +255,12 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
     let format = if json { FormatArg::Json } else { FormatArg::Terminal };
     let page = report(folder, &experiment, &runs, FormatArg::Html)?;
     folder.write_whole("report.html", &page)?;
-    super::print_bytes(&report(folder, &experiment, &runs, format)?);
+    let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
+        // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder));
     }
+    printed?;
     if !runs.iter().flat_map(|run| &run.phases).any(|phase| phase.broker.is_some()) {
         return Err(Error::new(
             Exit::RunInvalid,
@@ -300,7 +304,7 @@ pub fn report(
         }
         FormatArg::Csv => {
             for missing in broker::messages(folder, runs, &mut out)? {
-                eprintln!("warning: {missing}");
+                say!("warning: {missing}");
             }
             Ok(())
         }

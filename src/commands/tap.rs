@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::cli::TapArgs;
@@ -16,6 +16,7 @@ use crate::clock::Epoch;
 use crate::error::{Error, Result};
 use crate::experiment::setup::new_id;
 use crate::report::number::{bytes, count, figure, optional};
+use crate::report::text::clean;
 use crate::result::records::TapCommand;
 use crate::tap::alone::{Row, Session, TapReport};
 use crate::tap::control::{self, Start};
@@ -30,6 +31,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// # Errors
 /// A link that is none, an address that cannot be used, files that cannot be written.
 pub fn run(args: &TapArgs) -> Result<()> {
+    if args.to.contains(['@', '/']) {
+        // Not repeated: it has a password in it.
+        return Err(Error::usage(
+            "--to takes the address of a server, not a connection string",
+            "write --to HOST:PORT; the application keeps user and password",
+        ));
+    }
     let link = args.link.as_deref().map(LinkSpec::parse).transpose()?;
     match args.arms {
         Some(arms) => driven(args, arms, link),
@@ -69,21 +77,28 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
         session.address(),
         args.to
     ));
+    if !session.address().ip().is_loopback() {
+        live.say("this is not 127.0.0.1: whoever reaches the port reaches the server through it");
+    }
     let mut next = Instant::now() + INTERVAL;
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(next - Instant::now()) {
-        live.show(&session.tick()?);
+        live.show(&session.tick());
         next = (next + INTERVAL).max(Instant::now());
     }
     live.end();
-    let report = session.finish()?;
+    let (report, written) = session.finish();
     super::print(&text(&report))?;
-    eprintln!("files: {}", folder.display());
-    Ok(())
+    say!("files: {}", folder.display());
+    written
 }
 
-/// Something comes when somebody asks for the end.
+/// Something comes when somebody asks for the end. A terminal that is closed or a file at its limit
+/// ends no tap, for an application hangs on it.
 fn stop() -> std::io::Result<Receiver<()>> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    for signal in [SIGHUP, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for _ in signals.forever() {
@@ -109,7 +124,7 @@ impl Live {
 
     fn log(&self) -> Log {
         match self.bar.clone() {
-            Some(bar) => Arc::new(move |line| bar.println(format!("tap: {line}"))),
+            Some(bar) => Arc::new(move |line| bar.println(clean(&format!("tap: {line}")))),
             None => Arc::new(log_to_stderr),
         }
     }

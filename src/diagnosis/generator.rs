@@ -3,6 +3,7 @@
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
 use crate::report::number::time;
+use crate::result::records::Quantiles;
 
 pub const NAME: &str = "generator-saturated";
 
@@ -11,8 +12,6 @@ const SATURATED: f64 = 0.95;
 /// A runtime of one thread uses little more than one core, for its collector and its file threads;
 /// one that is well beyond has more threads.
 const ONE_THREAD_MAX: f64 = 1.15;
-/// Below this share of busy workers nobody waits for a worker: lateness is the pacer's.
-const WORKERS_FREE: f64 = 0.9;
 /// As in gate G3: an event loop's timer alone is late by a millisecond.
 const LAG_MIN_US: f64 = 2_000.0;
 
@@ -37,14 +36,13 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
         );
         return Some(case.finding(NAME, sentence, &numbers));
     }
-    // The contract tells tasks from threads and not how many threads run the tasks, so the
-    // sentence says under which condition it holds.
+    // Tasks alone are no event loop: goroutines are tasks as well, on threads of their own.
     let processes = case.processes();
     let each = used / processes;
-    if case.arm.concurrency == "tasks" && (SATURATED..=ONE_THREAD_MAX).contains(&each) {
+    if case.arm.event_loop && (SATURATED..=ONE_THREAD_MAX).contains(&each) {
         let sentence = format!(
             "GENERATOR SATURATED: each of the client's processes uses {each:.2} cores, and its \
-             workers are tasks: an event loop, which has one thread, can use no more. More \
+             workers are tasks of one event loop, whose one thread can use no more. More \
              `processes` would show what is left."
         );
         return Some(case.finding(NAME, sentence, &numbers));
@@ -52,31 +50,30 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
     None
 }
 
-/// Operations that begin late although a worker was free.
+/// Operations that begin late although a worker is free.
 fn pacer(case: &Case<'_>) -> Option<Finding> {
-    let open = |pick: fn(&crate::result::records::OpenLoop) -> f64| {
-        case.median(|run| run.open_loop.as_ref().map(pick))
+    let own = |pick: fn(&Quantiles) -> Option<f64>| {
+        case.median(|run| pick(&run.open_loop.as_ref()?.own_lag?))
     };
-    let lag_us = open(|it| it.pacer_lag_p99_us)?;
-    let busy = open(|it| it.busy_fraction)?;
+    let (quantile, lag_us) = own(|it| it.p99_us)
+        .map(|lag_us| ("p99", lag_us))
+        .or_else(|| Some(("p90", own(|it| it.p90_us)?)))?;
     let service_us = case.queue(|it| Some(it.service_p50_us))?;
-    if busy >= WORKERS_FREE || lag_us <= LAG_MIN_US.max(service_us) {
+    if lag_us <= LAG_MIN_US.max(service_us) {
         return None;
     }
-    let event_loop = if case.arm.concurrency == "tasks" {
+    let event_loop = if case.arm.event_loop {
         " An event loop that is busy is late with its timers."
     } else {
         ""
     };
     let sentence = format!(
-        "GENERATOR SATURATED: operations begin up to {} late (p99), longer than the {} that one \
-         takes (p50), while {:.0} % of the workers are busy: the pacer is late, not the \
+        "GENERATOR SATURATED: operations begin up to {} late ({quantile}) although a worker is \
+         free, longer than the {} that one takes (p50): the adapter's timers are late, not the \
          server.{event_loop}",
         time(lag_us),
         time(service_us),
-        100.0 * busy
     );
-    let numbers =
-        [("pacer_lag_p99_us", lag_us), ("service_p50_us", service_us), ("busy_fraction", busy)];
+    let numbers = [("own_lag_us", lag_us), ("service_p50_us", service_us)];
     Some(case.finding(NAME, sentence, &numbers))
 }

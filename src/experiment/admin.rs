@@ -4,12 +4,17 @@
 //! a driver linked into the core.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
+use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
+use tokio::time::timeout;
 
-use crate::error::Result;
+use crate::adapter::environment::hex;
+use crate::clock::wall;
+use crate::error::{Error, Exit, Result};
 use crate::workload::plan::Collection;
 
 /// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
@@ -17,27 +22,113 @@ const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
 /// Documents of one insert_many while loading: the server's limit.
 const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 
+/// The collection that says whose a database is.
+const MARKER: &str = "made_by_mongodyno";
+/// All names of our databases begin with it.
+const PREFIX: &str = "mongodyno_";
+
+/// For dropping a database at the end.
+const LEAVE_LIMIT: Duration = Duration::from_secs(20);
+
 /// Connection for administration, and the one database this experiment may touch.
 pub struct Admin {
     client: Client,
     database: Database,
+    /// The marker that the database has to bear; None where the whole server is ours.
+    marker: Option<Document>,
+}
+
+/// A name that nothing else has: 122 bits of the system's randomness.
+#[must_use]
+pub fn new_database() -> String {
+    format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
+}
+
+/// Whether a name may be one of [`new_database`]: names also come out of folders that others made.
+#[must_use]
+pub fn is_database(name: &str) -> bool {
+    let random = name.strip_prefix(PREFIX).unwrap_or_default();
+    random.len() == 32 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A database that an experiment left behind.
+pub struct Marked {
+    /// Its name.
+    pub name: String,
+    /// Id of the experiment; `check` for a check.
+    pub experiment: String,
+    /// RFC 3339 in UTC.
+    pub made_at: String,
 }
 
 /// Counters whose differences are receipts and rates.
 pub type Counters = BTreeMap<String, i64>;
 
 impl Admin {
-    /// Connects. `database` is the name this experiment made up for itself.
+    /// Connects, and touches nothing. `database` is a name of [`new_database`].
     ///
     /// # Errors
     /// A URI the driver does not take.
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
-        let mut options = ClientOptions::parse(uri).await?;
-        options.app_name = Some("mongodyno".to_owned());
-        options.server_selection_timeout = Some(std::time::Duration::from_secs(5));
-        let client = Client::with_options(options)?;
+        let client = client(uri).await?;
         let database = client.database(database);
-        Ok(Self { client, database })
+        Ok(Self { client, database, marker: None })
+    }
+
+    /// Makes the database ours: writes the marker without which nothing in it is ever dropped.
+    /// Not needed on a server that is ours as a whole.
+    ///
+    /// # Errors
+    /// A database of that name that is there already; the server's refusal.
+    pub async fn claim(&mut self, experiment: &str) -> Result<()> {
+        if !self.database.list_collection_names().await?.is_empty() {
+            return Err(self.foreign("is there already"));
+        }
+        let marker = doc! {
+            "_id": "mongodyno", "experiment": experiment, "database": self.database.name(),
+            "made_at": wall(), "version": env!("CARGO_PKG_VERSION"),
+        };
+        self.database.collection::<Document>(MARKER).insert_one(&marker).await?;
+        self.marker = Some(marker);
+        Ok(())
+    }
+
+    /// The databases of a server that bear our marker: ready to be dropped, with the experiment
+    /// that made each, and when.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
+        let client = client(uri).await?;
+        let mut found = Vec::new();
+        for name in client.list_database_names().await? {
+            if !is_database(&name) {
+                continue;
+            }
+            let database = client.database(&name);
+            let filter = doc! { "_id": "mongodyno", "database": &name };
+            let marker = database.collection::<Document>(MARKER).find_one(filter).await?;
+            let Some(marker) = marker else { continue };
+            let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
+            let marked = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
+            found.push((Self { client: client.clone(), database, marker: Some(marker) }, marked));
+        }
+        Ok(found)
+    }
+
+    /// Looks at the marker before anything is dropped: somebody may have made the database anew.
+    async fn check_marker(&self) -> Result<()> {
+        let Some(marker) = &self.marker else { return Ok(()) };
+        let found = self.database.collection::<Document>(MARKER).find_one(marker.clone()).await?;
+        found.map(|_| ()).ok_or_else(|| self.foreign("does not bear this experiment's marker"))
+    }
+
+    fn foreign(&self, what: &str) -> Error {
+        Error::new(
+            Exit::Unreachable,
+            format!("the database {} {what}", self.database.name()),
+            "it is somebody else's: nothing in it was dropped; run again",
+        )
     }
 
     /// Makes a collection anew, with its indexes.
@@ -45,7 +136,7 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
-        self.database.collection::<Document>(name).drop().await?;
+        self.drop_collection(name).await?;
         let mut create = doc! { "create": name };
         if let Some(capped) = &collection.capped {
             create.insert("capped", true);
@@ -109,15 +200,43 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
+        self.check_marker().await?;
         Ok(self.database.collection::<Document>(name).drop().await?)
     }
 
-    /// Drops the experiment's database.
+    /// Drops the database, if it was claimed.
     ///
     /// # Errors
-    /// The server's refusal.
+    /// A database without our marker; the server's refusal.
     pub async fn drop_database(&self) -> Result<()> {
-        Ok(self.database.drop().await?)
+        if self.marker.is_none() {
+            return Ok(()); // nothing of ours is there
+        }
+        self.check_marker().await?;
+        match self.database.drop().await {
+            Err(error) if is_unauthorized(&error) => {}
+            dropped => return Ok(dropped?),
+        }
+        // Whoever may only write to it may drop its collections; the last one takes it along.
+        let mut names = self.database.list_collection_names().await?;
+        names.sort_by_key(|name| name == MARKER);
+        for name in names {
+            self.database.collection::<Document>(&name).drop().await?;
+        }
+        Ok(())
+    }
+
+    /// Drops the database at the end of what it was made for; says so where it stays behind.
+    /// Whether it is gone.
+    pub async fn leave(&self) -> bool {
+        let why = match timeout(LEAVE_LIMIT, self.drop_database()).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => error.message,
+            Err(_) => "the server does not answer".to_owned(),
+        };
+        say!("warning: the database {} was not dropped: {why}", self.database.name());
+        say!("hint: `mongodyno clean` drops it");
+        false
     }
 
     /// Documents in a collection, by its metadata.
@@ -259,6 +378,22 @@ impl Admin {
         }
         sizes
     }
+}
+
+async fn client(uri: &str) -> Result<Client> {
+    let mut options = ClientOptions::parse(uri).await?;
+    options.app_name = Some("mongodyno".to_owned());
+    options.server_selection_timeout = Some(Duration::from_secs(5));
+    // However drivers are asked to write and read, a marker is written for certain and read where
+    // it was written.
+    options.write_concern = None;
+    options.read_concern = None;
+    options.selection_criteria = None;
+    Ok(Client::with_options(options)?)
+}
+
+fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == 13)
 }
 
 fn index_document(index: &crate::workload::plan::Index) -> Document {

@@ -19,6 +19,8 @@ pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Beyond a turn's end and the driver's own time limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
+/// Time in which documents are made, to learn what one costs.
+const MAKING: Duration = Duration::from_millis(150);
 /// Operations of the calibration.
 const NOOP_OPERATIONS: u64 = 50_000;
 
@@ -53,6 +55,29 @@ pub struct Turn {
     pub until_ns: u64,
     /// CPU the arm's processes used, ns.
     pub cpu_ns: u64,
+}
+
+impl Turn {
+    /// Operations and nanoseconds that throughput is made of (methodology 2.7 c): with one worker
+    /// a turn's time runs to the last end; with more, operations completed by the deadline count
+    /// over the turn's length, because the time after it belongs to fewer workers than were asked
+    /// for.
+    #[must_use]
+    pub fn counted(&self, one_worker: bool) -> (u64, u64) {
+        let turned = self.turned;
+        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
+            (turned.operations, turned.ended_ns.saturating_sub(turned.began_ns))
+        } else {
+            (turned.completed_by_deadline, self.until_ns.saturating_sub(turned.began_ns))
+        }
+    }
+
+    /// The same as operations a second.
+    #[must_use]
+    pub fn rate(&self, one_worker: bool) -> f64 {
+        let (operations, ns) = self.counted(one_worker);
+        operations as f64 * 1e9 / ns.max(1) as f64
+    }
 }
 
 /// What an arm's processes are there for, and where they connect to.
@@ -282,6 +307,31 @@ impl LiveArm {
         Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
     }
 
+    /// Cost of making one document, ns: of a no-op that makes one, less that of one that does not,
+    /// both in the same process one after the other. None where the adapter makes none for nothing.
+    pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &Prepare) -> Option<f64> {
+        if !self.hello()?.capabilities.noop_makes {
+            return None;
+        }
+        let mut plain = making.clone();
+        plain.operations[0].documents = None;
+        let (plain_ns, _) = self.each_ns(epoch, plain).await?;
+        let (making_ns, made_all) = self.each_ns(epoch, making.clone()).await?;
+        let _ = std::fs::remove_file(&making.samples);
+        made_all.then_some((making_ns - plain_ns).max(0.0))
+    }
+
+    /// What one operation of a calibration takes, and whether each made a document.
+    async fn each_ns(&mut self, epoch: &Epoch, prepare: Prepare) -> Option<(f64, bool)> {
+        self.prepare(vec![prepare]).await;
+        let turn = self.turn(epoch, MAKING).await;
+        self.wakeups_us.pop();
+        let ended = self.end().await?;
+        let turned = turn?.turned;
+        let each_ns = (turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64;
+        Some((each_ns, ended.totals.documents == turned.operations))
+    }
+
     /// The processes' clocks are the core's within so much, us.
     #[must_use]
     pub fn clock_within_us(&self) -> Option<f64> {
@@ -314,7 +364,7 @@ impl LiveArm {
         for process in std::mem::take(&mut self.processes) {
             if let Err(failure) = process.close().await {
                 // The phases are over and their samples on disk: a bad end voids nothing.
-                eprintln!("warning: {failure}");
+                say!("warning: {failure}");
             }
         }
     }

@@ -1,18 +1,23 @@
 //! What rounds are made in, and how an arm's processes are started there.
 
+use std::time::Instant;
+
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Hello, Opened, Role};
 use crate::clock::{Epoch, wall};
 use crate::error::Result;
 use crate::experiment::admin::Admin;
 use crate::experiment::arm::{LiveArm, Target};
+use crate::experiment::awake::Awake;
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
 use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::stop::Stop;
 use crate::result::folder::Folder;
+use crate::result::machine::Reading;
 use crate::result::records::{Arm, Experiment, MachineNoise, Run};
+use crate::server::Place;
 
 /// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
 /// each loss may cost a minute of waiting.
@@ -41,8 +46,16 @@ pub struct Laboratory {
     pub database: String,
     /// Administration; None with `--server none`.
     pub admin: Option<Admin>,
-    /// The mongod we started: its CPU is ours, its counters are exact.
-    pub server_pid: Option<i32>,
+    /// Whether we started the server: then its counters are exact.
+    pub is_own_server: bool,
+    /// Where on this machine somebody else's server listens: its CPU is the experiment's.
+    pub places: Vec<Place>,
+    /// When the machine was first read, and what it did until then.
+    pub looked: Option<(Instant, Reading)>,
+    /// Whether a busy machine is given time to become quiet.
+    pub waits: bool,
+    /// Keeps cores awake during turns; None where that is not needed.
+    pub awake: Option<Awake>,
     /// Readings of the server.
     pub sampler: Sampler,
     /// Pools and schedules.
@@ -76,6 +89,12 @@ impl Seat {
 }
 
 impl Laboratory {
+    /// Whether all times are pretended.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.seats.iter().all(|it| it.environment.simulated)
+    }
+
     /// Starts the processes of a group of arms, and has each say what it is.
     ///
     /// # Errors
@@ -177,8 +196,10 @@ fn identify(arm: &mut Arm, hello: &Hello, opened: Option<&Opened>) {
     arm.native = hello.driver.native;
     arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
     arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
+    arm.event_loop = hello.capabilities.concurrency.threads == Some(1);
     if let Some(opened) = opened {
         arm.resolved = opened.resolved.clone();
+        arm.server_version = opened.server["version"].as_str().map(str::to_owned);
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use mongodb::bson::RawDocumentBuf;
 
+use crate::adapter::messages::Prepare;
 use crate::error::{Error, Result};
+use crate::experiment::arm::noop_prepare;
 use crate::result::folder::Folder;
 use crate::result::samples::Samples;
 use crate::workload::expected::{Answered, Expected, expected};
@@ -16,6 +18,9 @@ use crate::workload::schedule::{self, Record, Schedule};
 
 /// Records of the calibration's schedule.
 const NOOP_RECORDS: usize = 1024;
+
+/// Documents made to learn what one costs, at most.
+const MADE_MAX: u64 = 20_000;
 
 /// Where pools, schedules and samples lie.
 pub struct Materials {
@@ -64,6 +69,18 @@ impl Materials {
             }
         }
         write_noop_schedule(&path.join("noop.schedule"), 1, NOOP_RECORDS)?;
+        for (number, phase) in plan.phases.iter().enumerate() {
+            if let Some(documents) = phase.operations.iter().find_map(|it| it.documents.as_ref()) {
+                let pool = &pools[phase.pools[documents.pool as usize] as usize];
+                let document = |number| (number % pool.documents().len()) as u32;
+                let records = (0..NOOP_RECORDS)
+                    .map(|number| Record { document: document(number), ..Record::default() });
+                let records = records.collect();
+                let made = Schedule { slices: 1, lap_ns: 0, guids: true, records };
+                let path = documents_path(&path, number);
+                made.write(&path).map_err(|error| Error::file("write", &path, &error))?;
+            }
+        }
         Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
     }
 
@@ -71,6 +88,22 @@ impl Materials {
     #[must_use]
     pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
         schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
+    }
+
+    /// The `prepare` that makes documents of a phase, one after the other, and does nothing with
+    /// them; None where it makes none.
+    #[must_use]
+    pub fn making(&self, plan: &Plan, number: usize) -> Option<Prepare> {
+        let phase = &plan.phases[number];
+        let of = phase.operations.iter().find(|it| it.documents.is_some())?;
+        let schedule = documents_path(&self.folder, number);
+        let mut prepare = noop_prepare(&self.folder.join("making.bin"), &schedule);
+        prepare.limits = Some(vec![MADE_MAX]);
+        prepare.pools = self.pools(phase);
+        prepare.document_form.clone_from(&phase.document_form);
+        prepare.operations[0].documents.clone_from(&of.documents);
+        prepare.operations[0].key = of.key;
+        Some(prepare)
     }
 
     /// Limits that go with a schedule.
@@ -156,9 +189,11 @@ impl Materials {
             let path = schedule_path(&self.folder, number, phase.processes, process);
             let schedule =
                 Schedule::read(&path).map_err(|error| Error::file("read", &path, &error))?;
-            let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
+            let mut lost = Ok(());
+            let samples = Samples::open(file)?
+                .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
             let first = process * phase.workers;
-            let answered = samples.filter_map(std::result::Result::ok).filter_map(|sample| {
+            let answered = samples.filter_map(|sample| {
                 let slice = if shared { 0 } else { u32::from(sample.worker).checked_sub(first)? };
                 let index = u64::from(sample.index);
                 (sample.result() == 0).then_some(Answered {
@@ -168,6 +203,7 @@ impl Materials {
                 })
             });
             let more = expected(plan, phase, &schedule, answered);
+            lost?;
             total.documents = total.documents.zip(more.documents).map(|(a, b)| a + b);
             total.sum = total.sum.zip(more.sum).map(|(a, b)| a + b);
         }
@@ -187,6 +223,10 @@ pub fn write_noop_schedule(path: &Path, slices: u32, records: usize) -> Result<(
 
 fn pool_path(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("pool{number}.bson"))
+}
+
+fn documents_path(folder: &Path, phase: usize) -> PathBuf {
+    folder.join(format!("phase{phase}-documents.schedule"))
 }
 
 fn schedule_path(folder: &Path, phase: usize, processes: u32, process: u32) -> PathBuf {

@@ -1,8 +1,6 @@
 //! From the samples of producers and consumer to the messages they share, and to their record.
 
-use std::path::{Path, PathBuf};
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::experiment::broker::Read;
 use crate::result::broker::{Broker, ConsumerRun};
 use crate::result::records::Quantiles;
@@ -76,26 +74,26 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Joins the samples of the producers, one file a process, with those of the consumer. Takes
-    /// 48 bytes a message.
+    /// Joins the samples of the producers with those of the consumer. Takes 48 bytes a message.
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub fn read(producers: &[PathBuf], consumer: &Path) -> Result<Self> {
+    pub fn read(
+        producers: impl IntoIterator<Item = Result<Sample>>,
+        consumer: Samples,
+    ) -> Result<Self> {
         let mut messages = Self::default();
-        for file in producers {
-            for sample in samples(file)? {
-                let sample = sample.map_err(|error| Error::file("read", file, &error))?;
-                if sample.result() == 0 {
-                    messages.sent.push(Message::sent(&sample));
-                }
+        for sample in producers {
+            let sample = sample?;
+            if sample.result() == 0 {
+                messages.sent.push(Message::sent(&sample));
             }
         }
         messages.sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
         let mut latest_made_ns = 0;
         let mut latest: Vec<Option<u32>> = Vec::new();
-        for sample in samples(consumer)? {
-            let sample = sample.map_err(|error| Error::file("read", consumer, &error))?;
+        for sample in consumer {
+            let sample = sample?;
             messages.out_of_order += u64::from(sample.intended_ns < latest_made_ns);
             latest_made_ns = latest_made_ns.max(sample.intended_ns);
             let producer = usize::from(sample.worker);
@@ -183,10 +181,6 @@ impl Messages {
     }
 }
 
-fn samples(path: &Path) -> Result<Samples> {
-    Samples::open(path).map_err(|error| Error::file("read", path, &error))
-}
-
 fn consumer(read: &Read, behind: u64, sent: u64) -> ConsumerRun {
     let consumed = read.ended.consumer.unwrap_or_default();
     ConsumerRun {
@@ -205,7 +199,10 @@ fn consumer(read: &Read, behind: u64, sent: u64) -> ConsumerRun {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
+    use crate::result::samples::all;
 
     fn file(folder: &Path, name: &str, samples: &[Sample]) -> PathBuf {
         let path = folder.join(name);
@@ -237,7 +234,8 @@ mod tests {
         ];
         let producers = [file(folder.path(), "sent", &sent)];
         let consumer = file(folder.path(), "received", &received);
-        let messages = Messages::read(&producers, &consumer).expect("two files");
+        let consumer = Samples::open(&consumer).expect("a file");
+        let messages = Messages::read(all(&producers), consumer).expect("two files");
         assert_eq!(messages.sent.len(), 4);
         assert_eq!(messages.received, 3);
         assert_eq!((messages.duplicates, messages.unclaimed), (1, 1));

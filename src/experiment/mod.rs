@@ -2,13 +2,17 @@
 
 pub mod admin;
 pub mod arm;
+pub mod awake;
 pub mod broker;
 pub mod laboratory;
+pub mod laps;
+pub mod look;
 pub mod materials;
 pub mod messages;
 mod parts;
 pub mod path;
 pub mod phase;
+pub mod placement;
 pub mod progress;
 mod queue;
 pub mod receipt;
@@ -19,6 +23,7 @@ pub mod settings;
 pub mod setup;
 pub mod stop;
 pub mod summary;
+pub mod unacknowledged;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;

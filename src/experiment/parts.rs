@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::result::broker::{Part, Parts};
-use crate::result::samples::Samples;
+use crate::result::samples::{self, Samples};
 use crate::stats::descriptive::median;
 use crate::tap::exchange::{Exchange, Exchanges};
 use crate::tap::messages::tell;
@@ -32,16 +32,7 @@ pub struct Files<'a> {
 /// # Errors
 /// Files that cannot be read.
 pub fn measure(files: &Files<'_>) -> Result<Parts> {
-    let samples =
-        |path: &Path| Samples::open(path).map_err(|error| Error::file("read", path, &error));
-    let exchanges = |port: usize| {
-        let path = recording::paths(files.prefix, port).0;
-        Exchanges::open(&path).map_err(|error| Error::file("read", &path, &error))
-    };
-    let mut sent = Vec::new();
-    for file in files.sent {
-        sent.push(samples(file)?);
-    }
+    let exchanges = |port: usize| Exchanges::open(&recording::paths(files.prefix, port).0);
     // Times of each matched message in the order of arrival, us; a float has digits enough.
     let mut ways: Vec<[f32; 5]> = Vec::new();
     let inserts = exchanges(files.producers_port)?;
@@ -50,8 +41,8 @@ pub fn measure(files: &Files<'_>) -> Result<Parts> {
         Err(_) => true,
     };
     let told = tell(
-        samples(files.received)?,
-        sent.into_iter().flatten(),
+        Samples::open(files.received)?,
+        samples::all(files.sent),
         inserts.filter(measured),
         exchanges(files.consumer_port)?,
         |message| {
@@ -65,8 +56,7 @@ pub fn measure(files: &Files<'_>) -> Result<Parts> {
             ];
             ways.push(ns.map(|ns| ns as f32 / 1e3));
         },
-    )
-    .map_err(|error| Error::file("read", files.received, &error))?;
+    )?;
     let tenth = ways.len().div_ceil(10);
     let part = |number: usize| {
         let p50_us = |ways: &[[f32; 5]]| {

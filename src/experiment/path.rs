@@ -73,7 +73,7 @@ impl Path {
             command.arg(format!("--mark={MESSAGE_MARK}"));
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).kill_on_drop(true);
-        die_with_parent(&mut command);
+        die_with_parent(command.as_std_mut());
         let mut child = command.spawn().map_err(|error| failed(&error))?;
         let mut path = Self {
             uris: Vec::new(),

@@ -2,39 +2,27 @@
 //!
 //! A phase that takes no turns is one turn as long as the phase: there is one mechanism.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
 
 use crate::adapter::messages::{Ended, Prepare, Role};
 use crate::clock::Epoch;
 use crate::error::Result;
-use crate::experiment::admin::{Admin, Counters, difference};
+use crate::experiment::admin::{Admin, Counters};
 use crate::experiment::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
+use crate::experiment::awake::Awake;
 use crate::experiment::broker::{self, Read};
+use crate::experiment::laps::{self, take_turns, warm_up};
 use crate::experiment::materials::Materials;
 use crate::experiment::progress::Progress;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::shuffle;
 use crate::experiment::stop::Stop;
+use crate::experiment::unacknowledged::counters;
 use crate::stats::threshold::Interleave;
-use crate::workload::plan::{Limit, Phase, Plan};
+use crate::workload::plan::{Phase, Plan};
 use crate::workload::schedule;
-
-/// Shortest turn of a plain run (methodology 2.7 c).
-const TURN_MIN: Duration = Duration::from_millis(50);
-/// Shortest turn of the quick form: 40 of them are its one measured second.
-const QUICK_TURN_MIN: Duration = Duration::from_millis(25);
-/// Longest turn.
-const TURN_MAX: Duration = Duration::from_secs(1);
-/// Turns per phase and round, at least.
-const TURNS_MIN: u32 = 40;
-/// Operations per worker and turn, at least.
-const TURN_OPERATIONS_MIN: f64 = 40.0;
-/// A phase limited by a count ends at the latest after this.
-const COUNTED_PHASE_MAX: Duration = Duration::from_secs(600);
-/// Turns of a warm-up.
-const WARMUP_TURN: Duration = Duration::from_millis(100);
 
 /// What all phases of a round share.
 pub struct Stage<'a> {
@@ -58,8 +46,16 @@ pub struct Stage<'a> {
     pub round: u32,
     /// Quick form.
     pub quick: bool,
+    /// Some writes of the phase have no answer: they are waited for before anything is counted.
+    pub unacknowledged: bool,
     /// Measured seconds where the phase does not say.
     pub measured_s: f64,
+    /// Length of a turn, once the first round has decided it.
+    pub turn: Option<Duration>,
+    /// Time that the plan gives the phase, over all arms.
+    pub planned: Duration,
+    /// Keeps cores awake during turns.
+    pub awake: Option<&'a Awake>,
     /// Reads the messages of phases that have a consumer.
     pub consumer: Option<&'a mut LiveArm>,
 }
@@ -70,12 +66,18 @@ pub struct Measured {
     pub arm: usize,
     /// Turns in order.
     pub turns: Vec<Turn>,
+    /// Operations a second in each of them.
+    pub rates: Vec<f64>,
+    /// Place of each of them within its lap, from 0.
+    pub positions: Vec<u32>,
     /// Length asked of each turn.
     pub turn_length: Duration,
     /// CPU of the other arms during its turns, ns.
     pub idle_cpu_ns: u64,
     /// Server counters over its turns.
     pub counters: Counters,
+    /// Making one document, ns.
+    pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Totals, once the phase has ended.
@@ -101,9 +103,12 @@ impl Measured {
         Self {
             arm,
             turns: Vec::new(),
+            rates: Vec::new(),
+            positions: Vec::new(),
             turn_length: Duration::ZERO,
             idle_cpu_ns: 0,
             counters: Counters::new(),
+            document_ns: None,
             warmup_throughput: Vec::new(),
             ended: None,
             rss_armed_bytes: 0,
@@ -128,6 +133,7 @@ pub async fn run(
     interleave: Interleave,
 ) -> Result<Vec<Measured>> {
     let phase = &stage.plan.phases[number];
+    let began = Instant::now();
     let mut measured: Vec<_> = arms.iter().map(|arm| Measured::new(arm.index)).collect();
     // Which arm gets which collection is shuffled: the trees on the server differ.
     let mut slots: Vec<usize> = (0..arms.len()).collect();
@@ -139,6 +145,8 @@ pub async fn run(
     for arm in arms.iter_mut() {
         arm.end().await;
     }
+    // What still comes would make the dropped collections anew.
+    counters(stage, written_collection(phase, slots[0], true)).await?;
     clear(stage, phase, &slots, true).await?;
 
     set_up(stage, phase, &slots, false).await?;
@@ -152,11 +160,11 @@ pub async fn run(
         arm.reset_rss_peak();
         measured[place].rss_armed_bytes = arm.rss_bytes().0;
     }
-    let (length, laps) = turn_plan(stage, phase, &rates, interleave);
+    let turns = laps::plan(stage, phase, &rates, interleave);
     for entry in &mut measured {
-        entry.turn_length = length;
+        entry.turn_length = turns.length;
     }
-    take_turns(stage, arms, number, (length, laps), &mut measured).await?;
+    take_turns(stage, arms, number, &turns, began, &mut measured).await?;
     for (place, arm) in arms.iter_mut().enumerate() {
         measured[place].ended = arm.end().await;
         measured[place].rss_peak_bytes = arm.rss_bytes().1;
@@ -304,131 +312,4 @@ pub fn prepares(
         consumer: None,
     };
     (0..phase.processes).map(prepare).collect()
-}
-
-/// Warm-up in turns: every arm has its seconds, in laps of shuffled order. Answers the rate of
-/// each arm at its end, operations a second.
-async fn warm_up(
-    stage: &mut Stage<'_>,
-    arms: &mut [LiveArm],
-    warmups: &[Duration],
-    measured: &mut [Measured],
-) -> Result<Vec<f64>> {
-    let mut left: Vec<Duration> = warmups.to_vec();
-    let mut rates = vec![0.0; arms.len()];
-    let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
-    while left.iter().any(|left| !left.is_zero()) {
-        let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
-        shuffle(&mut order, stage.rng);
-        for place in order {
-            stage.stop.check()?;
-            let length = WARMUP_TURN.min(left[place]);
-            stage.progress.turn(arms[place].index, "warm-up", rates[place]);
-            let Some(turn) = stage.sampler.during(arms[place].turn(stage.epoch, length)).await?
-            else {
-                left[place] = Duration::ZERO;
-                continue;
-            };
-            left[place] = left[place].saturating_sub(length);
-            if turn.turned.exhausted || turn.turned.gave_up {
-                left[place] = Duration::ZERO;
-            }
-            let took_s = (turn.turned.ended_ns - turn.turned.began_ns) as f64 / 1e9;
-            rates[place] = turn.turned.operations as f64 / took_s.max(1e-9);
-            let (second, operations) = &mut seconds[place];
-            *second += took_s;
-            *operations += turn.turned.operations;
-            if *second >= 1.0 || left[place].is_zero() {
-                measured[place].warmup_throughput.push(*operations as f64 / second.max(1e-9));
-                seconds[place] = (0.0, 0);
-            }
-        }
-    }
-    Ok(rates)
-}
-
-/// Length of a turn and number of laps.
-fn turn_plan(
-    stage: &Stage<'_>,
-    phase: &Phase,
-    rates: &[f64],
-    interleave: Interleave,
-) -> (Duration, u32) {
-    let seconds = match phase.limit {
-        Limit::Duration { seconds } => seconds.unwrap_or(stage.measured_s),
-        Limit::Operations { seconds_max, .. } => {
-            seconds_max.unwrap_or(COUNTED_PHASE_MAX.as_secs_f64())
-        }
-    };
-    if interleave == Interleave::Runs {
-        return (Duration::from_secs_f64(seconds), 1);
-    }
-    let shortest = if stage.quick { QUICK_TURN_MIN } else { TURN_MIN };
-    let workers = f64::from(phase.workers * phase.processes);
-    let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
-    let wanted = Duration::from_secs_f64((TURN_OPERATIONS_MIN * workers / slowest).min(1.0));
-    let length = wanted.clamp(shortest, TURN_MAX);
-    let laps = (seconds / length.as_secs_f64()).ceil() as u32;
-    (length, laps.max(TURNS_MIN))
-}
-
-async fn take_turns(
-    stage: &mut Stage<'_>,
-    arms: &mut [LiveArm],
-    number: usize,
-    (length, laps): (Duration, u32),
-    measured: &mut [Measured],
-) -> Result<()> {
-    let phase = &stage.plan.phases[number];
-    let mut done = vec![false; arms.len()];
-    let mut before = stage.sampler.counters().await?;
-    for lap in 0..laps {
-        let mut order: Vec<usize> =
-            (0..arms.len()).filter(|&at| !done[at] && arms[at].alive()).collect();
-        if order.is_empty() {
-            break;
-        }
-        shuffle(&mut order, stage.rng);
-        for place in order {
-            stage.stop.check()?;
-            let rate = measured[place]
-                .turns
-                .last()
-                .map_or(0.0, |turn: &Turn| turn.turned.operations as f64 / length.as_secs_f64());
-            stage.progress.turn(arms[place].index, &phase.name, rate);
-            let others_before = idle_cpu_ns(arms, place);
-            let written = measured[place].written.clone().filter(|_| phase.consumer);
-            let (turn, after) = if let Some(collection) = written {
-                let (arm, files) = (&mut arms[place], stage.materials);
-                let samples = files.received(stage.round, arm.index, number);
-                let (turn, after, read) =
-                    broker::turn(stage, phase, &collection, arm, length, samples).await?;
-                measured[place].read = read;
-                (turn, after)
-            } else {
-                let turn = arms[place].turn(stage.epoch, length);
-                let turn = stage.sampler.during(turn).await?;
-                (turn, stage.sampler.counters().await?)
-            };
-            let others_after = idle_cpu_ns(arms, place);
-            let entry = &mut measured[place];
-            if let Some(turn) = turn {
-                entry.idle_cpu_ns += others_after.saturating_sub(others_before);
-                for (name, value) in difference(&before, &after) {
-                    *entry.counters.entry(name).or_default() += value;
-                }
-                done[place] = turn.turned.exhausted || turn.turned.gave_up;
-                entry.turns.push(turn);
-            }
-            before = after;
-        }
-        stage.progress.lap(lap + 1, laps);
-    }
-    Ok(())
-}
-
-/// CPU of all arms but one.
-fn idle_cpu_ns(arms: &[LiveArm], busy: usize) -> u64 {
-    let idle = arms.iter().enumerate().filter(|(place, _)| *place != busy);
-    idle.map(|(_, arm)| arm.cpu_ns()).sum()
 }

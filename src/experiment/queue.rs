@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::result::records::Queue;
 use crate::result::samples::{Sample, Samples};
 use crate::stats::histogram::Histogram;
@@ -42,9 +42,8 @@ pub fn measure(phase: &Phase, files: &[PathBuf]) -> Result<Option<Queue>> {
 
 fn each(files: &[PathBuf], mut take: impl FnMut(u64, &Sample)) -> Result<()> {
     for (process, file) in (0..).zip(files) {
-        let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
-        for sample in samples {
-            take(process, &sample.map_err(|error| Error::file("read", file, &error))?);
+        for sample in Samples::open(file)? {
+            take(process, &sample?);
         }
     }
     Ok(())

@@ -6,8 +6,10 @@ use std::path::Path;
 use crate::clock::wall;
 use crate::error::{Error, Result};
 use crate::result::folder::Folder;
-use crate::result::records::{Arm, Ended, Experiment, Gap, Server};
+use crate::result::records::{Arm, Ended, Experiment, Gap, Server, Settings};
 use crate::workload::plan::Plan;
+
+const ANEW: &str = "start anew, with another --out";
 
 /// What was there when the experiment was cut.
 pub struct Resumed {
@@ -25,6 +27,7 @@ impl Resumed {
     /// No experiment, or one that is complete.
     pub fn open(path: &Path) -> Result<(Folder, Self)> {
         let (folder, experiment) = Folder::open(path)?;
+        folder.only_files()?;
         if experiment.ended == Some(Ended::Completed) {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
@@ -33,32 +36,46 @@ impl Resumed {
         }
         let runs = folder.runs()?;
         let arms = experiment.arms.len();
-        let whole = |round: u32| runs.iter().filter(|run| run.round == round).count() == arms;
-        let finished = (1..=u32::MAX).take_while(|round| whole(*round)).last().unwrap_or(0);
+        let last = runs.iter().map(|run| run.round).max().unwrap_or(0);
+        let whole = |round: &u32| runs.iter().filter(|run| run.round == *round).count() == arms;
+        let finished = (1..=last).take_while(whole).last().unwrap_or(0);
         Ok((folder, Self { experiment, finished }))
     }
 
-    /// Whether the same is going to be done as before: rounds of two plans do not compare.
+    /// Whether the same is going to be done as before, as far as that is known before anything is
+    /// installed or started: rounds of two plans do not compare. `ids` are those of the arms
+    /// without twins.
     ///
     /// # Errors
-    /// The workload, an arm, the consumer or the server is another one now.
-    pub fn fits(
-        &self,
-        plan: &Plan,
-        arms: &[Arm],
-        consumer: Option<&Arm>,
-        server: &Server,
-    ) -> Result<()> {
-        let hint = "start anew, with another --out";
+    /// The workload, the settings or an arm are others now.
+    pub fn is_asked_again(&self, plan: &Plan, settings: &Settings, ids: &[String]) -> Result<()> {
         let was = &self.experiment;
         if plan != &was.plan {
             let what = format!("the workload {} is not what it was", plan.workload);
-            return Err(Error::usage(what, hint));
+            return Err(Error::usage(what, ANEW));
         }
+        let (then, now) = (&was.settings, settings);
+        let same = then.looks == now.looks && then.interleave == now.interleave;
+        if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {
+            return Err(Error::usage("the settings are not what they were", ANEW));
+        }
+        let arms = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+        if arms.map(|arm| &arm.id).ne(ids) {
+            return Err(Error::usage("the arms are not what they were", ANEW));
+        }
+        Ok(())
+    }
+
+    /// Whether what is installed and runs now is what was: [`Resumed::is_asked_again`] comes first.
+    ///
+    /// # Errors
+    /// An arm, the consumer or the server is another one now.
+    pub fn fits(&self, arms: &[Arm], consumer: Option<&Arm>, server: &Server) -> Result<()> {
+        let was = &self.experiment;
         let now = arms.iter().chain(consumer).map(|arm| (&arm.id, &arm.lock_sha256));
         let then = was.arms.iter().chain(&was.consumer).map(|arm| (&arm.id, &arm.lock_sha256));
         if now.ne(then) {
-            return Err(Error::usage("the arms are not what they were", hint));
+            return Err(Error::usage("the arms are not what they were", ANEW));
         }
         let named = |it: &Server| format!("{} {}", it.kind, it.version);
         if named(server) != named(&was.server) {

@@ -3,12 +3,10 @@
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use nix::unistd::Pid;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::analysis::{self, rounds::Rounds};
-use crate::child;
 use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
 use crate::experiment::laboratory::{LOST_ROUNDS_MAX, Laboratory};
@@ -16,10 +14,12 @@ use crate::experiment::messages::Messages;
 use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
+use crate::experiment::unacknowledged;
 use crate::experiment::{settings, shuffle};
-use crate::result::machine::CpuReading;
-use crate::result::records::{PhaseRun, Run, Tap};
-use crate::result::samples::Samples;
+use crate::result::machine::Reading;
+use crate::result::records::{Experiment, PhaseRun, Run, Tap};
+use crate::result::samples::{self, Samples};
+use crate::server::listeners;
 use crate::stats::descriptive::median;
 use crate::stats::disturbed::Step;
 use crate::stats::looks::{Look, NextStep};
@@ -40,6 +40,7 @@ impl Laboratory {
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
     pub async fn rounds(&mut self) -> Result<()> {
         self.load_shared().await?;
+        self.look_at_machine().await?;
         loop {
             let runs = self.folder.runs()?;
             let made = Rounds::new(&self.experiment, &runs);
@@ -63,6 +64,7 @@ impl Laboratory {
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
             rng.set_stream(u64::from(round));
             self.round(round, &mut rng).await?;
+            self.progress.round_ended();
             if round == self.finished + 1 {
                 self.folder.write_experiment(&self.experiment)?;
             }
@@ -113,8 +115,7 @@ impl Laboratory {
     }
 
     async fn round(&mut self, round: u32, rng: &mut ChaCha8Rng) -> Result<()> {
-        let cpu_before = CpuReading::take();
-        let own_before = self.own_cpu_ns();
+        let before = Reading::take();
         let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
         shuffle(&mut order, rng);
         // Where no phase takes turns every arm runs whole, alone; else all of them live together.
@@ -123,12 +124,9 @@ impl Laboratory {
         let groups: Vec<Vec<usize>> =
             if alone { order.iter().map(|arm| vec![*arm]).collect() } else { vec![order.clone()] };
         let mut runs = Vec::new();
-        let mut adapters_ns = 0;
         for (number, group) in groups.iter().enumerate() {
             self.progress.group(number, groups.len());
-            let (mut done, cpu_ns) = self.group(round, &order, group, rng).await?;
-            runs.append(&mut done);
-            adapters_ns += cpu_ns;
+            runs.append(&mut self.group(round, &order, group, rng).await?);
         }
         if runs.iter().any(|run| run.failed.is_some())
             && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
@@ -137,9 +135,8 @@ impl Laboratory {
             let full = nix::errno::Errno::ENOSPC.into();
             return Err(Error::file("write", self.folder.path(), &full));
         }
-        let ours = self.own_cpu_ns().saturating_sub(own_before) + adapters_ns;
-        let noise = CpuReading::take().noise_since(&cpu_before, ours);
-        let simulated = self.seats.iter().all(|it| it.environment.simulated);
+        let noise = Reading::take().noise_since(&before, &listeners(&self.places));
+        let simulated = self.is_simulated();
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
             let losses = &mut self.seats[arm.expect("runs are of arms")].losses;
@@ -160,20 +157,14 @@ impl Laboratory {
         Ok(())
     }
 
-    fn own_cpu_ns(&self) -> u64 {
-        let own = child::cpu_ns(nix::unistd::getpid()).unwrap_or(0);
-        let server = self.server_pid.and_then(|pid| child::cpu_ns(Pid::from_raw(pid)));
-        own + server.unwrap_or(0)
-    }
-
-    /// Arms whose processes live side by side; answers their runs and the CPU they used.
+    /// Arms whose processes live side by side; answers their runs.
     async fn group(
         &mut self,
         round: u32,
         order: &[usize],
         group: &[usize],
         rng: &mut ChaCha8Rng,
-    ) -> Result<(Vec<Run>, u64)> {
+    ) -> Result<Vec<Run>> {
         let (mut arms, mut runs) = self.start(round, order, group).await?;
         let mut consumer = self.start_consumer(round, group[0], &mut arms).await;
         let phases = self.experiment.plan.phases.len();
@@ -188,18 +179,15 @@ impl Laboratory {
             self.phase(round, number, (&mut arms, consumer.as_mut()), &mut runs, rng).await?;
         }
         self.sampler.label(round, "");
-        let mut cpu_ns = 0;
         if let Some(mut consumer) = consumer {
-            cpu_ns += consumer.cpu_ns();
             consumer.close().await;
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             run.failed.clone_from(&arm.failed);
             run.wakeup_us = median(&arm.wakeups_us);
-            cpu_ns += arm.cpu_ns();
             arm.close().await;
         }
-        Ok((runs, cpu_ns))
+        Ok(runs)
     }
 
     async fn phase(
@@ -210,9 +198,11 @@ impl Laboratory {
         runs: &mut [Run],
         rng: &mut ChaCha8Rng,
     ) -> Result<()> {
+        self.fit_to_drivers(number)?;
         let settings = &self.experiment.settings;
         let quick = settings.looks.quick;
-        let interleave = settings.interleave[number].interleave;
+        let chosen = &settings.interleave[number];
+        let (interleave, turn_ms) = (chosen.interleave, chosen.turn_ms);
         let plan = &self.experiment.plan;
         let warmups: Vec<Duration> = arms
             .iter()
@@ -221,6 +211,8 @@ impl Laboratory {
                 settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
             })
             .collect();
+        let measured_s = settings::measured(&plan.phases[number], settings.measured_s);
+        let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
         let mut stage = Stage {
             plan,
             materials: &self.materials,
@@ -232,7 +224,11 @@ impl Laboratory {
             stop: &self.stop,
             round,
             quick,
+            unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
             measured_s: settings.measured_s,
+            turn: turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
+            planned,
+            awake: self.awake.as_ref(),
             consumer,
         };
         let alone = if let [arm] = &arms[..] { Some(arm.index) } else { None };
@@ -242,9 +238,25 @@ impl Laboratory {
         if let Some(path) = &mut path {
             path.rotate(prefix.clone()).await?;
         }
-        let measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        let mut making = Vec::new();
+        for arm in arms.iter_mut() {
+            making.push(match self.materials.making(plan, number) {
+                Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
+                None => None,
+            });
+        }
+        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        for (measured, making) in measured.iter_mut().zip(making) {
+            measured.document_ns = making;
+        }
         if let Some(path) = &mut path {
             path.rotate(None).await?;
+        }
+        if interleave == Interleave::Turns
+            && let Some(taken) = measured.iter().find(|it| !it.turns.is_empty())
+        {
+            let length_ms = taken.turn_length.as_secs_f64() * 1e3;
+            self.experiment.settings.interleave[number].turn_ms.get_or_insert(length_ms);
         }
         for (place, measured) in measured.iter().enumerate() {
             if !arms[place].alive() || measured.ended.is_none() {
@@ -252,10 +264,26 @@ impl Laboratory {
             }
             let run = &mut runs[place];
             let prefix = prefix.as_deref().filter(|_| run.tapped);
-            let phase = self.summary(round, number, &run.arm, measured, prefix)?;
-            run.phases.push(phase);
+            match self.summary(round, number, &run.arm, measured, prefix) {
+                Ok(phase) => run.phases.push(phase),
+                // What it left cannot be used: that is its own loss. `round` looks for a full disk.
+                Err(error) => arms[place].fail(&error.message).await,
+            }
         }
         Ok(())
+    }
+
+    /// The connection strings told who waits for no answers; here the drivers themselves have. From
+    /// now on all arms of such a phase take whole runs.
+    fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
+        let Experiment { plan, arms, settings, .. } = &mut self.experiment;
+        let planned = &mut settings.interleave[number];
+        let arm = arms.iter().find(|arm| unacknowledged::by_driver(arm));
+        let reason = arm.and_then(|arm| unacknowledged::reason(&plan.phases[number], &arm.id));
+        let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return Ok(()) };
+        self.progress.note(&format!("{} takes whole runs: {reason}", planned.phase));
+        (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+        self.folder.write_experiment(&self.experiment)
     }
 
     fn summary(
@@ -279,7 +307,7 @@ impl Laboratory {
             phase,
             files: files.clone(),
             expected: self.materials.expected(plan, number, &files)?,
-            exclusive: self.server_pid.is_some(),
+            exclusive: self.is_own_server,
             hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
             arm,
         };
@@ -287,7 +315,8 @@ impl Laboratory {
         let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
-            let mut broker = Messages::read(&files, &read.samples)?.record(phase, read);
+            let received = Samples::open(&read.samples)?;
+            let mut broker = Messages::read(samples::all(&files), received)?.record(phase, read);
             if let Some(prefix) = tap {
                 broker.parts = Some(parts::measure(&Files {
                     prefix,
@@ -330,6 +359,7 @@ impl Laboratory {
 /// Pretended work is busy for as long as it lasts. The CPU that a fake really takes is chance, and
 /// would now and then part the A/A arm from its baseline.
 fn pretend_cpu(phase: &mut PhaseRun) {
+    phase.idle_cpu_fraction = Some(0.0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
 }
@@ -344,9 +374,10 @@ fn tapped(
     let (exchanges, recording) = recording::read(prefix, measured.arm)?;
     let turns: Vec<_> =
         measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    let samples = source.files.iter().filter_map(|file| Samples::open(file).ok());
-    let samples = samples.flatten().filter_map(std::result::Result::ok);
+    let mut lost = Ok(());
+    let samples = samples::all(&source.files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
     let operations = run.by_operation.iter().map(|it| it.count).sum();
     let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-    Ok((tap, recording::paths(prefix, measured.arm).0))
+    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
 }

@@ -1,30 +1,32 @@
 //! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::adapter::choice::PROCESSES;
 use crate::adapter::environment::Environment;
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
-use crate::experiment::admin::Admin;
+use crate::experiment::admin::{self, Admin};
 use crate::experiment::laboratory::{Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
+use crate::experiment::placement;
 use crate::experiment::progress::Progress;
 use crate::experiment::resume::Resumed;
 use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
-use crate::experiment::stop::Stop;
+use crate::experiment::stop::{Stop, caught};
 use crate::result::folder::Folder;
-use crate::result::machine;
+use crate::result::machine::{self, Reading};
 use crate::result::records::{
-    Arm, Ended, Experiment, Link, SCHEMA_VERSION, Server as ServerFacts, Settings, Study,
-    Unavailable,
+    Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
+    Server as ServerFacts, Settings, Study, Unavailable,
 };
-use crate::server::uri::{with_arm_options, with_options};
-use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, prepare};
+use crate::server::uri::{arm_option, with_arm_options, with_options};
+use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, places, prepare};
 use crate::tap::link::LinkSpec;
 use crate::tap::validate::validate;
 use crate::workload::Workload;
@@ -41,7 +43,7 @@ pub struct Setup {
     pub unavailable: Vec<Unavailable>,
     /// Estimated time to the first look.
     pub until_look: Duration,
-    /// Identity, also part of the database's name.
+    /// Identity.
     pub id: String,
     /// Experiment folder, new or empty.
     pub path: PathBuf,
@@ -58,21 +60,15 @@ pub struct Setup {
     /// Who reads the messages of phases that have a consumer.
     pub consumer: Option<(String, Environment)>,
     /// What makes a study of it; None for a plain run.
-    pub study: Option<StudySetup>,
+    pub study: Option<Study>,
     /// The experiment that is gone on with, in the same folder; None for a new one.
     pub resumed: Option<Resumed>,
     /// Shape the way to the server.
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
-}
-
-/// How the experiment of a study differs from a plain run.
-pub struct StudySetup {
-    /// What is recorded of it.
-    pub facts: Study,
-    /// The phases that some arms, by id, take part in; the others take part in all.
-    pub phases: BTreeMap<String, Vec<String>>,
+    /// Whether a busy machine is given time to become quiet.
+    pub waits: bool,
 }
 
 /// An identity that no other experiment has: the time and some bits of it.
@@ -94,13 +90,16 @@ impl Setup {
         };
         let _lock = folder.lock()?;
         let is_resumed = self.resumed.is_some();
-        let opened = self.open(&folder).await;
+        let placement = self.placement();
+        let opened = self.open(&folder, placement.as_ref()).await;
         let server = opened.inspect_err(|_| {
             if !is_resumed {
                 folder.discard(is_new);
             }
         })?;
-        let result = self.measure(&folder, server.as_ref(), &Stop::default()).await;
+        let stop = Stop::default();
+        // On the heap: everything an experiment holds is in this one future.
+        let result = Box::pin(self.measure(&folder, server.as_ref(), placement, &stop)).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -109,8 +108,8 @@ impl Setup {
                 let path = folder.path().display();
                 // What cannot be gone on with as it was asked is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
-                    eprintln!("what was finished is kept: mongodyno report {path}");
-                    eprintln!("to go on from there: mongodyno resume {path}");
+                    say!("what was finished is kept: mongodyno report {path}");
+                    say!("to go on from there: mongodyno resume {path}");
                 }
                 Err(error)
             }
@@ -118,8 +117,14 @@ impl Setup {
         }
     }
 
+    /// Cores of the server and of the clients, where we start the server.
+    fn placement(&self) -> Option<Placement> {
+        let starts = self.server != "none" && self.uri.is_none();
+        starts.then(placement::choose).flatten()
+    }
+
     /// The server, if one is needed, once there is room for the results.
-    async fn open(&self, folder: &Folder) -> Result<Option<Server>> {
+    async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
         check_disk(folder, self.settings.looks.first_rounds())?;
         if self.server == "none" && self.uri.is_none() {
             return Ok(None);
@@ -131,6 +136,7 @@ impl Setup {
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
+        options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
             options.extra_flags.clone_from(&self.absorber_words);
             options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
@@ -138,8 +144,14 @@ impl Setup {
         Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
     }
 
-    async fn measure(self, folder: &Folder, server: Option<&Server>, stop: &Stop) -> Result<()> {
-        let mut laboratory = self.laboratory(folder, server, stop).await?;
+    async fn measure(
+        self,
+        folder: &Folder,
+        server: Option<&Server>,
+        placement: Option<Placement>,
+        stop: &Stop,
+    ) -> Result<()> {
+        let mut laboratory = self.laboratory(folder, server, placement, stop).await?;
         laboratory.folder.write_experiment(&laboratory.experiment)?;
         let died = async {
             match server {
@@ -147,11 +159,25 @@ impl Setup {
                 None => std::future::pending().await,
             }
         };
-        let result = tokio::select! {
-            result = laboratory.rounds() => result,
-            error = died => Err(error),
-            // The second Ctrl-C: everything that is dropped here ends its children.
-            error = stop.second() => Err(error),
+        let external = matches!(server, Some(Server::External { .. }));
+        let work = async {
+            let rounds = async {
+                if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
+                    admin.claim(&laboratory.experiment.id).await?;
+                }
+                laboratory.rounds().await
+            };
+            tokio::select! {
+                result = rounds => result,
+                error = died => Err(error),
+                // The second Ctrl-C: everything that is dropped here ends its children.
+                error = stop.second() => Err(error),
+            }
+        };
+        // Even after a bug the record is ended and the database dropped.
+        let (result, panic) = match caught(work).await {
+            Ok(result) => (result, None),
+            Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
         };
         let result = match (result, server) {
             // The rounds may miss the server before its guard has told why it ended.
@@ -168,14 +194,16 @@ impl Setup {
             Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
             Err(_) => Ended::Failed,
         });
-        let recorded = laboratory.folder.write_experiment(&laboratory.experiment);
+        let mut recorded = laboratory.folder.write_experiment(&laboratory.experiment);
         // On a server of ours the database goes with its data folder.
-        if let (Some(Server::External { .. }), Some(admin)) = (server, &laboratory.admin) {
-            let dropped =
-                tokio::time::timeout(Duration::from_secs(20), admin.drop_database()).await;
-            if !matches!(dropped, Ok(Ok(()))) {
-                eprintln!("warning: the database {} could not be dropped", laboratory.database);
-            }
+        if let Some(admin) = laboratory.admin.as_ref().filter(|_| external) {
+            let dropped = admin.leave().await;
+            let own = laboratory.experiment.databases.last_mut();
+            own.expect("it was recorded").dropped = dropped;
+            recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
         result.and(recorded)
     }
@@ -184,9 +212,15 @@ impl Setup {
         self,
         folder: &Folder,
         server: Option<&Server>,
+        placement: Option<Placement>,
         stop: &Stop,
     ) -> Result<Laboratory> {
-        let database = format!("mongodyno_{}", self.id.to_lowercase().replace('-', "_"));
+        let looked = Some((Instant::now(), Reading::take()));
+        let places = match &self.uri {
+            Some(uri) => places(uri).await,
+            None => Vec::new(),
+        };
+        let database = admin::new_database();
         let epoch = Epoch::start();
         let (admin, sampled) = match server {
             Some(server) => (
@@ -201,7 +235,7 @@ impl Setup {
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: refused, the folder stays as it is.
-            resumed.fits(&plan, &arms, consumer_arm.as_ref(), &facts(server))?;
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
@@ -221,6 +255,7 @@ impl Setup {
             path = Some(start.await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
+        let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
             uri: with_arm_options(&uri, &environment.uri_options),
             tapped_uri: through(port)
@@ -228,7 +263,7 @@ impl Setup {
                 .map(|uri| with_arm_options(&uri, &environment.uri_options)),
             phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
             losses: Vec::new(),
-            environment,
+            environment: Environment { cores: cores.clone(), ..environment },
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, environment)| seat(named.len(), &id, environment, false));
@@ -238,6 +273,15 @@ impl Setup {
             .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT));
         let seats: Vec<Seat> = seats.collect();
         let rounds = self.settings.looks.first_rounds();
+        let kept = |(name, value): (String, String)| {
+            let value = arm_option(&name).map(|_| value);
+            (name, value)
+        };
+        let request = Request {
+            options: self.options.into_iter().map(kept).collect(),
+            absorber: self.absorber_words,
+            keep_data: self.keep_data,
+        };
         let new = Experiment {
             schema_version: SCHEMA_VERSION,
             mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
@@ -245,25 +289,30 @@ impl Setup {
             started_at: wall(),
             finished_at: None,
             ended: None,
-            command: std::env::args().map(|word| mask_text(&word, &uri)).collect(),
+            command: std::env::args().map(|word| mask_text(&word)).collect(),
+            request: Some(request),
             settings: self.settings,
             gaps: Vec::new(),
             plan,
-            study: self.study.map(|study| study.facts),
+            study: self.study,
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
             server: facts(server),
+            databases: Vec::new(),
             link,
-            machine: machine::describe(),
+            machine: Machine { placement, ..machine::describe() },
         };
-        let (experiment, finished) = match &self.resumed {
+        let (mut experiment, finished) = match &self.resumed {
             None => (new, 0),
             Some(resumed) => {
                 folder.keep_rounds(resumed.finished)?;
                 (resumed.go_on(), resumed.finished)
             }
         };
+        if server.is_some() {
+            experiment.databases.push(Database { name: database.clone(), dropped: false });
+        }
         let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
         let tap_from = if experiment.study.is_some() { rounds } else { 1 };
         Ok(Laboratory {
@@ -277,10 +326,14 @@ impl Setup {
             finished,
             database,
             admin,
-            server_pid: server.and_then(Server::pid).map(u32::cast_signed),
+            is_own_server: server.and_then(Server::pid).is_some(),
+            places,
+            looked,
+            waits: self.waits,
+            awake: None,
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             materials,
-            progress: Progress::new(ids, rounds, self.until_look),
+            progress: Progress::new(ids, rounds, self.until_look / rounds),
             stop: stop.clone(),
         })
     }
@@ -328,7 +381,9 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         native: None,
         runtime: String::new(),
         concurrency: String::new(),
+        event_loop: false,
         resolved: serde_json::Value::Null,
+        server_version: None,
         lock_sha256: environment.lock_sha256.clone(),
     }
 }
@@ -337,7 +392,7 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
 fn link_facts(asked: &str) -> Result<Link> {
     let spec = LinkSpec::parse(asked)?;
     let check = validate(&spec)?;
-    eprintln!("link {asked}: {}", check.sentence);
+    say!("link {asked}: {}", check.sentence);
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 

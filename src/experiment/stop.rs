@@ -1,11 +1,14 @@
-//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once.
+//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once. A bug
+//! ends it as well.
 
-use std::future::pending;
-use std::io::Write as _;
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::{Error, Exit, Result};
 
@@ -24,36 +27,63 @@ impl Stop {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
 
-    /// Waits for the second request (SIGINT, SIGTERM, or SIGHUP of a terminal that was closed),
-    /// noting the first.
+    /// Waits for the second request, noting the first.
+    pub async fn second(&self) -> Error {
+        let mut requests = Requests::watch();
+        requests.next().await;
+        self.asked.store(true, Ordering::Relaxed);
+        say!("\nstopping after this turn; what is finished is kept (again: stop at once)");
+        requests.next().await;
+        interrupted()
+    }
+}
+
+/// SIGINT, SIGTERM, and SIGHUP of a terminal that was closed.
+pub struct Requests {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Requests {
+    /// From now on they no longer end the program by themselves.
     ///
     /// # Panics
     /// Never on a system that has signals.
-    pub async fn second(&self) -> Error {
+    #[must_use]
+    pub fn watch() -> Self {
         let watch = |kind| signal(kind).expect("signals can be watched");
-        let mut interrupt = watch(SignalKind::interrupt());
-        let mut terminate = watch(SignalKind::terminate());
-        let mut hangup = (!ignores_hangup()).then(|| watch(SignalKind::hangup()));
-        let mut next = async || {
-            let hung_up = async {
-                match &mut hangup {
-                    Some(hangup) => hangup.recv().await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                _ = interrupt.recv() => {},
-                _ = terminate.recv() => {},
-                _ = hung_up => {},
+        Self {
+            interrupt: watch(SignalKind::interrupt()),
+            terminate: watch(SignalKind::terminate()),
+            hangup: (!ignores_hangup()).then(|| watch(SignalKind::hangup())),
+        }
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => pending().await,
             }
         };
-        next().await;
-        self.asked.store(true, Ordering::Relaxed);
-        // Not eprintln!, which panics where the terminal is gone.
-        let text = "\nstopping after this turn; what is finished is kept (again: stop at once)";
-        let _ = writeln!(std::io::stderr(), "{text}");
-        next().await;
-        interrupted()
+        tokio::select! {
+            _ = self.interrupt.recv() => {},
+            _ = self.terminate.recv() => {},
+            _ = hung_up => {},
+        }
+    }
+
+    /// An answer, unless somebody asks to stop first.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            answer = work => Ok(answer),
+            () = self.next() => Err(interrupted()),
+        }
     }
 }
 
@@ -69,4 +99,34 @@ pub(crate) fn ignores_hangup() -> bool {
 #[must_use]
 pub fn interrupted() -> Error {
     Error::new(Exit::Interrupted, "interrupted", "")
+}
+
+/// What some work comes to, or the panic that it ended in: what has to follow it follows.
+///
+/// # Errors
+/// The panic.
+pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_the_middle_of_some_work_is_caught() {
+        let work = async {
+            tokio::task::yield_now().await;
+            panic!("a bug");
+        };
+        let panic: std::thread::Result<()> = caught(work).await;
+        assert_eq!(panic.expect_err("a panic").downcast_ref(), Some(&"a bug"));
+        assert_eq!(caught(async { 7 }).await.expect("no panic"), 7);
+    }
 }

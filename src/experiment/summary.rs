@@ -1,18 +1,18 @@
 //! From turns and samples to the record of one phase of one run. Streams: memory does not grow
 //! with the number of operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::experiment::phase::Measured;
 use crate::experiment::{queue, receipt};
 use crate::result::folder::Folder;
 use crate::result::records::{
     Answers, ErrorCount, Little, OpenLoop, OperationRun, PhaseRun, Quantiles,
 };
-use crate::result::samples::{Sample, Samples};
+use crate::result::samples::{self, Sample};
 use crate::stats::gates::{self, Checked, Outcome};
 use crate::stats::histogram::Histogram;
 use crate::stats::hlog::{Interval, IntervalLog};
@@ -53,14 +53,10 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let cpu_ns: u64 = measured.turns.iter().map(|turn| turn.cpu_ns).sum();
     let wall_ns: u64 = measured.turns.iter().map(length_ns).sum();
     let mut pass = Pass::new(source, measured);
-    for file in &source.files {
-        let samples = Samples::open(file).map_err(|error| Error::file("read", file, &error))?;
-        for sample in samples {
-            let sample = sample.map_err(|error| Error::file("read", file, &error))?;
-            pass.add(&sample);
-        }
+    for sample in samples::all(&source.files) {
+        pass.add(&sample?);
     }
-    let found = check_little(&source.files, measured, total);
+    let found = check_little(&source.files, measured, total)?;
     write_hlog(folder, &source.hlog, pass.interval_ns, std::mem::take(&mut pass.intervals))?;
     let mut run = PhaseRun {
         phase: source.phase.name.clone(),
@@ -69,6 +65,8 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         measured_s,
         operations,
         throughput: if measured_s > 0.0 { operations as f64 / measured_s } else { 0.0 },
+        turn_throughputs: measured.rates.clone(),
+        turn_positions: measured.positions.clone(),
         exhausted: measured.turns.last().is_some_and(|turn| turn.turned.exhausted),
         by_operation: pass.by_operation(source.phase),
         errors: errors(measured),
@@ -86,6 +84,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
             throughput_times_residence: little.rate_times_time,
         }),
         half_log_ratio: pass.half_log_ratio(),
+        document_ns: measured.document_ns,
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
@@ -106,22 +105,11 @@ fn length_ns(turn: &crate::experiment::arm::Turn) -> u64 {
     turn.turned.ended_ns.saturating_sub(turn.turned.began_ns)
 }
 
-/// Operations and seconds that throughput is made of (methodology 2.7 c): with one worker a
-/// turn's time runs to the last end; with more, operations completed by the deadline count over
-/// the turn's length, because the time after it belongs to fewer workers than were asked for.
+/// Operations and seconds that throughput is made of.
 fn counted(measured: &Measured, phase: &Phase) -> (u64, f64) {
-    let one_worker = phase.workers * phase.processes == 1;
-    let (mut operations, mut ns) = (0, 0);
-    for turn in &measured.turns {
-        let turned = turn.turned;
-        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
-            operations += turned.operations;
-            ns += length_ns(turn);
-        } else {
-            operations += turned.completed_by_deadline;
-            ns += turn.until_ns.saturating_sub(turned.began_ns);
-        }
-    }
+    let each = measured.turns.iter().map(|turn| turn.counted(phase.has_one_worker()));
+    let (operations, ns) =
+        each.fold((0, 0), |sum: (u64, u64), turn| (sum.0 + turn.0, sum.1 + turn.1));
     (operations, ns as f64 / 1e9)
 }
 
@@ -183,7 +171,12 @@ struct Pass {
     interval_ns: u64,
     intervals: Intervals,
     names: Vec<String>,
+    /// Each operation has a time of its own.
+    paced: bool,
     lag: Histogram,
+    own_lag: Histogram,
+    /// When each worker had its last answer.
+    free_ns: HashMap<u16, u64>,
     busy_ns: u64,
 }
 
@@ -213,7 +206,10 @@ impl Pass {
             interval_ns: seconds * NS_PER_S,
             intervals: BTreeMap::new(),
             names: source.phase.operations.iter().map(|it| it.name.clone()).collect(),
+            paced: matches!(source.phase.pacing, Pacing::Rate { .. }),
             lag: Histogram::new(),
+            own_lag: Histogram::new(),
+            free_ns: HashMap::new(),
             busy_ns: 0,
         }
     }
@@ -227,6 +223,11 @@ impl Pass {
             _ => self.failed[operation] += 1,
         }
         self.busy_ns += sample.service_ns;
+        // Each worker's samples come in its order: a start is late on its own by what lies behind
+        // both its time and the moment from which the worker was free to keep it.
+        let free_ns = self.paced.then(|| self.free_ns.insert(sample.worker, sample.end_ns()));
+        let free_ns = free_ns.flatten().unwrap_or(0);
+        let own_lag_ns = sample.start_ns.saturating_sub(sample.intended_ns.max(free_ns));
         if sample.result() != 0 {
             // Failed operations are counted, not timed: a refusal may be quick, a timeout slow.
             return;
@@ -239,6 +240,11 @@ impl Pass {
         if let Some(response) = &mut self.response {
             response[operation].record(sample.response_ns());
             self.lag.record(sample.start_ns.saturating_sub(sample.intended_ns));
+            if self.paced {
+                self.own_lag.record(own_lag_ns);
+                let name = format!("{}-timer", self.names[operation]);
+                self.interval(interval, name).record(own_lag_ns);
+            }
             let name = format!("{}-response", self.names[operation]);
             self.interval(interval, name).record(sample.response_ns());
         }
@@ -287,6 +293,7 @@ impl Pass {
             pacer_lag_p99_us: us(99.0),
             pacer_lag_max_us: us(100.0),
             busy_fraction: self.busy_ns as f64 / 1e9 / (measured_s * workers).max(1e-9),
+            own_lag: Some(Quantiles::of(&self.own_lag)),
         })
     }
 }
@@ -295,18 +302,18 @@ fn check_little(
     files: &[PathBuf],
     measured: &Measured,
     claimed: u64,
-) -> Option<crate::stats::little::Little> {
+) -> Result<Option<crate::stats::little::Little>> {
     let stretches: Vec<Stretch> = measured
         .turns
         .iter()
         .map(|turn| Stretch { start_ns: turn.turned.began_ns, end_ns: turn.turned.ended_ns })
         .collect();
-    let samples = files
-        .iter()
-        .filter_map(|file| Samples::open(file).ok())
-        .flat_map(|samples| samples.filter_map(std::result::Result::ok))
+    let mut lost = Ok(());
+    let samples = samples::all(files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok())
         .map(|sample| (sample.start_ns, sample.end_ns()));
-    little(samples, &stretches, Some(claimed))
+    let found = little(samples, &stretches, Some(claimed));
+    lost.map(|()| found)
 }
 
 /// Histograms of intervals, by number and name.
@@ -343,19 +350,32 @@ fn run_gates(
     let mut checked =
         vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {
-        let p99_us = first.response.map_or(0.0, |it| it.p99_us.unwrap_or(it.max_us));
         checked.push(gates::offered_rate(
             arm,
             &gates::OpenLoop {
                 offered_per_second: open.offered_per_s,
                 achieved_per_second: open.offered_per_s * open.achieved_fraction,
                 dropped: 0,
-                pacer_lag_p99_ns: open.pacer_lag_p99_us * 1e3,
-                response_p99_ns: p99_us * 1e3,
+                busy_fraction: open.busy_fraction,
+                lag: lag(open, first.response.as_ref()),
             },
         ));
     }
     checked.iter().filter_map(record).collect()
+}
+
+/// Own lateness and response time at the highest of the usual quantiles that both have samples for.
+fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
+    let (own, response) = (open.own_lag?, response?);
+    [
+        ("p99", own.p99_us, response.p99_us),
+        ("p90", own.p90_us, response.p90_us),
+        ("p50", own.p50_us, response.p50_us),
+    ]
+    .into_iter()
+    .find_map(|(quantile, own_us, response_us)| {
+        Some(gates::Lag { quantile, own_us: own_us?, response_us: response_us? })
+    })
 }
 
 /// A gate that does not pass, as it is kept.

@@ -22,6 +22,7 @@ pub(super) fn render(
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
     list(out, "Where the time goes", &view::finding_lines(analysis))?;
+    list(out, view::CONDITIONS, &view::condition_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
     for phase in view::phases(analysis) {
         write_phase(analysis, &phase, out)?;
@@ -34,6 +35,7 @@ pub(super) fn render(
     let costs = view::noop_costs(analysis).into_iter();
     let costs: Vec<String> = costs.map(|(name, cost)| format!("{name}: {cost}")).collect();
     list(out, "Own cost of measuring, per operation (no-op)", &costs)?;
+    list(out, "Making a document, before it is timed", &view::making_lines(analysis))?;
     writeln!(out, "\nFolder: {}  ", escape(&analysis.experiment))?;
     if let Some(page) = &options.page {
         writeln!(out, "Page: {}  ", escape(page))?;

@@ -17,6 +17,8 @@ pub struct Page<'a> {
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
     findings: Vec<String>,
+    conditions: Vec<String>,
+    making: Vec<String>,
     warnings: Vec<String>,
     phases: Vec<PagePhase<'a>>,
     arms: Vec<PageArm>,
@@ -107,6 +109,8 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         why: clean(&analysis.why),
         facts: facts(analysis),
         findings: view::finding_lines(analysis),
+        conditions: view::condition_lines(analysis),
+        making: view::making_lines(analysis),
         warnings: analysis.warnings.iter().map(|text| clean(text)).collect(),
         phases: view::phases(analysis)
             .into_iter()

@@ -11,7 +11,7 @@ use super::Options;
 use super::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page, wrap_hanging};
 use super::paint::{Ink, Paint};
 use super::text::{clean, shorten, width};
-use super::view::{self, PhaseView, RowView, VerdictView};
+use super::view::{self, CONDITIONS, PhaseView, RowView, VerdictView};
 use super::wire;
 use crate::analysis::types::Analysis;
 
@@ -30,6 +30,7 @@ pub(super) fn render(
         phase_block(analysis, &phase, &mut page)?;
     }
     page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
+    page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
     unavailable(analysis, &mut page)?;
@@ -304,6 +305,13 @@ fn footer(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result
     let costs: Vec<String> =
         view::noop_costs(analysis).iter().map(|(name, cost)| format!("{name} {cost}")).collect();
     page.field("own cost", &format!("{} per operation (no-op)", costs.join(" · ")))?;
+    let making = view::making_lines(analysis);
+    if !making.is_empty() {
+        page.field(
+            "making",
+            &format!("a document costs, before it is timed: {}", making.join(" · ")),
+        )?;
+    }
     page.field("folder", &clean(&analysis.experiment))?;
     if let Some(path) = &options.page {
         page.field("page", &clean(path))?;

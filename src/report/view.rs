@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::number::{self, MISSING, TimeUnit};
 use super::text::clean;
 use crate::analysis::types::{
-    Analysis, ArmSummary, ComparisonRow, Finding, PhaseSummary, ResultRow,
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
+    ResultRow,
 };
 use crate::result::records::{Machine, Server};
 
@@ -113,7 +114,11 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
     }
     PhaseView {
         name: clean(name),
-        notes: analysis.phases.iter().find(|p| p.phase == name).map(notes).unwrap_or_default(),
+        notes: {
+            let of_phase = analysis.phases.iter().find(|p| p.phase == name);
+            let notes = of_phase.map(notes).unwrap_or_default();
+            notes.into_iter().chain(timers(&results)).collect()
+        },
         time_unit: time.label(),
         cpu_unit: cpu.label(),
         is_mix: operations.len() > 1,
@@ -369,6 +374,61 @@ pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
     }
     let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| number::time(ns / 1e3));
     costs.into_iter().map(|(name, cost)| (name, text(cost))).collect()
+}
+
+/// What each arm pays for making one document, a line for each operation that makes some:
+/// `insert_one: go@2.9.3 0.61 µs, node@7.9.0 1.20 µs`.
+pub fn making_lines(analysis: &Analysis) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &analysis.results {
+        let Some(ns) = row.document_ns.filter(|_| !is_aa(analysis, &row.arm)) else { continue };
+        let of = if row.phase == row.operation {
+            row.phase.clone()
+        } else {
+            format!("{}, {}", row.phase, row.operation)
+        };
+        let cost = format!("{} {}", row.arm, number::time(ns / 1e3));
+        match lines.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, costs)) => costs.push(cost),
+            None => lines.push((of, vec![cost])),
+        }
+    }
+    lines.into_iter().map(|(of, costs)| clean(&format!("{of}: {}", costs.join(", ")))).collect()
+}
+
+/// Over the list of [`condition_lines`].
+pub const CONDITIONS: &str = "Conditions of the arms";
+
+/// `pool size: 100 (go@2.9.3, node@7.9.0), unknown (rust@3.8.0)`.
+pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
+    let line = |row: &ConditionRow| {
+        let value = |it: &ConditionValue| match row.values.len() {
+            1 => it.value.clone(),
+            _ => format!("{} ({})", it.value, it.arms.join(", ")),
+        };
+        let values: Vec<String> = row.values.iter().map(value).collect();
+        clean(&format!("{}: {}", row.condition, values.join(", ")))
+    };
+    analysis.conditions.iter().map(line).collect()
+}
+
+fn is_aa(analysis: &Analysis, arm: &str) -> bool {
+    analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
+}
+
+/// How late each arm's own timers are in an open loop.
+fn timers(results: &[&ResultRow]) -> Option<String> {
+    let mut seen = Vec::new();
+    for row in results {
+        let Some(p50_us) = row.timer_p50_us else { continue };
+        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), number::time);
+        let text = format!("{} {}/{p99}", row.arm, number::time(p50_us));
+        if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
+            seen.push(text);
+        }
+    }
+    let text = clean(&format!("own timers late by (p50/p99): {}", seen.join(", ")));
+    (!seen.is_empty()).then_some(text)
 }
 
 /// `go@2.4.0: 3 of 10 runs void; the first: adapter crashed`.

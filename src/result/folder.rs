@@ -3,7 +3,7 @@
 //! `experiment.json` is written whole (beside, then renamed), the `.jsonl` files only grow; so a
 //! finished run stays readable whatever happens next.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,31 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Exit, Result};
+use crate::result::plain;
 use crate::result::records::{Experiment, Run, SCHEMA_VERSION, ServerSample};
+
+/// A folder may come from anybody: what is read of it at once has an end.
+const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
+/// The same of `runs.jsonl` and `server.jsonl`: ten thousand runs of many phases.
+const LINES_BYTES_MAX: u64 = 512 << 20;
+/// Rounds are numbered from 1. No experiment makes so many; whoever counts up to them ends.
+const ROUNDS_MAX: u32 = 10_000;
 
 /// An experiment folder.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
+}
+
+/// Adapters are told their files in JSON, which is UTF-8.
+fn utf8(path: &Path) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Error::usage(
+            format!("the path {} is not UTF-8", path.display()),
+            "choose another --out, or another folder to stand in",
+        )),
+    }
 }
 
 impl Folder {
@@ -31,6 +50,8 @@ impl Folder {
                 "choose another --out: results are never written over",
             ));
         }
+        // A folder that we stand in may be none either.
+        utf8(&std::path::absolute(path).unwrap_or_default())?;
         let folder = Self { path: path.to_owned() };
         for name in ["samples", "hlog", "logs"] {
             let path = folder.path.join(name);
@@ -68,13 +89,13 @@ impl Folder {
     /// A path that holds no experiment, or one of a newer format.
     pub fn open(path: &Path) -> Result<(Self, Experiment)> {
         let file = path.join("experiment.json");
-        let text = fs::read_to_string(&file).map_err(|error| {
+        let text = plain::read(path, "experiment.json", EXPERIMENT_BYTES_MAX).map_err(|error| {
             Error::usage(
                 format!("{} is no experiment folder: {error}", path.display()),
                 "name the folder that `mongodyno run` printed at its end",
             )
         })?;
-        let experiment: Experiment = serde_json::from_str(&text).map_err(|error| {
+        let experiment: Experiment = serde_json::from_slice(&text).map_err(|error| {
             Error::usage(format!("{}: {error}", file.display()), "it may come from a newer version")
         })?;
         if experiment.schema_version > SCHEMA_VERSION {
@@ -86,6 +107,13 @@ impl Folder {
                     experiment.schema_version
                 ),
                 "use a newer mongodyno",
+            ));
+        }
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        if !(1..=64).contains(&experiment.id.len()) || !experiment.id.chars().all(is_plain) {
+            return Err(Error::usage(
+                format!("{}: its id is none that mongodyno makes", file.display()),
+                "the file was changed or damaged",
             ));
         }
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -118,15 +146,39 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path.join(name);
-        let beside = self.path.join(format!("{name}.partial"));
-        let write = || {
-            let mut file = File::create(&beside)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&beside, &path)
-        };
-        write().map_err(|error| Error::file("write", &path, &error))
+        plain::write_whole(&self.path, name, bytes)
+            .map_err(|error| Error::file("write", &self.join(name), &error))
+    }
+
+    /// Reads a file that a record names, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// A name that leads elsewhere, a link, a larger file; the system's.
+    pub fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        plain::read(&self.path, name, most)
+            .map_err(|error| Error::file("read", &self.join(name), &error))
+    }
+
+    /// The same of a file that need not be there.
+    fn read_lines(&self, name: &str) -> Result<Vec<u8>> {
+        match plain::read(&self.path, name, LINES_BYTES_MAX) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            result => result.map_err(|error| Error::file("read", &self.join(name), &error)),
+        }
+    }
+
+    /// Refuses a folder that holds anything but folders and ordinary files, before an experiment
+    /// goes on in it: its programs would follow links out of it.
+    ///
+    /// # Errors
+    /// What was found.
+    pub fn only_files(&self) -> Result<()> {
+        plain::only_files(&self.path).map_err(|error| {
+            Error::usage(
+                format!("nothing is written into this folder: {error}"),
+                "start anew, with another --out",
+            )
+        })
     }
 
     /// Appends one run.
@@ -151,11 +203,7 @@ impl Folder {
     }
 
     fn keep_lines(&self, name: &str, is_kept: impl Fn(&[u8]) -> bool) -> Result<()> {
-        let path = self.join(name);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            result => result.map_err(|error| Error::file("read", &path, &error))?,
-        };
+        let bytes = self.read_lines(name)?;
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let mut kept = lines.filter(|line| is_kept(line)).collect::<Vec<_>>().concat();
         if kept.last().is_some_and(|byte| *byte != b'\n') {
@@ -198,15 +246,11 @@ impl Folder {
     }
 
     fn append(&self, name: &str, record: &impl Serialize) -> Result<()> {
-        let path = self.path.join(name);
         let mut line = serde_json::to_string(record).expect("records serialise");
         line.push('\n');
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
+        plain::append(&self.path, name)
             .and_then(|mut file| file.write_all(line.as_bytes()))
-            .map_err(|error| Error::file("write", &path, &error))
+            .map_err(|error| Error::file("write", &self.join(name), &error))
     }
 
     /// All finished runs. A torn last line (of a run cut off while it was written) is left out.
@@ -222,15 +266,19 @@ impl Folder {
     /// # Errors
     /// A line in the middle that is no run.
     pub fn runs_and_rest(&self) -> Result<(Vec<Run>, bool)> {
-        read_lines(&self.path.join("runs.jsonl"))
+        let (path, bytes) = (self.join("runs.jsonl"), self.read_lines("runs.jsonl")?);
+        let (runs, torn): (Vec<Run>, bool) = records(&path, &bytes)?;
+        match runs.iter().find(|run| !(1..=ROUNDS_MAX).contains(&run.round)) {
+            Some(run) => Err(Error::environment(
+                format!("{} has a round {}", path.display(), run.round),
+                "the file was changed or damaged",
+            )),
+            None => Ok((runs, torn)),
+        }
     }
 }
 
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, bool)> {
-    let bytes = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), false)),
-        result => result.map_err(|error| Error::file("read", path, &error))?,
-    };
+fn records<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(Vec<T>, bool)> {
     // Bytes, not text: a line may be torn in the middle of a character.
     let lines: Vec<&[u8]> =
         bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::result::broker::Broker;
+pub use crate::result::machine::{KeepAwake, Machine, Placement};
 pub use crate::result::queue::Queue;
 pub use crate::result::wire::{Link, Tap, TapCommand};
 use crate::stats::histogram::Histogram;
@@ -26,7 +27,7 @@ pub struct Experiment {
     pub schema_version: u32,
     /// Version of mongodyno that wrote it.
     pub mongodyno: String,
-    /// Identity: start time and a random suffix, also the prefix of its databases.
+    /// Identity: start time and a random suffix.
     pub id: String,
     /// Start, RFC 3339 in UTC.
     pub started_at: String,
@@ -34,8 +35,11 @@ pub struct Experiment {
     pub finished_at: Option<String>,
     /// Why it ended, once it has.
     pub ended: Option<Ended>,
-    /// The command line, credentials masked.
+    /// The command line, credentials masked; for people, nothing is run by it.
     pub command: Vec<String>,
+    /// What was asked for beside all that stands in the other fields: `resume` asks for it again.
+    #[serde(default)]
+    pub request: Option<Request>,
     /// Rounds, seconds, looks, thresholds.
     pub settings: Settings,
     /// Where it was cut short and gone on with.
@@ -55,11 +59,26 @@ pub struct Experiment {
     pub consumer: Option<Arm>,
     /// The server measured against.
     pub server: Server,
+    /// Its databases there: one, and another one each time it was gone on with.
+    #[serde(default)]
+    pub databases: Vec<Database>,
     /// The link on the way to it; None without `--link`.
     #[serde(default)]
     pub link: Option<Link>,
     /// The machine.
     pub machine: Machine,
+}
+
+/// What was asked for and stands nowhere else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Options of every arm's connection string (`--option`); the value only of those that an arm
+    /// may set as well, for others may be secret.
+    pub options: BTreeMap<String, Option<String>>,
+    /// Load and faults of an absorber, as its own command line takes them.
+    pub absorber: Vec<String>,
+    /// Whether the data of a server of ours outlives it.
+    pub keep_data: bool,
 }
 
 /// The question an experiment was made for.
@@ -71,6 +90,26 @@ pub struct Study {
     pub scale: f64,
     /// By arm: the phase that issues as the program did whose result the study replays.
     pub originals: BTreeMap<String, String>,
+    /// By arm: the phases that it takes part in; arms that are not named take part in all.
+    #[serde(default)]
+    pub phases: BTreeMap<String, Vec<String>>,
+}
+
+/// A database of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Database {
+    /// `mongodyno_` and 32 random hexadecimal digits.
+    pub name: String,
+    /// Whether it was dropped; on a server that mongodyno started it goes with the server.
+    pub dropped: bool,
+}
+
+impl Experiment {
+    /// Databases that may still be on somebody else's server.
+    pub fn leftovers(&self) -> impl Iterator<Item = &str> {
+        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        left.map(|it| it.name.as_str())
+    }
 }
 
 /// An experiment was cut short here; the cut round was made again whole.
@@ -117,6 +156,9 @@ pub struct Settings {
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.
     pub measured_s: f64,
+    /// Whether cores may be kept awake during turns.
+    #[serde(default)]
+    pub keep_awake: bool,
 }
 
 /// How the arms of a round share the machine in one phase.
@@ -128,6 +170,9 @@ pub struct PhaseInterleave {
     pub interleave: Interleave,
     /// Why, in a few words ("asked for", "unacknowledged writes do not fit turns").
     pub reason: String,
+    /// Length of a turn, ms: decided in the first round and kept. None before, and for whole runs.
+    #[serde(default)]
+    pub turn_ms: Option<f64>,
 }
 
 /// One thing compared.
@@ -156,8 +201,14 @@ pub struct Arm {
     pub runtime: String,
     /// What one worker is: threads, tasks, processes.
     pub concurrency: String,
+    /// Its workers are tasks of one thread: an event loop.
+    #[serde(default)]
+    pub event_loop: bool,
     /// Defaults the driver resolved (pool size, write concern, …), as reported.
     pub resolved: serde_json::Value,
+    /// Version of the server as the driver saw it.
+    #[serde(default)]
+    pub server_version: Option<String>,
     /// SHA-256 of the environment's lock file, hex.
     pub lock_sha256: Option<String>,
 }
@@ -188,25 +239,6 @@ pub struct Server {
     pub topology: String,
     /// Package an embedded server came out of, and its licence.
     pub source: Option<String>,
-}
-
-/// The machine the experiment ran on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
-    /// Processor model.
-    pub cpu: String,
-    /// Usable cores.
-    pub cores: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// Operating system.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Clock source (`tsc`).
-    pub clock_source: String,
-    /// Frequency governor, if the system tells.
-    pub governor: Option<String>,
 }
 
 /// One line of `runs.jsonl`: one arm in one round.
@@ -274,6 +306,12 @@ pub struct PhaseRun {
     pub operations: u64,
     /// Operations a second.
     pub throughput: f64,
+    /// Operations a second in each turn.
+    #[serde(default)]
+    pub turn_throughputs: Vec<f64>,
+    /// Place of each turn within its lap, from 0.
+    #[serde(default)]
+    pub turn_positions: Vec<u32>,
     /// The phase ran out of work before its time.
     pub exhausted: bool,
     /// Per operation of the phase's mix.
@@ -302,6 +340,10 @@ pub struct PhaseRun {
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
     pub half_log_ratio: Option<f64>,
+    /// Making one document before its operation is timed, ns: calibrated before the phase. None
+    /// where none is made or the adapter does not tell.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Sizes from collStats before and after (bytes).
@@ -319,7 +361,8 @@ pub struct PhaseRun {
     /// What became of the messages, in a phase with a consumer.
     #[serde(default)]
     pub broker: Option<Broker>,
-    /// Interval histograms under the folder, tagged `operation` or `operation-response`.
+    /// Interval histograms under the folder, tagged `operation`, `operation-response` (from the
+    /// intended start) or `operation-timer` (the adapter's own lateness).
     pub hlog: Option<String>,
     /// Files of raw samples under the folder; none when the disk budget was used up.
     pub samples: Vec<String>,
@@ -436,11 +479,16 @@ pub struct Gate {
 pub struct OpenLoop {
     pub offered_per_s: f64,
     pub achieved_fraction: f64,
+    /// Lateness behind the intended start: waiting for a free worker is in it.
     pub pacer_lag_p50_us: f64,
     pub pacer_lag_p99_us: f64,
     pub pacer_lag_max_us: f64,
     /// Mean fraction of the workers that were busy.
     pub busy_fraction: f64,
+    /// Lateness of starts behind their time or their worker's last end, whichever is later: the
+    /// adapter's timers alone.
+    #[serde(default)]
+    pub own_lag: Option<Quantiles>,
 }
 
 /// One line of `server.jsonl`, once a second.

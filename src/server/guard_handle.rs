@@ -13,7 +13,9 @@ use tokio::sync::watch;
 use super::error::ServerError;
 use super::guard::{Ending, GuardEvent};
 use super::instance::{self, Instance};
+use super::launch::StartOptions;
 use super::process::ProcessId;
+use crate::child::keep_to;
 
 /// mongod gets 10 s from its guard; a little more for the data folder.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
@@ -31,22 +33,25 @@ pub(super) struct GuardHandle {
 impl GuardHandle {
     pub fn spawn(
         instance: Instance,
-        program: Option<&Path>,
+        options: &StartOptions,
         log: &Path,
         detached: bool,
     ) -> Result<Self, ServerError> {
         // Not current_exe(): a rebuild replaces that file, but not what runs.
+        let program = options.guard_program.as_deref();
         let program = program.unwrap_or(Path::new("/proc/self/exe"));
         let stderr = OpenOptions::new().create(true).append(true).open(log);
         let stderr = stderr.map_err(|error| ServerError::io("write", log, &error))?;
         let mut command = Command::new(program);
         command.arg0("mongodyno").arg("guard-server").arg(&instance.folder);
         command.stdout(Stdio::piped()).stderr(stderr);
+        keep_to(&mut command, &options.cores);
         if detached {
             command.stdin(Stdio::null());
         } else {
             command.stdin(Stdio::piped()).process_group(0);
         }
+        crate::child::inherit_nothing(&mut command);
         let mut child =
             command.spawn().map_err(|error| ServerError::io("start the guard", program, &error))?;
         let stdin = child.stdin.take();

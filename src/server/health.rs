@@ -15,6 +15,7 @@ use super::mask::{mask_text, mask_uri};
 use super::refusal::{
     Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host, unknown_host,
 };
+use super::uri::is_escaped;
 
 /// How long somebody else's server may take to answer.
 const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);
@@ -42,15 +43,24 @@ pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health, Server
 
 /// Any server, by its connection string.
 pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
+    let unusable = |reason: &str| {
+        ServerError::usage(
+            format!("{} cannot be used: {}", mask_uri(uri), mask_text(reason)),
+            "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? % in the \
+             password percent-encoded",
+        )
+    };
+    if !is_escaped(uri) {
+        return Err(unusable("a % in it is no escape"));
+    }
     let options = ClientOptions::parse(uri).await.map_err(|error| match error.kind.as_ref() {
         ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
-        reason => ServerError::usage(
-            format!("{} cannot be used: {}", mask_uri(uri), mask_text(&reason.to_string(), uri)),
-            "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? in the \
-             password percent-encoded",
-        ),
+        reason => unusable(&reason.to_string()),
     })?;
-    knock(&options, uri).await?;
+    // Behind a proxy names and ways are the proxy's.
+    if options.socks5_proxy.is_none() {
+        knock(&options, uri).await?;
+    }
     let given = Given {
         credentials: options.credential.is_some(),
         tls: matches!(options.tls, Some(Tls::Enabled(_))),

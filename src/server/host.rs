@@ -8,11 +8,14 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::error::ServerError;
+use crate::paths::{cache_dir, work_dir};
 
 #[derive(Debug, Clone)]
 pub struct Host {
     /// The cache directory: everything that mongodyno installs or starts lives below it.
     pub home: PathBuf,
+    /// Where servers that run keep their files, if not in the cache.
+    pub work: Option<PathBuf>,
     /// `PATH`, where python3, pip, uv and mongod are looked up.
     pub path: OsString,
     /// As in [`std::env::consts`].
@@ -22,24 +25,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine, with `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
-    /// `~/.cache/mongodyno` as its home.
+    /// This machine, with the cache of [`cache_dir`] as its home.
     pub fn detect() -> Result<Self, ServerError> {
-        let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-        let home = folder("MDYN_HOME")
-            .map(PathBuf::from)
-            .or_else(|| folder("XDG_CACHE_HOME").map(|v| PathBuf::from(v).join("mongodyno")))
-            .or_else(|| folder("HOME").map(|v| PathBuf::from(v).join(".cache/mongodyno")))
-            .ok_or_else(|| {
-                ServerError::environment(
-                    "no place for the cache: neither MDYN_HOME, XDG_CACHE_HOME nor HOME is set",
-                    "set MDYN_HOME to a folder that you may write to",
-                )
-            })?;
-        // Children run in other folders; and a relative XDG path is invalid by its standard.
-        let home = std::path::absolute(&home)
-            .map_err(|error| ServerError::io("find the cache", &home, &error))?;
+        let home = cache_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
+        let work = work_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
         Ok(Self {
+            work: (work != home).then_some(work),
             home,
             path: std::env::var_os("PATH").unwrap_or_default(),
             os: std::env::consts::OS.to_string(),
@@ -63,7 +54,17 @@ impl Host {
     /// One folder for every server that runs, held by its guard's lock.
     #[must_use]
     pub fn instances(&self) -> PathBuf {
-        self.home.join("run")
+        self.work().join("run")
+    }
+
+    /// Where their data goes.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.work().join("data")
+    }
+
+    fn work(&self) -> &Path {
+        self.work.as_deref().unwrap_or(&self.home)
     }
 
     /// A program on this host's search path.

@@ -37,6 +37,8 @@ pub struct StartOptions {
     pub extra_flags: Vec<String>,
     /// The program that has the verb `guard-server`; this one if None.
     pub guard_program: Option<PathBuf>,
+    /// Cores that it keeps to; none: all of them.
+    pub cores: Vec<usize>,
 }
 
 impl StartOptions {
@@ -49,6 +51,7 @@ impl StartOptions {
             cache_gb: None,
             extra_flags: Vec::new(),
             guard_program: None,
+            cores: Vec::new(),
         }
     }
 }
@@ -128,7 +131,7 @@ impl Start<'_> {
     async fn run(self) -> Result<Launched, Failure> {
         let cache_gb = self.options.cache_gb.unwrap_or_else(default_cache_gb);
         let parent = self.options.data_parent.clone();
-        let parent = parent.unwrap_or_else(|| self.host.home.join("data"));
+        let parent = parent.unwrap_or_else(|| self.host.data());
         let data_folder = absolute(&parent)?.join(format!("mongodyno-{}", self.id));
         let log = absolute(&self.options.log)?;
         let flags = self.flags(&data_folder, cache_gb);
@@ -137,8 +140,7 @@ impl Start<'_> {
         let registry = instance::registry_lock(self.host)?;
         instance::sweep(self.host);
         let instance = self.register(&data_folder, &log, &flags)?;
-        let program = self.options.guard_program.as_deref();
-        let mut guard = GuardHandle::spawn(instance, program, &log, self.detached)?;
+        let mut guard = GuardHandle::spawn(instance, self.options, &log, self.detached)?;
         let started = guard.started().await;
         drop(registry);
 

@@ -1,7 +1,5 @@
 //! A server in use: ours, which ends with the value, or somebody else's.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use super::absorber::{self, RunningAbsorber};
 use super::choice::ServerChoice;
 use super::error::ServerError;
@@ -9,7 +7,7 @@ use super::health;
 use super::host::Host;
 use super::launch::{Launched, StartOptions, describe, launch};
 use super::log_tail;
-use super::mask::mask_uri;
+use super::mask::{keep_secret, mask_uri};
 use super::program::Program;
 use super::progress::Progress;
 use super::record::{ServerKind, ServerRecord, ServerSource};
@@ -54,8 +52,8 @@ pub async fn start(
     program: &Program,
     options: &StartOptions,
 ) -> Result<RunningServer, ServerError> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let id = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    // Two containers on one cache may both be process 1.
+    let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
     let record = record_of(program, &launched);
     Ok(RunningServer { launched, record })
@@ -63,6 +61,7 @@ pub async fn start(
 
 /// Asks a server that is already there who it is.
 pub async fn connect(uri: &str) -> Result<ServerRecord, ServerError> {
+    keep_secret(uri);
     let health = health::external(uri).await?;
     Ok(ServerRecord {
         kind: ServerKind::External,

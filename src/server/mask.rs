@@ -1,4 +1,13 @@
-//! Connection strings without their secrets.
+//! What this invocation must not tell, and texts without it.
+//!
+//! Everything that is written passes [`mask_text`]: records, logs of adapters and installers,
+//! errors. What it hides is told to it once, by whoever comes upon a connection string.
+
+use std::sync::RwLock;
+
+use percent_encoding::percent_decode_str;
+
+use super::uri::Uri;
 
 /// Options whose values are no secrets. A list of what may be shown, not of what must be hidden:
 /// an option that we do not know is hidden.
@@ -18,6 +27,8 @@ const HARMLESS: &[&str] = &[
     "maxpoolsize",
     "maxstalenessseconds",
     "minpoolsize",
+    "proxyhost",
+    "proxyport",
     "readconcernlevel",
     "readpreference",
     "replicaset",
@@ -33,6 +44,8 @@ const HARMLESS: &[&str] = &[
     "tls",
     "tlsallowinvalidcertificates",
     "tlsallowinvalidhostnames",
+    "tlscafile",
+    "tlscertificatekeyfile",
     "tlsinsecure",
     "w",
     "waitqueuetimeoutms",
@@ -41,7 +54,24 @@ const HARMLESS: &[&str] = &[
     "uuidrepresentation",
 ];
 
+/// Properties of `authMechanismProperties` whose values are no secrets.
+const HARMLESS_PROPERTIES: &[&str] = &[
+    "ALLOWED_HOSTS",
+    "CANONICALIZE_HOST_NAME",
+    "ENVIRONMENT",
+    "SERVICE_HOST",
+    "SERVICE_NAME",
+    "SERVICE_REALM",
+    "TOKEN_RESOURCE",
+];
+
+/// Names of users that are told to nobody by hiding them, and are words of our own hints.
+const NO_SECRETS: [&str; 2] = ["admin", "root"];
+
 const SCHEMES: [&str; 2] = ["mongodb://", "mongodb+srv://"];
+
+/// Connection strings whole, with what is shown in their place, and the secrets in them.
+static KNOWN: RwLock<(Vec<(String, String)>, Vec<Secret>)> = RwLock::new((Vec::new(), Vec::new()));
 
 /// `uri` with user name, password and every option that may hold a secret replaced by `***`.
 /// What cannot be read for certain is hidden altogether: an unescaped `@`, `/` or `?` in a
@@ -51,94 +81,170 @@ pub fn mask_uri(uri: &str) -> String {
     let Some(scheme) = SCHEMES.into_iter().find(|scheme| uri.starts_with(scheme)) else {
         return "*** (not a MongoDB URI)".to_string();
     };
-    masked_rest(&uri[scheme.len()..])
-        .map_or_else(|| format!("{scheme}***"), |r| scheme.to_string() + &r)
+    shown(uri).map_or_else(|| format!("{scheme}***"), |rest| scheme.to_string() + &rest)
 }
 
-fn masked_rest(rest: &str) -> Option<String> {
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
-    if tail.contains('@') {
-        return None;
-    }
-    let (prefix, hosts) = match authority.rsplit_once('@') {
-        Some((_, hosts)) => ("***:***@", hosts),
-        None => ("", authority),
-    };
-    if !hosts.split(',').all(is_host) {
-        return None;
-    }
-    let (path, query) = tail.split_once('?').map_or((tail, None), |(p, q)| (p, Some(q)));
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.%".contains(c);
-    if !path.strip_prefix('/').unwrap_or(path).chars().all(is_name) {
-        return None;
-    }
-    let query = query.map(|q| format!("?{}", masked_options(q))).unwrap_or_default();
-    Some(format!("{prefix}{hosts}{path}{query}"))
-}
-
-fn masked_options(query: &str) -> String {
-    let options = query.split('&').map(|option| match option.split_once('=') {
-        Some((name, _)) if HARMLESS.contains(&name.to_ascii_lowercase().as_str()) => {
-            option.to_string()
+fn shown(uri: &str) -> Option<String> {
+    let uri = Uri::parse(uri)?;
+    let is_plain =
+        |text: &str| text.chars().all(|it| it.is_ascii_alphanumeric() || "-_.%:[],/".contains(it));
+    let mut text = if uri.credential.is_some() { "***:***@".to_owned() } else { String::new() };
+    text.extend([&*uri.hosts, uri.database]);
+    for (number, (name, value)) in uri.options.iter().enumerate() {
+        let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric());
+        // What looks like an option may be the end of a password, and its `@` that of the user.
+        if !is_name || value.is_empty() || (value.contains('@') && !is_harmless(name)) {
+            return None;
         }
-        Some((name, _)) if name.chars().all(|c| c.is_ascii_alphanumeric()) => {
-            format!("{name}=***")
-        }
-        _ if option.is_empty() => String::new(),
-        _ => "***".to_string(),
-    });
-    options.collect::<Vec<_>>().join("&")
+        let value = if is_harmless(name) { value } else { "***" };
+        text += &format!("{}{name}={value}", if number == 0 { '?' } else { '&' });
+    }
+    (is_plain(&uri.hosts) && is_plain(uri.database)).then_some(text)
 }
 
-fn is_host(host: &str) -> bool {
-    let (name, port) = match host.strip_prefix('[').and_then(|h| h.split_once(']')) {
-        Some((name, rest)) => (name, rest.strip_prefix(':')),
-        None => host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
-    };
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.%:".contains(c);
-    !name.is_empty() && name.chars().all(allowed) && port.is_none_or(|p| p.parse::<u16>().is_ok())
+fn is_harmless(option: &str) -> bool {
+    HARMLESS.contains(&option.to_ascii_lowercase().as_str())
 }
 
-/// `text` (of a driver, of pip) without the credentials of `uri`, or of any URL in it.
-#[must_use]
-pub fn mask_text(text: &str, uri: &str) -> String {
+/// From now on [`mask_text`] hides `uri` and the secrets in it.
+///
+/// # Panics
+/// Never: nothing panics while it holds the lock.
+pub fn keep_secret(uri: &str) {
     if uri.is_empty() {
-        return mask_urls(text);
+        return;
     }
-    let mut masked = text.replace(uri, &mask_uri(uri));
-    for secret in secrets(uri) {
-        masked = masked.replace(&secret, "***");
+    let mut known = KNOWN.write().expect("no panic while holding it");
+    if known.0.iter().any(|(it, _)| it == uri) {
+        return;
+    }
+    known.0.push((uri.to_owned(), mask_uri(uri)));
+    known.1.extend(secrets(uri));
+    // A secret may be a part of another one.
+    known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
+}
+
+/// `text` (of a driver, of pip, of ourselves) without the secrets of this invocation, and without
+/// the credentials of any URL in it.
+///
+/// # Panics
+/// Never: nothing panics while it holds the lock.
+#[must_use]
+pub fn mask_text(text: &str) -> String {
+    let known = KNOWN.read().expect("no panic while holding it");
+    let mut masked = text.to_owned();
+    for (uri, shown) in &known.0 {
+        masked = masked.replace(uri, shown);
+    }
+    for secret in &known.1 {
+        masked = secret.mask(&masked);
     }
     mask_urls(&masked)
 }
 
-/// The parts of `uri` that must never be shown, as written and percent-decoded.
-fn secrets(uri: &str) -> Vec<String> {
-    let rest = uri.split_once("://").map_or("", |(_, rest)| rest);
-    let user_info = rest.rsplit_once('@').map_or("", |(user_info, _)| user_info);
-    let password = user_info.split_once(':').map_or("", |(_, password)| password);
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    let hidden = query.split('&').filter_map(|option| {
-        let (name, value) = option.split_once('=')?;
-        (!HARMLESS.contains(&name.to_ascii_lowercase().as_str())).then_some(value)
-    });
-    let values = std::iter::once(password).chain(hidden);
-    // Replacing one or two letters everywhere would garble the text and hide nothing.
-    values.flat_map(|v| [v.to_string(), percent_decoded(v)]).filter(|v| v.len() > 2).collect()
+/// The same for every text in a value.
+pub fn mask_json(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = mask_text(text),
+        Value::Array(items) => items.iter_mut().for_each(mask_json),
+        Value::Object(fields) => fields.values_mut().for_each(mask_json),
+        _ => {}
+    }
 }
 
-fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        decoded.push(byte.unwrap_or(bytes[at]));
-        at += if byte.is_some() { 3 } else { 1 };
+/// Something that must not be shown, letter by letter with the ways in which programs write it.
+struct Secret {
+    letters: Vec<Vec<String>>,
+    /// Hidden only where it is no part of a longer word: names of users.
+    is_word: bool,
+}
+
+impl Secret {
+    /// None: replacing one or two letters everywhere would garble the text and hide nothing.
+    fn new(text: &str, is_word: bool) -> Option<Self> {
+        let letters: Vec<_> = text.chars().map(spellings).collect();
+        (letters.len() > 2).then_some(Self { letters, is_word })
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+
+    fn mask(&self, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let (mut rest, mut before) = (text, None);
+        while let Some(next) = rest.chars().next() {
+            let after = self.after(rest).filter(|after| {
+                let joins = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+                !self.is_word || !(joins(before) || joins(after.chars().next()))
+            });
+            if let Some(after) = after {
+                masked.push_str("***");
+                (rest, before) = (after, Some('*'));
+            } else {
+                masked.push(next);
+                (rest, before) = (&rest[next.len_utf8()..], Some(next));
+            }
+        }
+        masked
+    }
+
+    /// What follows the secret in a text that begins with it.
+    fn after<'a>(&self, text: &'a str) -> Option<&'a str> {
+        self.letters.iter().try_fold(text, |rest, spellings| {
+            let begins = |it: &&String| {
+                rest.get(..it.len()).is_some_and(|start| start.eq_ignore_ascii_case(it))
+            };
+            spellings.iter().find(begins).map(|it| &rest[it.len()..])
+        })
+    }
+}
+
+/// A letter percent-encoded, as JSON and programs quote it, and as it is; in either case.
+fn spellings(letter: char) -> Vec<String> {
+    let bytes = letter.to_string().into_bytes();
+    let mut units = [0; 2];
+    let units = letter.encode_utf16(&mut units);
+    let mut spellings = vec![
+        bytes.iter().map(|byte| format!("%{byte:02x}")).collect(),
+        units.iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        format!("\\{letter}"),
+        letter.to_string(),
+    ];
+    spellings.extend((letter == ' ').then(|| "+".to_owned()));
+    spellings
+}
+
+fn secrets(text: &str) -> Vec<Secret> {
+    let Some(uri) = Uri::parse(text).filter(|_| shown(text).is_some()) else {
+        // Nobody knows what is what: all of its words are.
+        let words = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
+        return words.flat_map(|it| [it.to_owned(), decoded(it)]).filter_map(plain).collect();
+    };
+    let mut found = Vec::new();
+    if let Some(credential) = &uri.credential {
+        let user = credential.username.as_deref().filter(|it| !NO_SECRETS.contains(it));
+        found.extend(user.and_then(|it| Secret::new(it, true)));
+        found.extend(credential.password.clone().and_then(plain));
+    }
+    for (name, value) in &uri.options {
+        if name.eq_ignore_ascii_case("authMechanismProperties") {
+            let pairs = value.split(',').map(|it| it.split_once(':').unwrap_or(("", it)));
+            let secret = pairs.filter(|(name, _)| !HARMLESS_PROPERTIES.contains(name));
+            found.extend(secret.filter_map(|(_, value)| plain(decoded(value))));
+        } else if name.eq_ignore_ascii_case("proxyUsername") {
+            found.extend(Secret::new(&decoded(value), true));
+        } else if !is_harmless(name) {
+            found.extend(plain(decoded(value)));
+        }
+    }
+    found
+}
+
+fn plain(text: String) -> Option<Secret> {
+    Secret::new(&text, false)
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// `https://user:password@mirror` -> `https://***@mirror`, wherever it stands.
@@ -151,11 +257,12 @@ fn mask_urls(text: &str) -> String {
         let end = after.find(|c: char| c.is_whitespace() || "/'\"<>".contains(c));
         let authority = &after[..end.unwrap_or(after.len())];
         rest = match authority.rsplit_once('@') {
-            Some((user_info, _)) => {
+            // Those are masked already, or the words of a hint.
+            Some((user_info, _)) if !["***", "***:***", "USER:PASSWORD"].contains(&user_info) => {
                 masked.push_str("***");
                 &after[user_info.len()..]
             }
-            None => after,
+            _ => after,
         };
     }
     masked + rest
@@ -216,15 +323,33 @@ mod tests {
 
     #[test]
     fn a_drivers_text_is_cleaned() {
-        let uri = "mongodb://bob:s3%2Fcret@h/?authMechanismProperties=TOKEN:t0k";
-        let text = format!("{uri} failed: s3/cret and s3%2Fcret and TOKEN:t0k");
-        let masked = mask_text(&text, uri);
-        for secret in ["s3/cret", "s3%2Fcret", "t0k", "bob"] {
-            assert!(!masked.contains(secret), "{masked}");
-        }
-        assert_eq!(
-            mask_text("Looking in https://me:pw@mirror/simple, 'http://x/y'", ""),
-            "Looking in https://***@mirror/simple, 'http://x/y'"
+        let uri = "mongodb://bobby:s3%2fcret@h/?authMechanismProperties=\
+                   SERVICE_NAME:mongodb,AWS_SESSION_TOKEN:t0k%3Den&authMechanism=MONGODB-AWS\
+                   &appName=a@b&proxyPassword=pr0xy%2B&tlsCertificateKeyFilePassword=k3y%22";
+        keep_secret(uri);
+        let text = format!(
+            "{uri} failed for bobby: s3/cret s3%2Fcret s3%2fcret s3\\/cret t0k=en t0k%3den pr0xy+ \
+             pr0xy%2B k3y\" k3y\\\" k3y\\u0022"
         );
+        let hidden = mask_text(&text);
+        for secret in ["s3", "t0k", "pr0xy", "k3y", "bobby"] {
+            assert!(!hidden.contains(secret), "{secret}: {hidden}");
+        }
+        assert!(hidden.contains("SERVICE_NAME") || hidden.contains("authMechanismProperties=***"));
+        assert_eq!(mask_text("mongodb and bobbysox"), "mongodb and bobbysox", "parts of words");
+        let mut value = serde_json::json!({ "hosts": ["h"], "auth": { "user": "bobby" }, "n": 1 });
+        mask_json(&mut value);
+        assert_eq!(value["auth"]["user"], "***");
+        let masked = "Looking in https://***@mirror/simple, 'http://x/y'";
+        assert_eq!(mask_text("Looking in https://me:pw@mirror/simple, 'http://x/y'"), masked);
+        assert_eq!(mask_text(masked), masked, "twice is as good as once");
+    }
+
+    #[test]
+    fn of_what_is_no_uri_every_word_is_a_secret() {
+        keep_secret("mongodb://carol:pa55/w0rd%2f@h/db");
+        keep_secret("dave:un53cret@host");
+        let hidden = mask_text("carol pa55 w0rd/ dave un53cret");
+        assert_eq!(hidden, "*** *** *** *** ***");
     }
 }

@@ -1,7 +1,5 @@
-//! Processes by identity, and children that end with us.
+//! Processes by identity.
 
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -54,24 +52,4 @@ impl ProcessId {
         }
         true
     }
-}
-
-/// Lets the kernel kill the child when the thread that spawns it ends. Call it only where that
-/// thread waits for the child, or is the main thread: the signal follows the thread, not the
-/// process.
-#[allow(unsafe_code, reason = "the only door to prctl between fork and exec")]
-pub(super) fn die_with_parent(command: &mut Command) {
-    let parent = rustix::process::getpid();
-    let before_exec = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have ended before the line above took effect.
-        if rustix::process::getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(std::io::Error::other("the parent process has ended"))
-        }
-    };
-    // SAFETY: the closure makes two system calls and allocates nothing on its normal path, so it
-    // may run between fork and exec.
-    unsafe { command.pre_exec(before_exec) };
 }

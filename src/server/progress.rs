@@ -14,7 +14,7 @@ pub struct Progress {
 impl Progress {
     pub fn note(self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            say!("{text}");
         }
     }
 

@@ -21,6 +21,7 @@ enum Cause {
     SpeaksNoTls,
     ExpectsTls,
     CertificateRefused,
+    UnreadableFile,
     ConnectionRefused,
     UnknownHost,
     NotMongoDb,
@@ -54,6 +55,8 @@ fn cause(error: &Error, given: Given) -> Cause {
         Cause::WrongCredentials
     } else if has(&["invalidcontenttype", "corrupt message", "handshake eof"]) {
         Cause::SpeaksNoTls
+    } else if has(&["pem-encoded"]) {
+        Cause::UnreadableFile
     } else if has(&["certificate"]) {
         Cause::CertificateRefused
     } else if has(&["connection refused"]) {
@@ -74,7 +77,7 @@ fn cause(error: &Error, given: Given) -> Cause {
 }
 
 pub(super) fn explain(error: &Error, uri: &str, given: Given) -> ServerError {
-    let said = mask_text(&error.kind.to_string(), uri);
+    let said = mask_text(&error.kind.to_string());
     say(cause(error, given), uri, &said)
 }
 
@@ -97,6 +100,7 @@ fn say(cause: Cause, uri: &str, said: &str) -> ServerError {
             format!("{uri} closes the connection at once; it probably expects TLS")
         }
         Cause::CertificateRefused => format!("the TLS certificate of {uri} was refused: {detail}"),
+        Cause::UnreadableFile => format!("a TLS file named in {uri} cannot be read: {detail}"),
         Cause::ConnectionRefused => format!("no server listens at {uri}: connection refused"),
         Cause::UnknownHost => format!("the host name in {uri} is unknown"),
         Cause::NotMongoDb => format!("{uri} does not answer as a MongoDB: {detail}"),
@@ -120,6 +124,9 @@ fn hint(cause: Cause) -> &'static str {
         Cause::SpeaksNoTls => "take tls=true out of the URI (with mongodb+srv:// write tls=false)",
         Cause::ExpectsTls => "add tls=true to the URI (and tlsCAFile=… for a private authority)",
         Cause::CertificateRefused => "name the certificate's authority with tlsCAFile=… in the URI",
+        Cause::UnreadableFile => {
+            "correct the path; tlsCAFile and tlsCertificateKeyFile are PEM files"
+        }
         Cause::ConnectionRefused => {
             "start the server, correct host and port, or use `--server embedded`"
         }

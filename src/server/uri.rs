@@ -1,7 +1,17 @@
-//! Options of connection strings.
+//! Connection strings: their parts, and options put into them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
+
+use mongodb::options::{ConnectionString, Credential, HostInfo};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// Stands in paths as it is.
+const IN_PATHS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Options of connection strings that an arm may set for itself: those that change how a driver
 /// works. Which server it talks to, as whom and how secretly, concerns all arms alike and stands
@@ -33,85 +43,182 @@ pub const ARM_OPTIONS: [&str; 24] = [
     "zlibCompressionLevel",
 ];
 
+/// The other options that the specifications of connection strings know.
+const COMMON_OPTIONS: [&str; 23] = [
+    "authMechanism",
+    "authMechanismProperties",
+    "authSource",
+    "directConnection",
+    "loadBalanced",
+    "proxyHost",
+    "proxyPassword",
+    "proxyPort",
+    "proxyUsername",
+    "replicaSet",
+    "srvMaxHosts",
+    "srvServiceName",
+    "ssl",
+    "tls",
+    "tlsAllowInvalidCertificates",
+    "tlsAllowInvalidHostnames",
+    "tlsCAFile",
+    "tlsCertificateKeyFile",
+    "tlsCertificateKeyFilePassword",
+    "tlsDisableCertificateRevocationCheck",
+    "tlsDisableOCSPEndpointCheck",
+    "tlsInsecure",
+    "uuidRepresentation",
+];
+
+/// Whether connection strings have an option.
+///
+/// # Errors
+/// None has this name; the one that may be meant.
+pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
+    let known = || ARM_OPTIONS.into_iter().chain(COMMON_OPTIONS);
+    if known().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let distance = |known: &&str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    Err(known().min_by_key(distance).filter(|near| distance(near) <= 3))
+}
+
 /// An option of an arm as it is usually written; None for what is none.
 #[must_use]
 pub fn arm_option(name: &str) -> Option<&'static str> {
     ARM_OPTIONS.into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// A connection string in its parts. All before the options is read by the driver's own parser,
+/// which looks nothing up (SRV); options are pairs, for each driver knows others. Rejected: `url`,
+/// which knows one host.
+pub(super) struct Uri<'a> {
+    /// User and password, decoded.
+    pub credential: Option<Credential>,
+    /// Scheme and user.
+    head: &'a str,
+    /// As written, all of them.
+    pub hosts: Cow<'a, str>,
+    /// Empty or from the slash on.
+    pub database: &'a str,
+    /// Names and values, as written.
+    pub options: Vec<(&'a str, Cow<'a, str>)>,
+    is_srv: bool,
+}
+
+impl<'a> Uri<'a> {
+    /// None: no driver would take it.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let read = is_escaped(text).then(|| ConnectionString::parse(base).ok())??;
+        let begin = base.rfind('@').map(|at| at + 1).or(base.find("://").map(|at| at + 3))?;
+        let (head, rest) = base.split_at(begin);
+        let (hosts, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        Some(Self {
+            is_srv: matches!(read.host_info, HostInfo::DnsRecord(_)),
+            credential: read.credential,
+            head,
+            hosts: hosts.into(),
+            database,
+            options: pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
+        })
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|(name, _)| name.eq_ignore_ascii_case(option))
+    }
+}
+
+impl fmt::Display for Uri<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slash = if self.database.is_empty() { "/" } else { self.database };
+        write!(out, "{}{}{slash}", self.head, self.hosts)?;
+        for (number, (name, value)) in self.options.iter().enumerate() {
+            write!(out, "{}{name}={value}", if number == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an option stands in a URI.
+#[must_use]
+pub fn has_option(uri: &str, option: &str) -> bool {
+    Uri::parse(uri).is_some_and(|parts| parts.has(option))
+}
+
+/// Whether each `%` before the options begins an escape: at half of one the driver's parser panics.
+pub(super) fn is_escaped(uri: &str) -> bool {
+    let base = uri.split('?').next().unwrap_or_default();
+    base.split('%').skip(1).all(|part| {
+        part.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
 /// A URI with an arm's own options, which replace what stands there: otherwise the arm would be
 /// called after something it does not do.
 #[must_use]
 pub fn with_arm_options(uri: &str, options: &BTreeMap<String, String>) -> String {
-    if options.is_empty() || uri.is_empty() {
+    let Some(mut parts) = Uri::parse(uri).filter(|_| !options.is_empty()) else {
         return uri.to_owned();
-    }
-    let (base, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let replaced = |part: &&str| {
-        let name = part.split_once('=').map_or(*part, |(name, _)| name);
-        options.keys().any(|option| option.eq_ignore_ascii_case(name))
     };
-    let kept: Vec<&str> =
-        query.split('&').filter(|part| !part.is_empty() && !replaced(part)).collect();
-    with_options(&format!("{base}?{}", kept.join("&")), options)
+    parts.options.retain(|(name, _)| !options.keys().any(|own| own.eq_ignore_ascii_case(name)));
+    with_options(&parts.to_string(), options)
 }
 
 /// A URI with further options; those that stand in it already win. serverSelectionTimeoutMS is
 /// always set, so that a dead server costs seconds and not the half minute of most drivers.
 #[must_use]
 pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
-    let (base, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let mut parts: Vec<String> =
-        query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    let Some(mut parts) = Uri::parse(uri) else { return uri.to_owned() };
     let mut wanted = options.clone();
     wanted.entry("serverSelectionTimeoutMS".to_owned()).or_insert_with(|| "5000".to_owned());
-    for (name, value) in wanted {
-        let there = parts.iter().any(|part| {
-            part.split_once('=').is_some_and(|(known, _)| known.eq_ignore_ascii_case(&name))
-        });
-        if !there {
-            parts.push(format!("{name}={value}"));
+    for (name, value) in &wanted {
+        if !parts.has(name) {
+            parts.options.push((name, value.into()));
         }
     }
-    let after_scheme = base.find("://").map_or(0, |at| at + 3);
-    let slash = if base[after_scheme..].contains('/') { "" } else { "/" };
-    format!("{base}{slash}?{}", parts.join("&"))
+    for (_, value) in parts.options.iter_mut().filter(|(name, _)| is_file(name)) {
+        // Adapters stand in the folders of their environments.
+        let file = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        if let Some(file) = std::path::absolute(file).ok().as_deref().and_then(Path::to_str) {
+            *value = utf8_percent_encode(file, IN_PATHS).to_string().into();
+        }
+    }
+    parts.to_string()
+}
+
+fn is_file(option: &str) -> bool {
+    ["tlsCAFile", "tlsCertificateKeyFile"].iter().any(|it| it.eq_ignore_ascii_case(option))
 }
 
 /// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
 #[must_use]
 pub fn only_host(uri: &str) -> Option<String> {
-    let (_, host) = parts(uri)?;
-    let port = host.ends_with(']') || !host.contains(':');
-    (!host.contains(',')).then(|| if port { format!("{host}:27017") } else { host.to_owned() })
+    let parts = Uri::parse(uri).filter(|parts| !parts.is_srv && !parts.hosts.contains(','))?;
+    let port = parts.hosts.ends_with(']') || !parts.hosts.contains(':');
+    Some(if port { format!("{}:27017", parts.hosts) } else { parts.hosts.into_owned() })
 }
 
 /// A URI that leads to another host and is the same otherwise.
 #[must_use]
 pub fn with_host(uri: &str, host: &str) -> String {
-    match parts(uri) {
-        Some((at, old)) => format!("{}{host}{}", &uri[..at], &uri[at + old.len()..]),
+    match Uri::parse(uri) {
+        Some(parts) => Uri { hosts: host.into(), ..parts }.to_string(),
         None => uri.to_owned(),
     }
-}
-
-/// Where the hosts begin, and what they are.
-fn parts(uri: &str) -> Option<(usize, &str)> {
-    const SCHEME: &str = "mongodb://";
-    let rest = uri.strip_prefix(SCHEME)?;
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let hosts = authority.rsplit('@').next().unwrap_or_default();
-    Some((SCHEME.len() + authority.len() - hosts.len(), hosts))
 }
 
 /// How long an operation waits for a server that has gone, by the URI's own option.
 #[must_use]
 pub fn selection_timeout(uri: &str) -> Duration {
-    let options = uri.split_once('?').map_or("", |(_, options)| options);
-    let wanted =
-        options.split('&').filter_map(|part| part.split_once('=')).find_map(|(name, value)| {
-            name.eq_ignore_ascii_case("serverSelectionTimeoutMS").then(|| value.parse().ok())?
-        });
+    let options = Uri::parse(uri).map(|parts| parts.options).unwrap_or_default();
+    let wanted = options.into_iter().find_map(|(name, value)| {
+        name.eq_ignore_ascii_case("serverSelectionTimeoutMS").then(|| value.parse().ok())?
+    });
     Duration::from_millis(wanted.unwrap_or(30_000))
 }
 
@@ -134,6 +241,13 @@ mod tests {
         );
         let own = with("mongodb://h/", &[("serverSelectionTimeoutMS", "1")]);
         assert_eq!(own, "mongodb://h/?serverSelectionTimeoutMS=1");
+        // Adapters stand elsewhere.
+        let here = std::env::current_dir().expect("a folder");
+        let file = with(&format!("{own}&tlscafile=a%20b/ca.pem"), &[]);
+        assert_eq!(file, format!("{own}&tlscafile={}/a%20b/ca.pem", here.display()));
+        for there in ["tlsCAFile=/ca.pem", "tlsCertificateKeyFile=%2Fa"] {
+            assert_eq!(with(&format!("{own}&{there}"), &[]), format!("{own}&{there}"));
+        }
     }
 
     #[test]
@@ -156,6 +270,7 @@ mod tests {
     #[test]
     fn the_host_is_found_and_replaced_and_nothing_else() {
         let uri = "mongodb://u:p%40@h:1/db?appName=a@h:1";
+        assert_eq!(with_host("mongodb://é%4é@h", "x"), "mongodb://é%4é@h", "no driver takes it");
         assert_eq!(only_host(uri).as_deref(), Some("h:1"));
         assert_eq!(with_host(uri, "127.0.0.1:9"), "mongodb://u:p%40@127.0.0.1:9/db?appName=a@h:1");
         assert_eq!(only_host("mongodb://[::1]/").as_deref(), Some("[::1]:27017"));

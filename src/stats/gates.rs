@@ -176,30 +176,45 @@ pub struct OpenLoop {
     pub achieved_per_second: f64,
     /// Operations given up.
     pub dropped: u64,
-    /// 99th percentile of start minus intended start that the generator itself caused, ns.
-    pub pacer_lag_p99_ns: f64,
-    /// 99th percentile of the response time, ns.
-    pub response_p99_ns: f64,
+    /// Mean share of the workers that were busy.
+    pub busy_fraction: f64,
+    /// How late its timers are; None with too few samples for any quantile.
+    pub lag: Option<Lag>,
 }
 
-/// G3: the schedule was not kept, by achieved rate, drops or the pacer's own lag.
+/// How late the starts of an open loop are while a worker is free to keep them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lag {
+    /// The highest quantile that the run has samples enough for, such as `p99`.
+    pub quantile: &'static str,
+    /// Lateness behind the intended start, or behind the worker's last end where that is later, us.
+    pub own_us: f64,
+    /// Response time at the same quantile, us.
+    pub response_us: f64,
+}
+
+/// From this share on, operations wait for a worker.
+pub const WORKERS_BUSY: f64 = 0.9;
+
+/// G3: the schedule was not kept, by achieved rate, drops or the adapter's own timers.
 #[must_use]
 pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
-    let lag_limit_ns = (0.1 * run.response_p99_ns).max(2e6);
     let because = |what: String| format!("{name} is generator-limited: {what}");
     let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
-    let rate = because(format!("{achieved:.0} of {offered:.0} operations/s achieved"));
+    let workers = if run.busy_fraction >= WORKERS_BUSY {
+        "all its workers are busy"
+    } else {
+        "although workers are free"
+    };
+    let rate = because(format!("{achieved:.0} of {offered:.0} operations/s achieved, {workers}"));
     let dropped = because(format!("{} operations dropped", run.dropped));
-    let lag_ms = run.pacer_lag_p99_ns / 1e6;
-    let lag = because(format!("the pacer itself is late by {lag_ms:.1} ms (p99)"));
-    Gate::OfferedRate.first(
-        &[
-            (achieved < 0.99 * offered, rate),
-            (run.dropped > 0, dropped),
-            (run.pacer_lag_p99_ns > lag_limit_ns, lag),
-        ],
-        &[],
-    )
+    let mut failures = vec![(achieved < 0.99 * offered, rate), (run.dropped > 0, dropped)];
+    if let Some(Lag { quantile, own_us, response_us }) = run.lag {
+        let late =
+            because(format!("its own timers are late by {:.1} ms ({quantile})", own_us / 1e3));
+        failures.push((own_us > (0.1 * response_us).max(2_000.0), late));
+    }
+    Gate::OfferedRate.first(&failures, &[])
 }
 
 /// The system's clock source: one that is slow or not monotonic measures wrongly.

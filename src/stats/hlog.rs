@@ -73,16 +73,31 @@ impl IntervalLog {
     /// A line that is not understood (also a last line without its end: the writer was killed), or
     /// a histogram that cannot be decoded.
     pub fn read(bytes: &[u8]) -> Result<Self, HlogError> {
-        let mut log = Self::default();
+        let mut intervals = Vec::new();
+        let start_time = Self::each(bytes, |interval| intervals.push(interval))?;
+        Ok(Self { start_time, intervals })
+    }
+
+    /// Reads a log interval by interval, in memory that does not grow with their number: one takes
+    /// 300 KB, whatever its line has. Answers the start time.
+    ///
+    /// # Errors
+    /// As [`IntervalLog::read`].
+    pub fn each(
+        bytes: &[u8],
+        mut take: impl FnMut(Interval),
+    ) -> Result<Option<Duration>, HlogError> {
         let mut deserializer = Deserializer::new();
+        let (mut start_time, mut count) = (None, 0);
         for entry in IntervalLogIterator::new(bytes) {
             match entry.map_err(|error| HlogError::Line(line_of(bytes, &error)))? {
-                LogEntry::StartTime(since_epoch) => log.start_time = Some(since_epoch),
+                LogEntry::StartTime(since_epoch) => start_time = Some(since_epoch),
                 LogEntry::BaseTime(_) => {}
                 LogEntry::Interval(line) => {
+                    count += 1;
                     let histogram = decode(line.encoded_histogram(), &mut deserializer)
-                        .map_err(|why| HlogError::Histogram(log.intervals.len() + 1, why))?;
-                    log.intervals.push(Interval {
+                        .map_err(|why| HlogError::Histogram(count, why))?;
+                    take(Interval {
                         tag: line.tag().map(|tag| tag.as_str().to_owned()),
                         start: line.start_timestamp(),
                         length: line.duration(),
@@ -91,7 +106,7 @@ impl IntervalLog {
                 }
             }
         }
-        Ok(log)
+        Ok(start_time)
     }
 
     /// Writes the log in format 1.3, histograms in V2 (deflated).
@@ -155,10 +170,23 @@ fn line_of(
 
 fn decode(text: &str, deserializer: &mut Deserializer) -> Result<Histogram, String> {
     const V1_DEFLATED: u32 = 0x1c84_9302;
-    let bytes = BASE64.decode(text).map_err(|error| error.to_string())?;
-    let cookie = bytes.first_chunk().map(|four| u32::from_be_bytes(*four) & !0xf0);
+    const V2_DEFLATED: u32 = 0x1c84_9304;
+    let mut bytes = BASE64.decode(text).map_err(|error| error.to_string())?;
+    let word = |bytes: &[u8], at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let cookie = word(&bytes, 0).map(|cookie| cookie & !0xf0);
     if cookie == Some(V1_DEFLATED) {
         return decode_v1(&bytes[4..]).map_err(|error| error.to_string());
+    }
+    if cookie == Some(V2_DEFLATED) {
+        let deflated = bytes.get(8..).unwrap_or_default();
+        let mut inflated = Vec::new();
+        let mut inflating = flate2::read::ZlibDecoder::new(deflated).take(INFLATED_LIMIT_BYTES);
+        inflating.read_to_end(&mut inflated).map_err(|error| error.to_string())?;
+        bytes = inflated;
+    }
+    // The crate takes as much memory as the header says that there is to come.
+    if word(&bytes, 4).is_some_and(|payload| payload as usize > bytes.len()) {
+        return Err("it ends before its payload".to_owned());
     }
     let histogram = deserializer.deserialize(&mut &bytes[..]).map_err(|error| error.to_string())?;
     Ok(Histogram::from_other_geometry(&histogram))
@@ -226,4 +254,18 @@ fn read_array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
 
 fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_lies_takes_no_memory() {
+        let v2 = [0x1c84_9313_u32, u32::MAX, 0, 3].map(u32::to_be_bytes).concat();
+        let text = BASE64.encode([&v2[..], &[0; 24]].concat());
+        let log = format!("Tag=x,0.000,1.000,1.000,{text}\n");
+        let error = IntervalLog::read(log.as_bytes()).expect_err("it lies");
+        assert_eq!(error, HlogError::Histogram(1, "it ends before its payload".to_owned()));
+    }
 }

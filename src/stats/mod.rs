@@ -13,6 +13,7 @@ pub mod gates;
 pub mod histogram;
 pub mod hlog;
 pub mod judge;
+pub mod laps;
 pub mod little;
 pub mod looks;
 pub mod mann_kendall;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -78,6 +79,8 @@ pub struct Session {
     link: Option<(LinkSpec, LinkCheck)>,
     waiting: Arc<Mutex<Vec<u8>>>,
     files: Files,
+    lost: Option<Lost>,
+    log: Log,
     commands: BTreeMap<String, Sums>,
     connections: Connections,
     busy_ns: u64,
@@ -107,6 +110,12 @@ struct Connections {
     unused: u64,
 }
 
+/// Since when nothing is written down, and why.
+struct Lost {
+    after_s: f64,
+    error: Error,
+}
+
 struct Files {
     folder: PathBuf,
     exchanges: BufWriter<File>,
@@ -134,7 +143,7 @@ impl Session {
             link: link.as_ref().map(|(spec, _)| spec.clone()),
             marks,
             epoch,
-            log,
+            log: log.clone(),
         };
         let proxy = Proxy::start(&options, |_| -> Sink {
             let waiting = waiting.clone();
@@ -148,6 +157,8 @@ impl Session {
             link,
             waiting,
             files: Files::create(folder)?,
+            lost: None,
+            log,
             commands: BTreeMap::new(),
             connections: Connections::default(),
             busy_ns: 0,
@@ -158,15 +169,12 @@ impl Session {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> String {
-        self.proxy.addresses()[0].to_string()
+    pub fn address(&self) -> SocketAddr {
+        self.proxy.addresses()[0]
     }
 
     /// Takes in what has passed since the last time; the rows of that interval.
-    ///
-    /// # Errors
-    /// Files that cannot be written.
-    pub fn tick(&mut self) -> Result<Vec<Row>> {
+    pub fn tick(&mut self) -> Vec<Row> {
         self.proxy.settle(0);
         let records = std::mem::take(&mut *self.waiting.lock().expect("no panic"));
         let now_ns = self.epoch.now_ns();
@@ -180,6 +188,7 @@ impl Session {
         self.take_connections();
         let room = (EXCHANGES_MAX - self.kept) as usize * EXCHANGE_BYTES;
         let kept = &records[..records.len().min(room)];
+        let kept = if self.lost.is_some() { &[] } else { kept };
         self.kept += (kept.len() / EXCHANGE_BYTES) as u64;
         let seconds = length as f64 / 1e9;
         let mut rows = Vec::new();
@@ -206,8 +215,16 @@ impl Session {
                 });
             }
         }
-        self.files.append(kept, intervals)?;
-        Ok(rows)
+        // The application before all: it is passed on what it says, whatever becomes of our files.
+        if self.lost.is_none()
+            && let Err(error) = self.files.append(kept, intervals)
+        {
+            let after_s = now_ns as f64 / 1e9;
+            let line = format!("nothing is written down any more: {}", error.message);
+            (self.log)(&format!("{line}; passing on and counting go on"));
+            self.lost = Some(Lost { after_s, error });
+        }
+        rows
     }
 
     fn add(&mut self, exchange: &Exchange, shapes: &[Shape]) {
@@ -249,12 +266,10 @@ impl Session {
         }
     }
 
-    /// Ends it: the last rows, over the whole time, and `tap.json`.
-    ///
-    /// # Errors
-    /// Files that cannot be written.
-    pub fn finish(mut self) -> Result<TapReport> {
-        self.tick()?;
+    /// Ends it: the last rows, over the whole time, and `tap.json`; and whether all of the files
+    /// are whole.
+    pub fn finish(mut self) -> (TapReport, Result<()>) {
+        self.tick();
         let encrypted_open =
             self.proxy.connections(0).iter().filter(|it| it.encrypted).count() as u64;
         let seconds = self.epoch.now_ns() as f64 / 1e9;
@@ -278,7 +293,7 @@ impl Session {
         let report = TapReport {
             schema_version: SCHEMA_VERSION,
             mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
-            listen: self.address(),
+            listen: self.address().to_string(),
             to: self.to,
             link: self.link.map(|(spec, check)| (spec.to_string(), check)),
             started_at: self.started_at,
@@ -287,8 +302,8 @@ impl Session {
             shapes: self.proxy.shapes(),
             warnings,
         };
-        self.files.finish(&report)?;
-        Ok(report)
+        let written = self.files.finish(&report);
+        (report, self.lost.map_or(written, |lost| Err(lost.error)))
     }
 
     fn warnings(&self, encrypted: u64) -> Vec<String> {
@@ -309,6 +324,12 @@ impl Session {
         if let Some(why) = &self.connections.first_dropped {
             let count = self.connections.dropped;
             warnings.push(format!("connections dropped: {count}; the first because of {why}"));
+        }
+        if let Some(Lost { after_s, error }) = &self.lost {
+            let why = &error.message;
+            warnings.push(format!(
+                "exchanges.bin and tap.hlog end after {after_s:.0} s ({why}); the sums hold all"
+            ));
         }
         if self.kept == EXCHANGES_MAX {
             warnings.push(format!(

@@ -27,7 +27,9 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
 
 /// Size of one record, bytes.
 pub const EXCHANGE_BYTES: usize = 80;
@@ -177,13 +179,15 @@ impl Exchange {
 ///
 /// # Errors
 /// The system's.
-pub fn read(path: &Path) -> io::Result<Vec<Exchange>> {
+pub fn read(path: &Path) -> Result<Vec<Exchange>> {
     Exchanges::open(path)?.collect()
 }
 
-/// The records of one file, one after the other, in constant memory.
+/// The records of one file, one after the other, in constant memory. They end at an error.
 pub struct Exchanges {
-    file: BufReader<File>,
+    path: PathBuf,
+    /// None after an error: asked again it would give the same one for ever.
+    file: Option<BufReader<File>>,
 }
 
 impl Exchanges {
@@ -191,20 +195,25 @@ impl Exchanges {
     ///
     /// # Errors
     /// The system's.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: BufReader::with_capacity(1 << 18, File::open(path)?) })
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::file("read", path, &error))?;
+        let file = Some(BufReader::with_capacity(1 << 18, file));
+        Ok(Self { path: path.to_owned(), file })
     }
 }
 
 impl Iterator for Exchanges {
-    type Item = io::Result<Exchange>;
+    type Item = Result<Exchange>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = [0; EXCHANGE_BYTES];
-        match self.file.read_exact(&mut bytes) {
+        match self.file.as_mut()?.read_exact(&mut bytes) {
             Ok(()) => Some(Ok(Exchange::from_bytes(&bytes))),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                self.file = None;
+                Some(Err(Error::file("read", &self.path, &error)))
+            }
         }
     }
 }

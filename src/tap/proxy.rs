@@ -25,6 +25,8 @@ use super::shapes::Shapes;
 const STACK_BYTES: usize = 128 << 10;
 /// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections that may wait to be taken: a whole pool, or a thousand clients.
+const BACKLOG: i32 = 4096;
 
 /// Takes finished records, whole ones, from any thread.
 pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -47,10 +49,9 @@ pub struct Options {
     pub log: Log,
 }
 
-/// A line on stderr; one that nobody can read any more is no error.
+/// A line on stderr.
 pub fn log_to_stderr(line: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(io::stderr(), "tap: {line}");
+    say!("tap: {line}");
 }
 
 /// One listener and its connections.
@@ -173,6 +174,8 @@ impl Proxy {
                 )
             };
             let listener = TcpListener::bind(listen).map_err(|error| refused(&error))?;
+            // The standard library asks for 128: a large pool would wait for a second try.
+            rustix::net::listen(&listener, BACKLOG).map_err(|error| refused(&error.into()))?;
             let address = listener.local_addr().map_err(|error| refused(&error))?;
             let arm = Arc::new(Arm {
                 epoch: options.epoch,

@@ -57,7 +57,7 @@ pub fn paths(prefix: &Path, arm: usize) -> (PathBuf, PathBuf) {
 /// Files that are not there or not the tap's.
 pub fn read(prefix: &Path, arm: usize) -> Result<(Vec<Exchange>, Recording)> {
     let (bin, json) = paths(prefix, arm);
-    let exchanges = exchange::read(&bin).map_err(|error| Error::file("read", &bin, &error))?;
+    let exchanges = exchange::read(&bin)?;
     let text = std::fs::read(&json).map_err(|error| Error::file("read", &json, &error))?;
     let recording = serde_json::from_slice(&text).map_err(|error| {
         Error::environment(format!("{}: {error}", json.display()), "the file was damaged")

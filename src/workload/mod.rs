@@ -18,7 +18,7 @@ mod load;
 mod meaning;
 mod numbers;
 mod operation;
-mod operation_keys;
+pub(crate) mod operation_keys;
 mod pacing;
 mod phase;
 pub mod plan;

@@ -104,6 +104,14 @@ pub struct Phase {
     pub pools: Vec<u32>,
 }
 
+impl Phase {
+    /// Whether nobody works beside its worker.
+    #[must_use]
+    pub fn has_one_worker(&self) -> bool {
+        self.workers * self.processes == 1
+    }
+}
+
 /// How keys are chosen among the loaded documents.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

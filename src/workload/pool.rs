@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use bson::Document;
@@ -76,12 +77,15 @@ impl Pool {
         (mean, self.sizes.iter().max().copied().unwrap_or(0))
     }
 
-    /// Writes the pool as mongodump does: one document after another.
+    /// Writes the pool as mongodump does: one document after another. The documents may be the
+    /// user's own, whose file others may not read: neither may they read this one.
     ///
     /// # Errors
     /// The system's.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = File::options();
+        let file = file.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = BufWriter::new(file.open(path)?);
         for document in &self.documents {
             file.write_all(&stamp::encode(document))?;
         }

@@ -100,7 +100,8 @@ pub fn substitute(
             problems.push(problem.maybe_hint(hint));
             continue;
         };
-        if value.contains(['\n', '"', '\'', '#', '{', '}', '[', ']', '&', '*', '|', '>', '`'])
+        if value.contains(char::is_control)
+            || value.contains(['"', '\'', '#', '{', '}', '[', ']', '&', '*', '|', '>', '`'])
             || value.contains(": ")
         {
             let message = format!("the value of `{name}` holds signs that YAML would understand");

@@ -118,11 +118,12 @@ impl Broker {
         wait_until("the study has begun", || lab.path("out/experiment.json").exists());
         let record = lab.record();
         let uri = record["server"]["uri"].as_str().expect("a server").to_owned();
-        let id = record["id"].as_str().expect("an id").to_lowercase().replace('-', "_");
+        let database = record["databases"].as_array().and_then(|it| it.last()).expect("a database");
+        let database = database["name"].as_str().expect("a name").to_owned();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let client = runtime.block_on(Client::with_uri_str(&uri)).expect("a client");
-        Self { runtime, client, database: format!("mongodyno_{id}"), uri }
+        Self { runtime, client, database, uri }
     }
 
     /// Messages that are in the collection.

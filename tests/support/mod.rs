@@ -45,6 +45,8 @@ pub fn mongodyno<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = 
     for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
         command.env_remove(name);
     }
+    // Tests run beside each other: the machine is busy, and they do not ask how fast it is.
+    command.env("MDYN_NO_WAIT", "1");
     command
 }
 

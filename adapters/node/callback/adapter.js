@@ -21,7 +21,8 @@ function capabilities() {
     roles: ['worker'],
     pacing: phases.PACING_NAMES,
     document_forms: ['native'],
-    concurrency: { kind: 'tasks', max: null },
+    concurrency: { kind: 'tasks', max: null, threads: 1 },
+    noop_makes: true,
     stop: 'sigterm'
   };
   Object.keys(dialect.capabilities).forEach(function (name) {

@@ -9,7 +9,10 @@ var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_
 
 var NOOP = {
   call: function call(plan, made, done) { done(null); },
-  right: function right() { return true; }
+  right: function right(answer, plan) {
+    if (plan.makes) plan.totals.documents += 1;
+    return true;
+  }
 };
 
 /** The dialect of an installed package, by the API asked for. */
@@ -84,6 +87,7 @@ exports.prepare = function prepare(definition, parts) {
   plan.call = kinds[kind].call;
   plan.right = kinds[kind].right;
   plan.batch = definition.batch;
+  plan.makes = Boolean(definition.documents);
   plan.totals = parts.totals;
   plan.read = reader(parts.totals, definition.sum_field);
   plan.unacknowledged = concern.w === 0;
@@ -111,7 +115,7 @@ function documentsPart(definition, parts, keyOf) {
     worker.made += 1;
     return fresh;
   }
-  if (definition.kind === 'replace_one') return { name: 'document', make: document };
+  if (definition.kind === 'replace_one' || definition.kind === 'noop') return { name: 'document', make: document };
   if (definition.kind === 'insert_one') {
     return { name: 'document', make: function (worker) { return inserted(worker, 0); } };
   }

@@ -186,6 +186,7 @@ async fn hello() -> Result<Value, Failure> {
             "document_forms": ["native"],
             "concurrency": { "kind": "tasks", "max": null },
             "stop": "sigterm",
+            "noop_makes": true,
         },
     }))
 }
@@ -237,19 +238,21 @@ fn resolved(options: &ClientOptions) -> Value {
         Some(SelectionCriteria::ReadPreference(preference)) => json!(preference)["mode"].clone(),
         _ => Value::Null,
     };
-    let compressors = options.compressors.as_ref().map(|compressors| {
-        let names = compressors.iter().map(|compressor| format!("{compressor:?}").to_lowercase());
-        names.map(|name| name.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
-    });
+    let compressors = options.compressors.iter().flatten();
+    let names = compressors.map(|compressor| format!("{compressor:?}").to_lowercase());
+    let names = names.map(|name| name.split(' ').next().unwrap_or_default().to_owned());
+    let compressors: Vec<String> = names.collect();
     json!({
         "max_pool_size": options.max_pool_size,
         "min_pool_size": options.min_pool_size,
-        "write_concern": options.write_concern,
+        // Unset: none is sent.
+        "write_concern": options.write_concern.clone().unwrap_or_default(),
         "read_concern": json!(options.read_concern)["level"],
         "read_preference": read_preference,
         "compressors": compressors,
         "retry_writes": options.retry_writes,
         "retry_reads": options.retry_reads,
+        "commands": { "count": "aggregate" }, // count_documents
         "tls": matches!(options.tls, Some(Tls::Enabled(_))),
     })
 }

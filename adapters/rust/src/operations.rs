@@ -163,7 +163,8 @@ async fn timed(clock: Clock, call: impl Future<Output = Result<Answer>>) -> Time
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Call {
-    Noop,
+    /// With documents it makes one and tells so: what that costs is measured with it.
+    Noop { documents: Option<Pooled> },
     InsertOne { documents: Pooled },
     InsertMany { documents: Pooled, batch: u32, ordered: Option<bool> },
     FindOne { filter: Template },
@@ -216,7 +217,10 @@ impl Operation {
         }
         let mut operation = Operation::deserialize(message).map_err(Failure::protocol)?;
         match &mut operation.call {
-            Call::Noop => return Ok(operation),
+            Call::Noop { documents } => {
+                documents.as_mut().map_or(Ok(()), |documents| documents.fill(pools))?;
+                return Ok(operation);
+            }
             Call::InsertOne { documents }
             | Call::InsertMany { documents, .. }
             | Call::ReplaceOne { documents, .. } => documents.fill(pools)?,
@@ -267,8 +271,8 @@ impl Operation {
     pub fn make(&self, number: usize, input: &Input) -> Arguments {
         let mut arguments = Arguments::default();
         match &self.call {
-            Call::Noop => {}
-            Call::InsertOne { documents } => arguments.document = documents.make(number, input),
+            Call::Noop { documents: None } => {}
+            Call::Noop { documents: Some(documents) } | Call::InsertOne { documents } => arguments.document = documents.make(number, input),
             Call::InsertMany { documents, batch, .. } => {
                 arguments.documents = documents.make_many(number, *batch, input);
             }
@@ -294,12 +298,13 @@ impl Operation {
     /// Times the call.
     pub async fn call(&self, clock: Clock, with: Arguments) -> Timed {
         let Some(Target { database, items, read_preference }) = &self.target else {
-            return timed(clock, async { Ok(Answer::right_if(true)) }).await;
+            let documents = u64::from(matches!(self.call, Call::Noop { documents: Some(_) }));
+            return timed(clock, async { Ok(Answer { right: true, documents, sum: 0 }) }).await;
         };
         let Arguments { filter, document, documents } = with;
         let sum = self.sum_field.as_deref();
         match &self.call {
-            Call::Noop => unreachable!("it has no target"),
+            Call::Noop { .. } => unreachable!("it has no target"),
             Call::InsertOne { .. } => timed(clock, insert_one(items, document)).await,
             Call::InsertMany { ordered, .. } => {
                 timed(clock, insert_many(items, documents, *ordered)).await

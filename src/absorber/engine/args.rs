@@ -13,6 +13,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// Document sequences, checked.
     pub sequences: &'a [(&'a str, Vec<&'a bson::RawDocument>)],
+    /// A client that has gone waits for nothing.
+    pub client_is_there: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Request<'a> {

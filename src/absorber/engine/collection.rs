@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bson::RawDocument;
 
 use super::error::{Fault, Outcome};
 use super::index::{Index, Keys};
+use super::memory::Memory;
 use super::text::uuid_text;
 
 /// What a record takes beside its bytes: its place in the tree and its counters, an upper bound.
 const RECORD_BYTES: u64 = 64;
+/// How often who waits for a document looks whether its client is still there.
+const CLIENT_LOOK: Duration = Duration::from_millis(200);
 
 /// A stored document, shared with whoever reads it.
 #[derive(Debug, Clone)]
@@ -37,38 +40,6 @@ impl Deref for Stored {
 
     fn deref(&self) -> &RawDocument {
         RawDocument::from_bytes(&self.0).expect("checked when it was stored")
-    }
-}
-
-/// What all collections together may take.
-#[derive(Debug)]
-pub struct Memory {
-    /// Bytes.
-    pub limit: u64,
-    used: AtomicU64,
-}
-
-impl Memory {
-    /// Nothing is used yet.
-    pub fn new(limit: u64) -> Self {
-        Self { limit, used: AtomicU64::new(0) }
-    }
-
-    /// Bytes that are used.
-    pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    fn take(&self, bytes: u64) -> Outcome<()> {
-        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
-            self.give_back(bytes);
-            return Err(Fault::memory(self.limit));
-        }
-        Ok(())
-    }
-
-    fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -291,13 +262,19 @@ impl Collection {
         }
     }
 
-    /// Looks again whenever something was inserted, until `look` answers true or the time is up.
-    pub fn wait_until(&self, deadline: Instant, mut look: impl FnMut() -> bool) {
+    /// Looks again whenever something was inserted, until `look` answers true, the time is up or
+    /// the client has gone.
+    pub fn wait_until(
+        &self,
+        deadline: Instant,
+        client_is_there: &dyn Fn() -> bool,
+        mut look: impl FnMut() -> bool,
+    ) {
         self.tail.waiting.fetch_add(1, Ordering::SeqCst);
         let mut guard = self.tail.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while !look() {
+        while !look() && client_is_there() {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
-            let woken = self.tail.inserted.wait_timeout(guard, left);
+            let woken = self.tail.inserted.wait_timeout(guard, left.min(CLIENT_LOOK));
             guard = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(guard);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::collection::{Collection, Stored};
 use super::error::{CURSOR_IN_USE, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_KILLED};
+use super::memory::{Memory, Share};
 use super::plan::{Step, Walk};
 use super::projection::Projection;
 use super::raw::DOCUMENT_BYTES_MAX;
@@ -14,6 +15,12 @@ use super::text::uuid_text;
 
 /// How long mongod keeps a cursor that nobody asks.
 const IDLE: Duration = Duration::from_secs(600);
+/// What an open cursor takes beside its documents, an upper bound.
+const CURSOR_BYTES: u64 = 1024;
+/// A filter as it is kept, against the request it stood in: values become keys of their own.
+const FILTER_FACTOR: u64 = 4;
+/// What a document takes in a list beside its bytes, an upper bound.
+pub const SLOT_BYTES: u64 = 64;
 
 /// What is left of an answer.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub struct Cursor {
     pub no_timeout: bool,
     /// Documents it has shown.
     pub shown: u64,
+    /// Of the request for it, which held the filter.
+    pub request_bytes: u64,
 }
 
 /// Where documents come from.
@@ -113,6 +122,7 @@ impl Cursor {
             await_data: false,
             no_timeout: false,
             shown: 0,
+            request_bytes: 0,
         }
     }
 
@@ -159,6 +169,26 @@ impl Cursor {
         Ok((ended || self.limit == Some(0)) && !self.tailable)
     }
 
+    /// What it takes when it is opened. Documents count although their collection counts them too:
+    /// that may be dropped before it.
+    fn bytes(&self) -> u64 {
+        let documents = match &self.source {
+            Source::Walk(..) => 0,
+            Source::Documents(documents) => {
+                documents.iter().map(|it| it.bytes().len() as u64 + SLOT_BYTES).sum()
+            }
+        };
+        CURSOR_BYTES + FILTER_FACTOR * self.request_bytes + documents
+    }
+
+    /// What it takes besides by now.
+    fn grown_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Walk(_, walk) => walk.bytes(),
+            Source::Documents(_) => 0,
+        }
+    }
+
     /// The collection it walks through.
     pub fn collection(&self) -> Option<Arc<Collection>> {
         match &self.source {
@@ -169,10 +199,11 @@ impl Cursor {
 }
 
 /// The open cursors of all connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cursors {
     open: Mutex<HashMap<i64, Slot>>,
     count: AtomicU64,
+    memory: Arc<Memory>,
 }
 
 #[derive(Debug)]
@@ -181,11 +212,27 @@ struct Slot {
     /// None: somebody asks it just now.
     cursor: Option<Box<Cursor>>,
     used: Instant,
+    share: Share,
+    /// Of the share: what it took when it was opened.
+    opened_bytes: u64,
 }
 
 impl Cursors {
+    /// None are open.
+    pub fn new(memory: Arc<Memory>) -> Self {
+        Self { open: Mutex::default(), count: AtomicU64::new(0), memory }
+    }
+
+    /// Memory for what a cursor is made of.
+    pub fn share(&self) -> Share {
+        Share::of(&self.memory)
+    }
+
     /// Keeps a cursor and gives its id.
-    pub fn keep(&self, cursor: Cursor) -> i64 {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn keep(&self, cursor: Cursor) -> Outcome<i64> {
         // An odd multiplier goes through all numbers before one comes again: ids look random, as
         // drivers expect, and are never 0.
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -199,9 +246,12 @@ impl Cursors {
                 keeps || now.duration_since(slot.used) < IDLE
             });
         }
-        let namespace = cursor.namespace.clone();
-        open.insert(id, Slot { namespace, cursor: Some(Box::new(cursor)), used: now });
-        id
+        let (namespace, opened_bytes) = (cursor.namespace.clone(), cursor.bytes());
+        let mut share = self.share();
+        share.try_set(opened_bytes)?;
+        let cursor = Some(Box::new(cursor));
+        open.insert(id, Slot { namespace, cursor, used: now, share, opened_bytes });
+        Ok(id)
     }
 
     /// Takes a cursor out for a getMore, which gives it back.
@@ -225,10 +275,19 @@ impl Cursors {
     }
 
     /// Gives a cursor back. One that was killed meanwhile is gone.
-    pub fn give_back(&self, id: i64, cursor: Box<Cursor>) {
-        if let Some(slot) = self.lock().get_mut(&id) {
+    ///
+    /// # Errors
+    /// There is no memory for what it has become; it is gone.
+    pub fn give_back(&self, id: i64, cursor: Box<Cursor>) -> Outcome<()> {
+        let mut open = self.lock();
+        let Some(slot) = open.get_mut(&id) else { return Ok(()) };
+        let kept = slot.share.try_set(slot.opened_bytes + cursor.grown_bytes());
+        if kept.is_err() {
+            open.remove(&id);
+        } else {
             slot.cursor = Some(cursor);
         }
+        kept
     }
 
     /// Ends a cursor. False: there is none.

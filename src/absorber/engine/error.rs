@@ -156,7 +156,8 @@ impl Fault {
     /// Nothing fits into the memory any more.
     pub fn memory(limit_bytes: u64) -> Self {
         let message = format!(
-            "the absorber's memory is full: documents and indexes may take {limit_bytes} bytes; \
+            "the absorber's memory is full: documents, indexes and cursors may take {limit_bytes} \
+             bytes; \
              give it more with --memory, or use a capped collection"
         );
         Self::new(MEMORY_LIMIT, message)

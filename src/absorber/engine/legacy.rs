@@ -110,6 +110,7 @@ impl Engine {
             tailable: query.flags & TAILABLE != 0,
             await_data: query.flags & AWAIT_DATA != 0,
             no_timeout: query.flags & NO_TIMEOUT != 0,
+            request_bytes: query.query.as_bytes().len() as u64,
             skip: u64::try_from(query.number_to_skip).unwrap_or_default(),
             order: Order::parse(order)?,
             ..FindOptions::default()
@@ -133,10 +134,10 @@ impl Engine {
             1 => (1, true),
             number => (u64::from(number.unsigned_abs()), number < 0),
         };
-        let (mut cursor, dead) = open_cursor(&collection, options)?;
+        let (mut cursor, dead) = open_cursor(self, &collection, options)?;
         let ended = take(&mut cursor, max, &mut batch.documents)?;
         if !ended && !single && !dead {
-            batch.cursor = self.cursors.keep(cursor);
+            batch.cursor = self.cursors.keep(cursor)?;
         }
         Ok(batch)
     }
@@ -148,6 +149,7 @@ impl Engine {
         namespace: &str,
         number_to_return: i32,
         cursor: i64,
+        client_is_there: &dyn Fn() -> bool,
     ) -> LegacyBatch {
         let mut batch = LegacyBatch {
             flags: AWAIT_CAPABLE,
@@ -169,16 +171,16 @@ impl Engine {
             && ended == Ok(false)
             && batch.documents.is_empty()
         {
-            collection.wait_until(Instant::now() + AWAIT, || {
+            collection.wait_until(Instant::now() + AWAIT, client_is_there, || {
                 ended = take(&mut found, max, &mut batch.documents);
                 ended.is_err() || !batch.documents.is_empty() || !self.cursors.is_open(cursor)
             });
         }
         match ended {
-            Ok(false) if number_to_return >= 0 => {
-                self.cursors.give_back(cursor, found);
-                batch.cursor = cursor;
-            }
+            Ok(false) if number_to_return >= 0 => match self.cursors.give_back(cursor, found) {
+                Ok(()) => batch.cursor = cursor,
+                Err(fault) => return LegacyBatch::failed(&fault),
+            },
             Ok(_) => {
                 self.cursors.end(cursor);
             }

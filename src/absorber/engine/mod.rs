@@ -19,6 +19,7 @@ mod index;
 mod keys;
 mod legacy;
 mod matching;
+mod memory;
 mod order;
 mod path;
 mod plan;
@@ -32,6 +33,8 @@ mod update;
 mod update_tree;
 mod writer;
 
+use std::sync::Arc;
+
 use bson::{RawDocument, RawDocumentBuf};
 
 use self::args::Request;
@@ -42,11 +45,12 @@ use self::store::Store;
 pub use self::collection::Stored;
 pub use self::error::code_name;
 pub use self::legacy::{LegacyBatch, WriteOutcome};
+pub use self::memory::{Memory, Share};
 
 /// What the engine may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Bytes of documents and of index entries, all collections together.
+    /// Bytes of documents, index entries, cursors and messages, of all connections together.
     pub memory_bytes: u64,
 }
 
@@ -61,20 +65,24 @@ impl Engine {
     /// An empty engine.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { store: Store::new(options.memory_bytes), cursors: Cursors::default() }
+        let store = Store::new(options.memory_bytes);
+        let cursors = Cursors::new(Arc::clone(&store.memory));
+        Self { store, cursors }
     }
 
     /// Answers one command. `sequences` are the document sequences of OP_MSG. None: there is no
     /// such command (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
     /// `codeName`.
     ///
-    /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most.
+    /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most and
+    /// as long as the client is there.
     #[must_use]
     pub fn command(
         &self,
         database: &str,
         body: &RawDocument,
         sequences: &[(&str, Vec<&RawDocument>)],
+        client_is_there: &dyn Fn() -> bool,
     ) -> Option<RawDocumentBuf> {
         let first = raw::fields(body.as_bytes()).next()?;
         let command = commands::named(first.name)?;
@@ -83,7 +91,7 @@ impl Engine {
             .into_iter()
             .chain(documents)
             .find_map(|document| raw::check(document.as_bytes()).err());
-        let request = Request { database, body: body.as_bytes(), sequences };
+        let request = Request { database, body: body.as_bytes(), sequences, client_is_there };
         let reply = match malformed {
             Some(error) => Err(Fault::new(INVALID_BSON, error)),
             None => command(self, &request),
@@ -91,7 +99,13 @@ impl Engine {
         Some(reply.unwrap_or_else(|fault| fault.reply()).into_document())
     }
 
-    /// Bytes of documents and index entries, as `--memory` counts them.
+    /// What its documents are taken from; messages too.
+    #[must_use]
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.store.memory
+    }
+
+    /// Bytes as `--memory` counts them.
     #[must_use]
     pub fn memory_used_bytes(&self) -> u64 {
         self.store.memory.used()

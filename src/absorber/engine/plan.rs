@@ -129,6 +129,11 @@ impl Walk {
         self.lost = Some("failure to restore tailable cursor position");
     }
 
+    /// What it has noted on its way, an upper bound.
+    pub fn bytes(&self) -> u64 {
+        self.shown.as_ref().map_or(0, |shown| shown.capacity() as u64 * 16)
+    }
+
     fn choose(&mut self, data: &Data, filter: &Filter, order: &Order) {
         let mut tests = Vec::new();
         filter.required(&mut tests);

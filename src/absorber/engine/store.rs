@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::collection::{Capped, Collection, Memory};
+use super::collection::{Capped, Collection};
 use super::error::{Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, Outcome};
+use super::memory::Memory;
 use super::raw::EMPTY;
 
 /// The collections of one database, by name.

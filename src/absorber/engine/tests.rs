@@ -14,7 +14,7 @@ fn engine(memory_bytes: u64) -> Engine {
 
 fn run(engine: &Engine, command: &Document) -> Document {
     let body = RawDocumentBuf::try_from(command).expect("BSON");
-    let reply = engine.command("db", &body, &[]).expect("a command");
+    let reply = engine.command("db", &body, &[], &|| true).expect("a command");
     Document::try_from(reply).expect("BSON")
 }
 
@@ -56,6 +56,26 @@ fn memory_is_bounded_and_given_back() {
     assert_eq!(code(&insert(1000)), None, "a deleted document made room");
     run(&engine, &doc! { "drop": "c" });
     assert_eq!(engine.memory_used_bytes(), 0);
+}
+
+#[test]
+fn cursors_are_counted_and_given_back() {
+    let engine = engine(1 << 20);
+    let text = "x".repeat(1000);
+    let documents: Vec<_> = (0..300).map(|id| doc! { "_id": id, "t": &text }).collect();
+    run(&engine, &doc! { "insert": "c", "documents": documents });
+    let before = engine.memory_used_bytes();
+    let sorted = doc! { "find": "c", "sort": { "t": 1 } };
+    let opened: Vec<_> = (0..300).map(|_| run(&engine, &sorted)).collect();
+    let ids: Vec<i64> = opened.iter().take_while(|it| code(it).is_none()).map(cursor_id).collect();
+    assert!((2..5).contains(&ids.len()), "{} cursors of 220 kB", ids.len());
+    assert_eq!(code(opened.last().unwrap()), Some(146), "and the others are refused");
+    // A filter is kept too.
+    let many: Vec<_> = (0..10_000).collect();
+    let large = doc! { "find": "c", "filter": { "_id": { "$in": many } }, "batchSize": 0 };
+    assert_eq!(code(&run(&engine, &large)), Some(146));
+    run(&engine, &doc! { "killCursors": "c", "cursors": ids });
+    assert_eq!(engine.memory_used_bytes(), before);
 }
 
 #[test]
@@ -266,14 +286,15 @@ fn malformed_bson_is_an_error_and_no_panic() {
             let mut bytes = good.clone();
             bytes[at] = byte;
             if let Ok(body) = RawDocumentBuf::from_bytes(bytes) {
-                let _ = engine.command("db", &body, &[]);
+                let _ = engine.command("db", &body, &[], &|| true);
             }
         }
     }
     let mut bytes = good;
     let last = bytes.len() - 2;
     bytes[last] = 77;
-    let reply = engine.command("db", &RawDocumentBuf::from_bytes(bytes).unwrap(), &[]).unwrap();
+    let reply =
+        engine.command("db", &RawDocumentBuf::from_bytes(bytes).unwrap(), &[], &|| true).unwrap();
     assert_eq!(reply.get_i32("code").ok(), Some(22));
 }
 

@@ -57,7 +57,7 @@ pub fn messages(folder: &Folder, runs: &[Run], out: &mut dyn Write) -> Result<Ve
                     missing.push(clean(&format!("{what}: its samples were not kept")));
                     continue;
                 };
-                let mut messages = Messages::read(&producers, &consumer)?;
+                let mut messages = Messages::read(producers.into_iter().flatten(), consumer)?;
                 sort(&mut messages, Since::Made);
                 let line = Line::new(phase, run);
                 for message in &messages.sent {

@@ -1,14 +1,14 @@
 //! From the folder to the rows of the scatter: messages are read run by run, reduced at once.
 
-use std::path::PathBuf;
-
 use super::cloud::{Axes, Cloud};
 use super::picture::{Content, Measured, Panel, Row, Since, top};
 use crate::error::Result;
 use crate::experiment::messages::{Message, Messages};
+use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::report::text::clean;
 use crate::result::folder::Folder;
 use crate::result::records::{Arm, Broker, Experiment, PhaseRun, Quantiles, Run};
+use crate::result::samples::{SAMPLE_BYTES, Samples};
 use crate::stats::curve::Curve;
 
 /// The axis holds the highest block median so many times, so that a growing curve is seen whole
@@ -130,7 +130,8 @@ fn content(
     }
     let cloud = match files(folder, of_phase, broker) {
         Some((producers, consumer)) => {
-            Some(cloud(Messages::read(&producers, &consumer)?, since, axes))
+            let messages = Messages::read(producers.into_iter().flatten(), consumer)?;
+            Some(cloud(messages, since, axes))
         }
         None => None,
     };
@@ -143,16 +144,18 @@ fn content(
     })))
 }
 
-/// The sample files of both ends; None where they were not kept, or are no longer there.
+/// The samples of both ends; None where they were not kept, or are no longer there.
 pub(super) fn files(
     folder: &Folder,
     phase: &PhaseRun,
     broker: &Broker,
-) -> Option<(Vec<PathBuf>, PathBuf)> {
-    let producers: Vec<PathBuf> = phase.samples.iter().map(|file| folder.join(file)).collect();
-    let consumer = folder.join(broker.consumer.samples.as_ref()?);
-    let there = !producers.is_empty() && producers.iter().all(|file| file.is_file());
-    (there && consumer.is_file()).then_some((producers, consumer))
+) -> Option<(Vec<Samples>, Samples)> {
+    // No experiment keeps more: what is larger would only fill the memory.
+    let kept = |it: &Samples| it.size_hint().0 as u64 <= SAMPLE_BUDGET_BYTES / SAMPLE_BYTES as u64;
+    let open = |name: &String| Samples::below(folder.path(), name).ok().filter(kept);
+    let producers: Option<Vec<Samples>> = phase.samples.iter().map(open).collect();
+    let producers = producers.filter(|producers| !producers.is_empty())?;
+    Some((producers, open(broker.consumer.samples.as_ref()?)?))
 }
 
 fn cloud(mut messages: Messages, since: Since, axes: Axes) -> Cloud {

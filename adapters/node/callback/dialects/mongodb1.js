@@ -154,10 +154,11 @@ function resolved(client, chosen, options) {
     write_concern: concern,
     read_concern: null,
     read_preference: options.readpreference || 'primary',
-    compressors: null,
+    compressors: [],
     retry_writes: false,
     retry_reads: false,
-    tls: options.ssl === 'true'
+    tls: options.ssl === 'true',
+    commands: { count: 'count' }
   };
 }
 

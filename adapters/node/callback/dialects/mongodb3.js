@@ -40,10 +40,11 @@ function resolved3(client) {
     write_concern: concern && concern.w !== undefined ? { w: concern.w } : { w: 1 },
     read_concern: (options.readConcern && options.readConcern.level) || null,
     read_preference: client.s.readPreference ? client.s.readPreference.mode : 'primary',
-    compressors: options.compression && options.compression.compressors || null,
+    compressors: options.compression && options.compression.compressors || [],
     retry_writes: options.retryWrites === undefined ? null : options.retryWrites,
     retry_reads: options.retryReads === undefined ? null : options.retryReads,
-    tls: options.tls || options.ssl || false
+    tls: options.tls || options.ssl || false,
+    commands: { count: mongodb.Collection.prototype.countDocuments ? 'aggregate' : 'count' }
   };
 }
 
@@ -51,13 +52,14 @@ function resolved4(options) {
   return {
     max_pool_size: options.maxPoolSize,
     min_pool_size: options.minPoolSize,
-    write_concern: options.writeConcern || null,
+    write_concern: options.writeConcern || {}, // unset: none is sent
     read_concern: (options.readConcern && options.readConcern.level) || null,
     read_preference: options.readPreference ? options.readPreference.mode : null,
-    compressors: options.compressors || null,
+    compressors: options.compressors || [],
     retry_writes: options.retryWrites,
     retry_reads: options.retryReads,
-    tls: options.tls
+    tls: options.tls || false,
+    commands: { count: 'aggregate' }
   };
 }
 

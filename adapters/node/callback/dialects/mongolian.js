@@ -96,8 +96,8 @@ function connect(uri, name, done) {
       server: facts,
       resolved: {
         max_pool_size: 1, min_pool_size: 1, write_concern: concern, read_concern: null,
-        read_preference: 'primary', compressors: null, retry_writes: false, retry_reads: false,
-        tls: false
+        read_preference: 'primary', compressors: [], retry_writes: false, retry_reads: false,
+        tls: false, commands: { count: 'count' }
       },
       target: function (definition) { return target(database, definition); },
       close: function (closed) {

@@ -152,7 +152,7 @@ pub(super) fn list_reply(engine: &Engine, mut cursor: Cursor) -> Outcome<Writer>
     })?;
     let mut reply = Writer::new(512);
     let at = reply.open(kind::DOCUMENT, "cursor");
-    reply.long("id", if ended { 0 } else { engine.cursors.keep(cursor) });
+    reply.long("id", if ended { 0 } else { engine.cursors.keep(cursor)? });
     reply.text("ns", &namespace);
     let array = reply.open(kind::ARRAY, "firstBatch");
     for (index, document) in documents.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::Engine;
 use super::super::args::{Request, count as count_of, document, flag, long, signed};
 use super::super::collection::Collection;
-use super::super::cursor::{Cursor, Source};
+use super::super::cursor::{Cursor, SLOT_BYTES, Source};
 use super::super::error::{BAD_VALUE, FAILED_TO_PARSE, Fault, INVALID_NAMESPACE, Outcome};
 use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
@@ -37,6 +37,8 @@ pub struct FindOptions {
     pub await_data: bool,
     /// It is never too old.
     pub no_timeout: bool,
+    /// Of the request.
+    pub request_bytes: u64,
 }
 
 impl Default for FindOptions {
@@ -50,6 +52,7 @@ impl Default for FindOptions {
             tailable: false,
             await_data: false,
             no_timeout: false,
+            request_bytes: 0,
         }
     }
 }
@@ -94,7 +97,8 @@ const COMMAND: &str = "FindCommandRequest";
 
 /// A find, read: its options, the size of its first batch, whether that is the only one.
 fn parse_find(request: &Request<'_>) -> Outcome<(FindOptions, u64, bool)> {
-    let mut options = FindOptions::default();
+    let request_bytes = request.body.len() as u64;
+    let mut options = FindOptions { request_bytes, ..FindOptions::default() };
     let (mut filter, mut batch, mut single) = (EMPTY, FIRST_BATCH, false);
     for field in request.fields(COMMAND, KNOWN)? {
         let object = || {
@@ -137,6 +141,7 @@ fn parse_find(request: &Request<'_>) -> Outcome<(FindOptions, u64, bool)> {
 
 /// A cursor over what a find asks for, and whether it is dead already (a tailable one on nothing).
 pub fn open_cursor(
+    engine: &Engine,
     collection: &std::sync::Arc<Collection>,
     options: FindOptions,
 ) -> Outcome<(Cursor, bool)> {
@@ -161,6 +166,7 @@ pub fn open_cursor(
     cursor.tailable = options.tailable;
     cursor.await_data = options.await_data;
     cursor.no_timeout = options.no_timeout;
+    cursor.request_bytes = options.request_bytes;
     let data = collection.read();
     let mut walk = Walk::new(&data, options.wanted, &order, collection.capped.is_some());
     if options.tailable {
@@ -170,12 +176,15 @@ pub fn open_cursor(
     if let Order::By(by) = &order
         && !walk.ordered
     {
-        let mut documents = Vec::new();
+        let (mut documents, mut share, mut room) = (Vec::new(), engine.cursors.share(), Ok(()));
         walk.run(&data, &mut |_, document| {
-            documents.push((sort_key(by, document.bytes()), document.clone()));
-            Step::Go
+            let key = sort_key(by, document.bytes());
+            room = share.add(key.len() as u64 + SLOT_BYTES);
+            documents.push((key, document.clone()));
+            if room.is_ok() { Step::Go } else { Step::Pause }
         })?;
         drop(data);
+        room?;
         documents.sort_by(|one, other| one.0.cmp(&other.0)); // stable, as mongod's is
         let documents = documents.into_iter().map(|(_, document)| document);
         cursor.source = Source::Documents(documents.collect());
@@ -193,7 +202,7 @@ pub fn find(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let Some(collection) = engine.store.find(name) else {
         return Ok(empty_cursor(&name.namespace()));
     };
-    let (cursor, dead) = open_cursor(&collection, options)?;
+    let (cursor, dead) = open_cursor(engine, &collection, options)?;
     first_batch(engine, cursor, batch, single || dead)
 }
 
@@ -202,7 +211,7 @@ pub fn find(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
 pub fn first_batch(engine: &Engine, mut cursor: Cursor, batch: u64, last: bool) -> Outcome<Writer> {
     let namespace = cursor.namespace.clone();
     let (mut reply, at, ended) = begin_batch(&mut cursor, "firstBatch", batch, &mut 0)?;
-    let id = if ended || last { 0 } else { engine.cursors.keep(cursor) };
+    let id = if ended || last { 0 } else { engine.cursors.keep(cursor)? };
     end_batch(&mut reply, at, id, &namespace);
     Ok(reply)
 }
@@ -265,17 +274,17 @@ pub fn get_more(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let mut cursor = engine.cursors.take(id, &namespace)?;
     let wait = get(request.body, b"maxTimeMS").and_then(Value::whole_number);
     if wait.is_some() && !cursor.await_data {
-        engine.cursors.give_back(id, cursor);
+        engine.cursors.give_back(id, cursor)?;
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
         return Err(Fault::new(BAD_VALUE, message));
     }
     let wait = wait.and_then(|wait| u64::try_from(wait).ok()).map_or(AWAIT, Duration::from_millis);
     let max = max.filter(|max| *max > 0).unwrap_or(u64::MAX);
-    let (mut reply, at, ended) = next_batch(engine, id, &mut cursor, max, wait)?;
+    let (mut reply, at, ended) = next_batch(engine, request, id, &mut cursor, max, wait)?;
     if ended {
         engine.cursors.end(id);
     } else {
-        engine.cursors.give_back(id, cursor);
+        engine.cursors.give_back(id, cursor)?;
     }
     end_batch(&mut reply, at, if ended { 0 } else { id }, &namespace);
     Ok(reply)
@@ -284,6 +293,7 @@ pub fn get_more(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
 /// The next batch; where there is nothing yet and the cursor awaits data, waits for it.
 fn next_batch(
     engine: &Engine,
+    request: &Request<'_>,
     id: i64,
     cursor: &mut Cursor,
     max: u64,
@@ -295,7 +305,7 @@ fn next_batch(
         && count == 0
         && matches!(batch, Ok((_, _, false)))
     {
-        collection.wait_until(Instant::now() + wait, || {
+        collection.wait_until(Instant::now() + wait, request.client_is_there, || {
             batch = begin_batch(cursor, "nextBatch", max, &mut count);
             count > 0 || batch.is_err() || !engine.cursors.is_open(id)
         });

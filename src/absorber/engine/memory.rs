@@ -1,0 +1,79 @@
+//! What all connections together may take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::{Fault, Outcome};
+
+/// The memory of an absorber.
+#[derive(Debug)]
+pub struct Memory {
+    /// Bytes.
+    pub limit: u64,
+    used: AtomicU64,
+}
+
+impl Memory {
+    /// Nothing is used yet.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, used: AtomicU64::new(0) }
+    }
+
+    /// Bytes that are used.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take(&self, bytes: u64) -> Outcome<()> {
+        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+            self.give_back(bytes);
+            return Err(Fault::memory(self.limit));
+        }
+        Ok(())
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What one cursor or connection has of it, given back with the value.
+#[derive(Debug)]
+pub struct Share {
+    memory: Arc<Memory>,
+    bytes: u64,
+}
+
+impl Share {
+    /// Nothing yet.
+    pub fn of(memory: &Arc<Memory>) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0 }
+    }
+
+    /// Takes more, or gives back, so that it is this much. False: there is not so much, and it
+    /// stays as it was.
+    #[must_use]
+    pub fn set(&mut self, bytes: u64) -> bool {
+        self.try_set(bytes).is_ok()
+    }
+
+    pub(super) fn try_set(&mut self, bytes: u64) -> Outcome<()> {
+        if bytes > self.bytes {
+            self.memory.take(bytes - self.bytes)?;
+        } else if bytes < self.bytes {
+            self.memory.give_back(self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, bytes: u64) -> Outcome<()> {
+        self.try_set(self.bytes + bytes)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.memory.give_back(self.bytes);
+    }
+}

@@ -1,0 +1,24 @@
+//! Flags about the machine that an experiment runs on.
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+
+/// What `run` and `study` do about it.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct MachineArgs {
+    /// Before the start.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    /// Let cores halt between messages, even where they wake up late
+    #[arg(long)]
+    pub no_keep_awake: bool,
+}
+
+/// What is done about a busy machine.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct WaitArgs {
+    /// Do not wait for a busy machine to become quiet
+    #[arg(long, env = "MDYN_NO_WAIT", hide_env_values = true,
+          value_parser = BoolishValueParser::new())]
+    pub no_wait: bool,
+}

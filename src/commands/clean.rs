@@ -1,0 +1,64 @@
+//! `mongodyno clean`: drops the databases that experiments left on a server when they were killed.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use crate::cli::CleanArgs;
+use crate::error::{Error, Exit, Result};
+use crate::experiment::admin::Admin;
+use crate::report::text::clean;
+use crate::server::connect;
+
+/// Runs the verb. What does not bear our marker is not even listed.
+///
+/// # Errors
+/// No server; nobody there to be asked; a database that could not be dropped.
+pub async fn run(args: CleanArgs) -> Result<()> {
+    let uri = args.uri.ok_or_else(|| {
+        Error::usage("clean needs a server", "name it by MDYN_URI, --uri-file or --uri")
+    })?;
+    connect(&uri).await?;
+    let found = Admin::marked(&uri).await?;
+    if found.is_empty() {
+        return super::print("no database of an experiment is there\n");
+    }
+    let mut table = super::table();
+    table.set_header(["database", "experiment", "made at"]);
+    for (_, it) in &found {
+        // Anybody may write a marker.
+        table.add_row([it.name.clone(), clean(&it.experiment), clean(&it.made_at)]);
+    }
+    super::print(&format!("{table}\n"))?;
+    if args.dry_run {
+        return Ok(());
+    }
+    if !args.yes && !agreed()? {
+        return super::print("nothing was dropped\n");
+    }
+    let mut failed = 0;
+    for (admin, it) in found {
+        match admin.drop_database().await {
+            Ok(()) => super::print(&format!("{} dropped\n", it.name))?,
+            Err(error) => {
+                failed += 1;
+                say!("warning: {} was not dropped: {}", it.name, error.message);
+            }
+        }
+    }
+    if failed == 0 {
+        return Ok(());
+    }
+    let message = format!("{failed} databases were not dropped");
+    Err(Error::new(Exit::Unreachable, message, "the reasons stand above"))
+}
+
+/// An experiment that runs elsewhere needs its database: somebody has to know.
+fn agreed() -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        let hint = "add --yes to drop them, --dry-run to look only";
+        return Err(Error::usage("nobody is there to be asked", hint));
+    }
+    say!("drop them? Experiments that still run lose theirs [y/N]");
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
