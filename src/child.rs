@@ -91,7 +91,9 @@ pub fn guard(mark: &str) {
         if left.is_empty() {
             return;
         }
-        left.into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
+        for pid in left {
+            signal(pid, Signal::SIGKILL);
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -92,7 +92,7 @@ impl From<mongodb::error::Error> for Error {
             return Self::new(
                 Exit::Unreachable,
                 format!("the user in the URI may not do what an experiment needs: {command}"),
-                "these roles are enough: readWriteAnyDatabase, dbAdminAnyDatabase, clusterMonitor",
+                "these roles are enough: readWriteAnyDatabase, clusterMonitor",
             );
         }
         Self::new(

@@ -116,7 +116,7 @@ fn what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped() {
     std::fs::write(&path, record.to_string()).expect("a record");
     let noop = fixture("workloads/noop.yaml").display().to_string();
     let mut again = lab.start(["resume", "out", "--workload", &noop, "--uri", uri]);
-    lab.wait_for_runs(6);
+    lab.wait_for_runs(4);
     send(pid(&again), Signal::SIGINT);
     let done = lab.finish(&mut again);
     assert_eq!(done.code, 130, "{}", done.stderr);

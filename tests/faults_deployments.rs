@@ -15,7 +15,7 @@ use support::said;
 fn what_a_user_may_not_do_is_named_with_the_roles_that_are_enough() {
     let test = "what_a_user_may_not_do_is_named_with_the_roles_that_are_enough";
     let (Some(lab), Some(server)) = (real_lab(test), own_server(test, &["--auth"])) else { return };
-    let enough = ["readWriteAnyDatabase", "dbAdminAnyDatabase", "clusterMonitor"];
+    let enough = ["readWriteAnyDatabase", "clusterMonitor"];
     with_client(server.uri(), async |client| {
         let admin = client.database("admin");
         let root = doc! { "createUser": "root", "pwd": "p", "roles": ["root"] };
@@ -26,7 +26,7 @@ fn what_a_user_may_not_do_is_named_with_the_roles_that_are_enough() {
         for (user, roles) in [
             ("nobody", &[][..]),
             ("reader", &["readAnyDatabase", "clusterMonitor"]),
-            ("writer", &["readWriteAnyDatabase", "dbAdminAnyDatabase"]),
+            ("writer", &["readWriteAnyDatabase"]),
             ("enough", &enough),
         ] {
             let roles: Vec<&str> = roles.to_vec();

@@ -226,8 +226,9 @@ fn nothing_that_a_folder_names_is_run_or_read() {
     let program = gift.lab.path("gift").display().to_string();
     let manifest = format!(
         "name = \"gift\"\ndriver = \"d\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
-         versions = \"1\"\nwarmup_s = 0.2\nstart = [{program:?}]\ninstall = [[{program:?}]]\n[[needs]]\n\
-         run = [{program:?}]\nmatch = \".\"\nwants = \"a gift\"\ninstall_hint = \"none\"\n"
+         versions = \"1\"\nwarmup_s = 0.2\nstart = [{program:?}]\n\
+         install = [[{program:?}]]\n[[needs]]\nrun = [{program:?}]\nmatch = \".\"\n\
+         wants = \"a gift\"\ninstall_hint = \"none\"\n"
     );
     fs::create_dir_all(gift.lab.path("gifts/gift")).expect("a folder");
     gift.lab.write("gifts/gift/adapter.toml", &manifest);
@@ -290,7 +291,7 @@ fn what_a_folder_asks_for_is_looked_at_as_on_a_command_line() {
         record["server"]["kind"] = json!("absorber");
         record["request"]["absorber"] = json!(["--holds=/tmp/x"]);
     });
-    gift.assert_refused("its rounds is nothing", &[], |record| {
+    gift.assert_refused("its number of rounds is nothing", &[], |record| {
         record["settings"]["looks"]["looks"][0]["rounds"] = json!(4_000_000_000_u32);
     });
     gift.assert_refused("the settings are not what they were", &[], |record| {

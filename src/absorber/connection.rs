@@ -95,7 +95,9 @@ impl<R> Counted<R> {
         if self.keep(self.kept).is_ok() {
             return Ok(());
         }
-        buffers.iter_mut().for_each(|buffer| **buffer = Vec::new());
+        for buffer in buffers {
+            **buffer = Vec::new();
+        }
         self.kept = 0;
         self.keep(0)
     }

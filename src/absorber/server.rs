@@ -114,15 +114,21 @@ impl Absorber {
 }
 
 fn accept(listener: &TcpListener, server: &Arc<Server>) {
+    let mut failing = false;
     for number in 1.. {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                log(&format!("a connection could not be accepted: {error}"));
+                // Once: who has no files left has none for a while.
+                if !failing {
+                    log(&format!("a connection could not be accepted: {error}"));
+                }
+                failing = true;
                 thread::sleep(ACCEPT_PAUSE);
                 continue;
             }
         };
+        failing = false;
         server.counters.connections_created.fetch_add(1, Ordering::Relaxed);
         if server.faults.refuses_connection() {
             continue; // dropping it closes it

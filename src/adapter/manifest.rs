@@ -306,10 +306,10 @@ fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
 /// Commands need a program.
 fn runs<'a>(key: &str, commands: impl IntoIterator<Item = &'a Vec<String>>) -> Result<(), String> {
     let empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
-    match commands.into_iter().any(empty) {
-        true => Err(format!("`{key}` names no program")),
-        false => Ok(()),
+    if commands.into_iter().any(empty) {
+        return Err(format!("`{key}` names no program"));
     }
+    Ok(())
 }
 
 /// Regular expressions must be some.

@@ -47,7 +47,9 @@ impl Cli {
             _ => &[],
         };
         // Some options of connection strings are secrets wherever they stand.
-        options.iter().for_each(|option| keep_secret(&format!("mongodb://h/?{option}")));
+        for option in options.iter().filter(|it| it.contains('=')) {
+            keep_secret(&format!("mongodb://h/?{option}"));
+        }
         cli.take_file();
         Ok(cli)
     }

@@ -433,7 +433,7 @@ impl Fake {
             std::thread::sleep(Duration::from_nanos(turned.ended_ns.saturating_sub(self.now_ns())));
             return Answer::Turned(turned);
         }
-        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
+        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns).max(1);
         let mut most = fitting.min(OPERATIONS_MAX);
         if !phase.calibrates() {
             most = most.min(self.behaviour.turn_operations);

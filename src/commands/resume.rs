@@ -16,6 +16,7 @@ use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeAr
 use crate::error::{Error, Result};
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings::ASKED_FOR;
+use crate::result::folder::utf8;
 use crate::result::records::{Experiment, Request, Study};
 use crate::server::uri::arm_option;
 use crate::stats::looks::LookPlan;
@@ -32,6 +33,7 @@ const ROUNDS_MAX: u32 = 1000;
 /// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
+    utf8(folder.path())?;
     super::name_leftovers(&folder, &resumed.experiment);
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
@@ -131,7 +133,10 @@ fn unknown(what: &str) -> Error {
 
 fn rounds(was: &Experiment) -> Result<u32> {
     let rounds = was.settings.looks.first_rounds();
-    (1..=ROUNDS_MAX).contains(&rounds).then_some(rounds).ok_or_else(|| unknown("its rounds"))
+    (1..=ROUNDS_MAX)
+        .contains(&rounds)
+        .then_some(rounds)
+        .ok_or_else(|| unknown("its number of rounds"))
 }
 
 /// A built-in workload by its name; a file by this command line.

@@ -6,9 +6,11 @@ use std::path::Path;
 use crate::clock::wall;
 use crate::error::{Error, Result};
 use crate::result::folder::Folder;
-use crate::result::records::{Arm, Ended, Experiment, Gap, Server, Settings};
+use crate::result::records::{Arm, Ended, Experiment, Gap, PhaseInterleave, Server, Settings};
 use crate::workload::plan::Plan;
 
+/// Lengths that a turn can have.
+const TURN_MS: std::ops::RangeInclusive<f64> = 0.001..=60_000.0;
 const ANEW: &str = "start anew, with another --out";
 
 /// What was there when the experiment was cut.
@@ -55,7 +57,12 @@ impl Resumed {
             return Err(Error::usage(what, ANEW));
         }
         let (then, now) = (&was.settings, settings);
-        let same = then.looks == now.looks && then.interleave == now.interleave;
+        // A turn's length is measured in the first round, and stays.
+        let asked = |it: &PhaseInterleave| (it.phase.clone(), it.interleave, it.reason.clone());
+        let a_turn = |it: &PhaseInterleave| it.turn_ms.is_none_or(|ms| TURN_MS.contains(&ms));
+        let same = then.looks == now.looks
+            && then.interleave.iter().map(asked).eq(now.interleave.iter().map(asked))
+            && then.interleave.iter().all(a_turn);
         if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {
             return Err(Error::usage("the settings are not what they were", ANEW));
         }

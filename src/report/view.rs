@@ -323,10 +323,14 @@ pub fn machine_line(analysis: &Analysis) -> String {
 /// The same, of the record.
 pub fn machine_text(machine: &Machine) -> String {
     let cores = if machine.cores == 1 { "core" } else { "cores" };
+    let awake = machine.keep_awake.as_ref().is_some_and(|it| it.used);
+    let placed = machine.placement.is_some();
     clean(&format!(
-        "{}, {} {cores}, {}, {}, kernel {}",
+        "{}, {} {cores}{}{}, {}, {}, kernel {}",
         machine.cpu,
         machine.cores,
+        if awake { " kept awake" } else { "" },
+        if placed { ", of which server and clients have their own" } else { "" },
         number::bytes(machine.memory_bytes),
         machine.os,
         machine.kernel

@@ -28,7 +28,10 @@ pub struct Folder {
 }
 
 /// Adapters are told their files in JSON, which is UTF-8.
-fn utf8(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// A path that is not.
+pub fn utf8(path: &Path) -> Result<()> {
     match path.to_str() {
         Some(_) => Ok(()),
         None => Err(Error::usage(

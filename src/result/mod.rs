@@ -6,5 +6,6 @@ pub mod machine;
 pub mod plain;
 pub mod queue;
 pub mod records;
+pub mod request;
 pub mod samples;
 pub mod wire;

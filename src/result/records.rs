@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::result::broker::Broker;
-pub use crate::result::machine::{KeepAwake, Machine, Placement};
+pub use crate::result::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::result::queue::Queue;
+pub use crate::result::request::{Request, Study};
 pub use crate::result::wire::{Link, Tap, TapCommand};
 use crate::stats::histogram::Histogram;
 use crate::stats::looks::LookPlan;
@@ -67,32 +68,6 @@ pub struct Experiment {
     pub link: Option<Link>,
     /// The machine.
     pub machine: Machine,
-}
-
-/// What was asked for and stands nowhere else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Request {
-    /// Options of every arm's connection string (`--option`); the value only of those that an arm
-    /// may set as well, for others may be secret.
-    pub options: BTreeMap<String, Option<String>>,
-    /// Load and faults of an absorber, as its own command line takes them.
-    pub absorber: Vec<String>,
-    /// Whether the data of a server of ours outlives it.
-    pub keep_data: bool,
-}
-
-/// The question an experiment was made for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Study {
-    /// `broker`.
-    pub name: String,
-    /// Its size, as a part of the original's.
-    pub scale: f64,
-    /// By arm: the phase that issues as the program did whose result the study replays.
-    pub originals: BTreeMap<String, String>,
-    /// By arm: the phases that it takes part in; arms that are not named take part in all.
-    #[serde(default)]
-    pub phases: BTreeMap<String, Vec<String>>,
 }
 
 /// A database of an experiment.
@@ -268,27 +243,6 @@ pub struct Run {
     pub machine_noise: MachineNoise,
     /// Phases in order.
     pub phases: Vec<PhaseRun>,
-}
-
-/// What else the machine did during a round.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MachineNoise {
-    /// CPU time stolen by the hypervisor.
-    pub steal_fraction: f64,
-    /// CPU time of processes that are not ours.
-    pub foreign_fraction: f64,
-    /// Which processes these were: the largest first, at most three.
-    #[serde(default)]
-    pub foreign: Vec<ForeignProcess>,
-}
-
-/// A process that is not ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForeignProcess {
-    /// Its command's name.
-    pub name: String,
-    /// CPU time it used, as a fraction of the whole machine's.
-    pub fraction: f64,
 }
 
 /// One phase of one run.

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
 use mongodb::options::{ConnectionString, Credential, HostInfo};
@@ -184,8 +183,11 @@ pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     for (_, value) in parts.options.iter_mut().filter(|(name, _)| is_file(name)) {
         // Adapters stand in the folders of their environments.
         let file = percent_decode_str(value).decode_utf8_lossy().into_owned();
-        if let Some(file) = std::path::absolute(file).ok().as_deref().and_then(Path::to_str) {
-            *value = utf8_percent_encode(file, IN_PATHS).to_string().into();
+        let absolute = std::path::absolute(&file).unwrap_or_default();
+        if !file.starts_with('/')
+            && let Some(absolute) = absolute.to_str()
+        {
+            *value = utf8_percent_encode(absolute, IN_PATHS).to_string().into();
         }
     }
     parts.to_string()

@@ -88,6 +88,7 @@ impl Arm {
     }
 
     fn listen(self: &Arc<Self>, listener: &TcpListener) {
+        let mut failing = false;
         for client in listener.incoming() {
             if self.stopping.load(Ordering::Relaxed) {
                 return;
@@ -96,8 +97,12 @@ impl Arm {
                 let arm = self.clone();
                 spawn(move || arm.serve(client))
             });
-            if let Err(error) = served {
+            // Once: who has no files left has none for a while.
+            if let (Err(error), false) = (&served, failing) {
                 self.log(&format!("a connection could not be taken: {error}"));
+            }
+            failing = served.is_err();
+            if failing {
                 thread::sleep(ACCEPT_PAUSE);
             }
         }

@@ -15,11 +15,13 @@ pub struct Memory {
 
 impl Memory {
     /// Nothing is used yet.
+    #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit, used: AtomicU64::new(0) }
     }
 
     /// Bytes that are used.
+    #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -46,6 +48,7 @@ pub struct Share {
 
 impl Share {
     /// Nothing yet.
+    #[must_use]
     pub fn of(memory: &Arc<Memory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0 }
     }
