@@ -51,8 +51,13 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 check: build ## holds every adapter that can run here against the contract
 	target/release/mongodyno check
 
-bench: ## figures of the project itself, in minutes
-	$(CARGO) bench --bench figures
+# `make bench -- turns --long`: the words after it are no goals but the figures wanted.
+ifeq (bench,$(firstword $(MAKECMDGOALS)))
+FIGURES := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+$(if $(FIGURES),$(eval $(FIGURES):;@:))
+endif
+bench: ## figures of the project itself, in minutes; `make bench -- turns --long` for some
+	$(CARGO) bench --bench figures -- $(FIGURES)
 
 lint: ## what the compiler and clippy think
 	$(CARGO) clippy --release --all-targets -- -D warnings

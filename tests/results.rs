@@ -423,9 +423,8 @@ fn six_is_the_exit_code_where_nothing_can_be_compared() {
     assert_eq!((&open["verdict"], &open["low_percent"]), (&json!("INCONCLUSIVE"), &Value::Null));
 }
 
-#[test]
-fn two_copies_that_differ_void_everything() {
-    let lab = Lab::new();
+/// An experiment whose A/A arm takes `op_ns` where the baseline takes 100,000.
+fn copies_that_differ(lab: &Lab, op_ns: u64) -> Output {
     lab.fake("even", &[QUICK]);
     lab.fake("slow", &[QUICK, "op_ns=150000"]);
     let output = lab.experiment(&["even", "slow"], &SIX);
@@ -435,23 +434,47 @@ fn two_copies_that_differ_void_everything() {
     let twins = runs.iter().filter(|run| run["arm"] != "slow@1.0.0");
     let mut twins: Vec<&Value> = twins.collect();
     twins.sort_by_key(|run| (run["round"].as_u64(), run["position"].as_u64()));
-    let op_ns = |run: &&Value| if run["arm"] == "even@1.0.0" { 100_000 } else { 110_000 };
-    let op_ns: Vec<u64> = twins.iter().map(op_ns).collect();
-    lab.paced("even", &op_ns, &[QUICK]);
+    let of = |run: &&Value| if run["arm"] == "even@1.0.0" { 100_000 } else { op_ns };
+    let each: Vec<u64> = twins.iter().map(of).collect();
+    lab.paced("even", &each, &[QUICK]);
     fs::remove_dir_all(lab.path("out")).expect("a folder");
-    let output = lab.experiment(&["even", "slow"], &SIX);
-    assert_eq!(code(&output), 6, "{}", said(&output));
+    lab.experiment(&["even", "slow"], &SIX)
+}
+
+#[test]
+fn two_copies_that_differ_widen_the_interval() {
+    let lab = Lab::new();
+    let output = copies_that_differ(&lab, 104_000);
+    assert_eq!(code(&output), 0, "{}", said(&output));
     let analysis = lab.analysis();
     let twin = row(&analysis, "even@1.0.0 (A/A)", "first", "throughput");
     assert_eq!(twin["verdict"], "SLOWER", "{twin:#}");
-    assert_near(number(twin, "estimate_percent"), 10.0, "what was injected");
-    let void = row(&analysis, "slow@1.0.0", "first", "throughput");
-    let sentence = void["sentence"].as_str().expect("text");
-    assert_eq!(void["verdict"], "NOT COMPARABLE");
+    let slow = row(&analysis, "slow@1.0.0", "first", "throughput");
+    assert_eq!((&slow["verdict"], &slow["bias_gate"]), (&json!("SLOWER"), &json!("G7")));
+    assert_near(number(slow, "bias_percent"), 4.0, "what was injected");
+    // 50 % less and more these 4 %.
+    assert_near(number(slow, "low_percent"), 100.0 * (1.5 / 1.04 - 1.0), "lower end");
+    let sentence = slow["sentence"].as_str().expect("text");
+    assert!(sentence.contains(", of which 4 % either side for the A/A difference,"), "{sentence}");
+    let warnings = analysis["warnings"].to_string();
     assert!(
-        sentence.contains("two copies of one version differ in first/throughput"),
-        "{sentence}"
+        warnings.contains("two copies of one version differ in first/throughput"),
+        "{warnings}"
     );
+}
+
+#[test]
+fn two_copies_that_differ_by_more_than_a_tenth_void_the_phase() {
+    let lab = Lab::new();
+    let output = copies_that_differ(&lab, 112_000);
+    assert_eq!(code(&output), 6, "{}", said(&output));
+    let analysis = lab.analysis();
+    for metric in ["throughput", "cpu_per_op"] {
+        let void = row(&analysis, "slow@1.0.0", "first", metric);
+        assert_eq!(void["verdict"], "NOT COMPARABLE", "{void:#}");
+        let sentence = void["sentence"].as_str().expect("text");
+        assert!(sentence.contains("two copies of one version differ in first/"), "{sentence}");
+    }
 }
 
 #[test]

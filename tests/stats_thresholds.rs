@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
 use mongodyno::stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use mongodyno::stats::disturbed::{Around, Step, only_quiet, step, words};
 use mongodyno::stats::looks::{LookPlan, NextStep};
 use mongodyno::stats::noise::noise_floor_percent;
 use mongodyno::stats::threshold::{
@@ -21,7 +22,7 @@ const RUNS: ThresholdParts = ThresholdParts {
 fn seven_rounds(percents: [f64; 7]) -> Comparison {
     let b = percents.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));
     let arms = Arms { name_a: "A", name_b: "B", a: &[Some(1e9); 7], b: &b };
-    compare("m", Quantity::P50, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &[])
+    compare("m", Quantity::P50, &arms, &Rules::new(0.05, RUNS), &[])
 }
 
 #[test]
@@ -72,20 +73,94 @@ fn looks_spend_five_percent_and_stop_when_settled() {
         assert!((spent - 0.05).abs() < 1e-12);
     }
     let [standard, quick, fixed] = plans;
-    assert_eq!((standard.first_rounds(), standard.most_rounds()), (10, 40));
-    assert_eq!((quick.most_rounds(), quick.quick, fixed.first_rounds()), (6, true, 15));
+    assert_eq!((standard.first_rounds(), fixed.first_rounds(), quick.quick), (10, 15, true));
     let (settled, open) =
         (seven_rounds([0.1; 7]), seven_rounds([-9.0, 9.0, 8.0, -8.0, 7.0, -7.0, 0.0]));
     assert!(settled.settled() && !open.settled());
-    assert_eq!(standard.next(0, &[]), NextStep::ContinueTo(10));
-    assert_eq!(standard.next(10, std::slice::from_ref(&settled)), NextStep::Stop);
-    assert_eq!(standard.next(10, &[settled.clone(), open.clone()]), NextStep::ContinueTo(20));
-    // Between looks nothing stops it, at the last look everything does.
-    assert_eq!(standard.next(13, &[settled]), NextStep::ContinueTo(20));
-    assert_eq!(standard.next(40, &[open]), NextStep::Stop);
-    assert_eq!(standard.look_at(20).unwrap().alpha, 0.02);
-    assert_eq!(standard.look_at(13), None);
-    assert_eq!(standard.look_for_end(13).unwrap().rounds, 20);
+    let [first, second, last] = [0, 1, 2].map(|at| standard.looks()[at]);
+    assert_eq!(standard.after(first, std::slice::from_ref(&settled)), NextStep::Stop);
+    assert_eq!(standard.after(first, &[settled, open.clone()]), NextStep::ContinueTo(20));
+    assert_eq!(standard.after(second, std::slice::from_ref(&open)), NextStep::ContinueTo(40));
+    assert_eq!(standard.after(last, std::slice::from_ref(&open)), NextStep::Stop);
+    assert_eq!(quick.after(quick.looks()[0], &[open]), NextStep::Stop);
+}
+
+/// `.` a quiet round, `x` a disturbed one.
+fn rounds(marks: &str) -> Vec<bool> {
+    marks.chars().map(|mark| mark == 'x').collect()
+}
+
+#[test]
+fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() {
+    let cases = [
+        ("", Step::Make),
+        (".....", Step::Make),
+        ("......", Step::Look),
+        ("..x...", Step::Make),
+        ("..x....", Step::Look),
+        // Half of them is not more than half; two thirds are.
+        ("xxx...", Step::Make),
+        ("xxxx..", Step::Look),
+        // The planned rounds are made in any case.
+        ("xxxx.", Step::Make),
+        // As many again as were planned, and no more.
+        ("x.x.x.x.x.", Step::Make),
+        ("x.x.x.x.x.x.", Step::Look),
+    ];
+    for (marks, expected) in cases {
+        assert_eq!(step(&rounds(marks), 6), expected, "{marks}");
+    }
+    let kept = [("......", true), ("..x....", true), (".....xxxxxxx", true), ("....xxxxx", false)];
+    for (marks, quiet) in kept {
+        assert_eq!(only_quiet(&rounds(marks), 6), quiet, "{marks}");
+    }
+    // Of an interrupted experiment it is 80 % of what was made.
+    assert!(only_quiet(&rounds("....x"), 10) && !only_quiet(&rounds("...xx"), 10));
+}
+
+#[test]
+fn looks_count_undisturbed_rounds() {
+    let plan = LookPlan::standard();
+    let at = |marks: &str| {
+        let (look, step) = plan.standing(&rounds(marks));
+        (look.rounds, step)
+    };
+    let ten = ".".repeat(10);
+    assert_eq!(at(""), (10, Step::Make));
+    assert_eq!(at(&ten), (10, Step::Look));
+    assert_eq!(at(".........x"), (10, Step::Make));
+    assert_eq!(at(".........x."), (10, Step::Look));
+    // Beyond a look its error is spent: an interrupted experiment is judged with the next one's.
+    assert_eq!(at(&format!("{ten}.")), (20, Step::Make));
+    assert_eq!(at(&".".repeat(20)), (20, Step::Look));
+    assert_eq!(at(&".".repeat(40)), (40, Step::Look));
+    assert_eq!(at(&".".repeat(41)), (40, Step::Look));
+    // A machine that is never quiet is looked at after as many rounds as were planned.
+    assert_eq!(at(&"x".repeat(10)), (10, Step::Look));
+    assert_eq!(at(&"x".repeat(11)), (20, Step::Make));
+    assert_eq!(at(&"x".repeat(20)), (20, Step::Look));
+}
+
+#[test]
+fn a_disturbance_is_named() {
+    let around = |steal_fraction, foreign_fraction, processes: &[(&'static str, f64)]| Around {
+        steal_fraction,
+        foreign_fraction,
+        processes: processes.to_vec(),
+    };
+    let quiet = around(0.02, 0.03, &[]);
+    let restless = around(0.0, 0.10, &[("cron", 0.1)]);
+    let busy = around(0.0, 0.49, &[("chrome", 0.1), ("rustc", 0.3), ("a", 0.01), ("b", 0.02)]);
+    let stolen = around(0.2, 0.0, &[]);
+    let each = [&quiet, &restless, &busy, &stolen];
+    assert_eq!(each.map(Around::is_disturbed), [false, false, true, true]);
+    assert_eq!(each.map(Around::is_restless), [false, true, false, false]);
+    assert_eq!(words(&[busy.clone()]), "other processes used 49 %: rustc, chrome, b");
+    assert_eq!(words(&[stolen.clone()]), "the hypervisor took 20 %");
+    assert_eq!(
+        words(&[around(0.03, 0.2, &[])]),
+        "other processes used 20 %; the hypervisor took 3 %"
+    );
 }
 
 #[test]

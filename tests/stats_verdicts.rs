@@ -45,7 +45,7 @@ fn slower_by(
         })
         .collect();
     let arms = Arms { name_a: "A", name_b: "B", a: &a, b: &b };
-    compare("m", quantity, &arms, &Rules { alpha, threshold: parts }, &[])
+    compare("m", quantity, &arms, &Rules::new(alpha, parts), &[])
 }
 
 fn throughput(centre: f64, half_range: f64) -> Comparison {
@@ -153,7 +153,7 @@ fn not_comparable() {
     let lost = |n: usize| -> Comparison {
         let b: Vec<Option<f64>> = (0..10).map(|k| (k >= n).then_some(2.0)).collect();
         let arms = Arms { name_a: "A", name_b: "B", a: &[Some(1.0); 10], b: &b };
-        compare("m", Quantity::Throughput, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &[])
+        compare("m", Quantity::Throughput, &arms, &Rules::new(0.05, RUNS), &[])
     };
     says(
         &lost(3),
@@ -165,8 +165,7 @@ fn not_comparable() {
     let (one, two) = ([Some(1.0); 10], [Some(1.0); 10]);
     let arms = Arms { name_a: "A", name_b: "B", a: &one, b: &two };
     let gates = ["B failed in 3 of 100 operations".to_owned(), "still drifting.".to_owned()];
-    let found =
-        compare("m", Quantity::Throughput, &arms, &Rules { alpha: 0.05, threshold: RUNS }, &gates);
+    let found = compare("m", Quantity::Throughput, &arms, &Rules::new(0.05, RUNS), &gates);
     says(
         &found,
         Verdict::NotComparable,
@@ -175,8 +174,7 @@ fn not_comparable() {
     );
     assert_eq!(found.estimate_percent, Some(0.0));
     let none = Arms { name_a: "A", name_b: "B", a: &[], b: &[None] };
-    let empty =
-        compare("m", Quantity::Throughput, &none, &Rules { alpha: 0.05, threshold: RUNS }, &[]);
+    let empty = compare("m", Quantity::Throughput, &none, &Rules::new(0.05, RUNS), &[]);
     assert_eq!((empty.verdict, empty.estimate_percent), (Verdict::NotComparable, None));
 }
 

@@ -12,6 +12,7 @@ mod drain;
 mod holds;
 mod injection;
 mod loops;
+mod operating;
 mod raw;
 mod recording;
 mod servers;
@@ -29,7 +30,7 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 12] = [
     ("drain", drain::run),
     ("core-memory", core_memory::run),
     ("broker-memory", broker_memory::run),
@@ -41,6 +42,7 @@ const FIGURES: [Figure; 11] = [
     ("holds", holds::run),
     ("loops", loops::run),
     ("tap", tap::run),
+    ("operating", operating::run),
 ];
 
 fn main() -> ExitCode {

@@ -92,7 +92,7 @@ fn spawn(bench: &Bench, mut command: Command) -> Result<(Child, PathBuf), String
     let log = bench.fresh().with_extension("log");
     command.stdin(Stdio::null()).stderr(File::create(&log).map_err(text)?);
     let mut command = tokio::process::Command::from(command);
-    child::die_with_parent(&mut command);
+    child::die_with_parent(command.as_std_mut());
     Ok((command.as_std_mut().spawn().map_err(text)?, log))
 }
 

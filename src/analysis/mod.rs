@@ -49,7 +49,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
         let of = rounds.compared_count();
-        warnings.push(format!("{what} in {count} of {of} rounds (gate G4); close what can be"));
+        warnings.push(format!("in {count} of {of} rounds {what} (gate G4)"));
     }
     warnings.extend(errors(experiment, &runs));
     warnings.extend(void_runs(experiment, &rounds));

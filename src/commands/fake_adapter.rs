@@ -50,8 +50,8 @@ struct Behaviour {
     lag_ns: u64,
     /// What it says a worker is; `loop`: tasks of one thread.
     concurrency: String,
-    /// The write concern it claims to have resolved; none where it is empty.
-    w: String,
+    /// The write concern it claims to have resolved.
+    w: Option<u32>,
     /// Version it reports.
     version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
@@ -109,7 +109,7 @@ impl Behaviour {
             stall_every: number("stall_every", 1000.0) as u64,
             lag_ns: number("lag_ns", 0.0) as u64,
             concurrency: text("concurrency", "pretended"),
-            w: text("w", ""),
+            w: known.get("w").and_then(|value| value.parse().ok()),
             version: text("version", "1.0.0"),
             at: text("at", ""),
             fault: text("fault", ""),
@@ -297,9 +297,7 @@ impl Fake {
                 Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
             }
             Request::Open { .. } => Answer::Opened(Box::new(Opened {
-                resolved: json!({
-                    "max_pool_size": null, "write_concern": self.behaviour.w.parse::<u32>().ok().map(|w| json!({ "w": w })),
-                }),
+                resolved: json!({ "write_concern": { "w": self.behaviour.w } }),
                 server: json!({ "version": null }),
             })),
             Request::Prepare(prepare) => self.prepare(prepare),
@@ -433,7 +431,7 @@ impl Fake {
             std::thread::sleep(Duration::from_nanos(turned.ended_ns.saturating_sub(self.now_ns())));
             return Answer::Turned(turned);
         }
-        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns);
+        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns).max(1);
         let mut most = fitting.min(OPERATIONS_MAX);
         if !phase.calibrates() {
             most = most.min(self.behaviour.turn_operations);

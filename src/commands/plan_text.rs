@@ -29,7 +29,7 @@ pub fn text(
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
     let _ = writeln!(
         text,
-        "time      about {} a round, {} to the first look",
+        "time      about {} a round, {} to the first look (at most twice that if disturbed)",
         duration(estimate.round),
         duration(estimate.round * settings.looks.first_rounds())
     );

@@ -108,8 +108,8 @@ pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interle
 }
 
 /// Laps until there are enough: those planned, and then more until the standard error of the round
-/// is small. What is looked at is the scatter and not the difference of the arms, so the end of a
-/// round favours none of them.
+/// is small. The rule looks at scatter and not at the difference of the arms: the end of a round
+/// favours none of them.
 ///
 /// # Errors
 /// The server lost, or Ctrl-C.

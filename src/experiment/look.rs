@@ -19,7 +19,7 @@ use crate::result::machine::Reading;
 use crate::result::records::MachineNoise;
 use crate::server::listeners;
 
-/// How long a look takes. What is loaded and prepared meanwhile is ours and does not disturb it.
+/// How long a look takes. We load and prepare meanwhile; that work is ours and does not disturb it.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long a key may go unnoticed.
 const GLANCE: Duration = Duration::from_millis(100);

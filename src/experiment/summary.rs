@@ -164,7 +164,8 @@ struct Pass {
     failed: Vec<u64>,
     service: Vec<Histogram>,
     response: Option<Vec<Histogram>>,
-    halves: [Histogram; 2],
+    /// By operation: in a mix, one that comes later would look like a drift of all.
+    halves: Vec<[Histogram; 2]>,
     middle_ns: u64,
     began_ns: u64,
     interval_ns: u64,
@@ -199,7 +200,7 @@ impl Pass {
             failed: vec![0; operations],
             service: histograms(),
             response: open.then(histograms),
-            halves: [Histogram::new(), Histogram::new()],
+            halves: (0..operations).map(|_| [Histogram::new(), Histogram::new()]).collect(),
             middle_ns,
             began_ns,
             interval_ns: seconds * NS_PER_S,
@@ -232,7 +233,8 @@ impl Pass {
             return;
         }
         self.service[operation].record(sample.service_ns);
-        self.halves[usize::from(sample.start_ns >= self.middle_ns)].record(sample.service_ns);
+        let half = usize::from(sample.start_ns >= self.middle_ns);
+        self.halves[operation][half].record(sample.service_ns);
         let interval = sample.start_ns.saturating_sub(self.began_ns) / self.interval_ns;
         self.interval(interval, self.names[operation].clone()).record(sample.service_ns);
         if let Some(response) = &mut self.response {
@@ -265,10 +267,18 @@ impl Pass {
         .collect()
     }
 
+    /// Of each operation ln(median of the second half / of the first), weighted by its share of
+    /// the time: so much the time of the mix moved, whatever the halves drew of each operation.
     fn half_log_ratio(&self) -> Option<f64> {
-        let [first, second] = &self.halves;
         let median = |half: &Histogram| Some(half.percentile_ns(50.0)? as f64);
-        Some((median(second)? / median(first)?).ln())
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for ([first, second], all) in self.halves.iter().zip(&self.service) {
+            let Some((first, second)) = median(first).zip(median(second)) else { continue };
+            let weight = all.mean_ns().unwrap_or(0.0) * all.count() as f64;
+            sum += weight * (second / first).ln();
+            weights += weight;
+        }
+        (weights > 0.0).then(|| sum / weights).filter(|ratio| ratio.is_finite())
     }
 
     fn open_loop(&self, phase: &Phase, measured_s: f64) -> Option<OpenLoop> {

@@ -17,6 +17,17 @@ pub(super) fn render(analysis: &Analysis, runs: &[Run], out: &mut dyn Write) -> 
     writeln!(out, "os: {}", value(&analysis.machine.os))?;
     writeln!(out, "experiment: {}", value(&analysis.id))?;
     writeln!(out, "Unit ops/s better=higher\n")?;
+    let (aside, compared): (Vec<&Run>, Vec<&Run>) =
+        runs.iter().partition(|run| super::view::is_set_aside(analysis, run.round));
+    write_runs(analysis, &compared, out)?;
+    if !aside.is_empty() {
+        // benchstat makes a table of their own for lines under another configuration.
+        writeln!(out, "\nrounds: disturbed, not compared\n")?;
+    }
+    write_runs(analysis, &aside, out)
+}
+
+fn write_runs(analysis: &Analysis, runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
     for arm in &analysis.arms {
         for run in runs.iter().filter(|run| run.arm == arm.id && run.failed.is_none()) {
             for phase in run.phases.iter().filter(|phase| phase.throughput > 0.0) {

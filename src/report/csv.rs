@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::text::clean;
 use crate::analysis::types::{Analysis, ComparisonRow, ResultRow};
 
-const HEAD: [&str; 22] = [
+const HEAD: [&str; 26] = [
     "schema_version",
     "experiment_id",
     "workload",
@@ -30,6 +30,10 @@ const HEAD: [&str; 22] = [
     "level",
     "rounds",
     "threshold_percent",
+    "floor_percent",
+    "bias_percent",
+    "bias_gate",
+    "busy",
 ];
 
 pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -113,5 +117,9 @@ fn record(
         real(compared.and_then(|c| c.level)),
         compared.map(|c| c.rounds.to_string()).unwrap_or_default(),
         real(compared.map(|c| c.threshold_percent)),
+        real(compared.map(|c| c.floor_percent)),
+        real(compared.map(|c| c.bias_percent)),
+        text(compared.and_then(|c| c.bias_gate.as_deref())),
+        text(compared.and_then(|c| c.busy.as_deref())),
     ]
 }

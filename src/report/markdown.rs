@@ -87,6 +87,9 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
         for other in &verdict.others {
             writeln!(out, "  - also {}", escape(&view::short_line(other)))?;
         }
+        if let Some(drift) = view::drift_line(comparison) {
+            writeln!(out, "  - {}", escape(&drift))?;
+        }
     }
     let Some(wire) = wire::table(analysis, &phase.name) else { return Ok(()) };
     writeln!(out, "\n| on the wire | {} |", wire.head.join(" | "))?;

@@ -41,7 +41,7 @@ struct PagePhase<'a> {
     /// Picture of the rounds, empty where there are none.
     dots: String,
     rounds: Vec<PageRounds>,
-    round_numbers: Vec<usize>,
+    round_numbers: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,6 +55,8 @@ struct Sentence {
     word: String,
     rest: String,
     others: Vec<String>,
+    /// Drift within the phase.
+    drift: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -182,7 +184,7 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         comparisons: compared.into_iter().map(|c| comparison(analysis, c)).collect(),
         dots: svg::dots(&strips, &view.name),
         rounds: strips.iter().map(|strip| rounds(strip, longest)).collect(),
-        round_numbers: (1..=longest).collect(),
+        round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,
     }
 }
@@ -194,6 +196,11 @@ fn first_rows(analysis: &Analysis, of_phase: impl Fn(&str) -> bool) -> Vec<&Resu
         rows.extend(analysis.results.iter().find(|r| r.arm == arm.id && of_phase(&r.phase)));
     }
     rows
+}
+
+fn round_label(analysis: &Analysis, round: u32) -> String {
+    let aside = view::is_set_aside(analysis, round);
+    if aside { format!("{round} (disturbed)") } else { round.to_string() }
 }
 
 fn rounds(strip: &Dots, longest: usize) -> PageRounds {
@@ -232,6 +239,7 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
         word,
         rest: rest.trim_start_matches(", ").to_owned(),
         others: verdict.others.iter().map(|other| view::short_line(other)).collect(),
+        drift: view::drift_line(comparison),
     }
 }
 

@@ -278,10 +278,13 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
     for line in lines {
         page.line(&line)?;
     }
-    for other in &verdict.others {
-        let text = format!("also {}", view::short_line(other));
+    let ink = if comparison.is_aa { Ink::Dim } else { Ink::Plain };
+    let others =
+        verdict.others.iter().map(|other| (ink, format!("also {}", view::short_line(other))));
+    let drift = view::drift_line(comparison).map(|line| (Ink::Dim, line));
+    for (ink, text) in others.chain(drift) {
         for line in wrap_hanging(&text, page.width, 4, 6) {
-            let painted = if comparison.is_aa { page.paint.ink(Ink::Dim, &line) } else { line };
+            let painted = page.paint.ink(ink, &line);
             page.line(&painted)?;
         }
     }

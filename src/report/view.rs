@@ -323,24 +323,46 @@ pub fn machine_line(analysis: &Analysis) -> String {
 /// The same, of the record.
 pub fn machine_text(machine: &Machine) -> String {
     let cores = if machine.cores == 1 { "core" } else { "cores" };
+    let awake = machine.keep_awake.as_ref().is_some_and(|it| it.used);
+    let placed = machine.placement.is_some();
     clean(&format!(
-        "{}, {} {cores}, {}, {}, kernel {}",
+        "{}, {} {cores}{}{}, {}, {}, kernel {}",
         machine.cpu,
         machine.cores,
+        if awake { " kept awake" } else { "" },
+        if placed { ", of which server and clients have their own" } else { "" },
         number::bytes(machine.memory_bytes),
         machine.os,
         machine.kernel
     ))
 }
 
-/// `10 rounds, quick, completed; seed 42; started 2026-11-21T10:00:00Z`.
+/// `10 rounds, quick, completed; seed 42; started 2026-11-21T10:00:00Z`; of rounds that something
+/// else disturbed how many they were, and what became of them.
 pub fn rounds_line(analysis: &Analysis) -> String {
     let rounds = if analysis.rounds == 1 { "round" } else { "rounds" };
     let quick = if analysis.quick { ", quick" } else { "" };
+    let disturbed = analysis.disturbance.as_ref().map_or(String::new(), |what| {
+        let count = analysis.rounds_disturbed.len();
+        let all_count = analysis.rounds_compared == analysis.rounds;
+        let what_then = if all_count { "compared all the same" } else { "shown, not compared" };
+        format!(" ({count} disturbed: {what}; {what_then})")
+    });
     clean(&format!(
-        "{} {rounds}{quick}, {}; seed {}; started {}",
+        "{} {rounds}{disturbed}{quick}, {}; seed {}; started {}",
         analysis.rounds, analysis.ended, analysis.seed, analysis.started_at
     ))
+}
+
+/// `drift: B against A: +0.4 % (95.2 % CI -0.6 to 1.4 %) from first to second half`: that no drift
+/// is shown does not say that there is none.
+pub fn drift_line(comparison: &ComparisonRow) -> Option<String> {
+    comparison.drift.as_ref().map(|drift| clean(&format!("drift: {}", drift.sentence)))
+}
+
+/// Whether a round was disturbed and is therefore not compared.
+pub fn is_set_aside(analysis: &Analysis, round: u32) -> bool {
+    analysis.rounds_compared < analysis.rounds && analysis.rounds_disturbed.contains(&round)
 }
 
 /// Cost of one operation's bookkeeping per adapter: the dearest of its arms.

@@ -8,8 +8,6 @@ use nix::unistd::Pid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::result::records::{ForeignProcess, MachineNoise};
-
 /// The machine the experiment ran on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
@@ -55,6 +53,27 @@ pub struct KeepAwake {
     pub round_trip_us: Option<f64>,
     /// The same with them, us.
     pub round_trip_awake_us: Option<f64>,
+}
+
+/// What else the machine did during a round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineNoise {
+    /// CPU time stolen by the hypervisor.
+    pub steal_fraction: f64,
+    /// CPU time of processes that are not ours.
+    pub foreign_fraction: f64,
+    /// Which processes these were: the largest first, at most three.
+    #[serde(default)]
+    pub foreign: Vec<ForeignProcess>,
+}
+
+/// A process that is not ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForeignProcess {
+    /// Its command's name.
+    pub name: String,
+    /// CPU time it used, as a fraction of the whole machine's.
+    pub fraction: f64,
 }
 
 /// What the machine is.

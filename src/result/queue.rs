@@ -1,7 +1,9 @@
-//! The record of the overload test.
+//! The records of an open loop: of the overload test, and of how well its schedule was kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::result::records::Quantiles;
 
 /// What the overload test of one phase of one run looks at (methodology 8.2). Slopes are
 /// Theil-Sen's over operations in the order in which they were intended, with 95 % intervals.
@@ -46,4 +48,22 @@ pub struct Queue {
     pub depth_p: Option<f64>,
     /// From the last arrival to the last end, s.
     pub drain_s: f64,
+}
+
+/// How well an open loop kept its schedule (gate G3).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct OpenLoop {
+    pub offered_per_s: f64,
+    pub achieved_fraction: f64,
+    /// Lateness behind the intended start: waiting for a free worker is in it.
+    pub pacer_lag_p50_us: f64,
+    pub pacer_lag_p99_us: f64,
+    pub pacer_lag_max_us: f64,
+    /// Mean fraction of the workers that were busy.
+    pub busy_fraction: f64,
+    /// Lateness of starts behind their time or their worker's last end, whichever is later: the
+    /// adapter's timers alone.
+    #[serde(default)]
+    pub own_lag: Option<Quantiles>,
 }

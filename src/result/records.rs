@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::result::broker::Broker;
-pub use crate::result::machine::{KeepAwake, Machine, Placement};
-pub use crate::result::queue::Queue;
+pub use crate::result::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
+pub use crate::result::queue::{OpenLoop, Queue};
 pub use crate::result::request::{Request, Study};
 pub use crate::result::wire::{Link, Tap, TapCommand};
 use crate::stats::histogram::Histogram;
@@ -245,27 +245,6 @@ pub struct Run {
     pub phases: Vec<PhaseRun>,
 }
 
-/// What else the machine did during a round.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MachineNoise {
-    /// CPU time stolen by the hypervisor.
-    pub steal_fraction: f64,
-    /// CPU time of processes that are not ours.
-    pub foreign_fraction: f64,
-    /// Which processes these were: the largest first, at most three.
-    #[serde(default)]
-    pub foreign: Vec<ForeignProcess>,
-}
-
-/// A process that is not ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForeignProcess {
-    /// Its command's name.
-    pub name: String,
-    /// CPU time it used, as a fraction of the whole machine's.
-    pub fraction: f64,
-}
-
 /// One phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRun {
@@ -446,24 +425,6 @@ pub struct Gate {
     pub fails: bool,
     /// In words.
     pub reason: String,
-}
-
-/// How well an open loop kept its schedule (gate G3).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
-pub struct OpenLoop {
-    pub offered_per_s: f64,
-    pub achieved_fraction: f64,
-    /// Lateness behind the intended start: waiting for a free worker is in it.
-    pub pacer_lag_p50_us: f64,
-    pub pacer_lag_p99_us: f64,
-    pub pacer_lag_max_us: f64,
-    /// Mean fraction of the workers that were busy.
-    pub busy_fraction: f64,
-    /// Lateness of starts behind their time or their worker's last end, whichever is later: the
-    /// adapter's timers alone.
-    #[serde(default)]
-    pub own_lag: Option<Quantiles>,
 }
 
 /// One line of `server.jsonl`, once a second.

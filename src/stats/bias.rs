@@ -168,6 +168,9 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
 #[must_use]
 pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u64) -> Option<Bias> {
     let arms = logs.len();
+    if arms < 2 {
+        return None;
+    }
     let rounds = logs.iter().map(Vec::len).min().unwrap_or(0);
     let whole = (0..rounds).filter_map(|round| {
         let values = logs.iter().map(|arm| arm[round]).collect::<Option<Vec<f64>>>()?;

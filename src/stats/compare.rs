@@ -72,13 +72,24 @@ pub struct Rules<'a> {
     pub bias: Option<&'a Bias>,
     /// What made the machine busy, where disturbed rounds are compared: it doubles delta.
     pub busy: Option<&'a str>,
+    /// The same comparison by other ways: SAME needs their agreement.
+    pub witnesses: &'a [Witness],
+}
+
+/// The comparison made in another way, in which another bias would show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Witness {
+    /// Which way: `in the second half`.
+    pub way: &'static str,
+    /// ln(B/A) by round.
+    pub ratios: Vec<f64>,
 }
 
 impl Rules<'_> {
     /// No bias, a quiet machine.
     #[must_use]
     pub fn new(alpha: f64, threshold: ThresholdParts) -> Self {
-        Self { alpha, threshold, bias: None, busy: None }
+        Self { alpha, threshold, bias: None, busy: None, witnesses: &[] }
     }
 }
 
@@ -220,7 +231,7 @@ pub fn compare(
     if let Some(interval) = &interval {
         comparison.fill(interval, rules.bias.map_or(0.0, |bias| bias.size), &kept);
     }
-    comparison.judge(quantity, arms, rules.alpha);
+    comparison.judge(quantity, arms, rules);
     if let Some(busy) = rules.busy {
         wording::append(&mut comparison.sentence, &format!("on a busy machine ({busy})"));
     }
@@ -265,6 +276,16 @@ fn empty(
     }
 }
 
+impl Witness {
+    /// Its interval, where it is not within the floor.
+    fn doubts(&self, floor_percent: f64, alpha: f64) -> Option<String> {
+        let found = hodges_lehmann(&self.ratios, alpha).filter(|it| it.rank > 0)?;
+        let (low, high) = (percent(found.low), percent(found.high));
+        (low < -floor_percent || high > floor_percent)
+            .then(|| format!(", {} {}", self.way, wording::between(low, high)))
+    }
+}
+
 impl Comparison {
     /// `bias` in log units.
     fn fill(&mut self, interval: &HodgesLehmann, bias: f64, differences: &[f64]) {
@@ -278,25 +299,27 @@ impl Comparison {
     }
 
     /// Chooses verdict and sentence by the table of section 3.5, in its order.
-    fn judge(&mut self, quantity: Quantity, arms: &Arms<'_>, alpha: f64) {
+    fn judge(&mut self, quantity: Quantity, arms: &Arms<'_>, rules: &Rules<'_>) {
         if !self.reasons.is_empty() {
             self.verdict = Verdict::NotComparable;
             self.sentence = wording::not_comparable_sentence(&self.reasons);
             return;
         }
         let Some(finding) = self.finding(quantity, arms) else {
-            let needed = rounds_for_an_interval(alpha);
+            let needed = rounds_for_an_interval(rules.alpha);
             self.rounds_needed = needed.checked_sub(self.rounds).map(|more| more as u32);
-            self.sentence = wording::too_few_sentence(self.rounds, needed, alpha);
+            self.sentence = wording::too_few_sentence(self.rounds, needed, rules.alpha);
             return;
         };
         let (low, high) = (finding.low_percent, finding.high_percent);
         let (delta, floor) = (finding.threshold_percent, self.margins.floor_percent);
-        let aside = self.aside();
+        let mut aside = self.aside();
+        let narrow = -floor <= low && high <= floor;
+        let doubt = rules.witnesses.iter().find_map(|it| it.doubts(floor, rules.alpha));
         if low > delta || high < -delta {
             self.verdict = if low > delta { Verdict::Slower } else { Verdict::Faster };
             self.sentence = finding.clear_sentence(self.verdict, &aside);
-        } else if -floor <= low && high <= floor {
+        } else if narrow && doubt.is_none() {
             self.verdict = Verdict::Same;
             self.sentence = finding.same_sentence(floor, &aside);
         } else if low > 0.0 || high < 0.0 {
@@ -304,6 +327,7 @@ impl Comparison {
             self.direction_only = true;
             self.sentence = finding.direction_sentence(self.verdict, &aside);
         } else {
+            aside.extend(doubt.filter(|_| narrow));
             let wanted = rounds_wanted(&finding, &self.margins);
             self.rounds_needed = more_rounds(wanted, finding.rounds as f64);
             if wanted > f64::from(MAX_ROUNDS) {

@@ -2,7 +2,7 @@
 //! order, the drift and the waiting arms say of possible bias (sections 2.5, 3.2 to 3.5).
 
 use super::bias::{self, Bias, Drift};
-use super::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use super::compare::{Arms, Comparison, Rules, Witness, compare, log_ratios};
 use super::noise::noise_floor_percent;
 use super::threshold::{Interleave, Quantity, ThresholdParts};
 
@@ -186,7 +186,9 @@ fn one(
         history_fence_percent: None,
         timer_cost_ns: base.timer_cost_ns.max(other.timer_cost_ns),
     };
+    let witnesses = witnesses(arms, arm, measure, terms);
     let rules = Rules {
+        witnesses: &witnesses,
         alpha: terms.alpha,
         threshold: if other.is_aa { parts.for_same_version() } else { parts },
         bias: bias::largest(biases),
@@ -204,4 +206,36 @@ fn one(
     }
     let sides = Arms { name_a: base.name, name_b: other.name, a, b };
     compare(&measure.name, measure.quantity, &sides, &rules, &wrong)
+}
+
+/// SAME claims that nothing is there, and a bias that is not shown is not excluded: it could hide a
+/// difference as well as feign one. A drift would show in the second half alone, a baseline that
+/// is off against its copy. Only the quick form needs them: its floor is wide, and six rounds show
+/// few biases (decision 0031).
+fn witnesses(
+    arms: &[Entrant<'_>],
+    arm: usize,
+    measure: &Measure,
+    terms: &Terms<'_>,
+) -> Vec<Witness> {
+    let (direction, values) = (measure.quantity.direction(), &measure.values);
+    let mut witnesses = Vec::new();
+    if !terms.quick {
+        return witnesses;
+    }
+    if terms.interleave == Interleave::Turns {
+        let half = |round: usize| {
+            let of = |arm: usize| arms[arm].halves.get(round).copied().flatten();
+            Some((of(arm)? - of(0)?) / 2.0)
+        };
+        let ratios = log_ratios(direction, &values[0], &values[arm]);
+        let late = ratios.into_iter().enumerate().filter_map(|(at, it)| Some(it? + half(at)?));
+        witnesses.push(Witness { way: "in the second half", ratios: late.collect() });
+    }
+    for twin in (1..arms.len()).filter(|at| arms[*at].is_aa && *at != arm) {
+        let ratios = log_ratios(direction, &values[twin], &values[arm]);
+        let ratios = ratios.into_iter().flatten().collect();
+        witnesses.push(Witness { way: "against the baseline's copy", ratios });
+    }
+    witnesses
 }

@@ -4,31 +4,39 @@
 /// so less. Rejected: a correction by the lag-1 correlation, which 40 laps know to 0.16 only.
 pub const BATCH_LAPS: usize = 5;
 
-/// Standard error of a round's mean log ratio by batch means, from the log ratios of its laps in
-/// their order; None with fewer than two batches.
+/// Standard error of the mean of these values, one a lap and in their order, by batch means; None
+/// with fewer than two batches.
 #[must_use]
-pub fn standard_error(log_ratios: &[f64]) -> Option<f64> {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let batches: Vec<f64> = log_ratios.chunks_exact(BATCH_LAPS).map(mean).collect();
+pub fn standard_error(laps: &[f64]) -> Option<f64> {
+    let batches: Vec<f64> = laps.chunks_exact(BATCH_LAPS).map(mean).collect();
     let degrees = batches.len().checked_sub(1).filter(|it| *it > 0)? as f64;
     let centre = mean(&batches);
     let squares: f64 = batches.iter().map(|batch| (batch - centre).powi(2)).sum();
     Some((squares / degrees / batches.len() as f64).sqrt())
 }
 
-/// The largest standard error of an arm against the baseline, from their rates lap by lap. Laps in
-/// which one of the two has no rate do not count. None where nothing can be compared.
+/// The largest standard error of an arm's log ratio to the baseline over the round, from their
+/// rates lap by lap. None where nothing can be compared.
+///
+/// A lap's value is the difference of the two rates, each as a part of its own mean: to first order
+/// its share in the log ratio of the totals. Rejected: the log ratio of each lap, in which a single
+/// stalled turn outweighs all others, and in the totals it does not.
 #[must_use]
 pub fn largest_error<'a>(
     baseline: &[f64],
     others: impl IntoIterator<Item = &'a [f64]>,
 ) -> Option<f64> {
     let error = |other: &[f64]| {
-        let pairs =
-            baseline.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
-        standard_error(&pairs.map(|(base, other)| (other / base).ln()).collect::<Vec<_>>())
+        let (base_mean, other_mean) = (mean(baseline), mean(other));
+        let lap = |(base, other): (&f64, &f64)| other / other_mean - base / base_mean;
+        let laps: Vec<f64> = baseline.iter().zip(other).map(lap).collect();
+        standard_error(&laps).filter(|error| error.is_finite())
     };
     others.into_iter().filter_map(error).reduce(f64::max)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]
@@ -84,6 +92,16 @@ mod tests {
         let quiet: Vec<f64> = (0..40).map(|lap| 100.0 + f64::from(lap % 2)).collect();
         let noisy: Vec<f64> = (0..40).map(|lap| 100.0 + f64::from(lap / 5 % 2) * 20.0).collect();
         let found = largest_error(&base, [&quiet[..], &noisy[..]]).expect("arms");
-        assert!((found - 1.2_f64.ln() / 2.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{found}");
+        assert!((found - 10.0 / 110.0 / 7.0_f64.sqrt()).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
+    fn a_stalled_turn_counts_as_much_as_it_does_in_the_totals() {
+        let base = vec![1000.0; 100];
+        let mut stalled = base.clone();
+        stalled[7] = 1.0;
+        let found = largest_error(&base, [&stalled[..]]).expect("arms");
+        // The totals differ by 1 %, and that is all there is.
+        assert!((found - 0.01).abs() < 5e-4, "{found}");
     }
 }

@@ -116,9 +116,7 @@ impl Finding<'_> {
     /// `between -2.1 % and +9.0 %`.
     #[must_use]
     pub fn between(&self) -> String {
-        let decimals = self.decimals();
-        let (low, high) = (signed(self.low_percent, decimals), signed(self.high_percent, decimals));
-        format!("between {low} % and {high} %")
+        between(self.low_percent, self.high_percent)
     }
 
     /// Decimals that the interval's width supports.
@@ -126,6 +124,13 @@ impl Finding<'_> {
     pub fn decimals(&self) -> usize {
         decimals((self.high_percent - self.low_percent) / 2.0)
     }
+}
+
+/// `between -2.1 % and +9.0 %`.
+#[must_use]
+pub fn between(low_percent: f64, high_percent: f64) -> String {
+    let decimals = decimals((high_percent - low_percent) / 2.0);
+    format!("between {} % and {} %", signed(low_percent, decimals), signed(high_percent, decimals))
 }
 
 /// `NOT COMPARABLE: <reason>.`, several reasons joined by semicolons.

@@ -272,7 +272,9 @@ impl Operation {
         let mut arguments = Arguments::default();
         match &self.call {
             Call::Noop { documents: None } => {}
-            Call::Noop { documents: Some(documents) } | Call::InsertOne { documents } => arguments.document = documents.make(number, input),
+            Call::Noop { documents: Some(documents) } | Call::InsertOne { documents } => {
+                arguments.document = documents.make(number, input);
+            }
             Call::InsertMany { documents, batch, .. } => {
                 arguments.documents = documents.make_many(number, *batch, input);
             }

@@ -121,9 +121,8 @@ impl Rounds {
     }
 
     fn judged(&self, quiet: bool, alpha: f64, quick: bool) -> Comparison {
-        let kept: Vec<usize> = (0..self.disturbed.len())
-            .filter(|round| !(quiet && self.disturbed[*round]))
-            .collect();
+        let kept: Vec<usize> =
+            (0..self.disturbed.len()).filter(|round| !(quiet && self.disturbed[*round])).collect();
         let arms = [0, 1, 2].map(|arm| Entrant {
             name: NAMES[arm],
             is_aa: arm == 1,
