@@ -115,7 +115,9 @@ function documentsPart(definition, parts, keyOf) {
     worker.made += 1;
     return fresh;
   }
-  if (definition.kind === 'replace_one' || definition.kind === 'noop') return { name: 'document', make: document };
+  if (definition.kind === 'replace_one' || definition.kind === 'noop') {
+    return { name: 'document', make: document };
+  }
   if (definition.kind === 'insert_one') {
     return { name: 'document', make: function (worker) { return inserted(worker, 0); } };
   }
