@@ -113,7 +113,9 @@ impl PhaseComparison<'_> {
                     comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
                     self.run_cautions(arm).iter().for_each(|it| say(it));
                     let making = self.timed(arm).making(comparison.threshold_percent);
-                    making.iter().for_each(|it| say(it));
+                    if let Some(it) = &making {
+                        say(it);
+                    }
                 }
                 if !arm.is_aa && !arm.is_direct {
                     compared.deciding.push(comparison.clone());

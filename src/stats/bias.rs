@@ -180,18 +180,18 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     let (values, places): (Vec<_>, Vec<_>) = whole.unzip();
     let residuals = centred(&values);
     let ranks = centred_ranks(&residuals.concat());
-    let mut placed = centred_ranks(&places.concat());
+    let mut order = centred_ranks(&places.concat());
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let seen = product(&ranks, &placed).abs();
+    let found = product(&ranks, &order).abs();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut as_far = 1;
     for _ in 0..ORDERS {
-        for round in placed.chunks_mut(arms) {
+        for round in order.chunks_mut(arms) {
             for last in (1..round.len()).rev() {
                 round.swap(last, below(&mut random, last + 1));
             }
         }
-        as_far += usize::from(product(&ranks, &placed).abs() >= seen - 1e-9);
+        as_far += usize::from(product(&ranks, &order).abs() >= found - 1e-9);
     }
     let p = as_far as f64 / (ORDERS + 1) as f64;
     let places = centred(&places).concat();
