@@ -112,7 +112,8 @@ fn a_round_is_made_in_the_place_of_a_disturbed_one() {
     let mut record = lab.record();
     record["ended"] = json!("interrupted");
     fs::write(lab.path("out/experiment.json"), record.to_string()).expect("a file");
-    let output = lab.run(["resume", "out"]);
+    let workload = fake_support::fixture("workloads/noop.yaml").display().to_string();
+    let output = lab.run(["resume", "out", "--workload", &workload]);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let analysis = lab.analysis();
     assert_eq!([&analysis["rounds"], &analysis["rounds_compared"]], [&json!(9), &json!(7)]);
