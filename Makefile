@@ -7,21 +7,13 @@ export MDYN_SKIPS := $(CURDIR)/target/test-skips
 LOG := target/test-log
 BROKEN := target/test-broken
 
-# A file in tests/ belongs to one suite by the beginning of its name, to `others` without one.
-TESTS := $(sort $(basename $(notdir $(wildcard tests/*.rs))))
-PURE := $(filter layout stats_% workload_% report_%,$(TESTS))
-SERVERS := $(filter server_%,$(TESTS))
-ADAPTERS := $(filter adapters%,$(TESTS))
-STUDIES := $(filter study_%,$(TESTS))
-INSTRUMENTS := $(filter absorber_% diagnosis_% instruments old_clients tap_%,$(TESTS))
-OTHERS := $(filter-out $(PURE) $(SERVERS) $(INSTRUMENTS) $(STUDIES) $(ADAPTERS),$(TESTS))
-
 # $(call suite,NAME,SECONDS,COMMAND): a suite that fails lets the others run.
 suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
   timeout --kill-after=20 $(2) $(3) </dev/null 2>&1 | tee -a $(LOG); status=$${PIPESTATUS[0]}; \
   [ $$status = 124 ] && echo "$(1) did not end within $(2) s"; \
   [ $$status = 0 ] || echo "$(1)" >> $(BROKEN); echo "== $(1): $$((SECONDS - start)) s"
-tests = $(if $(3),$(call suite,$(1),$(2),$(CARGO) test --release --no-fail-fast $(3:%=--test %)))
+# A suite of tests/ is one program: linking one for each file took longer than running them.
+tests = $(call suite,$(1),$(2),$(CARGO) test --release --no-fail-fast --test $(1))
 
 .PHONY: help build test check bench lint
 help: ## this text
@@ -35,12 +27,12 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call suite,build,1800,$(CARGO) test --release --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --doc)
-	$(call tests,pure,300,$(PURE))
-	$(call tests,servers,300,$(SERVERS))
-	$(call tests,instruments,600,$(INSTRUMENTS))
-	$(call tests,others,480,$(OTHERS))
-	$(call tests,adapters,840,$(ADAPTERS))
-	$(call tests,studies,360,$(STUDIES))
+	$(call tests,pure,300)
+	$(call tests,servers,300)
+	$(call tests,instruments,600)
+	$(call tests,others,480)
+	$(call tests,adapters,840)
+	$(call tests,studies,360)
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
 	@awk -v broken=$$(wc -l < $(BROKEN)) -v skipped=$$(sort -u $(MDYN_SKIPS) | wc -l) '\

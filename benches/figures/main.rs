@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod adapter_memory;
+mod answers;
 mod broker_memory;
 mod canned;
 mod core_memory;
@@ -30,7 +31,7 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 13] = [
     ("drain", drain::run),
     ("core-memory", core_memory::run),
     ("broker-memory", broker_memory::run),
@@ -43,6 +44,7 @@ const FIGURES: [Figure; 12] = [
     ("loops", loops::run),
     ("tap", tap::run),
     ("operating", operating::run),
+    ("answers", answers::run),
 ];
 
 fn main() -> ExitCode {

@@ -1,5 +1,5 @@
 //! The engine from outside, without a socket. How it answers is held against real servers by
-//! `tests/absorber_differential.rs`; here is what those cannot show.
+//! `tests/instruments/absorber_differential.rs`; here is what those cannot show.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,0 +1,229 @@
+//! Every adapter that the repository has: its own tests, the contract, other versions of its
+//! driver. Adapters are found by their folders; one whose toolchain is missing is skipped.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::{mongodyno, root, said, scratch, server, skip, start_version};
+use mongodyno::adapter::manifest::{Manifest, discover};
+use mongodyno::adapter::process::AdapterProcess;
+use mongodyno::clock::Epoch;
+use mongodyno::commands::arms;
+
+/// How far an arm is tried.
+#[derive(Clone, Copy)]
+enum Try {
+    /// It installs and reports itself.
+    Starts,
+    /// The contract, without a server.
+    Offline,
+    /// Its own tests, and the contract on the last server that speaks with every driver since 2012.
+    OldServer,
+}
+
+/// Arms to try where the oldest version that `versions` names says too little: those with another
+/// API or another way of installing. One of Rust's: each is a build of the whole driver.
+const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
+    ("go", &[("go@2.0.0", Try::Offline)]),
+    (
+        "node",
+        &[
+            ("node@6.20.0", Try::Offline),
+            ("node@4.17.2", Try::Offline),
+            ("node@4.17.2/api=callback", Try::OldServer),
+            ("node@3.7.4/api=callback", Try::Starts),
+            ("node@3.7.4", Try::OldServer),
+            ("node@2.2.36", Try::OldServer),
+            ("node@1.4.3", Try::OldServer),
+            ("node@1.4.3/runtime=0.11.14", Try::Starts),
+            ("node:mongolian@0.1.18", Try::OldServer),
+        ],
+    ),
+    ("python", &[("python@4.10.1", Try::Offline), ("python@4.20.0/api=asyncio", Try::OldServer)]),
+    ("rust", &[("rust@3.2.5", Try::Offline)]),
+];
+
+/// Does something with every adapter that this machine can run, and tells all that went wrong.
+fn for_each_adapter(test: &str, mut act: impl FnMut(&Manifest) -> Result<(), String>) {
+    let mut wrong = Vec::new();
+    for manifest in discover(None).expect("manifests that can be read") {
+        if let Err(missing) = manifest.probe() {
+            skip(&format!("{test}: {}", manifest.name), &missing.reason);
+            continue;
+        }
+        if let Err(reason) = act(&manifest) {
+            wrong.push(format!("{}: {reason}", manifest.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{test}\n{}", wrong.join("\n\n"));
+}
+
+/// Runs the binary; what it said is the error, unless it ends with 0.
+fn succeeds(arguments: &[&str], uri: Option<&str>) -> Result<String, String> {
+    let mut command = mongodyno(arguments);
+    if let Some(uri) = uri {
+        command.env("MDYN_URI", uri);
+    }
+    let output = command.output().expect("the binary runs");
+    let text = format!("mongodyno {}: {}", arguments.join(" "), said(&output));
+    if output.status.success() { Ok(text) } else { Err(text) }
+}
+
+#[test]
+fn the_binary_carries_every_adapter_of_the_repository() {
+    let folders = fs::read_dir(root().join("adapters")).expect("adapters/");
+    let has_manifest = |path: &std::path::Path| path.join("adapter.toml").is_file();
+    let on_disk: BTreeSet<String> = folders
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| has_manifest(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let embedded = discover(None).expect("manifests that can be read");
+    let embedded: BTreeSet<String> = embedded.into_iter().map(|it| it.name).collect();
+    assert_eq!(embedded, on_disk);
+    assert!(!embedded.is_empty());
+}
+
+#[test]
+fn own_tests() {
+    let Some(uri) = server("adapters/own_tests") else { return };
+    for_each_adapter("adapters/own_tests", |it| {
+        succeeds(&["adapters", "test", &it.name], Some(uri)).map(drop)
+    });
+}
+
+#[test]
+fn contract() {
+    let Some(uri) = server("adapters/contract") else { return };
+    for_each_adapter("adapters/contract", |it| succeeds(&["check", &it.name], Some(uri)).map(drop));
+}
+
+/// What a broken adapter would have done: messages on their way to a right one, and its answers,
+/// are changed. The process group ends with the adapter, for `sed` waits for the end of its input.
+const BREAK: &str = r#"
+sed -u -e 's/"from": *"sequence"/"from":"producer"/' -e 's/"expected": *25/"expected":26/' \
+  -e 's/"idle_ms": *300/"idle_ms":100/' \
+| { "$@"; sleep 0.1; kill 0; } \
+| sed -u -e 's/"errors": *2/"errors":0/' -e 's/"positions_lost": *1/"positions_lost":0/' \
+  -e 's/"gave_up": *true/"gave_up":false/'
+"#;
+
+#[test]
+fn broken_variants_of_an_adapter_do_not_pass() {
+    let Some(uri) = server("adapters/broken") else { return };
+    for_each_adapter("adapters/broken", |it| {
+        let manifests = discover(None).expect("manifests that can be read");
+        let installed = arms::install(&manifests, &it.name).map_err(|error| error.to_string())?;
+        let words = installed.start.iter().map(String::as_str);
+        let arguments = ["check", "--uri", uri, "--", "sh", "-c", BREAK, "sh"];
+        let mut command = mongodyno(arguments.into_iter().chain(words));
+        let said = said(&command.current_dir(&installed.folder).output().expect("the binary runs"));
+        let mut wanted = vec!["FAIL  numbered_awaited: ", "FAIL  numbered_burst: "];
+        if !said.contains("consumer: left out") {
+            wanted.extend([
+                "FAIL  consumer: ended by `expected`: ",
+                "FAIL  consumer: ended by `idle_ms` and `until_ns`: ",
+                "FAIL  consumer: cursors that are killed: ",
+                "FAIL  consumer: a position that is overwritten: ",
+                "FAIL  consumer: gives up without a collection: ",
+            ]);
+        }
+        match wanted.iter().find(|line| !said.contains(**line)) {
+            None => Ok(()),
+            Some(line) => Err(format!("no {line:?} in {said}")),
+        }
+    });
+}
+
+#[test]
+fn old_versions_install_and_report_themselves() {
+    let mut old_server = None;
+    for_each_adapter("adapters/old_versions", |it| {
+        if it.install_version.is_empty() {
+            return Ok(());
+        }
+        let oldest = format!("{}@{}", it.name, it.versions.split(' ').next().expect("a word"));
+        let oldest = [(oldest.as_str(), Try::Offline)];
+        let row = OLD_VERSIONS.iter().find(|(name, _)| *name == it.name);
+        let arms = row.map_or(&oldest[..], |(_, arms)| arms);
+        arms.iter().try_for_each(|(driver, how)| {
+            let folder = succeeds(&["adapters", "install", driver], None)?;
+            match how {
+                Try::Starts => {}
+                Try::Offline => succeeds(&["check", "--offline", driver], None).map(drop)?,
+                Try::OldServer => {
+                    let server = old_server.get_or_insert_with(|| start_version(Some("4.4"), &[]));
+                    let uri = server.as_ref().map_err(Clone::clone)?.uri();
+                    succeeds(&["adapters", "test", driver], Some(uri))?;
+                    succeeds(&["check", driver], Some(uri))?;
+                }
+            }
+            let version = driver.split_once('@').expect("a version").1;
+            let version = version.split('/').next().expect("before its options");
+            match reported_version(driver)? {
+                reported if reported == version => Ok(()),
+                reported => Err(format!("{driver} reports {reported}; {folder}")),
+            }
+        })
+    });
+}
+
+#[test]
+fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work() {
+    let Some(uri) = server("adapters/refused") else { return };
+    for_each_adapter("adapters/refused", |it| {
+        if it.name != "node" {
+            return Ok(());
+        }
+        let said = succeeds(&["check", "node@1.4.3", "--uri", uri], None)
+            .err()
+            .ok_or("1.4.3 passes on a server without its opcodes")?;
+        let told = ["Unsupported OP_QUERY command", "embedded@4.4"];
+        if told.iter().all(|words| said.contains(words)) { Ok(()) } else { Err(said) }
+    });
+}
+
+/// What the adapter says of its driver when it is started as this arm.
+fn reported_version(driver: &str) -> Result<String, String> {
+    let manifests = discover(None).expect("manifests that can be read");
+    let environment = arms::install(&manifests, driver).map_err(|error| error.to_string())?;
+    let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
+        let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
+        let hello = process.hello.take().expect("greeted");
+        process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;
+        if let Some(runtime) = environment.options.get("runtime").filter(|it| *it != "machine") {
+            assert_eq!(&hello.runtime.version, runtime, "{driver}");
+        }
+        Ok(hello.driver.version)
+    })
+}
+
+#[test]
+fn a_version_that_does_not_exist_is_named_with_the_command_that_lists_them() {
+    for_each_adapter("adapters/unknown_version", |it| {
+        if it.install_version.is_empty() {
+            return Ok(());
+        }
+        // Of the same major version: a package name may carry it.
+        let major = it.default.split('.').next().expect("a major version");
+        let driver = format!("{}@{major}.9999.0", it.name);
+        let output = crate::support::run(["adapters", "install", &driver]);
+        let text = said(&output);
+        if output.status.code() == Some(5)
+            && text.contains(&format!("has no version {major}.9999.0"))
+            && text.contains(&it.versions_command.replace("{package}", &it.driver))
+        {
+            return Ok(());
+        }
+        Err(format!("installing {driver}: {text}"))
+    });
+}
+
+#[test]
+fn an_adapter_that_does_not_exist_is_a_usage_error() {
+    let output = crate::support::run(["adapters", "install", "no-such-adapter"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}

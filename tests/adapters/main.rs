@@ -1,0 +1,9 @@
+//! The suite `adapters`: one program, so that what its tests share is linked once.
+
+#[path = "../fake_support/mod.rs"]
+mod fake_support;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod adapters;
+mod adapters_servers;

@@ -1,0 +1,142 @@
+//! One corpus of commands and legacy messages, good and bad, replayed against the absorber and
+//! two real servers: it answers as one of them does, but for a short list of differences.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use crate::absorber_support::Absorber;
+use crate::replay_support::{Step, corpus, replay};
+use crate::support::{root, skip, start_version};
+use mongodyno::server::RunningServer;
+
+/// What the absorber answers otherwise, by the label of the steps that show it, and why. Anything
+/// else is a fault. `docs/absorber.md` prints this list.
+const DIFFERENCES: &[(&str, &str)] = &[
+    ("collations", "strings are compared by their bytes; another collation is refused"),
+    ("commands", "distinct and others that no workload uses are unknown commands (error 59)"),
+    ("decimals", "a decimal is compared as the nearest double, and so is equal to it"),
+    ("explain", "there are no plans worth explaining"),
+    ("hint", "the index is chosen by the filter; a hint is read over, also one of no index"),
+    (
+        "indexes",
+        "only ordered indexes of plain fields: no TTL, partial, hashed, text or geo indexes",
+    ),
+    ("options of collections", "only capped collections have options: no views, no validators"),
+    ("projections and sorts", "only 1 and 0, or 1 and -1"),
+    ("query operators", "no regular expressions, no operators on arrays or types, no expressions"),
+    ("stages", "only those that match, sort, cut and count"),
+    ("txnNumber", "accepted and ignored: a repeated write is done again; a standalone refuses it"),
+    (
+        "update operators",
+        "no operators on arrays, no positions by filter, no pipelines, no decimal sums",
+    ),
+];
+
+/// Versions whose answers are right. Where they disagree, either is.
+const VERSIONS: [&str; 2] = ["4.4", "6.0"];
+
+fn address(server: &RunningServer) -> SocketAddr {
+    let host = server.uri().strip_prefix("mongodb://").expect("a URI of ours");
+    host.trim_end_matches('/').parse().expect("an address")
+}
+
+#[test]
+fn the_absorber_answers_as_a_real_server_does() {
+    let started: Result<Vec<RunningServer>, String> =
+        VERSIONS.iter().map(|version| start_version(Some(version), &[])).collect();
+    let servers = match started {
+        Ok(servers) => servers,
+        Err(reason) => return skip("the_absorber_answers_as_a_real_server_does", &reason),
+    };
+    let steps = corpus();
+    let absorber = Absorber::start(&[]);
+    let (own, real) = std::thread::scope(|scope| {
+        let own = scope.spawn(|| replay(absorber.address, None, &steps));
+        let steps = &steps;
+        let real = servers.iter().zip(VERSIONS).map(|(server, version)| {
+            let address = address(server);
+            scope.spawn(move || replay(address, Some(version), steps))
+        });
+        let real: Vec<_> = real.collect();
+        let own = own.join().expect("the absorber's replay");
+        (own, real.into_iter().map(|it| it.join().expect("a replay")).collect::<Vec<_>>())
+    });
+    let (mut wrong, mut seen) = (String::new(), BTreeSet::new());
+    for step in &steps {
+        let own = &own[&step.place];
+        let right: Vec<&String> = real.iter().filter_map(|it| it.get(&step.place)).collect();
+        assert!(!right.is_empty(), "{}: no server knows it", step.place);
+        let agrees = right.contains(&own);
+        match &step.label {
+            Some(label) if agrees => {
+                let _ = writeln!(wrong, "{}: {label:?} is no difference (any more)", step.place);
+            }
+            Some(label) => {
+                seen.insert(label.as_str());
+            }
+            None if agrees => {}
+            None => describe(&mut wrong, step, own, &right),
+        }
+    }
+    let listed: BTreeSet<&str> = DIFFERENCES.iter().map(|(label, _)| *label).collect();
+    for label in seen.symmetric_difference(&listed) {
+        let _ = writeln!(wrong, "{label:?} stands in the corpus or in the list, but not in both");
+    }
+    assert!(wrong.is_empty(), "{} of {} steps:\n{wrong}", wrong.lines().count(), steps.len());
+}
+
+fn describe(wrong: &mut String, step: &Step, own: &str, right: &[&String]) {
+    let _ = writeln!(wrong, "{} ({}): {}\n  absorber {own}", step.place, step.scenario, step.text);
+    for answer in right.iter().collect::<BTreeSet<_>>() {
+        let _ = writeln!(wrong, "  mongod   {answer}");
+    }
+}
+
+#[test]
+fn the_document_lists_the_differences() {
+    let text = std::fs::read_to_string(root().join("docs/absorber.md")).expect("docs/absorber.md");
+    let (_, rest) = text.split_once("<!-- differences -->").expect("the opening marker");
+    let (table, _) = rest.split_once("<!-- /differences -->").expect("the closing marker");
+    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells = |row: &str| {
+        let mut cells = row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
+    };
+    let printed: BTreeMap<String, String> = rows.map(cells).collect();
+    let owned = |(label, reason): &(&str, &str)| ((*label).to_owned(), (*reason).to_owned());
+    assert_eq!(printed, DIFFERENCES.iter().map(owned).collect());
+}
+
+#[test]
+fn the_corpus_covers_what_the_absorber_has() {
+    let steps = corpus();
+    assert!(steps.len() >= 100, "{} steps", steps.len());
+    let text: String = steps.iter().map(|step| step.text.as_str()).collect();
+    for command in [
+        "insert",
+        "update",
+        "delete",
+        "findAndModify",
+        "find",
+        "getMore",
+        "killCursors",
+        "count",
+        "aggregate",
+        "create",
+        "drop",
+        "dropDatabase",
+        "createIndexes",
+        "dropIndexes",
+        "listIndexes",
+        "listCollections",
+        "listDatabases",
+        "collStats",
+        "dbStats",
+    ] {
+        assert!(text.contains(&format!("{{\"{command}\":")), "{command} is not in the corpus");
+    }
+    for message in ["insert", "update", "delete", "query", "getMore", "killCursors"] {
+        assert!(text.contains(&format!("\"legacy\":\"{message}\"")), "no legacy {message}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Databases on somebody else's server: only what bears our marker is ever dropped, and what a
+//! killed experiment leaves behind is named and can be cleaned away.
+
+use std::process::Child;
+
+use crate::fake_support::real::with_client;
+use crate::fake_support::{Lab, QUICK, code, fixture, pid, send, stderr, stdout, wait_until};
+use crate::support::said;
+use mongodb::bson::{Document, doc};
+use mongodyno::experiment::admin::{Admin, is_database, new_database};
+use nix::sys::signal::Signal;
+
+const MARKER: &str = "made_by_mongodyno";
+
+/// A lab with a fake, and a server of the test's own: `clean` sees all of a server.
+fn lab(test: &str) -> Option<(Lab, mongodyno::server::RunningServer)> {
+    let server = crate::fake_support::real::own_server(test, &[])?;
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    Some((lab, server))
+}
+
+fn names(uri: &str) -> Vec<String> {
+    with_client(uri, async |client| client.list_database_names().await)
+}
+
+/// A database that is claimed, as an experiment does it.
+fn claimed(uri: &str) -> String {
+    let name = new_database();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let mut admin = Admin::connect(uri, &name).await.expect("a client");
+        admin.claim("test").await.expect("it is free");
+        assert!(admin.claim("again").await.is_err(), "it is there already");
+    });
+    name
+}
+
+/// Begins an experiment of many rounds and waits for the first.
+fn begin(lab: &Lab, uri: &str) -> (Child, String) {
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let words = ["run", &noop, "--out", "out", "--rounds", "900", "-d", "even", "--uri", uri];
+    let child = lab.start(words);
+    lab.wait_for_runs(2);
+    let record = lab.record();
+    let name = record["databases"][0]["name"].as_str().expect("a name").to_owned();
+    assert!(is_database(&name) && names(uri).contains(&name), "{name}");
+    (child, name)
+}
+
+#[test]
+fn only_databases_with_our_marker_are_cleaned_away() {
+    let test = "faults_databases/only_databases_with_our_marker_are_cleaned_away";
+    let Some((lab, server)) = lab(test) else { return };
+    let uri = server.uri();
+    let ours = [claimed(uri), claimed(uri)];
+    // Ours by the name; by the name, with the marker of another one; by the marker alone.
+    let foreign = [new_database(), new_database(), "mongodyno_x".to_owned()];
+    with_client(uri, async |client| {
+        let markers = client.database(&ours[0]).collection::<Document>(MARKER);
+        let copied = markers.find_one(doc! {}).await?.expect("a marker");
+        for (number, name) in foreign.iter().enumerate() {
+            let database = client.database(name);
+            database.collection("thesis").insert_one(doc! { "years": 3 }).await?;
+            if number > 0 {
+                database.collection(MARKER).insert_one(copied.clone()).await?;
+            }
+        }
+        Ok(())
+    });
+    let clean = |more: &[&str]| lab.run([&["clean", "--uri", uri], more].concat());
+    let shown = clean(&["--dry-run"]);
+    assert_eq!(code(&shown), 0, "{}", said(&shown));
+    assert!(ours.iter().all(|it| stdout(&shown).contains(it)), "{}", said(&shown));
+    assert!(!foreign.iter().any(|it| stdout(&shown).contains(it)), "{}", said(&shown));
+    let unasked = clean(&[]);
+    assert_eq!(code(&unasked), 2, "{}", said(&unasked));
+    assert!(stderr(&unasked).contains("\nhint: add --yes"), "{}", said(&unasked));
+    assert!(ours.iter().all(|it| names(uri).contains(it)), "nothing was dropped yet");
+    let dropped = clean(&["--yes"]);
+    assert_eq!(code(&dropped), 0, "{}", said(&dropped));
+    let left = names(uri);
+    assert!(!ours.iter().any(|it| left.contains(it)), "{left:?}");
+    assert!(foreign.iter().all(|it| left.contains(it)), "{left:?}");
+    assert_eq!(stdout(&clean(&["--yes"])), "no database of an experiment is there\n");
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped() {
+    let test = "faults_databases/what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped";
+    let Some((lab, server)) = lab(test) else { return };
+    let uri = server.uri();
+    let (mut child, name) = begin(&lab, uri);
+    send(pid(&child), Signal::SIGKILL);
+    child.wait().expect("it ended");
+    lab.assert_nothing_runs();
+    let warning = format!("warning: the database {name} is left on the server");
+    let report = lab.run(["report", "out"]);
+    assert!(stderr(&report).contains(&warning), "{}", said(&report));
+
+    // A folder that somebody else made says that its databases are these.
+    let path = lab.path("out/experiment.json");
+    let record = std::fs::read_to_string(&path).expect("a record");
+    let mut record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+    let id = record["id"].as_str().expect("an id").to_owned();
+    record["id"] = "production".into();
+    record["databases"][0]["name"] = "production\u{1b}[2J".into();
+    for name in ["production", "mongodyno_production"] {
+        with_client(uri, async |client| {
+            client.database(name).collection("thesis").insert_one(doc! { "years": 3 }).await
+        });
+    }
+    std::fs::write(&path, record.to_string()).expect("a record");
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let mut again = lab.start(["resume", "out", "--workload", &noop, "--uri", uri]);
+    lab.wait_for_runs(4);
+    send(pid(&again), Signal::SIGINT);
+    let done = lab.finish(&mut again);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    assert!(!done.stderr.contains("production"), "{}", done.stderr);
+    let left = names(uri);
+    for kept in ["production", "mongodyno_production", &name] {
+        assert!(left.contains(&kept.to_owned()), "{kept} in {left:?}");
+    }
+    let record = lab.record();
+    let databases = record["databases"].as_array().expect("databases");
+    assert_eq!(databases.len(), 2, "another one each time: {databases:?}");
+    assert_eq!(databases[1]["dropped"], true, "{databases:?}");
+    let own = databases[1]["name"].as_str().expect("a name").to_owned();
+    assert!(own != name && !left.contains(&own), "{left:?}");
+    let cleaned = lab.run(["clean", "--yes", "--uri", uri]);
+    assert!(stdout(&cleaned).contains(&id), "whose it was: {}", said(&cleaned));
+    assert!(!names(uri).contains(&name), "{}", said(&cleaned));
+}
+
+#[test]
+fn a_database_without_the_marker_is_left_and_named() {
+    let test = "faults_databases/a_database_without_the_marker_is_left_and_named";
+    let Some((lab, server)) = lab(test) else { return };
+    let uri = server.uri();
+    let (mut child, name) = begin(&lab, uri);
+    // Somebody restored a database of this name in the meantime.
+    with_client(uri, async |client| {
+        client.database(&name).collection("thesis").insert_one(doc! { "years": 3 }).await?;
+        client.database(&name).collection::<Document>(MARKER).drop().await
+    });
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let warning = format!("warning: the database {name} was not dropped: ");
+    assert!(done.stderr.contains(&warning), "{}", done.stderr);
+    assert!(names(uri).contains(&name));
+    assert_eq!(lab.record()["databases"][0]["dropped"], false);
+}
+
+#[test]
+fn ctrl_c_ends_a_check_and_leaves_nothing() {
+    let test = "faults_databases/ctrl_c_ends_a_check_and_leaves_nothing";
+    let Some((lab, server)) = lab(test) else { return };
+    let uri = server.uri();
+    lab.fake("asleep", &[QUICK, "at=open", "fault=hang"]);
+    let ours = || names(uri).into_iter().filter(|name| is_database(name)).count();
+    let mut child = lab.start(["check", "asleep", "--uri", uri]);
+    wait_until("it works on the server", || ours() > 0);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    assert!(done.took.as_secs() < 15, "{:?}", done.took);
+    assert_eq!(ours(), 0);
+    let left = std::fs::read_dir(lab.path("home/check")).expect("a folder").count();
+    assert_eq!(left, 0, "its scratch folder is gone");
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn a_user_who_may_only_write_leaves_nothing() {
+    let test = "faults_databases/a_user_who_may_only_write_leaves_nothing";
+    let Some(server) = crate::fake_support::real::own_server(test, &["--auth"]) else { return };
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    // The first user may be made by whoever comes from the same machine.
+    let root = doc! { "createUser": "root", "pwd": "r00t", "roles": ["root"] };
+    with_client(server.uri(), async |client| client.database("admin").run_command(root).await);
+    let of = |user: &str| server.uri().replace("mongodb://", &format!("mongodb://{user}@"));
+    let roles = ["readWriteAnyDatabase", "clusterMonitor"];
+    let writer = doc! { "createUser": "writer", "pwd": "wr1ter", "roles": roles.to_vec() };
+    let root = of("root:r00t");
+    with_client(&root, async |client| client.database("admin").run_command(writer).await);
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let uri = of("writer:wr1ter");
+    let words = ["run", &noop, "--out", "out", "--rounds", "1", "-d", "even", "--uri", &uri];
+    let output = lab.run(words);
+    assert!(!stderr(&output).contains("warning: the database"), "{}", said(&output));
+    assert_eq!(lab.record()["databases"][0]["dropped"], true, "{}", said(&output));
+    assert!(!names(&root).iter().any(|name| is_database(name)), "{:?}", names(&root));
+}

@@ -1,0 +1,213 @@
+//! Passwords: a server that wants one says so, and one that was given is told to nobody but the
+//! drivers, however much these talk.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::fake_support::real::{own_server, real_lab, with_client, words};
+use crate::fake_support::{Lab, QUICK, code, fixture, pid, stderr, stdout};
+use crate::support::said;
+use mongodb::bson::doc;
+use mongodyno::server::RunningServer;
+
+/// As it stands in the URI, and as a driver may print it.
+const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];
+
+/// A server with access control and one user; answers a URI without credentials, and one with.
+fn with_password(test: &str) -> Option<(RunningServer, String, String)> {
+    let server = own_server(test, &["--auth"])?;
+    let user = doc! { "createUser": "bob", "pwd": PASSWORD[1], "roles": ["root"] };
+    // The first user may be made by whoever comes from the same machine.
+    with_client(server.uri(), async |client| client.database("admin").run_command(user).await);
+    let bare = server.uri().to_owned();
+    let full = bare.replace("mongodb://", &format!("mongodb://bob:{}@", PASSWORD[0]));
+    Some((server, bare, full + "?authSource=admin&appName=lab@home"))
+}
+
+#[test]
+fn a_server_that_needs_a_password_says_so() {
+    let test = "faults_passwords/a_server_that_needs_a_password_says_so";
+    let Some(lab) = real_lab(test) else { return };
+    let Some((_server, bare, full)) = with_password(test) else { return };
+    let wrong = full.replace("s3cret", "wr0ng");
+    let needs = "needs a password\nhint: put user and password into the URI: mongodb://USER:";
+    let refuses = "refuses these credentials\nhint: correct user and password, and name";
+    for (uri, expected) in [(&bare, needs), (&wrong, refuses)] {
+        let output = lab.run(words(&["--rounds", "1", "--uri", uri]));
+        assert_eq!(code(&output), 4, "{}", said(&output));
+        let told = stderr(&output);
+        assert!(told.contains("\nerror: mongodb://") && told.contains(expected), "{told}");
+        assert!(!told.contains("wr0ng") && !told.contains("bob"), "{told}");
+        assert_eq!(stdout(&output), "");
+        assert!(!lab.path("out").exists(), "the same command may be given again");
+        lab.assert_nothing_runs();
+    }
+    let output = lab.run(words(&["--rounds", "1", "--uri", &full]));
+    assert!([0, 6].contains(&code(&output)), "the right one works: {}", said(&output));
+}
+
+/// Adapters that tell everything they hear: in the log, on stdout, in answers. Their words stand
+/// in files, for command lines are looked at.
+fn talkative(lab: &Lab) {
+    let fake = format!("{} fake-adapter {QUICK}", env!("CARGO_BIN_EXE_mongodyno"));
+    let chatty = "echo \"heard $line\" >&2; echo \"heard $line\" >&3; echo s3cret/w0rd >&2";
+    let answer = r#"{"type":"error","code":"connect","message":"no way to URI (s3cret/w0rd)"}"#;
+    let answer = answer.replace("URI", "mongodb://bob:s3cret%2Fw0rd@host/");
+    let refusing =
+        format!("case \"$line\" in *'\"type\":\"open\"'*) echo '{answer}' >&3; continue;; esac");
+    for (name, act) in [("chatty", chatty), ("refusing", &refusing)] {
+        let hear = format!("while IFS= read -r line; do {act}; printf '%s\\n' \"$line\"; done");
+        let told = r#"s/"resolved":{/&"pass":"s3cret%2fw0rd","uri":"mongodb:\/\/bob:s3cret@h",/"#;
+        let told = lab.write("told.sed", told);
+        let script = format!("{{ {hear} | {fake} | sed -u -f {}; }} 3>&1\n", told.display());
+        let script = lab.write(&format!("{name}.sh"), &script);
+        lab.fake(name, &[]);
+        let manifest = lab.path(&format!("adapters/{name}/adapter.toml"));
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let (text, _) = text.split_once("start = ").expect("the last line");
+        let text = format!("{text}start = [\"sh\", \"{}\"]\n", script.display());
+        fs::write(manifest, text).expect("a manifest");
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push((path.display().to_string(), fs::read(&path).expect("a file")));
+        }
+    }
+}
+
+fn assert_no_password(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for secret in PASSWORD {
+        if let Some(at) = text.find(secret) {
+            let around: String = text[..at].chars().rev().take(80).collect();
+            let around: String = around.chars().rev().collect();
+            panic!("the password stands in {what} after: {around}");
+        }
+    }
+}
+
+#[test]
+fn a_password_appears_nowhere() {
+    let test = "faults_passwords/a_password_appears_nowhere";
+    let Some(lab) = real_lab(test) else { return };
+    let Some((server, _, uri)) = with_password(test) else { return };
+    talkative(&lab);
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let drivers = ["-d", "python", "-d", "chatty", "-d", "refusing"];
+    let mut samples = 0;
+    lab.write("secret", &format!("{uri}\n"));
+    // On the command line, in a file, and in the environment, there with one more child.
+    for given in [format!("--uri={uri}"), "--uri-file=secret".to_owned(), "--tap".to_owned()] {
+        let workload = if given.starts_with("--uri=") { "inserts.yaml" } else { &noop };
+        let phase = if given.starts_with("--uri=") { "insert_one" } else { "first" };
+        // Whole runs: turns would be added until they scatter little.
+        let words = ["run", workload, "--out", "out", "--rounds", "1", "--interleave", "runs"];
+        let words = [&words, &["--phase", phase][..], &drivers].concat();
+        let mut command = lab.command(words.into_iter().map(str::to_owned).chain([given.clone()]));
+        if given == "--tap" {
+            command.env("MDYN_URI", &uri);
+        }
+        let open = |name| fs::File::create(lab.path(name)).expect("a file");
+        command.stdout(open("stdout")).stderr(open("stderr"));
+        let mut child = command.spawn().expect("it starts");
+        while child.try_wait().expect("a child").is_none() {
+            for (it, words) in lab.processes() {
+                // A child has its parent's words and variables until it has become itself.
+                if it == pid(&child) || words.is_empty() || words.contains("mongodyno run ") {
+                    continue;
+                }
+                assert_no_password("a command line", words.as_bytes());
+                let environment = fs::read(format!("/proc/{it}/environ")).unwrap_or_default();
+                assert_no_password(&format!("the environment of {words}"), &environment);
+                samples += 1;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let mut found = Vec::new();
+        files(&lab.path("out"), &mut found);
+        for name in ["stdout", "stderr"] {
+            found.push((name.to_owned(), fs::read(lab.path(name)).expect("a file")));
+        }
+        for format in ["terminal", "html", "md", "json", "csv", "benchstat"] {
+            let output = lab.run(["report", "out", "--format", format]);
+            assert_eq!(code(&output), 0, "{}", said(&output));
+            found.push((format!("the {format} report"), output.stdout));
+        }
+        assert!(found.iter().any(|(name, _)| name.ends_with("report.html")));
+        for (name, bytes) in &found {
+            assert_no_password(name, bytes);
+        }
+        // The talkers did talk: what stands there was masked, and not missing.
+        let log = fs::read_to_string(lab.path("out/logs/r01-arm2.log")).expect("a log");
+        assert!(log.contains("heard {\"type\":\"open\",\"uri\":\"mongodb://***"), "{log}");
+        let reasons = lab.analysis()["arms"].to_string();
+        assert!(reasons.contains("no way to mongodb://***:***@host/ (***)"), "{reasons}");
+        assert_eq!(lab.analysis()["arms"][0]["failed"], 0, "{reasons}");
+        assert_eq!(lab.record()["arms"][2]["resolved"]["pass"], "***");
+        fs::remove_dir_all(lab.path("out")).expect("it is there");
+    }
+    assert!(samples > 20, "{samples} looks at children");
+    drop(server);
+}
+
+#[test]
+fn a_connection_string_in_the_wrong_place_is_not_repeated() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let secret =
+        "mongodb://bob:s3cret%2Fw0rd@host/?appName=a@b&authMechanismProperties=TOKEN:t0k3n";
+    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let run =
+        |more: &[&'static str]| [&["run", &noop, "--server", "none", "-d", "even"], more].concat();
+    let (set, option) = (format!("n={secret}"), format!("appName={secret}"));
+    let lines: [Vec<&str>; 14] = [
+        vec!["report", secret],
+        vec!["diagnose", secret],
+        vec!["resume", secret],
+        vec!["check", secret, "--offline"],
+        vec!["run", secret],
+        vec!["tap", "--to", secret],
+        vec!["tap", "--to", "bob:s3cret/w0rd@host:27017"],
+        vec!["tap", "--to", "127.0.0.1:1", "--link", secret],
+        vec!["absorber", "--listen", secret],
+        vec!["server", "start", secret],
+        vec!["clean", secret],
+        [&run(&["--set"])[..], &[&set]].concat(),
+        [&run(&["--link"])[..], &[secret]].concat(),
+        [&run(&["--option"])[..], &[&option, "--plan", "--phase", secret]].concat(),
+    ];
+    for line in lines {
+        let output = lab.run(&line);
+        assert!([2, 3, 5].contains(&code(&output)), "{line:?}: {}", said(&output));
+        for part in ["s3cret", "t0k3n", "bob"] {
+            assert!(!said(&output).contains(part), "{line:?}: {}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn installers_do_not_tell_the_password_of_a_mirror() {
+    let lab = Lab::new();
+    lab.fake("broken", &[QUICK]);
+    let manifest = lab.path("adapters/broken/adapter.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let install =
+        "install = [[\"sh\", \"-c\", \"echo no way to https://me:hunter2@mirror/x; exit 1\"]]";
+    fs::write(&manifest, text + install).expect("a manifest");
+    let output = lab.run(["adapters", "install", "broken"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    assert!(stderr(&output).contains("no way to https://***@mirror/x"), "{}", said(&output));
+    let mut found = Vec::new();
+    files(&lab.path("home"), &mut found);
+    let log = found.iter().find(|(name, _)| name.ends_with("install.log")).expect("a log");
+    let log = String::from_utf8_lossy(&log.1);
+    assert!(log.contains("https://***@mirror/x") && !log.contains("hunter2@"), "{log}");
+}

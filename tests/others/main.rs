@@ -1,0 +1,21 @@
+//! The suite `others`: one program, so that what its tests share is linked once.
+
+#[path = "../fake_support/mod.rs"]
+mod fake_support;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod conditions;
+mod disturbed;
+mod faults;
+mod faults_databases;
+mod faults_deployments;
+mod faults_output;
+mod faults_passwords;
+mod faults_processes;
+mod faults_server;
+mod machine;
+mod order;
+mod results;
+mod schemas;

@@ -1,0 +1,265 @@
+//! Style is a test: limits of lines and files, words that must not stand in code, links that lead
+//! somewhere, lists in documents that match what the binary says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{root, run, said};
+use mongodyno::adapter::manifest::{Manifest, discover};
+use regex_lite::Regex;
+
+const COLUMNS_MAX: usize = 100;
+const LINES_MAX: usize = 500;
+/// Longer files, each with the reason why it is not cut in two.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+/// Lines of src/ outside of comments and unit tests that may name an adapter's language.
+const NAMES_A_LANGUAGE: &[(&str, &str)] =
+    // pip's own flag: the servers come as Python wheels, whatever the adapters are.
+    &[
+        ("src/server/download.rs", "--python-version"),
+        ("src/server/download.rs", "let python ="),
+    ];
+
+/// Folders that tools fill.
+const MADE: [&str; 7] =
+    [".git", "target", "node_modules", ".venv", "__pycache__", "mongodyno-results", ".ci"];
+
+/// Text files below `folder` whose names end in one of `extensions`, by path in the repository.
+fn files(folder: &str, extensions: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), extensions, &mut found);
+    found.sort();
+    assert!(!found.is_empty(), "no file in {folder}");
+    found
+}
+
+fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && !MADE.contains(&name.as_str()) {
+            collect(&path, extensions, found);
+        } else if path.is_file() && extensions.iter().any(|it| name.ends_with(it)) {
+            let relative = path.strip_prefix(root()).expect("below the root").display().to_string();
+            if let Ok(text) = fs::read_to_string(&path) {
+                found.push((relative, text));
+            }
+        }
+    }
+}
+
+/// What people of this project write by hand: the core, the adapters, the tests.
+fn code() -> Vec<(String, String)> {
+    let mut all = adapter_code();
+    for folder in ["src", "tests", "benches"] {
+        all.extend(files(folder, &[".rs"]));
+    }
+    all
+}
+
+fn adapter_code() -> Vec<(String, String)> {
+    let not_code = [".md", ".json", ".lock", ".sum", ".gitignore", ".npmrc"];
+    let mut all = files("adapters", &[""]);
+    all.retain(|(path, _)| !not_code.iter().any(|end| path.ends_with(end)));
+    all
+}
+
+fn assert_none(what: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn lines_have_at_most_100_columns() {
+    let mut wrong = Vec::new();
+    for (path, text) in code() {
+        for (number, line) in (1..).zip(text.lines()) {
+            let columns = line.chars().count();
+            if columns > COLUMNS_MAX {
+                wrong.push(format!("{path}:{number}: {columns} columns"));
+            }
+        }
+    }
+    assert_none("lines too long", &wrong);
+}
+
+#[test]
+fn every_file_of_a_suite_is_part_of_it() {
+    let mut wrong = Vec::new();
+    for (main, text) in files("tests", &["main.rs"]) {
+        let suite = main.strip_suffix("/main.rs").expect("a folder");
+        for (path, _) in files(suite, &[".rs"]).into_iter().filter(|(path, _)| *path != main) {
+            let name = path.rsplit('/').next().and_then(|it| it.strip_suffix(".rs"));
+            if !text.contains(&format!("\nmod {};", name.expect("a file"))) {
+                wrong.push(format!("{path}: {main} does not name it, so it never runs"));
+            }
+        }
+    }
+    assert_none("tests that nobody runs", &wrong);
+}
+
+#[test]
+fn files_have_at_most_500_lines() {
+    let mut files = files("src", &[".rs"]);
+    files.extend(adapter_code());
+    let mut wrong = Vec::new();
+    for (path, text) in files {
+        let lines = text.lines().count();
+        let excepted = LONG_FILES.iter().any(|(name, _)| *name == path);
+        if lines > LINES_MAX && !excepted {
+            wrong.push(format!("{path}: {lines} lines; cut it where its subject changes"));
+        }
+        if lines <= LINES_MAX && excepted {
+            wrong.push(format!("{path}: no longer an exception, {lines} lines"));
+        }
+    }
+    assert_none("files too long", &wrong);
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    // In two parts, so that this file passes itself.
+    let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
+    let macros = [concat!("unimple", "mented!"), concat!("to", "do!")];
+    let pattern = format!(r"\b({})\b|\b({})", words.join("|"), macros.join("|"));
+    let pattern = Regex::new(&pattern).expect("a pattern");
+    assert_none("unfinished", &matches(&code(), &pattern, |_, _| false));
+}
+
+#[test]
+fn no_path_of_somebodys_machine() {
+    let pattern = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/")].join("|");
+    let pattern = Regex::new(&format!("(^|[^.A-Za-z0-9])({pattern})")).expect("a pattern");
+    let texts = [".rs", ".go", ".py", ".mjs", ".md", ".toml", ".yaml", ".js", ".html", ".css"];
+    let files = files(".", &texts);
+    // An invented user's folder stands in examples.
+    assert_none("machine paths", &matches(&files, &pattern, |_, line| line.contains("/home/user")));
+}
+
+#[test]
+fn the_core_names_no_language() {
+    let pattern = Regex::new(r"(?i)\b(node|nodejs|python|pymongo|golang)\b").expect("a pattern");
+    let mut sources = files("src", &[".rs"]);
+    for (_, text) in &mut sources {
+        // Unit tests and comments give examples, and an example has to name something.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+        *text = lines.collect::<Vec<_>>().join("\n");
+    }
+    let allowed = |path: &str, line: &str| {
+        NAMES_A_LANGUAGE.iter().any(|(file, part)| *file == path && line.contains(part))
+    };
+    assert_none("the core names a language", &matches(&sources, &pattern, allowed));
+}
+
+/// The lines that match and are not allowed.
+fn matches(
+    files: &[(String, String)],
+    pattern: &Regex,
+    allowed: impl Fn(&str, &str) -> bool,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (path, text) in files {
+        for (number, line) in (1..).zip(text.lines()) {
+            if pattern.is_match(line) && !allowed(path, line) {
+                wrong.push(format!("{path}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn adapters_have_their_parts() {
+    let mut wrong = Vec::new();
+    for Manifest { name, lock, test, .. } in discover(None).expect("manifests") {
+        let folder = root().join("adapters").join(&name);
+        for file in ["adapter.toml", "README.md"].into_iter().chain(lock.as_deref()) {
+            if !folder.join(file).is_file() {
+                wrong.push(format!("adapters/{name}: no {file}"));
+            }
+        }
+        if lock.is_none() {
+            wrong.push(format!("adapters/{name}/adapter.toml: no `lock`"));
+        }
+        let path_of_test = |(path, _): &(String, String)| path.contains("test");
+        if test.is_empty() || !files(&format!("adapters/{name}"), &[""]).iter().any(path_of_test) {
+            wrong.push(format!("adapters/{name}: no tests of its own"));
+        }
+    }
+    assert_none("adapters", &wrong);
+}
+
+#[test]
+fn links_in_documents_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
+    let fence = Regex::new(r"(?s)```.*?```|`[^`\n]*`").expect("a pattern");
+    let mut wrong = Vec::new();
+    for (path, text) in files(".", &[".md"]) {
+        let folder: PathBuf = root().join(&path).parent().expect("a folder").to_path_buf();
+        for found in link.captures_iter(&fence.replace_all(&text, "code")) {
+            let target = &found[1];
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { root().join(&path) } else { folder.join(file) };
+            if !file.exists() || !has_anchor(&file, anchor) {
+                wrong.push(format!("{path}: {target}"));
+            }
+        }
+    }
+    assert_none("dead links", &wrong);
+}
+
+/// Whether a document has the heading that `anchor` names, as code hosts write anchors.
+fn has_anchor(file: &Path, anchor: &str) -> bool {
+    let slug = |heading: &str| -> String {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+        kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+    };
+    anchor.is_empty()
+        || fs::read_to_string(file)
+            .is_ok_and(|text| text.lines().any(|it| it.starts_with('#') && slug(it) == anchor))
+}
+
+/// Cells of the table between `<!-- name -->` and `<!-- /name -->` in the README, without its two
+/// head lines; None without such a table.
+fn readme_table(name: &str) -> Option<BTreeSet<Vec<String>>> {
+    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let (_, rest) = text.split_once(&format!("<!-- {name} -->"))?;
+    let (table, _) = rest.split_once(&format!("<!-- /{name} -->")).expect("the closing marker");
+    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells = |row: &str| {
+        let cells = row.trim().trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    Some(rows.map(cells).collect())
+}
+
+#[test]
+fn the_readme_lists_the_adapters_of_the_binary() {
+    let Some(table) = readme_table("adapters") else { return };
+    let output = run(["adapters", "list", "--json"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let listed: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fields = ["name", "language", "driver", "default", "versions"];
+    let cell = |row: &serde_json::Value, field: &str| row[field].as_str().expect("text").to_owned();
+    let listed: BTreeSet<Vec<String>> =
+        listed.iter().map(|row| fields.iter().map(|field| cell(row, field)).collect()).collect();
+    assert_eq!(table, listed);
+}
+
+#[test]
+fn the_readme_lists_the_workloads_of_the_binary() {
+    let Some(table) = readme_table("workloads") else { return };
+    let output = run(["workloads"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let first_word = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let listed: BTreeSet<String> = text.lines().filter_map(first_word).collect();
+    let named: BTreeSet<String> = table.into_iter().map(|mut row| row.swap_remove(0)).collect();
+    assert_eq!(named, listed);
+}

@@ -1,0 +1,32 @@
+//! The suite `pure`: one program, so that what its tests share is linked once.
+
+#[path = "../broker_support/mod.rs"]
+mod broker_support;
+#[path = "../support/browser.rs"]
+mod browser;
+#[path = "../fake_support/mod.rs"]
+mod fake_support;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod layout;
+mod report_broker;
+mod report_broker_page;
+mod report_browser;
+mod report_formats;
+mod report_hostile;
+mod stats_bias;
+mod stats_curves;
+mod stats_gates;
+mod stats_histogram;
+mod stats_queueing;
+mod stats_ranks;
+mod stats_simulation;
+mod stats_thresholds;
+mod stats_usl;
+mod stats_verdicts;
+mod workload_errors;
+mod workload_expected;
+mod workload_plans;
+mod workload_schedules;
+mod workload_vectors;

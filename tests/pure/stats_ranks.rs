@@ -1,0 +1,188 @@
+//! Rank statistics against published and independently computed answers (`tests/data/ranks.json`).
+#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+
+use std::sync::LazyLock;
+
+use mongodyno::stats::descriptive::{
+    Outliers, first_run_slow, median, median_absolute_deviation, median_interval, quantile,
+};
+use mongodyno::stats::mann_whitney::{mann_whitney, samples_needed, shift};
+use mongodyno::stats::multiple::benjamini_hochberg;
+use mongodyno::stats::rank::{
+    hodges_lehmann, hodges_lehmann_estimate, interval_rank, signed_rank_counts, signed_rank_p,
+};
+use serde_json::Value;
+
+static DATA: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../data/ranks.json")).unwrap());
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+fn near(got: f64, want: f64, relative: f64) -> bool {
+    (got - want).abs() <= relative * want.abs().max(1e-300)
+}
+
+#[test]
+fn signed_rank_counts_are_complete_and_symmetric() {
+    assert_eq!(signed_rank_counts(3), [1, 1, 1, 2, 1, 1, 1]);
+    for pairs in 0..=50 {
+        let counts = signed_rank_counts(pairs);
+        assert_eq!(counts.iter().sum::<u64>(), 1 << pairs);
+        assert!(counts.iter().eq(counts.iter().rev()));
+    }
+}
+
+#[test]
+fn interval_ranks_are_those_of_r() {
+    let rows = DATA["hodges_lehmann_ci"]["ranks"].as_array().unwrap();
+    assert_eq!(rows.len(), 27);
+    for row in rows {
+        let n = row["n"].as_u64().unwrap() as usize;
+        for (alpha, name) in [(0.05, "95"), (0.01, "99")] {
+            let (rank, level) = interval_rank(n, alpha);
+            assert_eq!(rank as u64, row[format!("rank{name}")].as_u64().unwrap(), "n {n}");
+            match row[format!("achieved{name}")].as_f64() {
+                Some(achieved) => assert!(near(level, achieved, 1e-14), "n {n}: {level}"),
+                None => assert_eq!((rank, level), (0, 1.0)),
+            }
+        }
+        let all_positive: Vec<f64> = (1..=n).map(|v| v as f64).collect();
+        let smallest_p = row["min_p_signed_rank"].as_f64().unwrap();
+        assert!(near(signed_rank_p(&all_positive), smallest_p, 1e-14));
+        let others: Vec<f64> = all_positive.iter().map(|v| -v).collect();
+        let test = mann_whitney(&all_positive, &others).unwrap();
+        assert!(near(test.p_two_sided, row["min_p_mwu_nn"].as_f64().unwrap(), 1e-12));
+    }
+}
+
+#[test]
+fn normal_ranks_continue_the_exact_ones() {
+    // Exact ranks and levels counted with the reference program (data/rank_cusum_reference.py).
+    for (n, alpha, rank, level) in [
+        (51, 0.05, 454, 0.951_029_995),
+        (51, 0.01, 391, 0.990_193_601),
+        (60, 0.05, 649, 0.950_718_494),
+        (100, 0.01, 1780, 0.990_047_269),
+    ] {
+        let (got, got_level) = interval_rank(n, alpha);
+        // The normal curve is up to 1 % of the ranks too wide and one rank too narrow.
+        assert!((rank - 4..=rank + 1).contains(&got), "{n} {alpha}: {got} {rank}");
+        assert!((got_level - level).abs() < 1e-3, "{n} {alpha}: {got_level} {level}");
+    }
+    assert_eq!(interval_rank(60, 1e-30).0, 0);
+}
+
+#[test]
+fn hodges_lehmann_intervals() {
+    for case in DATA["hodges_lehmann_ci"]["cases"].as_array().unwrap() {
+        let (x, alpha) = (numbers(&case["x"]), case["alpha"].as_f64().unwrap());
+        let got = hodges_lehmann(&x, alpha).unwrap();
+        assert_eq!(got.estimate, case["estimate"].as_f64().unwrap());
+        assert_eq!(got.low, case["lower"].as_f64().unwrap());
+        assert_eq!(got.high, case["upper"].as_f64().unwrap());
+        assert_eq!(got.level, case["achieved_confidence"].as_f64().unwrap());
+        assert_eq!(hodges_lehmann_estimate(&x), Some(got.estimate));
+    }
+    let five = hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.05).unwrap();
+    assert_eq!((five.low, five.high, five.rank), (f64::NEG_INFINITY, f64::INFINITY, 0));
+    assert_eq!(hodges_lehmann(&[], 0.05), None);
+}
+
+#[test]
+fn signed_rank_p_values_with_zeros_and_ties() {
+    // Values of the reference program (data/rank_cusum_reference.py).
+    let cases: [(&[f64], f64); 5] = [
+        (&[0.0, 0.0], 1.0),
+        (&[1.0, -1.0, 2.0, 2.0, 3.0], 0.1875),
+        (&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.03125),
+        (&[-3.0, -1.0, 0.0, 1.0, 3.0, 4.0, 6.0], 0.34375),
+        (&[2.0, 2.0, 2.0, -2.0, 2.0, 2.0, 2.0, 2.0], 0.0703125),
+    ];
+    for (x, want) in cases {
+        assert!(near(signed_rank_p(x), want, 1e-14), "{x:?}: {}", signed_rank_p(x));
+    }
+    // Fifty-one pairs: normal here, counted by the reference program.
+    let values: Vec<f64> = (1..=51).map(|i| f64::from(if i % 3 == 0 { -i } else { i })).collect();
+    assert!(near(signed_rank_p(&values[..50]), 0.026_166_968_171_196_46, 1e-12));
+    assert!(near(signed_rank_p(&values), 0.055_980_190_979_947_33, 1e-2));
+}
+
+#[test]
+fn mann_whitney_agrees_with_perfolizer_and_r() {
+    let cases = DATA["mann_whitney"]["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        let threshold = case["threshold"].as_f64().unwrap();
+        let x = numbers(&case["x"]);
+        let y: Vec<f64> = numbers(&case["y"]).iter().map(|v| v + threshold).collect();
+        let test = mann_whitney(&x, &y).unwrap();
+        assert!(test.exact);
+        assert_eq!(test.u, case["u"].as_f64().unwrap());
+        let want = case["recomputed_p"].as_f64().unwrap();
+        assert!(near(test.p_greater, want, 1e-10), "{} {want}", test.p_greater);
+    }
+    assert!(mann_whitney(&[], &[1.0]).is_none());
+}
+
+#[test]
+fn benchstat_limits() {
+    let benchstat = &DATA["benchstat"];
+    for case in benchstat["cases"].as_array().unwrap() {
+        let test = mann_whitney(&numbers(&case["a"]), &numbers(&case["b"])).unwrap();
+        assert!(near(test.p_two_sided, case["p"].as_f64().unwrap(), 1e-12));
+    }
+    assert_eq!((samples_needed(0.05), samples_needed(0.01)), (Some(4), Some(5)));
+    let values = |n: u32| (0..n).map(f64::from).collect::<Vec<_>>();
+    assert!(median_interval(&values(5), 0.05).is_none());
+    assert_eq!(median_interval(&values(6), 0.05), Some((0.0, 5.0, 0.96875)));
+    assert!(median_interval(&values(7), 0.01).is_none());
+    assert!(median_interval(&values(8), 0.01).is_some());
+    let row = &benchstat["benchstat_row"];
+    let (old, new) = (numbers(&row["old_ns"]), numbers(&row["new_ns"]));
+    let change = median(&new).unwrap() / median(&old).unwrap() - 1.0;
+    assert_eq!(format!("{:.2}%", 100.0 * change), "-17.20%");
+    assert!(mann_whitney(&old, &new).unwrap().p_two_sided < 0.0005);
+}
+
+#[test]
+fn large_unpaired_samples_use_a_normal_curve() {
+    let x: Vec<f64> = (0..60).map(|i| f64::from(i * 7 % 60)).collect();
+    let y: Vec<f64> = (0..60).map(|i| f64::from(i * 11 % 60) + 5.5).collect();
+    let test = mann_whitney(&x, &y).unwrap();
+    assert!(!test.exact && (0.03..0.15).contains(&test.p_two_sided), "{test:?}");
+    let found = shift(&x, &y, 0.05).unwrap();
+    assert!(found.low < 5.5 && 5.5 < found.high && (0.95..0.951).contains(&found.level));
+    let (few, more) = (shift(&x[..3], &y[..3], 0.05).unwrap(), shift(&x[..4], &y[..4], 0.05));
+    assert!(few.low.is_infinite() && more.unwrap().low.is_finite());
+}
+
+#[test]
+fn benjamini_hochberg_as_r() {
+    // R: p.adjust(c(0.01, 0.02, 0.03, 0.5, 0.04), "BH")
+    let got = benjamini_hochberg(&[0.01, 0.02, 0.03, 0.5, 0.04]);
+    for (got, want) in got.iter().zip([0.05, 0.05, 0.05, 0.5, 0.05]) {
+        assert!(near(*got, want, 1e-12), "{got}");
+    }
+    assert_eq!(benjamini_hochberg(&[f64::NAN]), [1.0]);
+    assert!(benjamini_hochberg(&[]).is_empty());
+}
+
+#[test]
+fn medians_and_outliers() {
+    assert_eq!((median(&[]), median(&[3.0, 1.0, 2.0])), (None, Some(2.0)));
+    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    assert_eq!(median_absolute_deviation(&[1.0, 2.0, 3.0, 10.0]), Some(1.0));
+    assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0], 0.25), Some(1.75));
+    let mut values: Vec<f64> = (0..19).map(|i| 100.0 + f64::from(i % 5)).collect();
+    values.push(150.0);
+    let one = Outliers::count(&values);
+    assert_eq!((one.far_from_median, one.tukey_mild, one.tukey_severe), (1, 1, 1));
+    assert!(!one.many());
+    values.extend([150.0, 160.0]);
+    assert!(Outliers::count(&values).many());
+    assert!(first_run_slow(&[9.0, 1.0, 1.01, 0.99, 1.0, 1.02]));
+    assert!(!first_run_slow(&[0.1, 1.0, 1.01, 0.99, 1.0, 1.02]));
+    assert!(!first_run_slow(&[]));
+}

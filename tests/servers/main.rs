@@ -1,0 +1,8 @@
+//! The suite `servers`: one program, so that what its tests share is linked once.
+
+#[path = "../server_support/mod.rs"]
+mod server_support;
+
+mod server_install;
+mod server_lifecycle;
+mod server_uri;

@@ -1,0 +1,112 @@
+//! A server of ours ends with us, however we end, and leaves no data behind.
+
+use crate::server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
+use mongodyno::server::{
+    Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
+    kill_process(pid, Signal::KILL).expect("it lives");
+}
+
+fn program(host: &Host) -> Program {
+    Program::embedded(host, Some("4.4"), QUIET).expect("installs")
+}
+
+#[tokio::test]
+async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
+    let (_home, host) = fresh_host();
+    let program = program(&host);
+    let server = start(&host, &program, &options(&host)).await.expect("starts");
+    kill(server.guard_pid());
+    let error = server.died().await;
+    assert_eq!(error.exit_code(), 4);
+    // As if mongodyno had been killed at the same time: nobody tidies up.
+    std::mem::forget(server);
+    assert_eq!(names_in(&host.home.join("data")).len(), 1);
+
+    let neighbour = start(&host, &program, &options(&host)).await.expect("starts");
+    assert_eq!(names_in(&host.home.join("data")).len(), 1, "the stale folder is gone");
+    let third = start(&host, &program, &options(&host)).await.expect("starts");
+    assert_eq!(names_in(&host.home.join("data")).len(), 2, "a living one is never swept");
+    neighbour.stop().await;
+    third.stop().await;
+    assert_nothing_left(&host);
+}
+
+#[tokio::test]
+async fn a_dying_mongod_is_reported_with_its_log() {
+    let (_home, host) = fresh_host();
+    let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
+    kill(server.pid());
+    let error = server.died().await;
+    assert_eq!(error.exit_code(), 4);
+    assert!(error.to_string().contains("signal 9"), "{error}");
+    assert!(error.to_string().contains("mongod.log"), "{error}");
+    drop(server);
+    assert_nothing_left(&host);
+}
+
+#[tokio::test]
+async fn a_mongod_that_cannot_start_says_why() {
+    let (_home, host) = fresh_host();
+    let program = program(&host);
+    let mut wrong = options(&host);
+    wrong.extra_flags = vec!["--nonsense=1".into()];
+    let error = start(&host, &program, &wrong).await.expect_err("refuses");
+    assert_eq!(error.exit_code(), 5);
+    assert!(error.to_string().contains("unrecognised option '--nonsense=1'"), "{error}");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut busy = options(&host);
+    busy.port = Some(taken.local_addr().expect("bound").port());
+    let error = start(&host, &program, &busy).await.expect_err("refuses");
+    assert!(error.to_string().contains("is taken"), "{error}");
+    assert_nothing_left(&host);
+}
+
+#[tokio::test]
+async fn a_mongod_of_this_machine_has_the_same_life() {
+    let (_home, host) = fresh_host();
+    let Ok(path) = std::env::var("MDYN_TEST_MONGOD") else {
+        // Any mongod will do; the 6.0.5 of the catalogue needs no library path.
+        let path = Program::embedded(&host, Some("6.0.5"), QUIET).expect("installs").path;
+        return runs_as_own(&host, path).await;
+    };
+    runs_as_own(&host, path.into()).await;
+}
+
+async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
+    let bin = path.parent().expect("a folder").to_path_buf();
+    let found = Host { path: bin.into(), ..host.clone() };
+    let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
+    let program = prepare(&found, &choice, QUIET).expect("found").expect("a program");
+    let mut kept = options(host);
+    kept.keep_data = true;
+    kept.data_parent = Some(host.home.join("mine"));
+    let server = start(host, &program, &kept).await.expect("starts");
+    assert_eq!(serde_json::to_value(server.record()).expect("plain")["kind"], "mongod");
+    server.stop().await;
+    assert_eq!(names_in(&host.home.join("mine")).len(), 1, "kept as asked");
+    assert_nothing_left(host);
+}
+
+#[tokio::test]
+async fn a_background_server_is_started_seen_and_stopped() {
+    let (_home, host) = fresh_host();
+    let program = program(&host);
+    let started = start_background(&host, "one", &program, &options(&host)).await.expect("starts");
+    assert!(started.running);
+    let again = start_background(&host, "one", &program, &options(&host)).await;
+    assert_eq!(again.expect_err("taken").exit_code(), 2);
+    let seen = status(&host);
+    assert_eq!((seen.len(), seen[0].name.as_str(), seen[0].pid), (1, "one", started.pid));
+    let uri = seen[0].record.as_ref().expect("healthy").uri.clone();
+    assert!(mongodyno::server::connect(&uri).await.is_ok());
+    assert_eq!(stop_background(&host, "two").expect_err("unknown").exit_code(), 2);
+    stop_background(&host, "one").expect("stops");
+    assert!(status(&host).is_empty());
+    assert_nothing_left(&host);
+}

@@ -1,0 +1,13 @@
+//! The suite `studies`: one program, so that what its tests share is linked once.
+
+#[path = "../fake_support/mod.rs"]
+mod fake_support;
+#[path = "../study_support/mod.rs"]
+mod study_support;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod study_faults;
+mod study_resume;
+mod study_server;
+mod study_whole;

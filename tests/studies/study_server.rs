@@ -1,0 +1,179 @@
+//! The broker study when the server dies or the disk is full: a typed error, what was finished
+//! stays readable, and `resume` goes on from there.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::fake_support::{Lab, code, pid, send, stderr, stdout};
+use crate::study_support::{Broker, assert_whole, flat, lines, own_server, read, study_lab, words};
+use crate::support::{said, skip};
+use mongodyno::result::records::Ended;
+use nix::sys::signal::Signal;
+
+const MESSAGES: u32 = 5_000;
+const ROUNDS: [&str; 2] = ["--rounds", "2"];
+
+/// Fails unless the report of a cut study can be had in its formats, with its finished rounds.
+fn assert_readable(lab: &Lab) {
+    for format in ["terminal", "json", "html", "csv", "svg"] {
+        let output = lab.run(["report", "out", "--format", format]);
+        assert_eq!(code(&output), 0, "{format}: {}", said(&output));
+        assert!(stdout(&output).contains("go@"), "{format}: {}", said(&output));
+    }
+}
+
+/// Goes on with a cut study of one arm and three rounds, in which `kept` were finished.
+fn assert_goes_on(lab: &Lab, kept: &[String], more: &[&str]) {
+    let (before, _) = read(lab);
+    let output = lab.run([&["resume", "out"], more].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let expected = format!("going on after round {}: study broker ", kept.len());
+    assert!(stderr(&output).contains(&expected), "{}", said(&output));
+    let (experiment, runs) = read(lab);
+    assert_eq!(lines(lab)[..kept.len()], *kept, "byte for byte");
+    assert_eq!(runs.iter().map(|run| run.round).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(runs.iter().map(|run| run.tapped).collect::<Vec<_>>(), [false, false, true]);
+    for run in &runs {
+        assert_whole(&experiment, run);
+    }
+    assert_eq!(experiment.ended, Some(Ended::Completed));
+    assert_eq!((&experiment.id, &experiment.started_at), (&before.id, &before.started_at));
+    let [gap] = &experiment.gaps[..] else { panic!("one gap: {:?}", experiment.gaps) };
+    assert_eq!((gap.after_round as usize, &gap.cut_at), (kept.len(), &before.finished_at));
+    let shown = flat(&stdout(&output));
+    assert!(shown.contains(&flat(&gap.sentence())), "{shown}");
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn a_study_goes_on_after_the_death_of_its_server() {
+    let test = "study_server/a_study_goes_on_after_the_death_of_its_server";
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    let mut child = lab.start(words(&["go"], MESSAGES, &ROUNDS));
+    lab.wait_for_runs(1);
+    Broker::of(&lab).wait_for_burst(&lab, 2);
+    let (mongod, _) = lab.process("--dbpath=").expect("it runs");
+    let kept = lines(&lab);
+    assert_eq!(kept.len(), 1);
+    send(mongod, Signal::SIGKILL);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 4, "{}", done.stderr);
+    assert!(done.took < Duration::from_secs(15), "{:?}", done.took);
+    let expected = "error: the server (mongod 4.4.2) was killed (signal 9; often: out of memory).";
+    assert!(done.stderr.contains(expected), "{}", done.stderr);
+    assert!(done.stderr.contains("to go on from there: mongodyno resume "), "{}", done.stderr);
+    lab.assert_nothing_runs();
+    assert_eq!(read(&lab).0.ended, Some(Ended::Failed));
+    assert_eq!(lines(&lab), kept, "nothing of the round that was cut");
+    assert_readable(&lab);
+    assert_goes_on(&lab, &kept, &[]);
+}
+
+#[test]
+fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
+    let test = "study_server/a_study_goes_on_with_another_server_where_that_of_its_uri_ended";
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    let Some(server) = own_server(test) else { return };
+    let uri = server.uri().to_owned();
+    let more = [&ROUNDS[..], &["--uri", &uri]].concat();
+    let mut child = lab.start(words(&["go"], MESSAGES, &more));
+    lab.wait_for_runs(1);
+    Broker::of(&lab).wait_for_burst(&lab, 2);
+    let kept = lines(&lab);
+    send(server.pid().cast_signed(), Signal::SIGKILL);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 4, "{}", done.stderr);
+    assert!(done.took < Duration::from_secs(45), "{:?}", done.took);
+    assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);
+    lab.assert_nothing_runs();
+    assert_readable(&lab);
+    let record = fs::read(lab.path("out/experiment.json")).expect("a record");
+
+    let refused = |words: &[&str], exit: i32, expected: &str| {
+        let output = lab.run([&["resume", "out"], words].concat());
+        assert_eq!(code(&output), exit, "{}", said(&output));
+        assert!(stderr(&output).contains(expected), "{}", said(&output));
+        let now = fs::read(lab.path("out/experiment.json")).expect("a record");
+        assert!(now == record && lines(&lab) == kept, "a refused resume changes nothing");
+    };
+    refused(&[], 2, "which is not kept\nhint: add --uri");
+    refused(&["--uri", &uri], 4, "\nhint: ");
+    let newer = crate::support::server(test).expect("it was asked before");
+    refused(&["--uri", newer], 2, "error: the server was external 4.4.2, now external 6.0.5\nhint");
+    let Some(again) = own_server(test) else { return };
+    assert_goes_on(&lab, &kept, &["--uri", again.uri()]);
+}
+
+#[test]
+fn a_study_goes_on_after_ctrl_c() {
+    let test = "study_server/a_study_goes_on_after_ctrl_c";
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    let mut child = lab.start(words(&["go"], MESSAGES, &ROUNDS));
+    lab.wait_for_runs(1);
+    Broker::of(&lab).wait_for_burst(&lab, 2);
+    let kept = lines(&lab);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    // The burst that was under way is the round's last phase: it may be whole, and then counts.
+    let kept = if lines(&lab).len() > kept.len() { lines(&lab) } else { kept };
+    assert!(done.stderr.contains("to go on: mongodyno resume "), "{}", done.stderr);
+    assert!(done.stdout.contains("interrupted; seed 7"), "finished rounds are shown");
+    lab.assert_nothing_runs();
+    assert_readable(&lab);
+    assert_goes_on(&lab, &kept, &[]);
+    let output = lab.run(["resume", "out"]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert!(stderr(&output).contains("is complete: there is nothing to go on with\nhint: "));
+}
+
+#[test]
+fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
+    let test = "study_server/a_full_disk_is_named_and_finished_rounds_stay_readable";
+    let private = Command::new("unshare").args(["-m", "true"]).output();
+    if !private.is_ok_and(|output| output.status.success()) {
+        return skip(test, "`unshare -m` needs root");
+    }
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    fs::create_dir(lab.path("small")).expect("a folder");
+    // Room for a round and a few pages; the folder vanishes with the namespace of mounts.
+    let script = r#"
+        mount -t tmpfs -o size=2g tmpfs small || exit 99
+        "$@" >stdout 2>stderr & run=$!
+        lines() { cat small/out/runs.jsonl 2>/dev/null | wc -l; }
+        while [ "$(lines)" -lt 1 ] && kill -0 $run; do sleep 0.02; done
+        # What is there may grow between the two looks; then the system refuses.
+        until mount -o remount,size=$(($(du -sk small | cut -f1) + 64))k small 2>/dev/null; do
+            kill -0 $run || exit 98
+        done
+        wait $run; code=$?
+        "$0" report small/out --format json >report.json || exit 97
+        "$0" report small/out --format csv >report.csv || exit 96
+        mount -o remount,size=2g small || exit 95
+        "$0" resume small/out >again.out 2>again.err || exit 94
+        cp small/out/runs.jsonl runs.jsonl
+        exit $code
+    "#;
+    let program = env!("CARGO_BIN_EXE_mongodyno");
+    let mut words = words(&["go"], MESSAGES, &["--rounds", "3"]);
+    words.iter_mut().filter(|word| *word == "out").for_each(|word| *word = "small/out".to_owned());
+    // Lab::command gives folder and variables; the program itself is started by the script.
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script, program, program]).args(&words);
+    let like = lab.command(["run"]);
+    command.current_dir(lab.path("")).envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let output = command.output().expect("it starts");
+    let content = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
+    let told = content("stderr");
+    assert_eq!(code(&output), 5, "{}{told}{}", said(&output), content("again.err"));
+    assert!(told.contains("No space left on device (os error 28)\n"), "{told}");
+    assert!(told.contains("\nhint: free some disk space, or choose another --out\n"), "{told}");
+    assert!(told.contains("what was finished is kept: mongodyno report "), "{told}");
+    let analysis: serde_json::Value = serde_json::from_str(&content("report.json")).expect("JSON");
+    let row = &analysis["phases"][0]["rows"][0];
+    assert!(row["received"].as_u64() > Some(0), "{analysis}");
+    assert!(content("report.csv").lines().count() > MESSAGES as usize, "a line a message");
+    assert_eq!(content("runs.jsonl").lines().count(), 4, "with room again it goes on to its end");
+    lab.assert_nothing_runs();
+}

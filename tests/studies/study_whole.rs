@@ -1,0 +1,149 @@
+//! The whole broker study, scaled down, with the drivers of 2012 to today; and what can be had of
+//! it afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::fake_support::{Lab, code, stderr, stdout};
+use crate::study_support::{flat, of_phase, read, study_lab};
+use crate::support::said;
+use jsonschema::Validator;
+use mongodyno::result::records::{Ended, Experiment, Run};
+use mongodyno::study::broker::types::BrokerAnalysis;
+use mongodyno::study::definition::{Definition, Producer};
+use serde_json::Value;
+
+/// Producers as the study defines them, by the ids of their arms, which are in the same order.
+fn producers(experiment: &Experiment) -> BTreeMap<String, Producer> {
+    let ids = experiment.arms.iter().map(|arm| arm.id.clone());
+    let producers = Definition::broker().producers;
+    assert_eq!(producers.len(), experiment.arms.len(), "{:?}", experiment.unavailable);
+    ids.zip(producers).collect()
+}
+
+fn assert_run(experiment: &Experiment, producer: &Producer, run: &Run) {
+    let what = format!("{} in round {}", run.arm, run.round);
+    assert_eq!(run.failed, None, "{what}");
+    assert_eq!(run.tapped, run.round == 2, "{what}");
+    let all = experiment.plan.phases.iter().map(|phase| &phase.name);
+    let takes = |name: &&String| producer.phases.as_ref().is_none_or(|own| own.contains(name));
+    let expected: Vec<&String> = all.filter(takes).collect();
+    let names: Vec<&String> = run.phases.iter().map(|phase| &phase.phase).collect();
+    assert_eq!(names, expected, "{what}");
+    for name in names {
+        let broker = of_phase(run, name);
+        let what = format!("{what}, {name}: {broker:?}");
+        assert!(broker.sent > 0, "{what}");
+        assert_eq!((broker.received, broker.lost), (broker.sent, 0), "{what}");
+        assert_eq!((broker.duplicates, broker.unclaimed), (0, 0), "{what}");
+        let consumer = &broker.consumer;
+        assert_eq!((consumer.cursors, consumer.cut_short), (1, false), "{what}");
+        let matched = broker.parts.as_ref().map(|parts| (parts.matched, parts.unmatched));
+        assert_eq!(matched, run.tapped.then_some((broker.received, 0)), "{what}");
+    }
+}
+
+fn validator(lab: &Lab, name: &str) -> Validator {
+    let output = lab.run(["schema", name]);
+    let schema: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    jsonschema::validator_for(&schema).expect("a valid schema")
+}
+
+fn assert_valid(validator: &Validator, value: &Value) {
+    let faults: Vec<String> = validator
+        .iter_errors(value)
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+fn report(lab: &Lab, format: &str) -> Vec<u8> {
+    let mut command = lab.command(["report", "out", "--format", format]);
+    // Names of arms are not cut in two.
+    let output = command.env("COLUMNS", "180").output().expect("the binary runs");
+    assert_eq!(code(&output), 0, "{format}: {}", said(&output));
+    output.stdout
+}
+
+fn assert_reports(lab: &Lab, runs: &[Run], ids: &[&str]) {
+    let analysis = report(lab, "json");
+    let value: Value = serde_json::from_slice(&analysis).expect("JSON");
+    let schema = schemars::schema_for!(BrokerAnalysis).to_value();
+    assert_valid(&jsonschema::validator_for(&schema).expect("a valid schema"), &value);
+    let analysis: BrokerAnalysis = serde_json::from_value(value).expect("an analysis");
+    assert!(!analysis.evidence.is_empty(), "it has an answer, if only what is not shown");
+
+    let csv = String::from_utf8(report(lab, "csv")).expect("text");
+    let sent = runs.iter().flat_map(|run| &run.phases);
+    let sent: u64 = sent.map(|phase| phase.broker.as_ref().expect("a broker").sent).sum();
+    assert_eq!(csv.lines().count() as u64, sent + 1, "a head, and a line a message");
+
+    let text = String::from_utf8(report(lab, "terminal")).expect("text");
+    let page = String::from_utf8(report(lab, "html")).expect("text");
+    let picture = String::from_utf8(report(lab, "svg")).expect("text");
+    for id in ids {
+        assert!(flat(&text).contains(id), "{id} in {text}");
+        assert!(page.contains(id), "{id} in the page");
+        assert!(picture.contains(id), "{id} in the picture");
+    }
+    assert!(page.starts_with("<!") && page.contains("<svg"), "a page with pictures");
+    assert!(picture.starts_with("<svg"), "{}", &picture[..200]);
+    assert!(report(lab, "png").starts_with(b"\x89PNG\r\n"));
+}
+
+#[test]
+fn the_drivers_of_then_and_of_today() {
+    let definition = Definition::broker();
+    let drivers: Vec<&str> = definition.producers.iter().map(|it| it.driver.as_str()).collect();
+    let Some(lab) = study_lab("study_whole/the_drivers_of_then_and_of_today", &drivers) else {
+        return;
+    };
+    let small = ["--set=messages=300", "--set=seconds_max=0.3", "--set=rate_messages=50"];
+    let words = ["study", "broker", "--quick", "--rounds", "1", "--seed", "7", "--out", "out"];
+    let output = lab.run([&words[..], &small].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let (experiment, runs) = read(&lab);
+    assert_eq!(experiment.ended, Some(Ended::Completed));
+    assert!(experiment.server.version.starts_with("4.4."), "{:?}", experiment.server);
+    assert_eq!(experiment.study.as_ref().map(|it| it.name.as_str()), Some("broker"));
+    let producers = producers(&experiment);
+    assert_eq!(runs.len(), 2 * producers.len(), "{}", stderr(&output));
+    for run in &runs {
+        assert_run(&experiment, &producers[&run.arm], run);
+    }
+    let record = lab.record();
+    assert_valid(&validator(&lab, "experiment"), &record);
+    let of_run = validator(&lab, "run");
+    lab.runs().iter().for_each(|run| assert_valid(&of_run, run));
+    let ids: Vec<&str> = experiment.arms.iter().map(|arm| arm.id.as_str()).collect();
+    for arm in &experiment.arms {
+        assert!(!arm.driver.is_empty() && !arm.runtime.is_empty(), "who they are: {arm:?}");
+        assert!(arm.resolved.is_object(), "with what they work: {arm:?}");
+    }
+    for id in &ids {
+        assert!(flat(&stdout(&output)).contains(id.split('/').next().expect("a part")), "{id}");
+    }
+    assert_reports(&lab, &runs, &ids);
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn the_workload_can_be_had_changed_and_run() {
+    let lab = Lab::with_shared_cache();
+    let eject = ["study", "broker", "--scale", "0.02", "--eject", "mine.yaml"];
+    let output = lab.run(eject);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(stdout(&output), "mine.yaml\n");
+    let text = fs::read_to_string(lab.path("mine.yaml")).expect("a workload");
+    assert!(text.contains("  messages: 2000  # "), "this scale's: {text}");
+    let server = ["--server", "embedded@4.4", "-d", "go", "--plan"];
+    let output = lab.run([&["run", "mine.yaml"], &server[..]].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    for phase in ["awaited", "think", "rate", "burst"] {
+        assert!(stdout(&output).contains(phase), "{phase}: {}", said(&output));
+    }
+    let output = lab.run(eject);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert!(stderr(&output).contains("nothing is written over"), "{}", said(&output));
+    assert_eq!(fs::read_to_string(lab.path("mine.yaml")).expect("a workload"), text);
+}
