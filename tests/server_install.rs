@@ -136,7 +136,7 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
     child.wait().expect("it ends");
     let works = || {
         let command = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        names_in(Path::new("/proc")).iter().any(|pid| command(pid) == b"sleep\0604\0")
+        names_in(Path::new("/proc")).iter().any(|pid| command(pid) == b"sleep\x00604\0")
     };
     wait_until("nobody goes on", || !works());
     assert!(!is_installed(&host, entry("4.4")));

@@ -155,8 +155,8 @@ fn a_disturbance_is_named() {
     let each = [&quiet, &restless, &busy, &stolen];
     assert_eq!(each.map(Around::is_disturbed), [false, false, true, true]);
     assert_eq!(each.map(Around::is_restless), [false, true, false, false]);
-    assert_eq!(words(&[busy.clone()]), "other processes used 49 %: rustc, chrome, b");
-    assert_eq!(words(&[stolen.clone()]), "the hypervisor took 20 %");
+    assert_eq!(words(std::slice::from_ref(&busy)), "other processes used 49 %: rustc, chrome, b");
+    assert_eq!(words(std::slice::from_ref(&stolen)), "the hypervisor took 20 %");
     assert_eq!(
         words(&[around(0.03, 0.2, &[])]),
         "other processes used 20 %; the hypervisor took 3 %"

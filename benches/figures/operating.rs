@@ -14,6 +14,7 @@ const SEED: u64 = 11;
 /// Percent.
 const SCATTERS: [u32; 6] = [1, 2, 3, 4, 5, 6];
 
+#[allow(clippy::unnecessary_wraps, reason = "every figure answers so")]
 pub fn run(bench: &Bench) -> Outcome {
     // The quick form costs a hundredth of the other.
     let draws = if bench.long { 10_000 } else { 500 };

@@ -112,9 +112,8 @@ impl PhaseComparison<'_> {
                 if !arm.is_aa {
                     comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
                     self.run_cautions(arm).iter().for_each(|it| say(it));
-                    let making = self.timed(arm).making(comparison.threshold_percent);
-                    if let Some(it) = &making {
-                        say(it);
+                    if let Some(it) = self.timed(arm).making(comparison.threshold_percent) {
+                        say(&it);
                     }
                 }
                 if !arm.is_aa && !arm.is_direct {

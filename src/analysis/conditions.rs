@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    fn arm(id: &str, options: &[(&str, &str)], resolved: Value) -> Arm {
+    fn arm(id: &str, options: &[(&str, &str)], resolved: &Value) -> Arm {
         let (adapter, version) = id.split_once('@').expect("adapter@version");
         let options: BTreeMap<_, _> = options.iter().copied().collect();
         let value = json!({
@@ -283,11 +283,11 @@ mod tests {
 
     #[test]
     fn what_an_arms_own_option_sets_is_named_and_not_gated() {
-        let a = arm("go@2", &[], json!({ "write_concern": {}, "max_pool_size": 100 }));
+        let a = arm("go@2", &[], &json!({ "write_concern": {}, "max_pool_size": 100 }));
         let b = arm(
             "go@2",
             &[("w", "0")],
-            json!({ "write_concern": { "w": 0 }, "max_pool_size": 100 }),
+            &json!({ "write_concern": { "w": 0 }, "max_pool_size": 100 }),
         );
         let asked = Some("write concern w:0 against w:1".to_owned());
         assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, asked));
@@ -301,23 +301,23 @@ mod tests {
 
     #[test]
     fn what_differs_within_one_version_unasked_is_not_comparable() {
-        let a = arm("go@2", &[], json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
-        let b = arm("go@2", &[], json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
+        let a = arm("go@2", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
+        let b = arm("go@2", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
         let reason = "the arms differ in pool size 100 against 5, write concern w:1 against w:0";
         assert_eq!(found(&a, &b, "insert_one").0, Outcome::Fail(reason.to_owned()));
     }
 
     #[test]
     fn between_versions_and_drivers_defaults_are_listed_but_lost_answers_are_named() {
-        let a = arm("node@7", &[], json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
-        let b = arm("node@1", &[], json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
+        let a = arm("node@7", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
+        let b = arm("node@1", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
         let named = Some("write concern w:0 against w:1".to_owned());
         assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, named));
     }
 
     #[test]
     fn a_count_by_another_command_is_other_work_in_any_driver() {
-        let by = |id, command: Value| arm(id, &[], json!({ "commands": { "count": command } }));
+        let by = |id, command: Value| arm(id, &[], &json!({ "commands": { "count": command } }));
         let (a, b) = (by("node@7", json!("aggregate")), by("node@1", json!("count")));
         let reason = "the arms differ in command of count aggregate against count";
         assert_eq!(found(&a, &b, "count").0, Outcome::Fail(reason.to_owned()));
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_arm_without_its_compiled_extension_is_another_thing() {
-        let a = arm("python@4", &[], json!({}));
+        let a = arm("python@4", &[], &json!({}));
         let mut b = a.clone();
         b.native = Some(true);
         let reason = "the arms differ in native extension false against true";

@@ -61,6 +61,7 @@ impl Awake {
                 let _ = sender.send(idle);
                 while !refused && !shared.end.load(Ordering::Acquire) {
                     // Plain loops: the instruction for waiting loops leaves a virtual machine.
+                    #[allow(clippy::missing_spin_loop, reason = "as said")]
                     while shared.spin.load(Ordering::Relaxed) {}
                     thread::park();
                 }
@@ -111,7 +112,8 @@ fn lower(core: usize) -> nix::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set)?;
     let parameters = nix::libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is this thread, and the parameters outlive the call.
-    let answer = unsafe { nix::libc::sched_setscheduler(0, nix::libc::SCHED_IDLE, &parameters) };
+    let answer =
+        unsafe { nix::libc::sched_setscheduler(0, nix::libc::SCHED_IDLE, &raw const parameters) };
     nix::errno::Errno::result(answer).map(drop)
 }
 

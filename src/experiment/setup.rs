@@ -222,13 +222,8 @@ impl Setup {
         };
         let database = admin::new_database();
         let epoch = Epoch::start();
-        let (admin, sampled) = match server {
-            Some(server) => (
-                Some(Admin::connect(server.uri(), &database).await?),
-                Some(Admin::connect(server.uri(), &database).await?),
-            ),
-            None => (None, None),
-        };
+        let admin = connect(server, &database).await?;
+        let sampled = connect(server, &database).await?;
         let named = self.named();
         let Workload { plan, pools } = self.workload;
         let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
@@ -241,21 +236,16 @@ impl Setup {
         let measured_s = self.settings.measured_s;
         let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
         materials.sample_bytes = folder.sample_bytes();
-        let mut options = plan.uri_options.clone();
-        options.extend(self.options.clone());
+        let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
         let link = self.link.as_deref().map(link_facts).transpose()?;
+        let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let mut path = None;
         if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
-            let (record, link) = (server.record(), self.link.as_deref());
-            // One port for each arm, and one for the consumer.
-            let ports = named.len() + 1;
-            let mark = self.consumer.is_some();
-            let start = Path::start(&uri, record, ports, &epoch, link, mark, folder.path());
-            path = Some(start.await?);
+            let way = (self.link.as_deref(), self.consumer.is_some());
+            path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
-        let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
             uri: with_arm_options(&uri, &environment.uri_options),
             tapped_uri: through(port)
@@ -267,18 +257,13 @@ impl Setup {
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, environment)| seat(named.len(), &id, environment, false));
-        let seats = named
-            .into_iter()
-            .enumerate()
-            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT));
-        let seats: Vec<Seat> = seats.collect();
+        let seats = named.into_iter().enumerate();
+        let seats = seats
+            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT))
+            .collect();
         let rounds = self.settings.looks.first_rounds();
-        let kept = |(name, value): (String, String)| {
-            let value = arm_option(&name).map(|_| value);
-            (name, value)
-        };
         let request = Request {
-            options: self.options.into_iter().map(kept).collect(),
+            options: self.options.into_iter().map(known_value).collect(),
             absorber: self.absorber_words,
             keep_data: self.keep_data,
         };
@@ -303,26 +288,19 @@ impl Setup {
             link,
             machine: Machine { placement, ..machine::describe() },
         };
-        let (mut experiment, finished) = match &self.resumed {
-            None => (new, 0),
-            Some(resumed) => {
-                folder.keep_rounds(resumed.finished)?;
-                (resumed.go_on(), resumed.finished)
-            }
-        };
+        let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
         if server.is_some() {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
         let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
-        let tap_from = if experiment.study.is_some() { rounds } else { 1 };
         Ok(Laboratory {
-            experiment,
             seats,
             consumer,
             folder: folder.clone(),
             epoch,
             path,
-            tap_from,
+            tap_from: if experiment.study.is_some() { rounds } else { 1 },
+            experiment,
             finished,
             database,
             admin,
@@ -354,6 +332,40 @@ impl Setup {
         }
         named
     }
+}
+
+/// The record to write and the rounds that are finished: of a new experiment or one gone on with.
+fn begin(new: Experiment, resumed: Option<&Resumed>, folder: &Folder) -> Result<(Experiment, u32)> {
+    let Some(resumed) = resumed else { return Ok((new, 0)) };
+    folder.keep_rounds(resumed.finished)?;
+    Ok((resumed.go_on(), resumed.finished))
+}
+
+/// Tap and link before the server; `mark` asks which message an exchange carries.
+async fn path_to(
+    server: &Server,
+    uri: &str,
+    arms: usize,
+    (link, mark): (Option<&str>, bool),
+    epoch: &Epoch,
+    folder: &Folder,
+) -> Result<Path> {
+    // One port for each arm, and one for the consumer.
+    Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
+}
+
+/// A connection of the core's own; None without a server.
+async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin>> {
+    match server {
+        Some(server) => Admin::connect(server.uri(), database).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// An option as it may be recorded: values of others than an arm's may be secret.
+fn known_value((name, value): (String, String)) -> (String, Option<String>) {
+    let value = arm_option(&name).map(|_| value);
+    (name, value)
 }
 
 /// The baseline once more: what differs is chance.

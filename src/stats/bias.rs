@@ -174,32 +174,32 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     let rounds = logs.iter().map(Vec::len).min().unwrap_or(0);
     let whole = (0..rounds).filter_map(|round| {
         let values = logs.iter().map(|arm| arm[round]).collect::<Option<Vec<f64>>>()?;
-        let places = positions.iter().map(|arm| (*arm.get(round)?).map(f64::from));
-        Some((values, places.collect::<Option<Vec<f64>>>()?))
+        let starts = positions.iter().map(|arm| (*arm.get(round)?).map(f64::from));
+        Some((values, starts.collect::<Option<Vec<f64>>>()?))
     });
-    let (values, places): (Vec<_>, Vec<_>) = whole.unzip();
+    let (values, starts): (Vec<_>, Vec<_>) = whole.unzip();
     let residuals = centred(&values);
     let ranks = centred_ranks(&residuals.concat());
-    let mut order = centred_ranks(&places.concat());
+    let mut drawn = centred_ranks(&starts.concat());
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let found = product(&ranks, &order).abs();
+    let observed = product(&ranks, &drawn).abs();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut as_far = 1;
     for _ in 0..ORDERS {
-        for round in order.chunks_mut(arms) {
+        for round in drawn.chunks_mut(arms) {
             for last in (1..round.len()).rev() {
                 round.swap(last, below(&mut random, last + 1));
             }
         }
-        as_far += usize::from(product(&ranks, &order).abs() >= found - 1e-9);
+        as_far += usize::from(product(&ranks, &drawn).abs() >= observed - 1e-9);
     }
     let p = as_far as f64 / (ORDERS + 1) as f64;
-    let places = centred(&places).concat();
-    let spread = product(&places, &places);
+    let starts = centred(&starts).concat();
+    let spread = product(&starts, &starts);
     if p >= ORDER_ALPHA || spread == 0.0 {
         return None;
     }
-    let slope = (product(&places, &residuals.concat()) / spread).abs();
+    let slope = (product(&starts, &residuals.concat()) / spread).abs();
     let caution = format!(
         "the place within the round matters, by {:.1} % a place (gate G6, p = {p:.4}); more rounds \
          or fewer arms help",

@@ -172,8 +172,8 @@ impl ThresholdParts {
             threshold.percent
         };
         at_least(self.quick.then_some(QUICK_FLOOR_PERCENT), ThresholdOrigin::Quick);
-        let absolute = timed.then(|| 100.0 * timer_ns / base_median);
-        let floor_percent = at_least(absolute, ThresholdOrigin::Timer);
+        let resolution = timed.then(|| 100.0 * timer_ns / base_median);
+        let floor_percent = at_least(resolution, ThresholdOrigin::Timer);
         at_least(self.noise_floor_percent.map(|noise| 2.0 * noise), ThresholdOrigin::Noise);
         at_least(self.history_fence_percent, ThresholdOrigin::History);
         Threshold { floor_percent, ..threshold }
