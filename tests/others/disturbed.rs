@@ -21,14 +21,14 @@ fn lab() -> Lab {
 
 /// Says of some rounds in the folder that a compiler was at work in them, or the hypervisor.
 fn disturb(lab: &Lab, rounds: &[u64], noise: &Value) {
-    let mut lines = String::new();
-    for mut run in lab.runs() {
+    let mut runs = lab.runs();
+    for run in &mut runs {
         if rounds.contains(&run["round"].as_u64().expect("a number")) {
             run["machine_noise"] = noise.clone();
         }
-        lines += &format!("{run}\n");
     }
-    fs::write(lab.path("out/runs.jsonl"), lines).expect("a file");
+    let lines: Vec<String> = runs.iter().map(Value::to_string).collect();
+    fs::write(lab.path("out/runs.jsonl"), lines.join("\n") + "\n").expect("a file");
 }
 
 fn compiler() -> Value {
