@@ -22,6 +22,8 @@ use crate::clock::monotonic_ns;
 
 /// Connections that may wait for the accepting thread: a whole pool, or a thousand clients.
 const BACKLOG: i32 = 4096;
+/// Buffers from here on are pages of their own. Connections keep smaller ones anyway.
+const LARGE_BYTES: i32 = 2 << 20;
 /// Stack of a connection's thread: only what is touched costs memory.
 const STACK_BYTES: usize = 512 << 10;
 /// Files that are not connections.
@@ -84,6 +86,18 @@ impl Server {
     }
 }
 
+/// Large buffers go back to the system when they are freed. By itself the C library learns from the
+/// first of them to keep such sizes, in each of its arenas: after 20 refused answers of 15 MB the
+/// process held three times its limit.
+#[allow(unsafe_code, reason = "neither nix nor rustix has mallopt")]
+fn return_large_buffers() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it sets a number inside the allocator.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_BYTES);
+    }
+}
+
 impl Absorber {
     /// Listens, and accepts from now on. `listener` is bound already.
     ///
@@ -92,6 +106,7 @@ impl Absorber {
     pub fn start(listener: TcpListener, options: &Options) -> io::Result<Self> {
         let listen = listener.local_addr()?;
         let server = Server::new(&Options { listen, ..options.clone() })?;
+        return_large_buffers();
         // The standard library asks for 128; a second call only changes the number.
         rustix::net::listen(&listener, BACKLOG)?;
         let shared = Arc::clone(&server);

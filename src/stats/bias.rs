@@ -184,6 +184,7 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let observed = product(&ranks, &drawn).abs();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let p = |as_far: usize| as_far as f64 / (ORDERS + 1) as f64;
     let mut as_far = 1;
     for _ in 0..ORDERS {
         for round in drawn.chunks_mut(arms) {
@@ -192,11 +193,15 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
             }
         }
         as_far += usize::from(product(&ranks, &drawn).abs() >= observed - 1e-9);
+        // The rest of the draws cannot make p small again.
+        if p(as_far) >= ORDER_ALPHA {
+            return None;
+        }
     }
-    let p = as_far as f64 / (ORDERS + 1) as f64;
+    let p = p(as_far);
     let starts = centred(&starts).concat();
     let spread = product(&starts, &starts);
-    if p >= ORDER_ALPHA || spread == 0.0 {
+    if spread == 0.0 {
         return None;
     }
     let slope = (product(&starts, &residuals.concat()) / spread).abs();
