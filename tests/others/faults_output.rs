@@ -146,7 +146,8 @@ fn a_database_goes_with_a_terminal_that_is_closed() {
     let words = ["run", "crud", "-d", "even", "--rounds", "50", "--uri", uri, "--out", "out"];
     let mut child = lab.command(words).stdout(full()).stderr(full()).spawn().expect("it starts");
     lab.wait_for_runs(1);
-    let id = lab.record()["id"].as_str().expect("an id").to_lowercase().replace('-', "_");
+    let record = lab.record();
+    let database = record["databases"][0]["name"].as_str().expect("it is recorded").to_owned();
     let databases = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let names = async {
@@ -155,7 +156,7 @@ fn a_database_goes_with_a_terminal_that_is_closed() {
         };
         runtime.expect("a runtime").block_on(names).expect("a server")
     };
-    let own = |names: Vec<String>| names.into_iter().any(|name| name.contains(&id));
+    let own = |names: Vec<String>| names.contains(&database);
     assert!(own(databases()), "it has one");
     send(pid(&child), Signal::SIGHUP);
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
