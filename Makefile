@@ -30,7 +30,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,pure,300)
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
-	$(call tests,others,480)
+	$(call tests,others,720)
 	$(call tests,adapters,840)
 	$(call tests,studies,360)
 	@sort -u $(MDYN_SKIPS)
