@@ -1,5 +1,6 @@
 //! Faults of adapters, interruptions, a full disk: each is named, finished runs stay readable, and
-//! nothing is left behind. No server is needed here; tests/others/faults_server.rs has those that do.
+//! nothing is left behind. No server is needed here; tests/others/faults_server.rs has those
+//! that do.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
