@@ -31,7 +31,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
 	$(call tests,others,720)
-	$(call tests,adapters,840)
+	$(call tests,adapters,1100)
 	$(call tests,studies,360)
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
