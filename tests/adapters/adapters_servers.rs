@@ -26,11 +26,12 @@ fn lab(test: &str) -> Option<Lab> {
     Some(lab)
 }
 
-/// `run` of the inserts with every adapter, one round.
+/// `run` of the inserts with every adapter, one round of whole runs: turns would be 40.
 fn words<'a>(uri: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let drivers = DRIVERS.iter().flat_map(|driver| ["-d", *driver]);
     let run = ["run", "inserts.yaml", "--out", "out", "--rounds", "1", "--uri", uri];
-    run.into_iter().chain(drivers).chain(more.iter().copied()).collect()
+    let whole = ["--interleave", "runs"];
+    run.into_iter().chain(whole).chain(drivers).chain(more.iter().copied()).collect()
 }
 
 /// Every run was measured, and none of its operations failed.

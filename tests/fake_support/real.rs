@@ -19,6 +19,7 @@ phases:
   - operation: insert_one
     collection: items
     warmup: 0.2
+    duration: 0.5
 ";
 
 /// A lab with the user's cache, the real driver and the workload; None where that cannot be.
