@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::libc;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-use crate::server::ProcessId;
+use crate::process::ProcessId;
 
 /// Stands in the environment of every adapter and installer, and so of what these start.
 const OWNER: &str = "MDYN_OWNER";
@@ -122,6 +122,13 @@ pub fn keep_to(command: &mut Command, cores: &[usize]) {
     }
 }
 
+/// The cores that this process may use, by number.
+#[must_use]
+pub fn usable_cores() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
+}
+
 /// Sends a signal to one process; one that has gone is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
@@ -164,7 +171,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::result::machine::usable_cores;
 
     #[test]
     fn a_child_keeps_to_its_cores() {

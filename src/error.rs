@@ -5,9 +5,6 @@
 
 use std::fmt;
 
-/// The server's error code.
-const UNAUTHORIZED: i32 = 13;
-
 /// Exit codes, documented in `--help` and stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -80,48 +77,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<mongodb::error::Error> for Error {
-    /// Administration of the server failed in the middle of an experiment.
-    fn from(error: mongodb::error::Error) -> Self {
-        if let mongodb::error::ErrorKind::Command(refused) = error.kind.as_ref()
-            && refused.code == UNAUTHORIZED
-        {
-            // "not authorized on admin to execute command { serverStatus: 1, …"
-            let command = refused.message.split("command { ").nth(1);
-            let command = command.and_then(|it| it.split(':').next()).unwrap_or("a command");
-            return Self::new(
-                Exit::Unreachable,
-                format!("the user in the URI may not do what an experiment needs: {command}"),
-                "these roles are enough: readWriteAnyDatabase, clusterMonitor",
-            );
-        }
-        Self::new(
-            Exit::Unreachable,
-            format!("the server refused or lost an administrative command: {}", error.kind),
-            "see the server's log; check the rights of the user in the URI",
-        )
-    }
-}
-
 /// Most functions of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-impl From<crate::server::ServerError> for Error {
-    fn from(error: crate::server::ServerError) -> Self {
-        use crate::server::ServerError as From;
-        let exit = match &error {
-            From::Usage { .. } => Exit::Usage,
-            From::Unreachable { .. } => Exit::Unreachable,
-            From::Environment { .. } => Exit::Environment,
-        };
-        Self::new(exit, error.to_string(), error.hint())
-    }
-}
-
-impl From<crate::workload::error::WorkloadError> for Error {
-    /// Drawn with the lines of the file it is about.
-    fn from(error: crate::workload::error::WorkloadError) -> Self {
-        let report = miette::Report::new(error);
-        Self::new(Exit::Workload, format!("{report:?}").trim_end(), "")
-    }
-}

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use miette::MietteHandlerOpts;
 use mongodyno::cli::{Cli, Verb};
 use mongodyno::error::Exit;
-use mongodyno::server::mask_text;
+use mongodyno::secrets::mask_text;
 use mongodyno::{child, commands};
 
 fn main() -> ExitCode {

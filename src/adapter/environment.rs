@@ -17,7 +17,7 @@ use crate::adapter::manifest::{Manifest, Missing};
 use crate::child;
 use crate::error::{Error, Result};
 use crate::paths::cache_dir;
-use crate::server::mask_text;
+use crate::secrets::mask_text;
 
 /// Variables that would let packages of the user's machine into an environment, and the one with
 /// credentials: an adapter hears of them in `open` and nowhere else.

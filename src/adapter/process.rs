@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use crate::clock::Epoch;
-use crate::server::{keep_secret, mask_json, mask_text};
+use crate::secrets::{mask_json, mask_text};
 
 /// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -150,17 +150,14 @@ impl Log {
 impl AdapterProcess {
     /// Starts the adapter and greets it: `hello` and `clock`.
     ///
-    /// Secrets of `uri` are masked in whatever it says.
-    ///
     /// # Errors
     /// Whatever the adapter does wrong.
     pub async fn start(
         environment: &Environment,
         log: &Path,
         epoch: &Epoch,
-        uri: &str,
     ) -> Result<Self, Failure> {
-        let mut process = Self::spawn(environment, log, uri)?;
+        let mut process = Self::spawn(environment, log)?;
         process.greet(epoch).await?;
         Ok(process)
     }
@@ -169,9 +166,8 @@ impl AdapterProcess {
     ///
     /// # Errors
     /// [`Failure::Start`].
-    pub fn spawn(environment: &Environment, log: &Path, uri: &str) -> Result<Self, Failure> {
+    pub fn spawn(environment: &Environment, log: &Path) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
-        keep_secret(uri);
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = environment.command(&environment.start);
         crate::child::die_with_parent(&mut command);

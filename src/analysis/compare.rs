@@ -86,7 +86,7 @@ impl PhaseComparison<'_> {
         let terms = Terms {
             interleave: interleave.map_or(Interleave::Turns, |it| it.interleave),
             quick: settings.looks.quick,
-            alpha: self.rounds.standing().0.alpha,
+            alpha: self.rounds.standing().look.alpha,
             seed: settings.seed,
             busy: busy.as_deref(),
         };

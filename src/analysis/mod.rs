@@ -20,6 +20,7 @@ use crate::result::folder::Folder;
 use crate::result::records::{Ended, Experiment, Gap, Run, SCHEMA_VERSION};
 use crate::stats::compare::Comparison;
 use crate::stats::descriptive::median;
+use crate::stats::disturbed::Standing;
 use crate::workload::plan::{Pacing, Phase};
 
 /// The analysis, and the comparisons that decide whether more rounds are needed.
@@ -100,6 +101,23 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         warnings,
     };
     Ok(Outcome { analysis, deciding: compared.deciding })
+}
+
+/// How far an experiment has come.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {
+    Ok(Rounds::new(experiment, &folder.runs()?).standing())
+}
+
+/// The comparisons of throughput that decide whether more rounds are needed: of every arm but the
+/// A/A one.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Vec<Comparison>> {
+    Ok(analyse(folder, experiment)?.deciding)
 }
 
 impl Analysis {

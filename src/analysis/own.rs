@@ -1,7 +1,7 @@
 //! What the adapters add of their own and no gate voids: late timers, and the making of documents.
 
 use crate::analysis::rounds::Rounds;
-use crate::report::number::time;
+use crate::figures::time;
 use crate::result::records::{PhaseRun, Quantiles};
 use crate::stats::compare::{Comparison, Verdict};
 use crate::stats::descriptive::median;

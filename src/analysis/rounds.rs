@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::result::records::{Experiment, PhaseRun, Run};
-use crate::stats::disturbed::{self, Around, Step};
+use crate::stats::disturbed::{self, Around, Standing, Step};
 use crate::stats::gates::{self, Outcome};
 use crate::stats::looks::Look;
 
@@ -67,10 +67,16 @@ impl<'a> Rounds<'a> {
         self.compared.len()
     }
 
-    /// The look these rounds have come to, or are on the way to, and what is next.
+    /// How far the experiment has come.
     #[must_use]
-    pub fn standing(&self) -> (Look, Step) {
-        (self.look, self.step)
+    pub fn standing(&self) -> Standing {
+        Standing {
+            round: self.count() as u32,
+            look: self.look,
+            step: self.step,
+            disturbed: self.disturbed(),
+            disturbance: self.disturbance(),
+        }
     }
 
     /// Numbers of the rounds that something else disturbed.

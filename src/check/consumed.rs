@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mongodb::bson::RawDocumentBuf;
+use bson::RawDocumentBuf;
 
 use crate::check::equal;
 use crate::result::samples::Sample;
@@ -92,7 +92,7 @@ pub fn numbered(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mongodb::bson::rawdoc;
+    use bson::rawdoc;
 
     fn sent() -> Vec<Sent> {
         let message = |at: u32| Sent {

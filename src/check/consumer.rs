@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
+use bson::oid::ObjectId;
+use bson::{Document, RawDocumentBuf, doc};
 
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Consumer, Ended, Request, Role, Turned};

@@ -11,7 +11,7 @@ pub mod vectors;
 use std::path::Path;
 use std::time::Duration;
 
-use mongodb::bson::{Bson, Document};
+use bson::{Bson, Document};
 
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Answer, Request};
@@ -44,7 +44,7 @@ async fn start(
     epoch: &Epoch,
 ) -> Result<AdapterProcess, String> {
     let log = folder.join("adapter.log");
-    AdapterProcess::start(environment, &log, epoch, "").await.map_err(|it| it.to_string())
+    AdapterProcess::start(environment, &log, epoch).await.map_err(|it| it.to_string())
 }
 
 /// Asks and expects a certain answer.

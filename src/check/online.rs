@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use mongodb::bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf};
 
 use crate::adapter::environment::Environment;
 use crate::adapter::messages::{Ended, Request, Role};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mongodb::bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use serde_json::Value;
@@ -93,7 +93,7 @@ async fn conversation(
     write_noop_schedule(&folder.join("noop.schedule"), 2, SCHEDULE_RECORDS)
         .map_err(|it| it.to_string())?;
     let log = folder.join("adapter.log");
-    let mut process = AdapterProcess::spawn(environment, &log, "").map_err(|it| it.to_string())?;
+    let mut process = AdapterProcess::spawn(environment, &log).map_err(|it| it.to_string())?;
     let replace = |text: &str| {
         let folder = folder.display().to_string();
         text.replace("{dir}", &folder).replace("{epoch}", &epoch.to_string())

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use crate::cli::CleanArgs;
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::Admin;
-use crate::report::text::clean;
+use crate::say::clean;
 use crate::server::connect;
 
 /// Runs the verb. What does not bear our marker is not even listed.

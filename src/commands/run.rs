@@ -9,6 +9,7 @@ use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::report::render;
 use crate::commands::{arms, plan_text};
 use crate::error::{Error, Exit, Result};
+use crate::experiment::laboratory::Judge;
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
 use crate::experiment::setup::{Setup, new_id};
@@ -225,6 +226,7 @@ async fn one(
         options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
+        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

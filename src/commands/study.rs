@@ -5,10 +5,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::manifest::{Manifest, discover};
+use crate::analysis;
 use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
 use crate::commands::arms::{self, Arm};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use crate::error::{Error, Exit, Result};
+use crate::experiment::laboratory::Judge;
 use crate::experiment::progress::duration;
 use crate::experiment::resume::Resumed;
 use crate::experiment::settings;
@@ -110,6 +112,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
+        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

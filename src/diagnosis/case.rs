@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Evidence;
 use crate::analysis::rounds::PerRound;
 use crate::analysis::types::{Finding, ResultRow};
-use crate::report::number;
+use crate::figures;
 use crate::result::records::{Arm, PhaseRun, Queue, Tap};
 use crate::stats::descriptive::median;
 use crate::workload::plan::Phase;
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
 
 /// A number of workers, connections or messages, which has no decimals.
 pub fn whole(value: f64) -> String {
-    number::count(value.round() as u64)
+    figures::count(value.round() as u64)
 }
 
 /// Numbers by name; those that are none are left out, for JSON has no word for them.

@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use crate::report::number::figure;
+use crate::figures::figure;
 
 pub const NAME: &str = "connection-storm";
 

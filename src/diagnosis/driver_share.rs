@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
-use crate::report::number::{self, figure, time};
+use crate::figures::{self, figure, time};
 use crate::result::records::Tap;
 use crate::stats::rank::{HodgesLehmann, hodges_lehmann};
 
@@ -48,7 +48,7 @@ fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
         time(driver_b),
         a.arm.id,
         time(driver_a),
-        number::change(Some(driver.estimate), Some(driver.low), Some(driver.high))?,
+        figures::change(Some(driver.estimate), Some(driver.low), Some(driver.high))?,
         100.0 * driver.level,
         driver.rounds,
         time(server_b),

@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use crate::report::number::time;
+use crate::figures::time;
 use crate::result::records::Quantiles;
 
 pub const NAME: &str = "generator-saturated";

@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
-use crate::report::number::figure;
+use crate::figures::figure;
 use crate::workload::plan::{Kind, Operation};
 
 pub const NAME: &str = "one-way-writes";

@@ -2,7 +2,7 @@
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
-use crate::report::number::{figure, time};
+use crate::figures::{figure, time};
 use crate::stats::overload::{Growth, Overload};
 
 pub const GROWS: &str = "queue-grows";

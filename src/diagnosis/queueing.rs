@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
-use crate::report::number::time;
+use crate::figures::time;
 use crate::workload::plan::Pacing;
 
 pub const NAME: &str = "queueing-dominates";

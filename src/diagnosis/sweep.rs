@@ -3,7 +3,7 @@
 use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
-use crate::report::number::figure;
+use crate::figures::figure;
 use crate::result::records::{Experiment, Run};
 use crate::stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
 use crate::workload::plan::{Pacing, Phase};

@@ -3,7 +3,7 @@
 use super::Evidence;
 use super::case::{Case, numbers_of};
 use crate::analysis::types::Finding;
-use crate::report::number::{self, time};
+use crate::figures::{self, time};
 use crate::result::records::Tap;
 use crate::tap::fairness::{Side, fairness};
 
@@ -22,7 +22,7 @@ pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     // The row says what going past it saves; the other way round is what it costs.
     let turned = |percent: Option<f64>| Some(100.0 / (1.0 + percent? / 100.0) - 100.0);
     let (low, high) = (turned(row.high_percent), turned(row.low_percent));
-    let change = number::change(turned(row.estimate_percent), low, high);
+    let change = figures::change(turned(row.estimate_percent), low, high);
     let what = if evidence.experiment.link.is_some() { "link and tap" } else { "the tap" };
     let verb = if evidence.experiment.link.is_some() { "cost" } else { "costs" };
     let sentence = format!(

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mongodb::bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
+use bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
@@ -26,6 +26,9 @@ const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 const MARKER: &str = "made_by_mongodyno";
 /// All names of our databases begin with it.
 const PREFIX: &str = "mongodyno_";
+
+/// The server's error code.
+const UNAUTHORIZED: i32 = 13;
 
 /// For dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
@@ -81,14 +84,14 @@ impl Admin {
     /// # Errors
     /// A database of that name that is there already; the server's refusal.
     pub async fn claim(&mut self, experiment: &str) -> Result<()> {
-        if !self.database.list_collection_names().await?.is_empty() {
+        if !self.database.list_collection_names().await.or_refused()?.is_empty() {
             return Err(self.foreign("is there already"));
         }
         let marker = doc! {
             "_id": "mongodyno", "experiment": experiment, "database": self.database.name(),
             "made_at": wall(), "version": env!("CARGO_PKG_VERSION"),
         };
-        self.database.collection::<Document>(MARKER).insert_one(&marker).await?;
+        self.database.collection::<Document>(MARKER).insert_one(&marker).await.or_refused()?;
         self.marker = Some(marker);
         Ok(())
     }
@@ -101,13 +104,14 @@ impl Admin {
     pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
         let client = client(uri).await?;
         let mut found = Vec::new();
-        for name in client.list_database_names().await? {
+        for name in client.list_database_names().await.or_refused()? {
             if !is_database(&name) {
                 continue;
             }
             let database = client.database(&name);
             let filter = doc! { "_id": "mongodyno", "database": &name };
-            let marker = database.collection::<Document>(MARKER).find_one(filter).await?;
+            let marker =
+                database.collection::<Document>(MARKER).find_one(filter).await.or_refused()?;
             let Some(marker) = marker else { continue };
             let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
             let it = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
@@ -119,7 +123,12 @@ impl Admin {
     /// Looks at the marker before anything is dropped: somebody may have made the database anew.
     async fn check_marker(&self) -> Result<()> {
         let Some(marker) = &self.marker else { return Ok(()) };
-        let found = self.database.collection::<Document>(MARKER).find_one(marker.clone()).await?;
+        let found = self
+            .database
+            .collection::<Document>(MARKER)
+            .find_one(marker.clone())
+            .await
+            .or_refused()?;
         found.map(|_| ()).ok_or_else(|| self.foreign("does not bear this experiment's marker"))
     }
 
@@ -145,10 +154,13 @@ impl Admin {
                 create.insert("max", i64::try_from(max).unwrap_or(i64::MAX));
             }
         }
-        self.database.run_command(create).await?;
+        self.database.run_command(create).await.or_refused()?;
         if !collection.indexes.is_empty() {
             let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
-            self.database.run_command(doc! { "createIndexes": name, "indexes": indexes }).await?;
+            self.database
+                .run_command(doc! { "createIndexes": name, "indexes": indexes })
+                .await
+                .or_refused()?;
         }
         Ok(())
     }
@@ -169,12 +181,16 @@ impl Admin {
             bytes += document.as_bytes().len();
             batch.push(document);
             if bytes >= LOAD_BATCH_BYTES_MAX || batch.len() >= LOAD_BATCH_DOCUMENTS_MAX {
-                collection.insert_many(std::mem::take(&mut batch)).ordered(false).await?;
+                collection
+                    .insert_many(std::mem::take(&mut batch))
+                    .ordered(false)
+                    .await
+                    .or_refused()?;
                 bytes = 0;
             }
         }
         if !batch.is_empty() {
-            collection.insert_many(batch).ordered(false).await?;
+            collection.insert_many(batch).ordered(false).await.or_refused()?;
         }
         Ok(())
     }
@@ -185,7 +201,7 @@ impl Admin {
     /// The server's refusal.
     pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
         let document = doc! { field: true };
-        self.database.collection::<Document>(name).insert_one(document).await?;
+        self.database.collection::<Document>(name).insert_one(document).await.or_refused()?;
         Ok(())
     }
 
@@ -201,7 +217,7 @@ impl Admin {
     /// The server's refusal.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
         self.check_marker().await?;
-        Ok(self.database.collection::<Document>(name).drop().await?)
+        self.database.collection::<Document>(name).drop().await.or_refused()
     }
 
     /// Drops the database, if it was claimed.
@@ -215,13 +231,13 @@ impl Admin {
         self.check_marker().await?;
         match self.database.drop().await {
             Err(error) if is_unauthorized(&error) => {}
-            dropped => return Ok(dropped?),
+            dropped => return dropped.or_refused(),
         }
         // Whoever may only write to it may drop its collections; the last one takes it along.
-        let mut names = self.database.list_collection_names().await?;
+        let mut names = self.database.list_collection_names().await.or_refused()?;
         names.sort_by_key(|name| name == MARKER);
         for name in names {
-            self.database.collection::<Document>(&name).drop().await?;
+            self.database.collection::<Document>(&name).drop().await.or_refused()?;
         }
         Ok(())
     }
@@ -244,7 +260,12 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub async fn count(&self, name: &str) -> Result<i64> {
-        let count = self.database.collection::<Document>(name).estimated_document_count().await?;
+        let count = self
+            .database
+            .collection::<Document>(name)
+            .estimated_document_count()
+            .await
+            .or_refused()?;
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
@@ -254,9 +275,9 @@ impl Admin {
     /// The server's refusal.
     pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.database.collection::<RawDocumentBuf>(name);
-        let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await?;
+        let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await.or_refused()?;
         let mut documents = Vec::new();
-        while cursor.advance().await? {
+        while cursor.advance().await.or_refused()? {
             documents.push(cursor.current().to_owned());
         }
         Ok(documents)
@@ -273,10 +294,11 @@ impl Admin {
             doc! { "$currentOp": { "idleCursors": true } },
             doc! { "$match": { "ns": namespace, "cursor.cursorId": { "$exists": true } } },
         ];
-        let mut operations = self.client.database("admin").aggregate(pipeline).await?;
+        let mut operations =
+            self.client.database("admin").aggregate(pipeline).await.or_refused()?;
         let mut cursors = Vec::new();
-        while operations.advance().await? {
-            let operation = operations.deserialize_current()?;
+        while operations.advance().await.or_refused()? {
+            let operation = operations.deserialize_current().or_refused()?;
             let cursor = operation.get_document("cursor").ok();
             cursors.extend(cursor.and_then(|cursor| cursor.get("cursorId")).cloned());
         }
@@ -284,7 +306,7 @@ impl Admin {
             return Ok(0);
         }
         let kill = doc! { "killCursors": name, "cursors": cursors };
-        let reply = self.database.run_command(kill).await?;
+        let reply = self.database.run_command(kill).await.or_refused()?;
         Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
     }
 
@@ -293,7 +315,7 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub async fn profile(&self, on: bool) -> Result<()> {
-        self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await?;
+        self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
         if on {
             return Ok(());
         }
@@ -310,10 +332,11 @@ impl Admin {
         let profile = self.database.collection::<Document>("system.profile");
         let namespace = format!("{}.{collection}", self.database.name());
         let opcode = doc! { "op": command, "ns": namespace, "protocol": { "$exists": false } };
-        let mut cursor = profile.find(doc! { "$or": [{ field: collection }, opcode] }).await?;
+        let mut cursor =
+            profile.find(doc! { "$or": [{ field: collection }, opcode] }).await.or_refused()?;
         let mut commands = Vec::new();
-        while cursor.advance().await? {
-            commands.push(cursor.deserialize_current()?);
+        while cursor.advance().await.or_refused()? {
+            commands.push(cursor.deserialize_current().or_refused()?);
         }
         Ok(commands)
     }
@@ -341,7 +364,7 @@ impl Admin {
         if !all {
             command.insert("wiredTiger", 0);
         }
-        let status = self.client.database("admin").run_command(command).await?;
+        let status = self.client.database("admin").run_command(command).await.or_refused()?;
         let mut counters = Counters::new();
         for (section, fields) in [
             ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"][..]),
@@ -381,7 +404,7 @@ impl Admin {
 }
 
 async fn client(uri: &str) -> Result<Client> {
-    let mut options = ClientOptions::parse(uri).await?;
+    let mut options = ClientOptions::parse(uri).await.or_refused()?;
     options.app_name = Some("mongodyno".to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
     // However drivers are asked to write and read, a marker is written for certain and read where
@@ -389,11 +412,42 @@ async fn client(uri: &str) -> Result<Client> {
     options.write_concern = None;
     options.read_concern = None;
     options.selection_criteria = None;
-    Ok(Client::with_options(options)?)
+    Client::with_options(options).or_refused()
+}
+
+/// Answers of the server, as an [`Error`] where it refused or was lost.
+trait Answered<T> {
+    fn or_refused(self) -> Result<T>;
+}
+
+impl<T> Answered<T> for Result<T, mongodb::error::Error> {
+    fn or_refused(self) -> Result<T> {
+        self.map_err(|error| refused(&error))
+    }
+}
+
+fn refused(error: &mongodb::error::Error) -> Error {
+    if let ErrorKind::Command(refused) = error.kind.as_ref()
+        && refused.code == UNAUTHORIZED
+    {
+        // "not authorized on admin to execute command { serverStatus: 1, …"
+        let command = refused.message.split("command { ").nth(1);
+        let command = command.and_then(|it| it.split(':').next()).unwrap_or("a command");
+        return Error::new(
+            Exit::Unreachable,
+            format!("the user in the URI may not do what an experiment needs: {command}"),
+            "these roles are enough: readWriteAnyDatabase, clusterMonitor",
+        );
+    }
+    Error::new(
+        Exit::Unreachable,
+        format!("the server refused or lost an administrative command: {}", error.kind),
+        "see the server's log; check the rights of the user in the URI",
+    )
 }
 
 fn is_unauthorized(error: &mongodb::error::Error) -> bool {
-    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == 13)
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == UNAUTHORIZED)
 }
 
 fn index_document(index: &crate::workload::plan::Index) -> Document {

@@ -8,6 +8,7 @@ use crate::adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, Tu
 use crate::adapter::process::{AdapterProcess, Failure};
 use crate::child;
 use crate::clock::Epoch;
+use crate::server::keep_secret;
 use crate::server::uri::selection_timeout;
 use crate::workload::plan::{Counter, Kind, Operation, Pacing};
 
@@ -121,8 +122,10 @@ impl LiveArm {
             active: processes as usize,
             own_processes: environment.processes,
         };
+        // Masked in whatever the adapter says.
+        keep_secret(target.uri);
         for _ in 0..processes {
-            match AdapterProcess::start(environment, log, epoch, target.uri).await {
+            match AdapterProcess::start(environment, log, epoch).await {
                 Ok(process) => arm.processes.push(process),
                 Err(failure) => return arm.lose(&failure).await,
             }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::result::machine::usable_cores;
+use crate::child::usable_cores;
 use crate::result::records::KeepAwake;
 use crate::stats::descriptive::median;
 

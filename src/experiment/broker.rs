@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::experiment::admin::{Admin, Counters};
 use crate::experiment::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
 use crate::experiment::phase::{Stage, drain};
+use crate::result::broker::ConsumerRun;
 use crate::workload::plan::{Counter, Limit, Pacing, Phase};
 
 /// Field of the document after the last message.
@@ -36,6 +37,24 @@ pub struct Read {
     pub rss_peak_bytes: u64,
     /// Its clock agrees with the core's within so much, us.
     pub clock_within_us: Option<f64>,
+}
+
+impl Read {
+    /// The record, but for what only its messages tell.
+    #[must_use]
+    pub fn record(&self) -> ConsumerRun {
+        let consumed = self.ended.consumer.unwrap_or_default();
+        ConsumerRun {
+            cursors: consumed.cursors,
+            positions_lost: consumed.positions_lost,
+            cut_short: !self.turn.turned.exhausted,
+            clock_within_us: self.clock_within_us,
+            cpu_ns: self.turn.cpu_ns,
+            rss_armed_bytes: self.rss_armed_bytes,
+            rss_peak_bytes: self.rss_peak_bytes,
+            ..ConsumerRun::default()
+        }
+    }
 }
 
 /// Puts the document into a collection made anew that keeps a tailable cursor alive.

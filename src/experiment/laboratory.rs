@@ -18,6 +18,8 @@ use crate::result::folder::Folder;
 use crate::result::machine::Reading;
 use crate::result::records::{Arm, Experiment, MachineNoise, Run};
 use crate::server::Place;
+use crate::stats::compare::Comparison;
+use crate::stats::disturbed::Standing;
 
 /// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
 /// each loss may cost a minute of waiting.
@@ -50,6 +52,8 @@ pub struct Laboratory {
     pub is_own_server: bool,
     /// Where on this machine somebody else's server listens: its CPU is the experiment's.
     pub places: Vec<Place>,
+    /// Who says what comes next.
+    pub judge: Judge,
     /// When the machine was first read, and what it did until then.
     pub looked: Option<(Instant, Reading)>,
     /// Whether a busy machine is given time to become quiet.
@@ -64,6 +68,16 @@ pub struct Laboratory {
     pub progress: Progress,
     /// Ctrl-C.
     pub stop: Stop,
+}
+
+/// What the judging side tells the measuring side, which does not know it: both are given the
+/// folder alone.
+#[derive(Clone, Copy)]
+pub struct Judge {
+    /// How far the experiment has come.
+    pub standing: fn(&Folder, &Experiment) -> Result<Standing>,
+    /// The comparisons that decide whether more rounds are needed.
+    pub deciding: fn(&Folder, &Experiment) -> Result<Vec<Comparison>>,
 }
 
 /// What an arm is started with.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mongodb::bson::RawDocumentBuf;
+use bson::RawDocumentBuf;
 
 use crate::adapter::messages::Prepare;
 use crate::error::{Error, Result};

@@ -8,7 +8,6 @@ pub mod laboratory;
 pub mod laps;
 pub mod look;
 pub mod materials;
-pub mod messages;
 mod parts;
 pub mod path;
 pub mod phase;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::result::machine::usable_cores;
+use crate::child::usable_cores;
 use crate::result::records::Placement;
 
 /// With fewer cores a set of its own would leave server or client a single one.

@@ -6,35 +6,31 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
-use crate::analysis::{self, rounds::Rounds};
 use crate::error::{Error, Result};
 use crate::experiment::arm::LiveArm;
 use crate::experiment::laboratory::{LOST_ROUNDS_MAX, Laboratory};
-use crate::experiment::messages::Messages;
 use crate::experiment::parts::{self, Files};
 use crate::experiment::phase::{self, Stage};
 use crate::experiment::summary::{Source, summarise};
 use crate::experiment::unacknowledged;
 use crate::experiment::{settings, shuffle};
 use crate::result::machine::Reading;
+use crate::result::messages::Messages;
 use crate::result::records::{Experiment, PhaseRun, Run, Tap};
-use crate::result::samples::{self, Samples};
+use crate::result::samples::{self, SAMPLE_BUDGET_BYTES, Samples};
 use crate::server::listeners;
 use crate::stats::descriptive::median;
-use crate::stats::disturbed::Step;
+use crate::stats::disturbed::{Standing, Step};
 use crate::stats::looks::{Look, NextStep};
 use crate::stats::threshold::Interleave;
 use crate::tap::{self, recording};
-
-/// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
-pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 
 /// Less free space than the smallest of the adapters' files may take.
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Laboratory {
-    /// Makes rounds until a look decides or the last one is made. What comes next is read from the
-    /// folder, by the same functions as the analysis has it.
+    /// Makes rounds until a look decides or the last one is made. What comes next is judged from
+    /// the folder, by the same functions as the analysis has it.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
@@ -42,13 +38,10 @@ impl Laboratory {
         self.load_shared().await?;
         self.look_at_machine().await?;
         loop {
-            let runs = self.folder.runs()?;
-            let made = Rounds::new(&self.experiment, &runs);
-            let round = made.count() as u32;
-            let (look, step) = made.standing();
-            let disturbed = made.disturbed();
+            let Standing { round, look, step, disturbed, disturbance } =
+                (self.judge.standing)(&self.folder, &self.experiment)?;
             if round > self.finished && disturbed.last() == Some(&round) {
-                let what = made.disturbance().unwrap_or_default();
+                let what = disturbance.unwrap_or_default();
                 self.progress.note(&format!("round {round} was disturbed ({what})"));
                 if step == Step::Make {
                     let more = (disturbed.len() as u32).min(look.rounds);
@@ -82,13 +75,13 @@ impl Laboratory {
         if self.experiment.study.is_some() {
             return Ok(NextStep::Stop);
         }
-        let outcome = analysis::analyse(&self.folder, &self.experiment)?;
-        let next = self.experiment.settings.looks.after(look, &outcome.deciding);
+        let deciding = (self.judge.deciding)(&self.folder, &self.experiment)?;
+        let next = self.experiment.settings.looks.after(look, &deciding);
         if let NextStep::ContinueTo(rounds) = next {
-            let open = outcome.deciding.iter().filter(|it| !it.settled()).count();
+            let open = deciding.iter().filter(|it| !it.settled()).count();
             self.progress.note(&format!(
                 "look after {round} rounds: {open} of {} comparisons open; on to {rounds}",
-                outcome.deciding.len()
+                deciding.len()
             ));
             self.progress.extend(rounds);
         }
@@ -316,7 +309,8 @@ impl Laboratory {
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
         if let Some(read) = &measured.read {
             let received = Samples::open(&read.samples)?;
-            let mut broker = Messages::read(samples::all(&files), received)?.record(phase, read);
+            let mut broker =
+                Messages::read(samples::all(&files), received)?.record(phase, read.record());
             if let Some(prefix) = tap {
                 broker.parts = Some(parts::measure(&Files {
                     prefix,

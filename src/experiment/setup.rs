@@ -10,13 +10,12 @@ use crate::adapter::environment::Environment;
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Exit, Result};
 use crate::experiment::admin::{self, Admin};
-use crate::experiment::laboratory::{Laboratory, Seat};
+use crate::experiment::laboratory::{Judge, Laboratory, Seat};
 use crate::experiment::materials::Materials;
 use crate::experiment::path::Path;
 use crate::experiment::placement;
 use crate::experiment::progress::Progress;
 use crate::experiment::resume::Resumed;
-use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
 use crate::experiment::sampler::Sampler;
 use crate::experiment::stop::{Stop, caught};
 use crate::result::folder::Folder;
@@ -25,8 +24,10 @@ use crate::result::records::{
     Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
     Server as ServerFacts, Settings, Study, Unavailable,
 };
+use crate::result::samples::SAMPLE_BUDGET_BYTES;
+use crate::secrets::mask_text;
 use crate::server::uri::{arm_option, with_arm_options, with_options};
-use crate::server::{Host, Server, ServerChoice, StartOptions, mask_text, places, prepare};
+use crate::server::{Host, Server, ServerChoice, StartOptions, places, prepare};
 use crate::tap::link::LinkSpec;
 use crate::tap::validate::validate;
 use crate::workload::Workload;
@@ -69,6 +70,8 @@ pub struct Setup {
     pub keep_data: bool,
     /// Whether a busy machine is given time to become quiet.
     pub waits: bool,
+    /// Who says after each round what comes next.
+    pub judge: Judge,
 }
 
 /// An identity that no other experiment has: the time and some bits of it.
@@ -308,6 +311,7 @@ impl Setup {
             places,
             looked,
             waits: self.waits,
+            judge: self.judge,
             awake: None,
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             materials,

@@ -6,9 +6,9 @@
 
 use std::io::{self, Write};
 
-use super::text::clean;
 use crate::analysis::types::{Analysis, ArmSummary};
 use crate::result::records::{OperationRun, PhaseRun, Run};
+use crate::say::clean;
 
 pub(super) fn render(analysis: &Analysis, runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "workload: {}", value(&analysis.workload))?;

@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::text::clean;
 use crate::analysis::types::{Analysis, ComparisonRow, ResultRow};
+use crate::say::clean;
 
 const HEAD: [&str; 26] = [
     "schema_version",

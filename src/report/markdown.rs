@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::Options;
-use super::text::clean;
 use super::view::{self, PhaseView, RowView};
 use super::wire;
 use crate::analysis::types::Analysis;
+use crate::say::clean;
 
 pub(super) fn render(
     analysis: &Analysis,

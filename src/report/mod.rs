@@ -8,7 +8,6 @@ mod html;
 mod json;
 mod lines;
 mod markdown;
-pub mod number;
 mod page;
 mod paint;
 mod svg;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::number::{self, MISSING};
 use super::svg::{self, Dots, Interval};
-use super::text::clean;
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
 use crate::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
+use crate::figures::{self, MISSING};
+use crate::say::clean;
 
 /// The whole page.
 #[derive(Debug, Serialize)]
@@ -209,7 +209,7 @@ fn rounds(strip: &Dots, longest: usize) -> PageRounds {
         hue: strip.hue,
         is_aa: strip.is_aa,
         values: (0..longest)
-            .map(|i| number::optional(strip.values.get(i).copied().flatten()))
+            .map(|i| figures::optional(strip.values.get(i).copied().flatten()))
             .collect(),
     }
 }
@@ -253,9 +253,9 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         verdict: view::verdict_class(c),
         word: clean(&c.verdict) + if c.direction_only { ", size uncertain" } else { "" },
         change: view::change(c),
-        threshold: format!("±{} %", number::short_percent(c.threshold_percent)),
+        threshold: format!("±{} %", figures::short_percent(c.threshold_percent)),
         level: c.level.map_or(MISSING.to_owned(), |level| {
-            format!("{} %", number::short_percent((level * 1e3).round() / 10.0))
+            format!("{} %", figures::short_percent((level * 1e3).round() / 10.0))
         }),
         rounds: c.rounds,
         p_value: c.p_value.map_or(MISSING.to_owned(), |p| {
@@ -286,7 +286,7 @@ fn arm(arm: &ArmSummary) -> PageArm {
         concurrency: clean(&arm.concurrency),
         runs: arm.runs,
         failed: arm.failed,
-        noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| number::time(ns / 1e3)),
+        noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3)),
         resolved: arm.resolved.as_object().map_or_else(Vec::new, |defaults| {
             defaults.iter().map(|(name, value)| (clean(name), clean(&value.to_string()))).collect()
         }),

@@ -36,7 +36,7 @@ impl Ink {
 
 /// Marks that take no column, for the time a text spends in a table: comfy-table can measure
 /// colour codes only with its `custom_styling`, which brings a second terminal library.
-/// [`super::text::clean`] takes them out of whatever comes from elsewhere.
+/// [`crate::say::clean`] takes them out of whatever comes from elsewhere.
 const MARKS: [(Ink, char); 5] = [
     (Ink::Plain, '\u{2060}'),
     (Ink::Dim, '\u{2061}'),
@@ -97,6 +97,6 @@ mod tests {
         assert_eq!(Paint(true).inked(&marked), "\x1b[31m+7.2\x1b[0m");
         assert_eq!(Paint(true).inked("\u{2061}cut"), "\x1b[2mcut\x1b[0m");
         assert_eq!(Paint(false).mark(Ink::Red, "+7.2"), "+7.2");
-        assert_eq!(crate::report::text::clean(&marked), "\u{fffd}+7.2\u{fffd}");
+        assert_eq!(crate::say::clean(&marked), "\u{fffd}+7.2\u{fffd}");
     }
 }

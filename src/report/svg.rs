@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::number;
 use super::text::shorten;
+use crate::figures;
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 210.0;
@@ -126,7 +126,7 @@ pub fn dots(rows: &[Dots], phase: &str) -> String {
     let mut svg = open(rows.len(), &title);
     let bottom = TOP + ROW * rows.len() as f64;
     for value in ticks(scale.low, scale.high) {
-        tick(&mut svg, scale.x(value), bottom, &number::figure(value), value == 0.0);
+        tick(&mut svg, scale.x(value), bottom, &figures::figure(value), value == 0.0);
     }
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
@@ -149,7 +149,7 @@ fn strip(svg: &mut String, row: &Dots, scale: &Scale, y: f64) {
         let Some(value) = finite(*value) else { continue };
         let x = scale.x(value);
         let y = y - 10.0 + 20.0 * index as f64 / steps as f64;
-        let (round, text) = (index + 1, number::figure(value));
+        let (round, text) = (index + 1, figures::figure(value));
         let title = format!("{name}, round {round}: {text} ops/s");
         let _ = write!(svg, r#"<circle cx="{x:.1}" cy="{y:.1}" r="3">"#);
         let _ = write!(svg, "<title>{title}</title></circle>");

@@ -10,10 +10,11 @@ use comfy_table::{
 use super::Options;
 use super::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page, wrap_hanging};
 use super::paint::{Ink, Paint};
-use super::text::{clean, shorten, width};
+use super::text::{shorten, width};
 use super::view::{self, CONDITIONS, PhaseView, RowView, VerdictView};
 use super::wire;
 use crate::analysis::types::Analysis;
+use crate::say::clean;
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 

@@ -2,27 +2,6 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// One line without anything that could steer a terminal or reverse the reading direction.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_control() || is_hidden(c) => '\u{fffd}',
-            c => c,
-        })
-        .collect()
-}
-
-/// Marks of direction, and the invisible ones that [`super::paint`] uses itself.
-fn is_hidden(c: char) -> bool {
-    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
-    marks.contains(&c)
-        || ('\u{2060}'..='\u{2064}').contains(&c)
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c)
-}
-
 /// Columns a text takes on a terminal.
 #[must_use]
 pub fn width(text: &str) -> usize {
@@ -83,11 +62,6 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
-    }
 
     #[test]
     fn shortening_keeps_both_ends() {

@@ -3,13 +3,13 @@
 
 use serde::Serialize;
 
-use super::number::{self, MISSING, TimeUnit};
-use super::text::clean;
 use crate::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
     ResultRow,
 };
+use crate::figures::{self, MISSING, TimeUnit};
 use crate::result::records::{Machine, Server};
+use crate::say::clean;
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -136,17 +136,17 @@ fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
         is_first: true,
         is_missing: false,
         operation: clean(&result.operation),
-        throughput: number::optional(result.throughput),
+        throughput: figures::optional(result.throughput),
         change: String::new(),
         verdict: "",
         quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
             .map(|q| time.figure(q)),
         response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
         cpu: cpu.figure(result.cpu_us_per_op),
-        rss: number::mebibytes(result.rss_peak_bytes),
-        errors: number::count(result.errors),
-        operations: number::count(result.operations),
-        document_bytes: number::bytes(result.document_bytes),
+        rss: figures::mebibytes(result.rss_peak_bytes),
+        errors: figures::count(result.errors),
+        operations: figures::count(result.operations),
+        document_bytes: figures::bytes(result.document_bytes),
     }
 }
 
@@ -194,11 +194,11 @@ fn throughput_comparison<'a>(
 /// The change as a table cell: `+7.2 % (+5.1 to +9.4 %)`, `~` before what is inconclusive.
 pub fn change(comparison: &ComparisonRow) -> String {
     let (low, high) = (comparison.low_percent, comparison.high_percent);
-    let interval = number::interval(low, high);
+    let interval = figures::interval(low, high);
     match comparison.verdict.as_str() {
         "NOT COMPARABLE" => "not comparable".to_owned(),
         "INCONCLUSIVE" => interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})")),
-        _ => number::change(comparison.estimate_percent, low, high)
+        _ => figures::change(comparison.estimate_percent, low, high)
             .unwrap_or_else(|| MISSING.to_owned()),
     }
 }
@@ -245,7 +245,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     } else {
         format!(" of {}", comparison.operation)
     };
-    let threshold = number::short_percent(comparison.threshold_percent);
+    let threshold = figures::short_percent(comparison.threshold_percent);
     let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
     clean(&format!(
         "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
@@ -266,7 +266,7 @@ pub fn metric_label(metric: &str) -> &str {
 fn notes(phase: &PhaseSummary) -> Vec<String> {
     let mut notes = Vec::new();
     notes.push(match (phase.interleave.as_str(), phase.turn_ms) {
-        ("turns", Some(ms)) => format!("turns of {} ms", number::figure(ms)),
+        ("turns", Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
         ("turns", None) => "turns".to_owned(),
         (other, _) if phase.interleave_reason.is_empty() => format!("whole {other}"),
         (other, _) => format!("whole {other}: {}", clean(&phase.interleave_reason)),
@@ -331,7 +331,7 @@ pub fn machine_text(machine: &Machine) -> String {
         machine.cores,
         if awake { " kept awake" } else { "" },
         if placed { ", of which server and clients have their own" } else { "" },
-        number::bytes(machine.memory_bytes),
+        figures::bytes(machine.memory_bytes),
         machine.os,
         machine.kernel
     ))
@@ -376,7 +376,7 @@ pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
             None => costs.push((name, cost)),
         }
     }
-    let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| number::time(ns / 1e3));
+    let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3));
     costs.into_iter().map(|(name, cost)| (name, text(cost))).collect()
 }
 
@@ -391,7 +391,7 @@ pub fn making_lines(analysis: &Analysis) -> Vec<String> {
         } else {
             format!("{}, {}", row.phase, row.operation)
         };
-        let cost = format!("{} {}", row.arm, number::time(ns / 1e3));
+        let cost = format!("{} {}", row.arm, figures::time(ns / 1e3));
         match lines.iter_mut().find(|(known, _)| *known == of) {
             Some((_, costs)) => costs.push(cost),
             None => lines.push((of, vec![cost])),
@@ -425,8 +425,8 @@ fn timers(results: &[&ResultRow]) -> Option<String> {
     let mut seen = Vec::new();
     for row in results {
         let Some(p50_us) = row.timer_p50_us else { continue };
-        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), number::time);
-        let text = format!("{} {}/{p99}", row.arm, number::time(p50_us));
+        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), figures::time);
+        let text = format!("{} {}/{p99}", row.arm, figures::time(p50_us));
         if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
             seen.push(text);
         }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::number::{self, MISSING, TimeUnit};
-use super::text::clean;
 use super::view::hue;
 use crate::analysis::types::{Analysis, TapRow};
+use crate::figures::{self, MISSING, TimeUnit};
+use crate::say::clean;
 
 /// The wire table of one phase.
 #[derive(Debug, Serialize)]
@@ -47,8 +47,8 @@ pub fn table(analysis: &Analysis, phase: &str) -> Option<WireTable> {
     let row = |tap: &&TapRow| {
         let mut cells = vec![
             format!("{:.2}", tap.round_trips_per_op),
-            number::figure(tap.bytes_out_per_op),
-            number::figure(tap.bytes_in_per_op),
+            figures::figure(tap.bytes_out_per_op),
+            figures::figure(tap.bytes_in_per_op),
             unit.figure(Some(tap.server_us_per_op)),
         ];
         cells.extend(has_link.then(|| unit.figure(Some(tap.link_us_per_op))));

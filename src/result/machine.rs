@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 
-use nix::sched::sched_getaffinity;
-use nix::unistd::Pid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,13 +98,6 @@ pub fn describe() -> Machine {
         placement: None,
         keep_awake: None,
     }
-}
-
-/// The cores that this process may use, by number.
-#[must_use]
-pub fn usable_cores() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
-    (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
 }
 
 /// Those with less of the machine are not named.

@@ -3,6 +3,7 @@
 pub mod broker;
 pub mod folder;
 pub mod machine;
+pub mod messages;
 pub mod plain;
 pub mod queue;
 pub mod records;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::result::plain;
 
+/// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
+pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 /// Size of one record, bytes.
 pub const SAMPLE_BYTES: usize = 32;
 /// Set in `outcome` for samples of a warm-up.

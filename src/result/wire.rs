@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tap::validate::LinkCheck;
-
 /// A simulated link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
@@ -16,6 +14,23 @@ pub struct Link {
     pub buffers: String,
     /// What it measured of itself before the first round.
     pub check: LinkCheck,
+}
+
+/// How the link measured up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCheck {
+    /// The way that was further off, Mbit/s.
+    pub bandwidth_measured_mbit: f64,
+    /// Against the one asked for; + is faster.
+    pub bandwidth_error_percent: f64,
+    /// Median round trip of a small message, us.
+    pub ping_rtt_us: f64,
+    /// Against the one asked for; + is slower.
+    pub ping_error_us: f64,
+    /// Bandwidth within 5 %, ping within 5 % or 50 us.
+    pub ok: bool,
+    /// In words.
+    pub sentence: String,
 }
 
 /// What went over the wire in one phase of one run (methodology 8.3).

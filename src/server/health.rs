@@ -11,11 +11,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::error::ServerError;
-use super::mask::{mask_text, mask_uri};
+use super::mask::mask_uri;
 use super::refusal::{
     Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host, unknown_host,
 };
 use super::uri::is_escaped;
+use crate::secrets::mask_text;
 
 /// How long somebody else's server may take to answer.
 const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);

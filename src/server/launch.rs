@@ -13,8 +13,8 @@ use super::health::{self, Health};
 use super::host::{Host, create_folder};
 use super::instance::{self, Instance};
 use super::log_tail;
-use super::process::ProcessId;
 use super::program::Program;
+use crate::process::ProcessId;
 
 /// From the start of mongod to its answer to a ping.
 const START_LIMIT: Duration = Duration::from_secs(20);

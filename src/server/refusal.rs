@@ -3,7 +3,8 @@
 use mongodb::error::{Error, ErrorKind};
 
 use super::error::ServerError;
-use super::mask::{mask_text, mask_uri};
+use super::mask::mask_uri;
+use crate::secrets::mask_text;
 
 pub(super) const UNAUTHORIZED: i32 = 13;
 

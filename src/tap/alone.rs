@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{Epoch, wall};
 use crate::error::{Error, Result};
 use crate::result::records::{SCHEMA_VERSION, Tap, TapCommand};
+use crate::result::wire::LinkCheck;
 use crate::stats::histogram::Histogram;
 use crate::stats::hlog::{Interval, IntervalLog};
 
@@ -24,7 +25,6 @@ use super::mark::MarkFields;
 use super::proxy::{Log, Options, Proxy, Sink};
 use super::summary::is_background;
 use super::tally::Tally;
-use super::validate::LinkCheck;
 
 /// `exchanges.bin` ends at 1 GiB: an hour at 3,700 commands a second. Counting goes on.
 const EXCHANGES_MAX: u64 = (1 << 30) / EXCHANGE_BYTES as u64;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::number::{count, figure};
+use crate::figures::{count, figure};
 use crate::result::records::{Tap, TapCommand};
 
 /// What is within this fraction of the baseline is the same.

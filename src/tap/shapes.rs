@@ -5,7 +5,7 @@ use std::sync::RwLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::text::clean;
+use crate::say::clean;
 use crate::wire::OpCode;
 
 use super::body::Body;

@@ -6,11 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::clock::Epoch;
 use crate::error::{Error, Result};
+use crate::result::wire::LinkCheck;
 use crate::wire::{HEADER_BYTES, Header, OpCode};
 
 use super::link::LinkSpec;
@@ -30,23 +28,6 @@ const PING_BYTES: usize = 64;
 const BULK_MESSAGE_BYTES: usize = 1 << 20;
 /// More than a quarter of a second of any link that a machine could keep up with.
 const BULK_BYTES_MAX: usize = 256 << 20;
-
-/// How the link measured up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LinkCheck {
-    /// The way that was further off, Mbit/s.
-    pub bandwidth_measured_mbit: f64,
-    /// Against the one asked for; + is faster.
-    pub bandwidth_error_percent: f64,
-    /// Median round trip of a small message, us.
-    pub ping_rtt_us: f64,
-    /// Against the one asked for; + is slower.
-    pub ping_error_us: f64,
-    /// Bandwidth within 5 %, ping within 5 % or 50 us.
-    pub ok: bool,
-    /// In words.
-    pub sentence: String,
-}
 
 /// Measures the link on loopback, against a server of its own; about a second.
 ///

@@ -159,3 +159,11 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
         None => Some(format!("one of: {}", known.join(", "))),
     }
 }
+
+impl From<WorkloadError> for crate::error::Error {
+    /// Drawn with the lines of the file it is about.
+    fn from(error: WorkloadError) -> Self {
+        let report = miette::Report::new(error);
+        Self::new(crate::error::Exit::Workload, format!("{report:?}").trim_end(), "")
+    }
+}

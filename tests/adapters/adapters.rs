@@ -190,7 +190,7 @@ fn reported_version(driver: &str) -> Result<String, String> {
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
+        let started = AdapterProcess::start(&environment, &log, &Epoch::start()).await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;

@@ -5,10 +5,10 @@ use std::io::Write;
 use super::picture::Since;
 use super::rows::{files, in_phase, sort};
 use crate::error::{Error, Result};
-use crate::experiment::messages::{Message, Messages};
-use crate::report::text::clean;
 use crate::result::folder::Folder;
+use crate::result::messages::{Message, Messages};
 use crate::result::records::Run;
+use crate::say::clean;
 
 const HEAD: [&str; 12] = [
     "phase",

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::page::{Column, Table, TableRow};
 use super::rows::in_phase;
-use crate::report::number::{self, MISSING};
-use crate::report::text::clean;
+use crate::figures::{self, MISSING};
 use crate::report::view::{machine_text, server_text};
 use crate::result::records::{Arm, Broker, Ended, Experiment, Run};
+use crate::say::clean;
 use crate::stats::descriptive::median;
 use crate::workload::plan::{Limit, Pacing, Phase};
 
@@ -35,8 +35,8 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Table {
             resolved(arm, "max_pool_size"),
             resolved(arm, "write_concern"),
             processes(experiment, arm),
-            number::count(of_arm().count() as u64),
-            number::count(void as u64),
+            figures::count(of_arm().count() as u64),
+            figures::count(void as u64),
         ];
         TableRow { arm: clean(&arm.id), cells }
     };
@@ -123,8 +123,8 @@ fn clocks(runs: &[Run]) -> String {
         format!(
             "; producer and consumer differ by less than {} (median over the runs, {} at most), by \
              echoes of their clocks",
-            number::time(median),
-            number::time(most)
+            figures::time(median),
+            figures::time(most)
         )
     })
 }
@@ -169,12 +169,12 @@ pub fn pacing(phase: &Phase) -> String {
         }
         Pacing::Awaited { think_ns } => format!(
             "Each worker waits for an insert, then sleeps {} before it makes the next message",
-            number::time(think_ns as f64 / 1e3)
+            figures::time(think_ns as f64 / 1e3)
         ),
         Pacing::Window { size } => format!("Each worker keeps {size} inserts in flight"),
         Pacing::Rate { per_second, poisson } => {
             let poisson = if poisson { ", at random times" } else { "" };
-            format!("{} messages a second{poisson}", number::figure(per_second))
+            format!("{} messages a second{poisson}", figures::figure(per_second))
         }
         Pacing::Burst {} => {
             "All messages are intended at the start; each driver issues them with the concurrency \
@@ -186,7 +186,7 @@ pub fn pacing(phase: &Phase) -> String {
     let limit = match phase.limit {
         Limit::Operations { count, seconds_max } => {
             let seconds = seconds_max.map_or(String::new(), |s| format!(", at most {s} s"));
-            format!("; {} messages an arm and iteration{seconds}", number::count(count))
+            format!("; {} messages an arm and iteration{seconds}", figures::count(count))
         }
         Limit::Duration { seconds } => {
             seconds.map_or(String::new(), |seconds| format!("; {seconds} s an arm and iteration"))
@@ -215,7 +215,7 @@ pub fn lost(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
             }
         }
     }
-    let of = format!("{} of {} messages arrived", number::count(received), number::count(sent));
+    let of = format!("{} of {} messages arrived", figures::count(received), figures::count(sent));
     let rest = if lines.is_empty() { ", each once; the consumer kept up" } else { "" };
     lines.insert(0, format!("In all {of}{rest}."));
     lines
@@ -232,12 +232,12 @@ fn troubles(brokers: &[&Broker]) -> Vec<String> {
     let mut troubles: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", number::count(count)))
+        .map(|(count, what)| format!("{} {what}", figures::count(count)))
         .collect();
     let reopened = sum(|it| it.consumer.cursors.saturating_sub(1));
     if reopened > 0 {
-        let overwritten = number::count(sum(|it| it.consumer.positions_lost));
-        let reopened = number::count(reopened);
+        let overwritten = figures::count(sum(|it| it.consumer.positions_lost));
+        let reopened = figures::count(reopened);
         troubles.push(format!(
             "the consumer's cursor died {reopened} times, its position was overwritten in \
              {overwritten} of them"

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::drawing::Drawing;
 use crate::report::html;
-use crate::report::text::clean;
 use crate::report::view::hue;
 use crate::result::records::SCHEMA_VERSION;
+use crate::say::clean;
 
 /// The whole page. Its strings are text, not markup, but for the SVG of [`Figure`].
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
 use super::drawing::{Anchor, Drawing, Role, short};
-use crate::report::number;
+use crate::figures;
 use crate::report::svg::escape;
 use crate::report::text::wrap;
 use crate::stats::curve::{Block, Class};
@@ -225,10 +225,10 @@ fn draw_panel(
     let slowest = match &measured.cloud {
         None => "samples not kept".to_owned(),
         Some(cloud) if cloud.beyond_axis > 0 => {
-            let beyond = number::count(cloud.beyond_axis);
-            format!("{beyond} above, to {} ms", number::figure(cloud.slowest_ms))
+            let beyond = figures::count(cloud.beyond_axis);
+            format!("{beyond} above, to {} ms", figures::figure(cloud.slowest_ms))
         }
-        Some(cloud) => format!("slowest {} ms", number::figure(cloud.slowest_ms)),
+        Some(cloud) => format!("slowest {} ms", figures::figure(cloud.slowest_ms)),
     };
     let end = x + cloud::WIDTH;
     drawing.text((end, class_y), 9.5, Role::Soft, Anchor::End, &slowest);
@@ -298,7 +298,7 @@ fn numbers(drawing: &mut Drawing, y: f64, axes: Axes, panels: usize) {
                 _ if near_end => Anchor::End,
                 _ => Anchor::Middle,
             };
-            drawing.text((x, y), 9.5, Role::Soft, end, &number::count(number as u64));
+            drawing.text((x, y), 9.5, Role::Soft, end, &figures::count(number as u64));
             number += step;
         }
     }
@@ -319,8 +319,8 @@ fn class(class: Class) -> (&'static str, Role) {
 /// `+12.3 ms (+11.9 to +12.7)`, with as many decimals as the interval supports.
 fn growth_text(growth_us: Interval) -> String {
     let Interval { estimate, low, high } = growth_us.times(1e-3);
-    let places = number::decimals(low, high);
-    let text = |value| number::signed(value, places);
+    let places = figures::decimals(low, high);
+    let text = |value| figures::signed(value, places);
     format!("{} ms ({} to {})", text(estimate), text(low), text(high))
 }
 
@@ -349,7 +349,7 @@ fn round(value: f64) -> f64 {
 }
 
 fn tick_text(ms: f64) -> String {
-    if ms >= 1_000.0 { number::count(ms.round() as u64) } else { ms.to_string() }
+    if ms >= 1_000.0 { figures::count(ms.round() as u64) } else { ms.to_string() }
 }
 
 #[cfg(test)]

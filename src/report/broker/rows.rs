@@ -3,12 +3,12 @@
 use super::cloud::{Axes, Cloud};
 use super::picture::{Content, Measured, Panel, Row, Since, top};
 use crate::error::Result;
-use crate::experiment::messages::{Message, Messages};
-use crate::experiment::rounds::SAMPLE_BUDGET_BYTES;
-use crate::report::text::clean;
 use crate::result::folder::Folder;
+use crate::result::messages::{Message, Messages};
 use crate::result::records::{Arm, Broker, Experiment, PhaseRun, Quantiles, Run};
+use crate::result::samples::SAMPLE_BUDGET_BYTES;
 use crate::result::samples::{SAMPLE_BYTES, Samples};
+use crate::say::clean;
 use crate::stats::curve::Curve;
 
 /// The axis holds the highest block median so many times, so that a growing curve is seen whole

@@ -10,7 +10,8 @@ use super::page::{Table, View};
 use crate::report::Options;
 use crate::report::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page};
 use crate::report::paint::{Ink, Paint};
-use crate::report::text::{clean, shorten};
+use crate::report::text::shorten;
+use crate::say::clean;
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 /// Columns of a terminal's table; the page has all of them.

@@ -2,7 +2,7 @@
 
 use super::facts;
 use super::page::{Column, EvidenceView, PhaseView, Table, TableRow, View};
-use crate::report::number::{self, MISSING, time};
+use crate::figures::{self, MISSING, time};
 use crate::result::records::{Experiment, Run};
 use crate::stats::descriptive::OverRounds;
 use crate::study::broker::types::{
@@ -118,8 +118,8 @@ fn table(phase: &PhaseAnalysis) -> Table {
 fn cells(row: &Row, open: bool) -> Vec<String> {
     let median = |it: Option<OverRounds>| it.map(|it| it.median.estimate);
     let time = |it| median(it).map_or(MISSING.to_owned(), time);
-    let figure = |it| median(it).map_or(MISSING.to_owned(), number::signed_figure);
-    let mebibytes = |it| number::mebibytes(median(it).map(|bytes| bytes as u64));
+    let figure = |it| median(it).map_or(MISSING.to_owned(), figures::signed_figure);
+    let mebibytes = |it| figures::mebibytes(median(it).map(|bytes| bytes as u64));
     let mut cells = vec![time(row.latency_p50_us), time(row.latency_p90_us), curves(&row.curves)];
     if open {
         cells.push(curves(&row.curves_since_intended));
@@ -130,8 +130,8 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
         slope(median(row.slope_predicted_us)),
         figure(row.made_per_s),
         figure(row.received_per_s),
-        number::count(row.lost),
-        number::figure(disorder),
+        figures::count(row.lost),
+        figures::figure(disorder),
         figure(row.producer_cpu_us),
         mebibytes(row.producer_rss_bytes),
         figure(row.consumer_cpu_us),

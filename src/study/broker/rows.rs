@@ -1,7 +1,7 @@
 //! From runs to the study's tables.
 
 use crate::analysis;
-use crate::report::number::time;
+use crate::figures::time;
 use crate::result::records::{Broker, Experiment, Gap, PhaseRun, Run};
 use crate::stats::curve::Curve;
 use crate::stats::descriptive::{OverRounds, over_rounds};

@@ -11,7 +11,7 @@ mod replay;
 mod tests;
 mod think;
 
-use crate::report::number::{signed_figure, time};
+use crate::figures::{signed_figure, time};
 use crate::stats::curve::Class;
 use crate::stats::descriptive::{OverRounds, median, over_rounds};
 use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{BURST, Course, evidence, list, phase, with_course};
-use crate::report::number::time;
+use crate::figures::time;
 use crate::result::broker::{Part, Parts};
 use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 

@@ -1,7 +1,6 @@
 //! From the samples of producers and consumer to the messages they share, and to their record.
 
 use crate::error::Result;
-use crate::experiment::broker::Read;
 use crate::result::broker::{Broker, ConsumerRun};
 use crate::result::records::Quantiles;
 use crate::result::samples::{Sample, Samples};
@@ -125,9 +124,9 @@ impl Messages {
         }
     }
 
-    /// The record.
+    /// The record; `consumer` is what is known of the consumer without them.
     #[must_use]
-    pub fn record(&mut self, phase: &Phase, read: &Read) -> Broker {
+    pub fn record(&mut self, phase: &Phase, consumer: ConsumerRun) -> Broker {
         let open = matches!(phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
         let sent = self.sent.len() as u64;
         let last_end_ns = self.sent.iter().map(|it| it.end_ns).max().unwrap_or(0);
@@ -160,7 +159,11 @@ impl Messages {
             issue_rate_per_s: per_s(first_made_ns, last_made_ns),
             receive_rate_per_s: per_s(self.first_received_ns, self.last_received_ns),
             parts: None,
-            consumer: consumer(read, behind, sent),
+            consumer: ConsumerRun {
+                behind,
+                saturated: behind > BEHIND_MIN.max((sent as f64 * BEHIND_FRACTION) as u64),
+                ..consumer
+            },
         }
     }
 
@@ -178,22 +181,6 @@ impl Messages {
         let mut histogram = Histogram::new();
         self.received().for_each(|message| histogram.record(of_ns(message)));
         Quantiles::of(&histogram)
-    }
-}
-
-fn consumer(read: &Read, behind: u64, sent: u64) -> ConsumerRun {
-    let consumed = read.ended.consumer.unwrap_or_default();
-    ConsumerRun {
-        cursors: consumed.cursors,
-        positions_lost: consumed.positions_lost,
-        behind,
-        saturated: behind > BEHIND_MIN.max((sent as f64 * BEHIND_FRACTION) as u64),
-        cut_short: !read.turn.turned.exhausted,
-        clock_within_us: read.clock_within_us,
-        cpu_ns: read.turn.cpu_ns,
-        rss_armed_bytes: read.rss_armed_bytes,
-        rss_peak_bytes: read.rss_peak_bytes,
-        samples: None,
     }
 }
 

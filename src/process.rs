@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A process that cannot be mistaken for a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
+    /// Its number.
     pub pid: u32,
     /// Field 22 of `/proc/PID/stat`: clock ticks after boot.
     pub start_ticks: u64,
@@ -26,6 +27,7 @@ impl ProcessId {
         (state != "Z" && state != "X").then_some(Self { pid, start_ticks })
     }
 
+    /// Whether it still runs.
     #[must_use]
     pub fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
