@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::{mongodyno, root, said, scratch, server, skip, start_version};
-use mongodyno::adapter::manifest::{Manifest, discover};
-use mongodyno::adapter::process::AdapterProcess;
-use mongodyno::clock::Epoch;
-use mongodyno::commands::arms;
+use adapter::manifest::{Manifest, discover};
+use adapter::process::AdapterProcess;
+use base::clock::Epoch;
+use measure::arms;
 
 /// How far an arm is tried.
 #[derive(Clone, Copy)]

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::fake_support::{Lab, QUICK, code, pid, send, stderr, wait_until};
 use crate::support::said;
-use mongodyno::adapter::environment::Environment;
-use mongodyno::adapter::messages::Request;
-use mongodyno::adapter::process::{AdapterProcess, Failure};
+use adapter::environment::Environment;
+use adapter::messages::Request;
+use adapter::process::{AdapterProcess, Failure};
 use nix::sys::signal::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mongodyno");
