@@ -24,9 +24,9 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
-	$(call suite,build,1800,$(CARGO) test --release --no-run)
-	$(call suite,unit,120,$(CARGO) test --release --lib --bins)
-	$(call suite,docs,60,$(CARGO) test --release --doc)
+	$(call suite,build,1800,$(CARGO) test --release --workspace --no-run)
+	$(call suite,unit,120,$(CARGO) test --release --workspace --lib --bins)
+	$(call suite,docs,60,$(CARGO) test --release --workspace --doc)
 	$(call tests,pure,300)
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
@@ -52,4 +52,4 @@ bench: ## figures of the project itself, in minutes; `make bench -- turns --long
 	$(CARGO) bench --bench figures -- $(FIGURES)
 
 lint: ## what the compiler and clippy think
-	$(CARGO) clippy --release --all-targets -- -D warnings
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings

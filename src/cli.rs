@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::absorber::faults::Every;
-use crate::absorber::handshake::WireVersions;
-use crate::absorber::load::{Jitter, Stall};
-use crate::clock::Epoch;
-use crate::tap::mark::MarkFields;
-use crate::units::{parse_bytes, parse_duration};
+use absorber::faults::Every;
+use absorber::handshake::WireVersions;
+use absorber::load::{Jitter, Stall};
+use base::clock::Epoch;
+use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
 pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
+use tap::mark::MarkFields;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -321,10 +321,10 @@ pub struct TapArgs {
     /// Address of the server
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
-    #[arg(long, value_name = "LINK", help = crate::tap::link::HELP)]
+    #[arg(long, value_name = "LINK", help = tap::link::HELP)]
     #[allow(missing_docs)]
     pub link: Option<String>,
-    #[arg(long, value_name = "FIELDS", help = crate::tap::mark::HELP)]
+    #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
     #[allow(missing_docs)]
     pub mark: Option<MarkFields>,
     /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]

@@ -1,14 +1,17 @@
 //! Parse, dispatch, print the error, exit code.
 #![deny(clippy::print_stderr)]
 
+mod cli;
+mod commands;
+
 use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr};
 use std::process::ExitCode;
 
+use base::child;
+use base::error::Exit;
+use base::secrets::mask_text;
+use cli::{Cli, Verb};
 use miette::MietteHandlerOpts;
-use mongodyno::cli::{Cli, Verb};
-use mongodyno::error::Exit;
-use mongodyno::server::mask_text;
-use mongodyno::{child, commands};
 
 fn main() -> ExitCode {
     // SAFETY: this is the first thing that the only thread does.
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            mongodyno::say!("error: {error}");
+            base::say!("error: {error}");
             ExitCode::from(error.exit as u8)
         }
     }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use mongodyno::analysis::analyse;
-use mongodyno::result::folder::Folder;
+use judge::analysis::analyse;
+use record::folder::Folder;
 
 use crate::disturb::Disturber;
 use crate::support::{Bench, Outcome, table};

@@ -10,8 +10,8 @@ use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, doc};
-use mongodyno::stats::descriptive::median;
-use mongodyno::wire::{HEADER_BYTES, Header, OpCode, reply};
+use stats::descriptive::median;
+use wire::{HEADER_BYTES, Header, OpCode, reply};
 
 use crate::raw::{Command, Raw, document, message};
 use crate::servers::Listening;

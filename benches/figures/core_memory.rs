@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use mongodyno::child;
+use base::child;
 use nix::unistd::Pid;
 
 use crate::support::{Bench, Measured, Outcome, benches, megabytes, table};

@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use mongodyno::adapter::messages::{Ended, Totals, Turned};
-use mongodyno::child;
-use mongodyno::experiment::arm::Turn;
-use mongodyno::experiment::materials::Materials;
-use mongodyno::experiment::phase::Measured;
-use mongodyno::experiment::summary::{Source, summarise};
-use mongodyno::result::folder::Folder;
-use mongodyno::result::samples::{SAMPLE_BYTES, Sample};
-use mongodyno::workload::{Workload, builtin};
+use adapter::messages::{Ended, Totals, Turned};
+use base::child;
+use measure::arm::Turn;
+use measure::materials::Materials;
+use measure::phase::Measured;
+use measure::summary::{Source, summarise};
+use record::folder::Folder;
+use record::samples::{SAMPLE_BYTES, Sample};
+use workload::{Workload, builtin};
 
 use crate::support::{Bench, Outcome, megabytes, table};
 
@@ -81,7 +81,7 @@ pub fn child(words: &[String]) -> ExitCode {
 }
 
 fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
-    let text = |error: mongodyno::error::Error| error.to_string();
+    let text = |error: base::error::Error| error.to_string();
     let folder = Folder::create(path).map_err(text)?;
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;

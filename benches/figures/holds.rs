@@ -8,9 +8,9 @@
 
 use std::path::Path;
 
-use mongodyno::absorber::holds::{Hold, HoldLog};
-use mongodyno::result::records::{PhaseRun, Quantiles};
-use mongodyno::stats::descriptive::median;
+use absorber::holds::{Hold, HoldLog};
+use record::records::{PhaseRun, Quantiles};
+use stats::descriptive::median;
 
 use crate::servers::Listening;
 use crate::support::{Bench, Measured, Outcome, benches, table};

@@ -11,12 +11,12 @@
 use std::fs;
 use std::path::Path;
 
-use mongodyno::adapter::manifest::discover;
-use mongodyno::result::records::PhaseRun;
-use mongodyno::stats::compare::log_ratios;
-use mongodyno::stats::descriptive::median;
-use mongodyno::stats::rank::hodges_lehmann;
-use mongodyno::stats::threshold::Quantity;
+use adapter::manifest::discover;
+use record::records::PhaseRun;
+use stats::compare::log_ratios;
+use stats::descriptive::median;
+use stats::rank::hodges_lehmann;
+use stats::threshold::Quantity;
 
 use crate::support::{Bench, Condition, Measured, Outcome, benches, table};
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use mongodyno::adapter::environment::Environment;
-use mongodyno::stats::descriptive::median;
+use adapter::environment::Environment;
+use stats::descriptive::median;
 
 use crate::servers::Listening;
 use crate::stand::{DATABASE, Stand, environment, pairs};

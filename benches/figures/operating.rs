@@ -2,7 +2,7 @@
 
 mod world;
 
-use mongodyno::stats::looks::LookPlan;
+use stats::looks::LookPlan;
 
 use super::support::{Bench, Outcome};
 use world::{Rates, World, rates};

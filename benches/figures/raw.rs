@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId};
-use mongodyno::wire::{HEADER_BYTES, Header, OpCode};
+use wire::{HEADER_BYTES, Header, OpCode};
 
 /// Where the body of an OP_MSG begins: behind flags and the kind of its section.
 const BODY_AT: usize = HEADER_BYTES + 5;

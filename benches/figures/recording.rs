@@ -1,6 +1,6 @@
 //! What one operation's bookkeeping costs in each adapter: its no-op.
 
-use mongodyno::stats::descriptive::{median, quantile};
+use stats::descriptive::{median, quantile};
 
 use crate::support::{Bench, Outcome, benches, table};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use mongodyno::child;
+use base::child;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::Value;

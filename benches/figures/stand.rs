@@ -7,21 +7,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mongodyno::adapter::choice::Asked;
-use mongodyno::adapter::environment::{Environment, install};
-use mongodyno::adapter::manifest::discover;
-use mongodyno::adapter::messages::Role;
-use mongodyno::clock::Epoch;
-use mongodyno::experiment::admin::Admin;
-use mongodyno::experiment::arm::{LiveArm, Target};
-use mongodyno::experiment::materials::Materials;
-use mongodyno::experiment::phase::{Which, prepares};
-use mongodyno::result::folder::Folder;
-use mongodyno::result::samples::{Sample, Samples};
-use mongodyno::stats::descriptive::median;
-use mongodyno::workload::plan::Plan;
-use mongodyno::workload::{Workload, builtin};
+use adapter::choice::Asked;
+use adapter::environment::{Environment, install};
+use adapter::manifest::discover;
+use adapter::messages::Role;
+use base::clock::Epoch;
+use measure::admin::Admin;
+use measure::arm::{LiveArm, Target};
+use measure::materials::Materials;
+use measure::phase::{Which, prepares};
+use record::folder::Folder;
+use record::samples::{Sample, Samples};
+use stats::descriptive::median;
 use tokio::runtime::Runtime;
+use workload::plan::Plan;
+use workload::{Workload, builtin};
 
 use crate::support::Bench;
 

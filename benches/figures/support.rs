@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mongodyno::adapter::manifest::discover;
-use mongodyno::result::folder::Folder;
-use mongodyno::result::machine;
-use mongodyno::result::records::{Experiment, PhaseRun, Run};
-use mongodyno::stats::rank::{HodgesLehmann, hodges_lehmann};
+use adapter::manifest::discover;
+use record::folder::Folder;
+use record::machine;
+use record::records::{Experiment, PhaseRun, Run};
+use stats::rank::{HodgesLehmann, hodges_lehmann};
 
 use crate::disturb::Disturber;
 
@@ -61,7 +61,7 @@ impl Bench {
         let mut text = format!(
             "mongodyno {} · {} · {} cores of {} · {} · Linux {} · {} form",
             env!("CARGO_PKG_VERSION"),
-            mongodyno::clock::wall(),
+            base::clock::wall(),
             machine.cores,
             machine.cpu,
             machine.os,

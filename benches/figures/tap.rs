@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mongodyno::stats::descriptive::median;
+use stats::descriptive::median;
 
 use crate::servers::Listening;
 use crate::stand::{Stand, environment, pairs};

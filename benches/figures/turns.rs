@@ -4,7 +4,7 @@
 //! Experiments with and without awake cores alternate, so that the machine's moods fall on both
 //! alike. What fewer laps would have given is computed from the first turns of each round.
 
-use mongodyno::result::records::PhaseRun;
+use record::records::PhaseRun;
 
 use crate::support::{Bench, Condition, Outcome, benches, deviation, percent, table};
 use crate::turns_and_runs;

@@ -4,9 +4,9 @@
 
 use std::time::Instant;
 
-use mongodyno::result::records::PhaseRun;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
+use record::records::PhaseRun;
 
 use crate::support::{Bench, deviation, percent, table};
 

@@ -1,13 +1,14 @@
 //! Connection strings of the command line, of `MDYN_URI` and of files: from where one is taken, and
 //! that nobody hears of it.
 
+use base::say;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use clap::Parser as _;
 
 use super::{Cli, StudyVerb, Verb};
-use crate::server::keep_secret;
+use server::keep_secret;
 
 const VARIABLE: &str = "MDYN_URI";
 

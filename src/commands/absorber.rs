@@ -1,17 +1,18 @@
 //! `mongodyno absorber`.
 
+use base::say;
 use std::net::{SocketAddr, TcpListener};
 
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::absorber::faults::FaultOptions;
-use crate::absorber::load::LoadOptions;
-use crate::absorber::server::{Absorber, Options};
 use crate::cli::{AbsorberArgs, FaultArgs, LoadArgs};
-use crate::error::{Error, Result};
-use crate::experiment::stop::ignores_hangup;
+use absorber::faults::FaultOptions;
+use absorber::load::LoadOptions;
+use absorber::server::{Absorber, Options};
+use base::error::{Error, Result};
+use measure::stop::ignores_hangup;
 
 /// Runs the verb until somebody ends it: SIGTERM, SIGINT, or SIGHUP of a terminal that is closed.
 ///

@@ -1,14 +1,15 @@
 //! `mongodyno adapters list|install|test`.
 
+use base::say;
 use serde_json::json;
 
-use crate::adapter::environment;
-use crate::adapter::manifest::{Manifest, discover};
-use crate::check::vectors;
 use crate::cli::{AdaptersAction, AdaptersArgs};
-use crate::commands::arms;
-use crate::error::{Error, Exit, Result};
-use crate::paths::work_dir;
+use adapter::environment;
+use adapter::manifest::{Manifest, discover};
+use base::error::{Error, Exit, Result};
+use base::paths::work_dir;
+use check::vectors;
+use measure::arms;
 
 /// Runs the verb.
 ///

@@ -1,19 +1,20 @@
 //! `mongodyno check [ADAPTER | -- COMMAND]`.
 
-use crate::adapter::choice::Asked;
-use crate::adapter::environment::{self, Environment};
-use crate::adapter::manifest::discover;
-use crate::check::{Checked, offline, online};
 use crate::cli::CheckArgs;
-use crate::clock::Epoch;
-use crate::commands::arms;
-use crate::error::{Error, Exit, Result};
-use crate::experiment::admin::{Admin, new_database};
-use crate::experiment::stop::Requests;
-use crate::paths::work_dir;
-use crate::result::folder::Folder;
-use crate::server::uri::{with_arm_options, with_options};
-use crate::server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
+use adapter::choice::Asked;
+use adapter::environment::{self, Environment};
+use adapter::manifest::discover;
+use base::clock::Epoch;
+use base::error::{Error, Exit, Result};
+use base::paths::work_dir;
+use base::say;
+use check::{Checked, offline, online};
+use measure::admin::{Admin, new_database};
+use measure::arms;
+use measure::stop::Requests;
+use record::folder::Folder;
+use server::uri::{with_arm_options, with_options};
+use server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
 
 /// Runs the verb.
 ///

@@ -1,12 +1,13 @@
 //! `mongodyno clean`: drops the databases that experiments left on a server when they were killed.
 
+use base::say;
 use std::io::{BufRead as _, IsTerminal as _};
 
 use crate::cli::CleanArgs;
-use crate::error::{Error, Exit, Result};
-use crate::experiment::admin::Admin;
-use crate::report::text::clean;
-use crate::server::connect;
+use base::error::{Error, Exit, Result};
+use base::say::clean;
+use measure::admin::Admin;
+use server::connect;
 
 /// Runs the verb. What does not bear our marker is not even listed.
 ///

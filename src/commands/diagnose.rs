@@ -5,16 +5,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::analysis::analyse;
-use crate::analysis::types::Finding;
 use crate::cli::DiagnoseArgs;
-use crate::diagnosis::{
+use base::error::Result;
+use judge::analysis::analyse;
+use judge::analysis::types::Finding;
+use judge::diagnosis::{
     self,
     sweep::{self, Cell},
 };
-use crate::error::Result;
-use crate::report::{finding_line, text};
-use crate::result::folder::Folder;
+use record::folder::Folder;
+use report::{finding_line, text};
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
 ///
@@ -98,7 +98,7 @@ pub fn sweep_text(cells: &[Cell]) -> String {
 
 fn listed(title: &str, findings: &[Finding]) -> String {
     let width = usize::from(super::report::terminal_options().width.unwrap_or(100).max(60));
-    let mut out = format!("{}: where the time goes\n", text::clean(title));
+    let mut out = format!("{}: where the time goes\n", base::say::clean(title));
     if findings.is_empty() {
         out += "  No cause found: no rule applies.\n";
     }

@@ -5,6 +5,7 @@
 //! turn lasts as long as its operations pretend to, for turns must not overlap in the samples; to
 //! be quick it does a few of them (`turn_operations`) and answers before its deadline.
 
+use base::say;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, Write as _};
@@ -13,18 +14,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::adapter::environment::hex;
-use crate::adapter::messages::{
+use crate::commands::fake_open_loop::OpenLoop;
+use adapter::environment::hex;
+use adapter::messages::{
     Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
     PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
 };
-use crate::clock::Epoch;
-use crate::commands::fake_open_loop::OpenLoop;
-use crate::error::{Error, Result};
-use crate::result::samples::{Sample, WARMUP};
-use crate::workload::plan::{Pacing, Stamp};
-use crate::workload::schedule::Schedule;
-use crate::workload::stamp;
+use base::clock::Epoch;
+use base::error::{Error, Result};
+use record::samples::{Sample, WARMUP};
+use workload::plan::{Pacing, Stamp};
+use workload::schedule::Schedule;
+use workload::stamp;
 
 /// Longest pretended phase: a test that asks for more is wrong.
 const OPERATIONS_MAX: u64 = 10_000_000;

@@ -1,6 +1,6 @@
 //! The fake adapter's open loop: workers that pretend to drain the schedule's shared queue.
 
-use crate::workload::schedule::Schedule;
+use workload::schedule::Schedule;
 
 /// A shared queue and the workers that take from it.
 pub struct OpenLoop {

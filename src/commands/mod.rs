@@ -2,7 +2,6 @@
 
 pub mod absorber;
 pub mod adapters;
-pub mod arms;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
@@ -18,10 +17,11 @@ pub mod study;
 pub mod tap;
 pub mod workloads;
 
-use crate::error::{Error, Result};
-use crate::experiment::admin::is_database;
-use crate::result::folder::Folder;
-use crate::result::records::Experiment;
+use base::error::{Error, Result};
+use base::say;
+use measure::admin::is_database;
+use record::folder::Folder;
+use record::records::Experiment;
 
 /// Prints a result: the one place that writes to stdout.
 ///

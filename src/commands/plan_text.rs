@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::experiment::progress::duration;
-use crate::experiment::settings::{Estimate, stretch};
-use crate::result::records::Settings;
-use crate::stats::threshold::Interleave;
-use crate::workload::plan::{Limit, Pacing, Phase, Plan};
+use measure::progress::duration;
+use measure::settings::{Estimate, stretch};
+use record::records::Settings;
+use stats::threshold::Interleave;
+use workload::plan::{Limit, Pacing, Phase, Plan};
 
 /// The plan as text.
 #[must_use]
@@ -77,7 +77,7 @@ fn first_sentence(why: &str) -> &str {
 
 fn operations(phase: &Phase) -> String {
     let total: u32 = phase.weights.iter().sum();
-    let one = |(operation, weight): (&crate::workload::plan::Operation, &u32)| {
+    let one = |(operation, weight): (&workload::plan::Operation, &u32)| {
         let share = if phase.operations.len() == 1 {
             String::new()
         } else {

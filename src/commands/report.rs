@@ -2,13 +2,13 @@
 
 use std::io::IsTerminal as _;
 
-use crate::analysis::analyse;
-use crate::analysis::types::Analysis;
 use crate::cli::{FormatArg, ReportArgs};
-use crate::error::{Error, Result};
-use crate::report::{self, Format, Options};
-use crate::result::folder::Folder;
-use crate::result::records::Run;
+use base::error::{Error, Result};
+use judge::analysis::analyse;
+use judge::analysis::types::Analysis;
+use record::folder::Folder;
+use record::records::Run;
+use report::{self, Format, Options};
 
 /// Runs the verb.
 ///

@@ -5,23 +5,24 @@
 //! that adapters know, numbers, each looked at as on a command line. Programs, files, folders and
 //! addresses are taken from this command line alone.
 
+use base::say;
 use std::collections::BTreeMap;
 
 use clap::Parser as _;
 
-use super::arms::is_plain;
 use super::run::pairs;
 use super::study::STUDY;
 use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs};
-use crate::error::{Error, Result};
-use crate::experiment::resume::Resumed;
-use crate::experiment::settings::ASKED_FOR;
-use crate::result::folder::utf8;
-use crate::result::records::{Experiment, Request, Study};
-use crate::server::uri::arm_option;
-use crate::stats::looks::LookPlan;
-use crate::stats::threshold::Interleave;
-use crate::workload::builtin::BUILTINS;
+use base::error::{Error, Result};
+use measure::arms::is_plain;
+use measure::resume::Resumed;
+use measure::settings::ASKED_FOR;
+use record::folder::utf8;
+use record::records::{Experiment, Request, Study};
+use server::uri::arm_option;
+use stats::looks::LookPlan;
+use stats::threshold::Interleave;
+use workload::builtin::BUILTINS;
 
 /// The most that `--rounds` takes.
 const ROUNDS_MAX: u32 = 1000;

@@ -1,27 +1,30 @@
 //! `mongodyno run`: plan, environments, server, rounds, report.
 
+use base::say;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::adapter::manifest::discover;
-use crate::analysis::{self, types::Analysis};
 use crate::cli::{InterleaveArg, RunArgs};
+use crate::commands::plan_text;
 use crate::commands::report::render;
-use crate::commands::{arms, plan_text};
-use crate::error::{Error, Exit, Result};
-use crate::experiment::progress::duration;
-use crate::experiment::resume::Resumed;
-use crate::experiment::setup::{Setup, new_id};
-use crate::experiment::{settings, unacknowledged};
-use crate::report::Format;
-use crate::result::folder::Folder;
-use crate::result::records::{Ended, Settings};
-use crate::server::uri::{self, with_arm_options, with_options};
-use crate::stats::looks::LookPlan;
-use crate::stats::threshold::Interleave;
-use crate::tap::link::LinkSpec;
-use crate::workload::plan::{Limit, Plan};
-use crate::workload::{Workload, builtin};
+use adapter::manifest::discover;
+use base::error::{Error, Exit, Result};
+use judge::analysis::{self, types::Analysis};
+use measure::arms;
+use measure::laboratory::Judge;
+use measure::progress::duration;
+use measure::resume::Resumed;
+use measure::setup::{Setup, new_id};
+use measure::{settings, unacknowledged};
+use record::folder::Folder;
+use record::records::{Ended, Settings};
+use report::Format;
+use server::uri::{self, with_arm_options, with_options};
+use stats::looks::LookPlan;
+use stats::threshold::Interleave;
+use tap::link::LinkSpec;
+use workload::plan::{Limit, Plan};
+use workload::{Workload, builtin};
 
 /// Runs the verb.
 ///
@@ -225,6 +228,7 @@ async fn one(
         options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
+        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

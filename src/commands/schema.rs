@@ -3,12 +3,12 @@
 use schemars::{SchemaGenerator, schema_for};
 use serde_json::{Value, json};
 
-use crate::adapter::messages::{Answer, Request};
-use crate::analysis::types::Analysis;
 use crate::cli::SchemaName;
-use crate::error::Result;
-use crate::result::records::{Experiment, Run};
-use crate::study::broker::types::BrokerAnalysis;
+use adapter::messages::{Answer, Request};
+use base::error::Result;
+use judge::analysis::types::Analysis;
+use judge::study::broker::types::BrokerAnalysis;
+use record::records::{Experiment, Run};
 
 /// Prints a schema.
 ///
@@ -22,7 +22,7 @@ pub fn run(name: SchemaName) -> Result<()> {
 #[must_use]
 pub fn text(name: SchemaName) -> String {
     let value: Value = match name {
-        SchemaName::Workload => crate::workload::schema::schema(),
+        SchemaName::Workload => workload::schema::schema(),
         SchemaName::Messages => messages(),
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),

@@ -1,9 +1,10 @@
 //! `mongodyno server list|install|start|status|stop`, and the hidden guard.
 
 use crate::cli::{ServerAction, ServerArgs};
-use crate::error::{Error, Result};
-use crate::paths::work_dir;
-use crate::server::{
+use base::error::{Error, Result};
+use base::paths::work_dir;
+use base::say;
+use server::{
     Host, Progress, ServerChoice, StartOptions, guard_main, install_version, list, prepare,
     start_background, status, stop_background,
 };

@@ -1,26 +1,29 @@
 //! `mongodyno study broker`: its experiment, and the answer that follows from it.
 
+use base::say;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::manifest::{Manifest, discover};
 use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
-use crate::commands::arms::{self, Arm};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
-use crate::error::{Error, Exit, Result};
-use crate::experiment::progress::duration;
-use crate::experiment::resume::Resumed;
-use crate::experiment::settings;
-use crate::experiment::setup::{Setup, new_id};
-use crate::report::broker;
-use crate::result::folder::Folder;
-use crate::result::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
-use crate::stats::looks::LookPlan;
-use crate::study::broker::analyse;
-use crate::study::definition::{Definition, Producer};
-use crate::workload::Workload;
-use crate::workload::builtin;
+use adapter::manifest::{Manifest, discover};
+use base::error::{Error, Exit, Result};
+use judge::analysis;
+use judge::study::broker::analyse;
+use judge::study::definition::{Definition, Producer};
+use measure::arms::{self, Arm};
+use measure::laboratory::Judge;
+use measure::progress::duration;
+use measure::resume::Resumed;
+use measure::settings;
+use measure::setup::{Setup, new_id};
+use record::folder::Folder;
+use record::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
+use report::broker;
+use stats::looks::LookPlan;
+use workload::Workload;
+use workload::builtin;
 
 /// Its name in the record.
 pub const STUDY: &str = "broker";
@@ -110,6 +113,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
+        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
@@ -352,7 +356,7 @@ mod tests {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), count, "an arm twice would lose what is known of it: {ids:?}");
-        let server = crate::server::ServerChoice::parse(Some(&definition.server), None);
+        let server = server::ServerChoice::parse(Some(&definition.server), None);
         assert!(server.is_ok(), "{}", definition.server);
         assert!(definition.rounds >= 5, "iterations differ: fewer than five do not show it");
         assert!(definition.producers.iter().any(|it| it.original.as_deref() == Some("burst")));

@@ -1,5 +1,6 @@
 //! `mongodyno tap`: in front of anybody's application, or driven by the core.
 
+use base::say;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,17 +13,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::cli::TapArgs;
-use crate::clock::Epoch;
-use crate::error::{Error, Result};
-use crate::experiment::setup::new_id;
-use crate::report::number::{bytes, count, figure, optional};
-use crate::report::text::clean;
-use crate::result::records::TapCommand;
-use crate::tap::alone::{Row, Session, TapReport};
-use crate::tap::control::{self, Start};
-use crate::tap::link::LinkSpec;
-use crate::tap::proxy::{Log, log_to_stderr};
-use crate::tap::validate::validate;
+use base::clock::Epoch;
+use base::error::{Error, Result};
+use base::say::clean;
+use figures::{bytes, count, figure, optional};
+use measure::setup::new_id;
+use record::records::TapCommand;
+use tap::alone::{Row, Session, TapReport};
+use tap::control::{self, Start};
+use tap::link::LinkSpec;
+use tap::proxy::{Log, log_to_stderr};
+use tap::validate::validate;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 

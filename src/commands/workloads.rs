@@ -1,8 +1,8 @@
 //! `mongodyno workloads [NAME]`.
 
 use crate::cli::WorkloadsArgs;
-use crate::error::Result;
-use crate::workload::builtin;
+use base::error::Result;
+use workload::builtin;
 
 /// Runs the verb.
 ///

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bson::{Document, RawDocument, RawDocumentBuf, doc};
-use mongodyno::wire::{HEADER_BYTES, Header, OpCode, read_message};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use wire::{HEADER_BYTES, Header, OpCode, read_message};
 
 use crate::support::mongodyno;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::{mongodyno, root, said, scratch, server, skip, start_version};
-use mongodyno::adapter::manifest::{Manifest, discover};
-use mongodyno::adapter::process::AdapterProcess;
-use mongodyno::clock::Epoch;
-use mongodyno::commands::arms;
+use adapter::manifest::{Manifest, discover};
+use adapter::process::AdapterProcess;
+use base::clock::Epoch;
+use measure::arms;
 
 /// How far an arm is tried.
 #[derive(Clone, Copy)]
@@ -190,7 +190,7 @@ fn reported_version(driver: &str) -> Result<String, String> {
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let started = AdapterProcess::start(&environment, &log, &Epoch::start(), "").await;
+        let started = AdapterProcess::start(&environment, &log, &Epoch::start()).await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;

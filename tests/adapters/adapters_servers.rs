@@ -8,7 +8,7 @@ use crate::fake_support::real::{INSERTS, own_server, with_client};
 use crate::fake_support::{Lab, code, stderr, stdout};
 use crate::support::{said, skip};
 use bson::doc;
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 const DRIVERS: [&str; 4] = ["python", "go", "node", "rust"];
 

@@ -5,16 +5,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mongodyno::result::broker::{Broker, ConsumerRun, Part, Parts};
-use mongodyno::result::folder::Folder;
-use mongodyno::result::records::{Experiment, Quantiles, Run};
-use mongodyno::result::samples::Sample;
-use mongodyno::stats::curve::Curve;
-use mongodyno::stats::histogram::Histogram;
-use mongodyno::stats::looks::LookPlan;
-use mongodyno::workload::builtin;
+use record::broker::{Broker, ConsumerRun, Part, Parts};
+use record::folder::Folder;
+use record::records::{Experiment, Quantiles, Run};
+use record::samples::Sample;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
+use stats::curve::Curve;
+use stats::histogram::Histogram;
+use stats::looks::LookPlan;
+use workload::builtin;
 
 /// Messages of a run.
 pub const MESSAGES: u32 = 300;

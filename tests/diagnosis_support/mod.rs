@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use mongodyno::analysis::rounds::Rounds;
-use mongodyno::analysis::types::{ComparisonRow, Finding, ResultRow};
-use mongodyno::diagnosis::{Evidence, findings};
-use mongodyno::result::records::{Arm, Experiment, PhaseRun, Queue, Run, Tap};
-use mongodyno::workload::plan::Phase;
+use judge::analysis::rounds::Rounds;
+use judge::analysis::types::{ComparisonRow, Finding, ResultRow};
+use judge::diagnosis::{Evidence, findings};
+use record::records::{Arm, Experiment, PhaseRun, Queue, Run, Tap};
 use serde_json::{Value, json};
+use workload::plan::Phase;
 
 /// An experiment that can be bent.
 pub struct Bench {
@@ -26,7 +26,7 @@ impl Bench {
             "ended": "completed", "command": [], "arms": all, "unavailable": [],
             "settings": {
                 "seed": 1, "interleave": [], "measured_s": 3.0,
-                "looks": mongodyno::stats::looks::LookPlan::quick(),
+                "looks": stats::looks::LookPlan::quick(),
             },
             "plan": {
                 "workload": "w", "workload_sha256": "", "why": "", "seed": 1, "parameters": {},

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use mongodb::Client;
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 use super::{Lab, stderr};
 use crate::support::{self, skip, start_server};

@@ -8,13 +8,13 @@ use crate::absorber_support::{
     Absorber, bytes, delete, get_more, insert, insert_command, kill_cursors, msg, nested, query,
     update,
 };
+use absorber::faults::FaultOptions;
+use absorber::handshake::WireVersions;
+use absorber::load::LoadOptions;
+use absorber::server::{Options, Server};
+use absorber::session::Session;
 use bson::{Document, doc};
-use mongodyno::absorber::faults::FaultOptions;
-use mongodyno::absorber::handshake::WireVersions;
-use mongodyno::absorber::load::LoadOptions;
-use mongodyno::absorber::server::{Options, Server};
-use mongodyno::absorber::session::Session;
-use mongodyno::wire::read_message;
+use wire::read_message;
 
 /// Mutated messages; some seconds of work.
 const MUTATIONS: u64 = 200_000;
@@ -282,7 +282,7 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
 
 /// Bytes of a process in memory.
 fn resident(pid: u32) -> u64 {
-    mongodyno::child::rss_bytes(nix::unistd::Pid::from_raw(pid.cast_signed())).expect("it lives").0
+    base::child::rss_bytes(nix::unistd::Pid::from_raw(pid.cast_signed())).expect("it lives").0
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use crate::absorber_support::Absorber;
 use crate::replay_support::{Step, corpus, replay};
 use crate::support::{root, skip, start_version};
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 /// What the absorber answers otherwise, by the label of the steps that show it, and why. Anything
 /// else is a fault. `docs/absorber.md` prints this list.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::absorber_support::{Absorber, Raw, delete, insert, insert_command, msg, query, update};
+use absorber::holds::{Hold, HoldLog};
 use bson::{Document, doc};
-use mongodyno::absorber::holds::{Hold, HoldLog};
 use nix::sys::signal::Signal;
 
 /// Flag of OP_MSG: no answer is wanted.
@@ -277,7 +277,7 @@ fn faults_come_when_they_were_asked_for() {
         let began = Instant::now();
         raw.send(&msg(1, 0, &doc! { "find": "c", "$db": "t" }, &[]));
         let mut bytes = Vec::new();
-        let header = mongodyno::wire::read_message(&mut raw.stream, &mut bytes).expect("bytes");
+        let header = wire::read_message(&mut raw.stream, &mut bytes).expect("bytes");
         let header = header.expect("an open connection");
         assert_eq!(header.response_to, 1);
         (began.elapsed() >= Duration::from_millis(50), bytes[16..].iter().all(|it| *it == 0xff))

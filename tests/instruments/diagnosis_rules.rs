@@ -1,10 +1,10 @@
 //! Each rule of the diagnosis on records made by hand: its cause, and its silence.
 
 use crate::diagnosis_support::{Bench, comparison, queue, row, tap};
-use mongodyno::diagnosis::RULES;
-use mongodyno::result::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
-use mongodyno::workload::plan::{Kind, Operation, Pacing, Phase};
+use judge::diagnosis::RULES;
+use record::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use serde_json::json;
+use workload::plan::{Kind, Operation, Pacing, Phase};
 
 const RATE: Pacing = Pacing::Rate { per_second: 2_000.0, poisson: false };
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::absorber_support::Absorber;
 use crate::support::{root, said, scratch, skip, start_version};
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 /// What every one of them sees. `all` and `group`: number of documents and sum of their `_id`s.
 const SEEN: &str = r#"{"all":[150,11325],"group":[50,3725],"range":[145,146,147,148,149,150],"#;

@@ -8,10 +8,10 @@ use crate::support::{run, said};
 use crate::tap_support::{ask, connect, host_of, msg};
 use bson::{Document, doc, rawdoc};
 use mongodb::Client;
-use mongodyno::stats::hlog::IntervalLog;
-use mongodyno::tap::alone::TapReport;
-use mongodyno::tap::exchange;
 use rustix::process::{Pid, Signal, kill_process};
+use stats::hlog::IntervalLog;
+use tap::alone::TapReport;
+use tap::exchange;
 
 async fn application(uri: &str) -> mongodb::error::Result<()> {
     let client = Client::with_uri_str(uri).await?;

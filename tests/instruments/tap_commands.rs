@@ -4,9 +4,9 @@
 use crate::tap_support::{Tap, answer, ask, connect, host_of, message, msg};
 use bson::{Document, doc, rawdoc};
 use mongodb::Client;
-use mongodyno::server::{Host, Progress, ServerChoice, StartOptions};
-use mongodyno::tap::exchange::flags;
-use mongodyno::wire::OpCode;
+use server::{Host, Progress, ServerChoice, StartOptions};
+use tap::exchange::flags;
+use wire::OpCode;
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -117,9 +117,9 @@ fn legacy_opcodes_are_counted_by_name() {
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
     let started = Host::detect().and_then(|host| {
         let choice = ServerChoice::Embedded(Some("4.4".to_owned()));
-        let program = mongodyno::server::prepare(&host, &choice, Progress { quiet: true })?;
+        let program = server::prepare(&host, &choice, Progress { quiet: true })?;
         let program = program.expect("embedded is a program");
-        block_on(mongodyno::server::start(&host, &program, &options))
+        block_on(server::start(&host, &program, &options))
     });
     let server = match started {
         Ok(server) => server,

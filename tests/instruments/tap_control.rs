@@ -47,16 +47,16 @@ fn an_interrupt_is_left_to_the_core_and_its_end_is_the_taps() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_an_answer_and_no_end() {
-    let start = mongodyno::tap::control::Start {
+    let start = tap::control::Start {
         to: "127.0.0.1:9".to_owned(),
         arms: 1,
-        epoch: mongodyno::clock::Epoch::start(),
+        epoch: base::clock::Epoch::start(),
         link: None,
         marks: None,
     };
     let lines = "{\"type\":\"rotate\",\"prefix\":\"/dev/null/here\"}\n{\"type\":\"rotate\"}\n";
     let mut answers = Vec::new();
-    mongodyno::tap::control::serve(&start, lines.as_bytes(), &mut answers).expect("goes on");
+    tap::control::serve(&start, lines.as_bytes(), &mut answers).expect("goes on");
     let text = String::from_utf8(answers).expect("text");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].contains("failed") && lines[1].contains("/dev/null/here"), "{text}");

@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 
 use crate::tap_support::{Tap, answer, ask, connect, host_of, is_ended, message, msg};
 use bson::rawdoc;
-use mongodyno::wire::OpCode;
 use rustix::net::sockopt::set_socket_linger;
+use wire::OpCode;
 
 fn ping(id: i32) -> Vec<u8> {
     msg(id, 0, &rawdoc! { "ping": 1, "$db": "admin" })

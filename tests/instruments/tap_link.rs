@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use crate::tap_support::{Tap, answer, ask, connect, host_of, msg};
 use bson::{Binary, rawdoc, spec::BinarySubtype};
-use mongodyno::tap::link::LinkSpec;
-use mongodyno::tap::validate::validate;
+use tap::link::LinkSpec;
+use tap::validate::validate;
 
 #[test]
 fn the_link_measures_itself() {

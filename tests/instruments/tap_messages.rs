@@ -6,14 +6,14 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::tap_support::{Tap, host_of};
+use base::clock::monotonic_ns;
 use bson::{Document, doc};
 use mongodb::options::CursorType;
 use mongodb::{Client, Collection};
-use mongodyno::clock::monotonic_ns;
-use mongodyno::result::samples::Sample;
-use mongodyno::server::RunningServer;
-use mongodyno::tap::exchange::flags;
-use mongodyno::tap::messages::{Message, Told, tell};
+use record::samples::Sample;
+use server::RunningServer;
+use tap::exchange::flags;
+use tap::messages::{Message, Told, tell};
 
 const MARK: [&str; 2] = ["--mark", "producer,sequence"];
 
@@ -140,7 +140,7 @@ fn told(tap: &Tap, sent: Vec<Sample>, received: Vec<Sample>) -> (Told, Vec<Messa
 }
 
 /// A median, ns.
-fn median(messages: &[Message], of: fn(&mongodyno::tap::messages::Parts) -> u64) -> u64 {
+fn median(messages: &[Message], of: fn(&tap::messages::Parts) -> u64) -> u64 {
     let mut all: Vec<u64> =
         messages.iter().map(|it| of(it.parts.as_ref().expect("matched"))).collect();
     all.sort_unstable();
@@ -212,7 +212,7 @@ fn without_the_option_nothing_is_marked() {
     broker(&server, &mut tap, 10, |uri| produce(uri, 1, 10, Duration::ZERO));
     for arm in [0, 1] {
         let (exchanges, _) = tap.recorded("broker", arm);
-        let is_bare = |it: &&mongodyno::tap::exchange::Exchange| {
+        let is_bare = |it: &&tap::exchange::Exchange| {
             !it.is(flags::MARKED)
                 && (it.mark_sequence, it.mark_producer, it.documents_in) == (0, 0, 0)
         };

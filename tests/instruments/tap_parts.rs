@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use mongodyno::result::samples::{Sample, WARMUP};
-use mongodyno::tap::exchange::{Exchange, Mark, flags};
-use mongodyno::tap::messages::{Message, Parts, Told, Unmatched, tell};
+use record::samples::{Sample, WARMUP};
+use tap::exchange::{Exchange, Mark, flags};
+use tap::messages::{Message, Parts, Told, Unmatched, tell};
 
 /// What was recorded of a broker.
 #[derive(Clone, Default)]

@@ -1,12 +1,12 @@
 //! From exchanges to figures, with exchanges made by hand; and whether arms did the same work.
 
-use mongodyno::result::records::{Tap, TapCommand};
-use mongodyno::result::samples::{Sample, WARMUP};
-use mongodyno::tap::Shape;
-use mongodyno::tap::exchange::{Exchange, flags};
-use mongodyno::tap::fairness::{Side, fairness};
-use mongodyno::tap::recording::{ConnectionRecord, Recording};
-use mongodyno::tap::summary::summarise;
+use record::records::{Tap, TapCommand};
+use record::samples::{Sample, WARMUP};
+use tap::Shape;
+use tap::exchange::{Exchange, flags};
+use tap::fairness::{Side, fairness};
+use tap::recording::{ConnectionRecord, Recording};
+use tap::summary::summarise;
 
 const COMMANDS: [&str; 7] =
     ["find", "insert", "hello", "ping", "OP_INSERT", "getlasterror", "getMore"];

@@ -6,14 +6,14 @@ use std::process::Child;
 use crate::fake_support::real::with_client;
 use crate::fake_support::{Lab, QUICK, code, fixture, pid, send, stderr, stdout, wait_until};
 use crate::support::said;
+use measure::admin::{Admin, is_database, new_database};
 use mongodb::bson::{Document, doc};
-use mongodyno::experiment::admin::{Admin, is_database, new_database};
 use nix::sys::signal::Signal;
 
 const MARKER: &str = "made_by_mongodyno";
 
 /// A lab with a fake, and a server of the test's own: `clean` sees all of a server.
-fn lab(test: &str) -> Option<(Lab, mongodyno::server::RunningServer)> {
+fn lab(test: &str) -> Option<(Lab, server::RunningServer)> {
     let server = crate::fake_support::real::own_server(test, &[])?;
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);

@@ -6,7 +6,7 @@ use crate::fake_support::real::{own_server, real_lab, with_client, words};
 use crate::fake_support::{code, stderr, wait_until};
 use crate::support::said;
 use bson::doc;
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 #[test]
 fn what_a_user_may_not_do_is_named_with_the_roles_that_are_enough() {

@@ -9,7 +9,7 @@ use crate::fake_support::real::{own_server, real_lab, with_client, words};
 use crate::fake_support::{Lab, QUICK, code, fixture, pid, stderr, stdout};
 use crate::support::said;
 use mongodb::bson::doc;
-use mongodyno::server::RunningServer;
+use server::RunningServer;
 
 /// As it stands in the URI, and as a driver may print it.
 const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];

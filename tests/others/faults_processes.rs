@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::fake_support::{Lab, QUICK, code, pid, send, stderr, wait_until};
 use crate::support::said;
-use mongodyno::adapter::environment::Environment;
-use mongodyno::adapter::messages::Request;
-use mongodyno::adapter::process::{AdapterProcess, Failure};
+use adapter::environment::Environment;
+use adapter::messages::Request;
+use adapter::process::{AdapterProcess, Failure};
 use nix::sys::signal::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mongodyno");
@@ -148,7 +148,7 @@ fn what_an_adapter_says_without_end_is_cut() {
 async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_answer() {
     let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()]);
     let log = crate::support::scratch("deaf").join("log");
-    let mut process = AdapterProcess::spawn(&environment, &log, "").expect("it starts");
+    let mut process = AdapterProcess::spawn(&environment, &log).expect("it starts");
     let begin = Instant::now();
     // More than a pipe holds.
     process.send_line(&"x".repeat(1 << 20)).await;

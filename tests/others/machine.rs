@@ -10,14 +10,14 @@ use std::thread;
 use crate::fake_support::real::with_client;
 use crate::fake_support::{Lab, assert_near, code, pid, send, stderr, wait_until};
 use crate::support::{said, skip};
+use base::child::cpu_ns;
 use mongodb::bson::{Document, doc};
-use mongodyno::child::cpu_ns;
-use mongodyno::server::{
-    Host, Progress, ServerChoice, StartOptions, prepare, start_background, stop_background,
-};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use server::{
+    Host, Progress, ServerChoice, StartOptions, prepare, start_background, stop_background,
+};
 
 /// A lab whose adapter `even` does not say that it pretends.
 fn real() -> Lab {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{root, run, said};
-use mongodyno::adapter::manifest::{Manifest, discover};
+use adapter::manifest::{Manifest, discover};
 use regex_lite::Regex;
 
 const COLUMNS_MAX: usize = 100;
@@ -14,12 +14,12 @@ const LINES_MAX: usize = 500;
 /// Longer files, each with the reason why it is not cut in two.
 const LONG_FILES: &[(&str, &str)] = &[];
 
-/// Lines of src/ outside of comments and unit tests that may name an adapter's language.
+/// Lines of the core outside of comments and unit tests that may name an adapter's language.
 const NAMES_A_LANGUAGE: &[(&str, &str)] =
     // pip's own flag: the servers come as Python wheels, whatever the adapters are.
     &[
-        ("src/server/download.rs", "--python-version"),
-        ("src/server/download.rs", "let python ="),
+        ("crates/server/src/download.rs", "--python-version"),
+        ("crates/server/src/download.rs", "let python ="),
     ];
 
 /// Folders that tools fill.
@@ -50,10 +50,18 @@ fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<(String, String)>
     }
 }
 
+/// The core: the ground floor to the command line.
+fn core() -> Vec<(String, String)> {
+    let mut all = files("src", &[".rs"]);
+    all.extend(files("crates", &[".rs"]));
+    all
+}
+
 /// What people of this project write by hand: the core, the adapters, the tests.
 fn code() -> Vec<(String, String)> {
     let mut all = adapter_code();
-    for folder in ["src", "tests", "benches"] {
+    all.extend(core());
+    for folder in ["tests", "benches"] {
         all.extend(files(folder, &[".rs"]));
     }
     all
@@ -101,7 +109,7 @@ fn every_file_of_a_suite_is_part_of_it() {
 
 #[test]
 fn files_have_at_most_500_lines() {
-    let mut files = files("src", &[".rs"]);
+    let mut files = core();
     files.extend(adapter_code());
     let mut wrong = Vec::new();
     for (path, text) in files {
@@ -140,7 +148,7 @@ fn no_path_of_somebodys_machine() {
 #[test]
 fn the_core_names_no_language() {
     let pattern = Regex::new(r"(?i)\b(node|nodejs|python|pymongo|golang)\b").expect("a pattern");
-    let mut sources = files("src", &[".rs"]);
+    let mut sources = core();
     for (_, text) in &mut sources {
         // Unit tests and comments give examples, and an example has to name something.
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
-use mongodyno::report::broker::{
+use record::records::Run;
+use report::broker::{
     Axes, Cloud, Content, Drawing, Measured, POINTS_MAX, Panel, Row, Since, arms, facts, lost,
     messages, pacing, parts, parts_rows, picture, png, rows, scatter, taking_part,
 };
-use mongodyno::result::records::Run;
-use mongodyno::stats::curve::{Block, Class};
-use mongodyno::stats::descriptive::Interval;
 use resvg::tiny_skia::Pixmap;
+use stats::curve::{Block, Class};
+use stats::descriptive::Interval;
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
     let first_and_last = [(1.0, latencies_ms[0]), (axes.messages as f64, 3.0)];

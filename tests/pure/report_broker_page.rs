@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::broker_support::made_up;
-use mongodyno::report::broker::{
+use report::broker::{
     Column, EvidenceView, PhaseView, Table, TableRow, View, arms, facts, figures, lost, pacing,
     render, taking_part,
 };

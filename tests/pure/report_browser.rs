@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::browser::{console, find, opened};
 use crate::support::skip;
-use mongodyno::report::{Format, Options, render};
+use report::{Format, Options, render};
 
 fn page_of(fixture: &str, folder: &Path) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use mongodyno::analysis::types::Analysis;
-use mongodyno::report::{Format, Options, render, text};
-use mongodyno::result::records::Run;
+use judge::analysis::types::Analysis;
+use record::records::Run;
+use report::{Format, Options, render, text};
 
 fn fixture(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");

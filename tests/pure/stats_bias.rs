@@ -2,13 +2,13 @@
 //! makes of a verdict.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
-use mongodyno::stats::bias::{self, Bias};
-use mongodyno::stats::compare::{Arms, Comparison, Rules, Verdict, compare};
-use mongodyno::stats::gates::Gate;
-use mongodyno::stats::judge::{Entrant, Measure, Terms, judge};
-use mongodyno::stats::threshold::{Interleave, Quantity, ThresholdParts};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
+use stats::bias::{self, Bias};
+use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::gates::Gate;
+use stats::judge::{Entrant, Measure, Terms, judge};
+use stats::threshold::{Interleave, Quantity, ThresholdParts};
 
 fn logs(percents: &[f64]) -> Vec<Option<f64>> {
     percents.iter().map(|percent| Some((percent / 100.0).ln_1p())).collect()
@@ -135,8 +135,7 @@ fn judged(percents: &[f64], rules: &Rules<'_>) -> Comparison {
     compare("m", Quantity::Other { direction: LOWER, floor_percent: 2.0 }, &arms, rules, &[])
 }
 
-const LOWER: mongodyno::stats::threshold::Direction =
-    mongodyno::stats::threshold::Direction::LowerIsBetter;
+const LOWER: stats::threshold::Direction = stats::threshold::Direction::LowerIsBetter;
 
 #[test]
 fn a_bias_widens_the_interval_before_the_verdict() {

@@ -4,11 +4,11 @@
 
 use std::f64::consts::TAU;
 
-use mongodyno::stats::curve::{Class, Curve, MESSAGES_MIN};
-use mongodyno::stats::descriptive::over_rounds;
-use mongodyno::stats::overload::{capacity_per_s, predicted_slope_us};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use stats::curve::{Class, Curve, MESSAGES_MIN};
+use stats::descriptive::over_rounds;
+use stats::overload::{capacity_per_s, predicted_slope_us};
 
 /// Most runs in percent that may get a class which they do not have.
 const WRONG_MAX: f64 = 5.0;

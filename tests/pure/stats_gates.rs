@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mongodyno::stats::gates::{
+use stats::gates::{
     Checked, Gate, Lag, OpenLoop, Outcome, RunCounts, clock_source, conditions, errors, failures,
     littles_law, offered_rate,
 };
-use mongodyno::stats::little::{Little, Stretch, little};
+use stats::little::{Little, Stretch, little};
 
 #[track_caller]
 fn fails(checked: &Checked, gate: Gate, why: &str) {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mongodyno::stats::histogram::{HIGHEST_NS, Histogram, values_needed};
-use mongodyno::stats::hlog::{HlogError, Interval, IntervalLog};
 use serde_json::Value;
+use stats::histogram::{HIGHEST_NS, Histogram, values_needed};
+use stats::hlog::{HlogError, Interval, IntervalLog};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

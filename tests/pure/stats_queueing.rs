@@ -5,14 +5,14 @@
 use std::fs;
 use std::path::Path;
 
-use mongodyno::stats::histogram::Histogram;
-use mongodyno::stats::little::{Stretch, little};
-use mongodyno::stats::mann_kendall::mann_kendall;
-use mongodyno::stats::overload::{Depth, Growth, Overload, capacity_per_s};
-use mongodyno::stats::theil_sen::theil_sen;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::Value;
+use stats::histogram::Histogram;
+use stats::little::{Stretch, little};
+use stats::mann_kendall::mann_kendall;
+use stats::overload::{Depth, Growth, Overload, capacity_per_s};
+use stats::theil_sen::theil_sen;
 
 const NS_PER_S: f64 = 1e9;
 

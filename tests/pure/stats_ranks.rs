@@ -3,15 +3,15 @@
 
 use std::sync::LazyLock;
 
-use mongodyno::stats::descriptive::{
+use serde_json::Value;
+use stats::descriptive::{
     Outliers, first_run_slow, median, median_absolute_deviation, median_interval, quantile,
 };
-use mongodyno::stats::mann_whitney::{mann_whitney, samples_needed, shift};
-use mongodyno::stats::multiple::benjamini_hochberg;
-use mongodyno::stats::rank::{
+use stats::mann_whitney::{mann_whitney, samples_needed, shift};
+use stats::multiple::benjamini_hochberg;
+use stats::rank::{
     hodges_lehmann, hodges_lehmann_estimate, interval_rank, signed_rank_counts, signed_rank_p,
 };
-use serde_json::Value;
 
 static DATA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../data/ranks.json")).unwrap());

@@ -7,9 +7,9 @@
 #[path = "../../benches/figures/operating/world.rs"]
 mod world;
 
-use mongodyno::stats::compare::{Arms, Comparison, Rules, Verdict, compare};
-use mongodyno::stats::looks::LookPlan;
-use mongodyno::stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::looks::LookPlan;
+use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 
 /// Random draws and the machine's slow drift.
 struct Noise {

@@ -1,15 +1,15 @@
 //! Log ratios, decimals, thresholds, the A/A noise floor and the plan of looks.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
-use mongodyno::stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
-use mongodyno::stats::disturbed::{Around, Step, only_quiet, step, words};
-use mongodyno::stats::looks::{LookPlan, NextStep};
-use mongodyno::stats::noise::noise_floor_percent;
-use mongodyno::stats::threshold::{
+use stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use stats::disturbed::{Around, Step, only_quiet, step, words};
+use stats::looks::{LookPlan, NextStep};
+use stats::noise::noise_floor_percent;
+use stats::threshold::{
     Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts, history_fence_percent,
     magnitude_word,
 };
-use mongodyno::stats::wording::{decimals, fixed, level, threshold};
+use stats::wording::{decimals, fixed, level, threshold};
 
 const RUNS: ThresholdParts = ThresholdParts {
     interleave: Interleave::Runs,

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use mongodyno::stats::usl::{Usl, fit, knee, scaling};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::Value;
+use stats::usl::{Usl, fit, knee, scaling};
 
 fn case(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/usl-cases.json");

@@ -2,12 +2,10 @@
 //! were computed with the reference program (`rank_cusum_reference.py`, `hl_ci`).
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
-use mongodyno::stats::compare::{
-    Arms, Comparison, Rules, Verdict, compare, rounds_for_an_interval,
-};
-use mongodyno::stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
-use mongodyno::stats::unpaired::{UnpairedArms, compare_unpaired};
-use mongodyno::stats::wording::BANNED;
+use stats::compare::{Arms, Comparison, Rules, Verdict, compare, rounds_for_an_interval};
+use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::unpaired::{UnpairedArms, compare_unpaired};
+use stats::wording::BANNED;
 
 const RUNS: ThresholdParts = ThresholdParts {
     interleave: Interleave::Runs,

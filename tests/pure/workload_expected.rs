@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use mongodyno::workload::{
+use workload::{
     self, Expected, Request, Workload, WorkloadError, document_for_key, expected_of_counts,
     schedule,
 };

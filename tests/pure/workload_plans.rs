@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mongodyno::workload::{self, BUILTINS, Request, Schedule, Workload, schedule};
+use workload::{self, BUILTINS, Request, Schedule, Workload, schedule};
 
 fn open(name: &str) -> Workload {
     workload::open(name, &BTreeMap::new(), 7).unwrap_or_else(|error| panic!("{error}"))
@@ -37,7 +37,7 @@ fn every_builtin_plans_and_says_why() {
         .collect();
     files.sort();
     let names: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
-    assert_eq!(files, names, "src/workload/builtin.rs lists what lies in workloads/");
+    assert_eq!(files, names, "crates/workload/src/builtin.rs lists what lies in workloads/");
     for builtin in BUILTINS {
         let workload = open(builtin.name);
         assert!(workload.plan.why.len() > 80, "{} has no why", builtin.name);

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use mongodyno::workload::plan::KeySource;
-use mongodyno::workload::{
-    self, Record, Request, Schedule, Scheduled, Workload, counter, schedule,
-};
+use workload::plan::KeySource;
+use workload::{self, Record, Request, Schedule, Scheduled, Workload, counter, schedule};
 
 const COLLECTIONS: &str = "why: test
 collections:
@@ -177,7 +175,7 @@ fn inserted_documents_can_be_foretold() {
                 if lap == 0 && item == 0 {
                     let id = expected.get_binary_generic("_id");
                     assert!(id.is_err(), "subtype 4, not generic");
-                    let bytes = mongodyno::workload::stamp::encode(&expected);
+                    let bytes = workload::stamp::encode(&expected);
                     assert_eq!(bytes[14..30], record.guid, "guid of operation {index}");
                 }
             }
@@ -193,7 +191,7 @@ fn guids_that_are_looked_for_are_those_that_were_loaded() {
     for record in &made.schedule.records[..20] {
         let document =
             workload::document_for_key(&plan.collections[0], pool, plan.seed, record.key).unwrap();
-        let bytes = mongodyno::workload::stamp::encode(&document);
+        let bytes = workload::stamp::encode(&document);
         assert_eq!(bytes[14..30], record.guid);
     }
     // Guids change from lap to lap: a second lap would find nothing.

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use mongodyno::workload::plan::Stamp;
-use mongodyno::workload::stamp::{Input, render};
 use serde_json::Value;
+use workload::plan::Stamp;
+use workload::stamp::{Input, render};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))

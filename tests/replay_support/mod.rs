@@ -5,9 +5,9 @@ use std::fs;
 use std::net::SocketAddr;
 
 use bson::{Bson, Document, doc};
-use mongodyno::wire::{HEADER_BYTES, Header, OpCode};
 use regex_lite::Regex;
 use serde_json::Value;
+use wire::{HEADER_BYTES, Header, OpCode};
 
 use crate::absorber_support::{Raw, bytes, delete, get_more, insert, kill_cursors, msg, update};
 use crate::support::root;
@@ -187,7 +187,7 @@ impl Replay {
     fn query(&mut self, message: &[u8]) -> Document {
         self.raw.send(message);
         let mut bytes = Vec::new();
-        let read = mongodyno::wire::read_message(&mut self.raw.stream, &mut bytes);
+        let read = wire::read_message(&mut self.raw.stream, &mut bytes);
         let header = read.expect("a message").expect("an open connection");
         assert_eq!(header.opcode, OpCode::Reply);
         let int = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));

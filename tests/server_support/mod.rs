@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mongodyno::server::{Host, Progress, StartOptions, Wheel, catalogue, fetch};
+use server::{Host, Progress, StartOptions, Wheel, catalogue, fetch};
 use tempfile::TempDir;
 
 pub const QUIET: Progress = Progress { quiet: true };

@@ -8,12 +8,12 @@ use std::time::Instant;
 use crate::server_support::{
     QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels, wait_until,
 };
-use mongodyno::server::{
+use server::{
     Depth, Host, Program, ServerError, catalogue, folder_of, install, install_version,
     is_installed, list, start,
 };
 
-fn entry(version: &str) -> &'static mongodyno::server::Entry {
+fn entry(version: &str) -> &'static server::Entry {
     catalogue().resolve(Some(version)).expect("in the catalogue")
 }
 

@@ -1,10 +1,10 @@
 //! A server of ours ends with us, however we end, and leaves no data behind.
 
 use crate::server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
-use mongodyno::server::{
+use rustix::process::{Pid, Signal, kill_process};
+use server::{
     Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
 };
-use rustix::process::{Pid, Signal, kill_process};
 
 fn kill(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
@@ -104,7 +104,7 @@ async fn a_background_server_is_started_seen_and_stopped() {
     let seen = status(&host);
     assert_eq!((seen.len(), seen[0].name.as_str(), seen[0].pid), (1, "one", started.pid));
     let uri = seen[0].record.as_ref().expect("healthy").uri.clone();
-    assert!(mongodyno::server::connect(&uri).await.is_ok());
+    assert!(server::connect(&uri).await.is_ok());
     assert_eq!(stop_background(&host, "two").expect_err("unknown").exit_code(), 2);
     stop_background(&host, "one").expect("stops");
     assert!(status(&host).is_empty());

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpListener;
 
 use crate::server_support::{QUIET, fresh_host, options};
-use mongodyno::server::{Program, connect, start};
+use server::{Program, connect, start};
 
 async fn refusal(uri: &str) -> String {
     let error = connect(uri).await.expect_err(uri);

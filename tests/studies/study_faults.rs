@@ -7,8 +7,8 @@ use crate::study_support::{
     BURST, Broker, assert_whole, flat, of_phase, process, read, study_lab, words,
 };
 use crate::support::said;
-use mongodyno::result::records::{Ended, Experiment, Run};
 use nix::sys::signal::Signal;
+use record::records::{Ended, Experiment, Run};
 
 const PRODUCERS: [&str; 2] = ["go", "python"];
 /// More than any of the producers sends while a test looks away.
@@ -126,7 +126,7 @@ fn messages_overwritten_before_they_were_read_are_counted_as_lost() {
     assert!(broker.consumer.positions_lost >= 1, "{:?}", broker.consumer);
     assert_eq!(broker.consumer.cursors, broker.consumer.positions_lost + 1);
     let lost: u64 = runs.iter().map(|run| of_phase(run, BURST).lost).sum();
-    let lost = mongodyno::report::number::count(lost);
+    let lost = figures::count(lost);
     assert!(shown.contains(&format!("burst: {lost} lost; the consumer's cursor died")), "{shown}");
 }
 
@@ -231,7 +231,7 @@ fn inserts_that_fail_are_said_and_their_round_does_not_count() {
     let broker = of_phase(hit, BURST);
     assert_eq!(broker.sent + failed, phase.by_operation[0].count);
     assert_eq!(broker.sent, broker.received + broker.lost, "what failed was not sent");
-    let analysis = mongodyno::study::broker::analyse(&experiment, &runs);
+    let analysis = judge::study::broker::analyse(&experiment, &runs);
     let row = &analysis.phases.last().expect("phases").rows[0];
     assert_eq!(row.lost_rounds.iter().map(|lost| lost.round).collect::<Vec<_>>(), [1]);
     assert!(row.curves.is_empty(), "the latency of survivors is no course: {row:?}");

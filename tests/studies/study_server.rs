@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::fake_support::{Lab, code, pid, send, stderr, stdout};
 use crate::study_support::{Broker, assert_whole, flat, lines, own_server, read, study_lab, words};
 use crate::support::{said, skip};
-use mongodyno::result::records::Ended;
 use nix::sys::signal::Signal;
+use record::records::Ended;
 
 const MESSAGES: u32 = 5_000;
 const ROUNDS: [&str; 2] = ["--rounds", "2"];

@@ -8,9 +8,9 @@ use crate::fake_support::{Lab, code, stderr, stdout};
 use crate::study_support::{flat, of_phase, read, study_lab};
 use crate::support::said;
 use jsonschema::Validator;
-use mongodyno::result::records::{Ended, Experiment, Run};
-use mongodyno::study::broker::types::BrokerAnalysis;
-use mongodyno::study::definition::{Definition, Producer};
+use judge::study::broker::types::BrokerAnalysis;
+use judge::study::definition::{Definition, Producer};
+use record::records::{Ended, Experiment, Run};
 use serde_json::Value;
 
 /// Producers as the study defines them, by the ids of their arms, which are in the same order.

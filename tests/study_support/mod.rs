@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
-use mongodyno::result::broker::Broker as Record;
-use mongodyno::result::folder::Folder;
-use mongodyno::result::records::{Experiment, Run};
-use mongodyno::server::RunningServer;
+use record::broker::Broker as Record;
+use record::folder::Folder;
+use record::records::{Experiment, Run};
+use server::RunningServer;
 
 use crate::fake_support::{Lab, stderr, wait_until};
 use crate::support::{self, skip, start_version};
@@ -158,7 +158,7 @@ impl Broker {
         let mut killed = 0;
         wait_until("a cursor is killed", || {
             killed = self.runtime.block_on(async {
-                let admin = mongodyno::experiment::admin::Admin::connect(&self.uri, &self.database);
+                let admin = measure::admin::Admin::connect(&self.uri, &self.database);
                 admin.await.expect("a client").kill_cursors(COLLECTION).await.unwrap_or(0)
             });
             killed > 0

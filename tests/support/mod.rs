@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mongodyno::server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
+use server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
 
 /// Says that a test cannot run on this machine: on stderr and, for `make test`, in the file
 /// `MDYN_SKIPS`. With `MDYN_NO_SKIP=1` it fails instead. The caller returns.
@@ -102,9 +102,9 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningSer
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
         let choice = ServerChoice::Embedded(version.map(str::to_owned));
-        let program = mongodyno::server::prepare(&host, &choice, quiet)?;
+        let program = server::prepare(&host, &choice, quiet)?;
         let program = program.expect("embedded is a program");
-        runtime.block_on(mongodyno::server::start(&host, &program, &options))
+        runtime.block_on(server::start(&host, &program, &options))
     })();
     result.map_err(|error| format!("no embedded server: {error}"))
 }

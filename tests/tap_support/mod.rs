@@ -8,13 +8,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
-use mongodyno::result::records::Tap as Summary;
-use mongodyno::tap::control::{Answer, Command};
-use mongodyno::tap::exchange::Exchange;
-use mongodyno::tap::recording::{Recording, read};
-use mongodyno::tap::summary::summarise;
-use mongodyno::wire::{Header, OpCode, read_message};
+use record::records::Tap as Summary;
+use tap::control::{Answer, Command};
+use tap::exchange::Exchange;
+use tap::recording::{Recording, read};
+use tap::summary::summarise;
 use tempfile::TempDir;
+use wire::{Header, OpCode, read_message};
 
 use crate::support;
 

@@ -3,13 +3,13 @@
 
 use std::f64::consts::TAU;
 
-use mongodyno::stats::compare::{Comparison, Verdict};
-use mongodyno::stats::disturbed::{Step, only_quiet};
-use mongodyno::stats::judge::{Entrant, Measure, Terms, judge};
-use mongodyno::stats::looks::{LookPlan, NextStep};
-use mongodyno::stats::threshold::{Interleave, Quantity};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
+use stats::compare::{Comparison, Verdict};
+use stats::disturbed::{Step, only_quiet};
+use stats::judge::{Entrant, Measure, Terms, judge};
+use stats::looks::{LookPlan, NextStep};
+use stats::threshold::{Interleave, Quantity};
 
 /// What is true of the arms, and what the machine does to them. Log units: 0.05 is some 5 %.
 #[derive(Debug, Clone, Copy, Default)]

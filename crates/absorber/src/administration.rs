@@ -1,0 +1,170 @@
+//! Commands that are about the server and not about documents.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::counters::Counted;
+use super::engine::{WriteOutcome, code_name};
+use super::handshake;
+use super::session::{LastWrite, Session};
+
+/// An answer: the session, the database, the command's name and the command.
+pub(super) type Answers = fn(&Session, &str, &str, &RawDocument) -> Document;
+
+/// Who answers a command; None: nobody here.
+pub(super) fn find(session: &Session, name: &str) -> Option<Answers> {
+    let answers: Answers = match name {
+        "hello" if !session.server.wire.has_hello() => return None,
+        "hello" | "isMaster" | "ismaster" => |session, _, name, command| {
+            handshake::hello(session.server.wire, session.connection, name, command)
+        },
+        "ping" | "endSessions" | "refreshSessions" | "resetError" | "logout" => {
+            |_, _, _, _| doc! { "ok": 1.0 }
+        }
+        "buildInfo" | "buildinfo" => |session, _, _, _| handshake::build_info(session.server.wire),
+        "serverStatus" => |session, _, _, _| server_status(session),
+        "whatsmyuri" => |session, _, _, _| doc! { "you": session.peer.to_string(), "ok": 1.0 },
+        "connectionStatus" => |_, _, _, _| {
+            let nobody = doc! { "authenticatedUsers": [], "authenticatedUserRoles": [] };
+            doc! { "authInfo": nobody, "ok": 1.0 }
+        },
+        "getLastError" | "getlasterror" => |session, _, _, _| last_error(session),
+        "getParameter" => get_parameter,
+        "fsync" => fsync,
+        "saslStart" | "saslContinue" | "authenticate" => {
+            |_, _, _, _| refusal_document(18, "the absorber has no users; connect without a name")
+        }
+        _ => return None,
+    };
+    Some(answers)
+}
+
+/// An answer that says what is wrong.
+pub(super) fn refusal(code: i32, message: &str) -> RawDocumentBuf {
+    raw(&refusal_document(code, message))
+}
+
+pub(super) fn refusal_document(code: i32, message: &str) -> Document {
+    doc! { "ok": 0.0, "errmsg": message, "code": code, "codeName": code_name(code) }
+}
+
+/// A document as bytes.
+pub(super) fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).expect("keys of ours hold no zero byte")
+}
+
+fn only_on_admin(database: &str, name: &str) -> Option<Document> {
+    let message = || format!("{name} may only be run against the admin database.");
+    (database != "admin").then(|| refusal_document(13, &message()))
+}
+
+fn get_parameter(session: &Session, database: &str, name: &str, asked: &RawDocument) -> Document {
+    if let Some(refusal) = only_on_admin(database, name) {
+        return refusal;
+    }
+    if asked.get("featureCompatibilityVersion").ok().flatten().is_none() {
+        return doc! { "ok": 0.0, "errmsg": "no option found to get" }; // without a code, as mongod
+    }
+    let version = session.server.wire.feature_compatibility();
+    doc! { "featureCompatibilityVersion": { "version": version }, "ok": 1.0 }
+}
+
+/// There is nothing to bring to a disk, and a lock would hold up nothing.
+fn fsync(_: &Session, database: &str, name: &str, command: &RawDocument) -> Document {
+    if let Some(refusal) = only_on_admin(database, name) {
+        return refusal;
+    }
+    if command.get_bool("lock").unwrap_or(false) {
+        return refusal_document(20, "the absorber has no files that could be locked");
+    }
+    doc! { "numFiles": 1, "ok": 1.0 }
+}
+
+/// What the last legacy request of this connection came to, in mongod's order of fields.
+fn last_error(session: &Session) -> Document {
+    let mut answer = doc! { "connectionId": session.connection };
+    let good = doc! {
+        "syncMillis": 0, "writtenTo": null, "writeConcern": { "w": 1, "wtimeout": 0 },
+        "err": null, "ok": 1.0,
+    };
+    match &session.last_write {
+        None => {
+            answer.insert("n", 0);
+            answer.extend(good);
+        }
+        Some(LastWrite { outcome: WriteOutcome { error: Some((code, message)), .. }, .. }) => {
+            answer.insert("err", message);
+            let names = session.server.wire.has_hello().then(|| duplicate(message)).flatten();
+            if let Some((namespace, index)) = names {
+                answer.extend(doc! { "ns": namespace, "index": index });
+            }
+            let name = code_name(*code);
+            answer.extend(doc! { "code": *code, "codeName": name, "n": 0, "ok": 1.0 });
+        }
+        Some(LastWrite { is_update, outcome }) => {
+            if *is_update {
+                answer.insert("updatedExisting", outcome.updated_existing);
+            }
+            if let Some(Ok(upserted)) = outcome.upserted.clone().map(Bson::try_from) {
+                answer.insert("upserted", upserted);
+            }
+            answer.insert("n", i32::try_from(outcome.n).unwrap_or(i32::MAX));
+            answer.extend(good);
+        }
+    }
+    answer
+}
+
+/// Namespace and index of a duplicate key's message, which getLastError of MongoDB 4.4 has as
+/// fields. Older servers had not: libmongoclient takes `index` for the number of the document, and
+/// crashes.
+fn duplicate(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("E11000 duplicate key error collection: ")?;
+    let (namespace, rest) = rest.split_once(" index: ")?;
+    Some((namespace, rest.split_once(" dup key: ")?.0))
+}
+
+fn server_status(session: &Session) -> Document {
+    let server = &*session.server;
+    let counters = &server.counters;
+    let uptime_ns = base::clock::monotonic_ns().saturating_sub(server.began_ns);
+    let count = |counted| counters.operations(counted);
+    let gauge = |gauge: &AtomicI64| gauge.load(Ordering::Relaxed);
+    // mongod's types: connections are 32 bits wide, the others 64.
+    let connections = |number: i64| i32::try_from(number).unwrap_or(i32::MAX);
+    let [bytes_in, bytes_out, requests] = counters.network();
+    let current = gauge(&counters.connections_current);
+    let resident_bytes = base::child::rss_bytes(nix::unistd::getpid()).map_or(0, |it| it.0);
+    doc! {
+        "host": server.address.to_string(),
+        "version": server.wire.release_text(),
+        "process": "mongod",
+        "pid": i64::from(std::process::id()),
+        "uptime": (uptime_ns / 1_000_000_000) as f64,
+        "uptimeMillis": (uptime_ns / 1_000_000).cast_signed(),
+        "localTime": DateTime::now(),
+        "connections": {
+            "current": connections(current),
+            "available": connections(server.connections_max.saturating_sub(current)),
+            "totalCreated": connections(gauge(&counters.connections_created)),
+            "active": connections(gauge(&counters.connections_active)),
+        },
+        "network": {
+            "bytesIn": bytes_in,
+            "bytesOut": bytes_out,
+            "numRequests": requests,
+        },
+        "opcounters": {
+            "insert": count(Counted::Insert),
+            "query": count(Counted::Query),
+            "update": count(Counted::Update),
+            "delete": count(Counted::Delete),
+            "getmore": count(Counted::GetMore),
+            "command": count(Counted::Command),
+        },
+        "storageEngine": { "name": "mongodynoAbsorber" },
+        "mem": { "bits": 64, "resident": (resident_bytes >> 20) as i32, "supported": true },
+        "ok": 1.0,
+    }
+}

@@ -1,0 +1,291 @@
+//! The messages of drivers before 2017. Their answers stand in OP_REPLY, those of their writes in
+//! what getLastError says afterwards.
+
+use std::time::Instant;
+
+use bson::{RawBson, RawDocument};
+
+use super::Engine;
+use super::change::{self, id_of};
+use super::collection::Stored;
+use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
+use super::cursor::{Cursor, Shown};
+use super::error::{Fault, INVALID_BSON, Outcome};
+use super::order::Order;
+use super::projection::Projection;
+use super::raw::{EMPTY, Value, check, fields, get};
+use super::store::Name;
+use super::update::Update;
+use super::writer::Writer;
+use wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
+use wire::request::Query;
+
+/// OP_QUERY: the cursor lives on at its end.
+const TAILABLE: u32 = 1 << 1;
+/// OP_QUERY: the cursor is never too old.
+const NO_TIMEOUT: u32 = 1 << 4;
+/// OP_QUERY: a getMore at the end waits.
+const AWAIT_DATA: u32 = 1 << 5;
+/// OP_INSERT: go on behind a document that failed.
+const CONTINUE_ON_ERROR: u32 = 1;
+/// OP_UPDATE: insert where nothing is found.
+const UPSERT: u32 = 1;
+/// OP_UPDATE: all that are found.
+const MULTI: u32 = 1 << 1;
+/// OP_DELETE: the first that is found.
+const SINGLE: u32 = 1;
+
+/// What OP_REPLY carries.
+#[derive(Debug)]
+pub struct LegacyBatch {
+    /// See [`wire::reply`].
+    pub flags: u32,
+    /// 0: nothing more to get.
+    pub cursor: i64,
+    /// Documents that this cursor gave before.
+    pub starting_from: i32,
+    /// The batch.
+    pub documents: Vec<Stored>,
+}
+
+/// What a legacy write did, for getLastError.
+#[derive(Debug, Default, PartialEq)]
+pub struct WriteOutcome {
+    /// Documents matched or deleted; 0 for inserts, as mongod says it.
+    pub n: i64,
+    /// Documents of an insert up to the one that failed, which is how opcounters count them.
+    pub tried: usize,
+    /// An update found a document.
+    pub updated_existing: bool,
+    /// `_id` of the document that an upsert made.
+    pub upserted: Option<RawBson>,
+    /// Code and message.
+    pub error: Option<(i32, String)>,
+}
+
+impl From<Fault> for WriteOutcome {
+    fn from(fault: Fault) -> Self {
+        Self { error: Some((fault.code, fault.message)), ..Self::default() }
+    }
+}
+
+impl LegacyBatch {
+    fn failed(fault: &Fault) -> Self {
+        let mut document = Writer::new(128);
+        document.text("$err", &fault.message);
+        document.int("code", fault.code);
+        document.double("ok", 0.0);
+        let documents = vec![Stored::new(&document.finish())];
+        Self { flags: QUERY_FAILURE, cursor: 0, starting_from: 0, documents }
+    }
+}
+
+fn checked(document: &RawDocument) -> Outcome<&[u8]> {
+    check(document.as_bytes()).map_err(|error| Fault::new(INVALID_BSON, error))?;
+    Ok(document.as_bytes())
+}
+
+/// The next documents of a cursor.
+fn take(cursor: &mut Cursor, max: u64, documents: &mut Vec<Stored>) -> Outcome<bool> {
+    cursor.next_batch(max, &mut |shown| {
+        documents.push(match shown {
+            Shown::Stored(document) => document.clone(),
+            Shown::Made(bytes) => Stored::new(&bytes),
+        });
+    })
+}
+
+impl Engine {
+    /// OP_QUERY on a collection.
+    #[must_use]
+    pub fn legacy_find(&self, query: &Query<'_>) -> LegacyBatch {
+        let found = self.try_legacy_find(query);
+        found.unwrap_or_else(|fault| LegacyBatch::failed(&fault))
+    }
+
+    fn try_legacy_find(&self, query: &Query<'_>) -> Outcome<LegacyBatch> {
+        let (filter, order) = unwrapped(checked(query.query)?);
+        let name = Name::parse(query.namespace)?;
+        let mut options = FindOptions {
+            tailable: query.flags & TAILABLE != 0,
+            await_data: query.flags & AWAIT_DATA != 0,
+            no_timeout: query.flags & NO_TIMEOUT != 0,
+            request_bytes: query.query.as_bytes().len() as u64,
+            skip: u64::try_from(query.number_to_skip).unwrap_or_default(),
+            order: Order::parse(order)?,
+            ..FindOptions::default()
+        };
+        options.find(filter).map_err(|fault| {
+            let message = format!("Can't canonicalize query :: caused by :: {}", fault.message);
+            Fault::new(fault.code, message)
+        })?;
+        if let Some(projection) = query.fields {
+            options.projection = Projection::parse(checked(projection)?)?;
+        }
+        let mut batch = LegacyBatch {
+            flags: AWAIT_CAPABLE,
+            cursor: 0,
+            starting_from: 0,
+            documents: Vec::new(),
+        };
+        let Some(collection) = self.store.find(name) else { return Ok(batch) };
+        let (max, single) = match query.number_to_return {
+            0 => (FIRST_BATCH, false),
+            1 => (1, true),
+            number => (u64::from(number.unsigned_abs()), number < 0),
+        };
+        let (mut cursor, dead) = open_cursor(self, &collection, options)?;
+        let ended = take(&mut cursor, max, &mut batch.documents)?;
+        if !ended && !single && !dead {
+            batch.cursor = self.cursors.keep(cursor)?;
+        }
+        Ok(batch)
+    }
+
+    /// OP_GET_MORE.
+    #[must_use]
+    pub fn legacy_get_more(
+        &self,
+        namespace: &str,
+        number_to_return: i32,
+        cursor: i64,
+        client_is_there: &dyn Fn() -> bool,
+    ) -> LegacyBatch {
+        let mut batch = LegacyBatch {
+            flags: AWAIT_CAPABLE,
+            cursor: 0,
+            starting_from: 0,
+            documents: Vec::new(),
+        };
+        let Ok(mut found) = self.cursors.take(cursor, namespace) else {
+            batch.flags = CURSOR_NOT_FOUND;
+            return batch;
+        };
+        batch.starting_from = i32::try_from(found.shown).unwrap_or(i32::MAX);
+        let max = match number_to_return {
+            0 => u64::MAX,
+            number => u64::from(number.unsigned_abs()),
+        };
+        let mut ended = take(&mut found, max, &mut batch.documents);
+        if let Some(collection) = found.collection().filter(|_| found.await_data)
+            && ended == Ok(false)
+            && batch.documents.is_empty()
+        {
+            collection.wait_until(Instant::now() + AWAIT, client_is_there, || {
+                ended = take(&mut found, max, &mut batch.documents);
+                ended.is_err() || !batch.documents.is_empty() || !self.cursors.is_open(cursor)
+            });
+        }
+        match ended {
+            Ok(false) if number_to_return >= 0 => match self.cursors.give_back(cursor, found) {
+                Ok(()) => batch.cursor = cursor,
+                Err(fault) => return LegacyBatch::failed(&fault),
+            },
+            Ok(_) => {
+                self.cursors.end(cursor);
+            }
+            Err(fault) => {
+                self.cursors.end(cursor);
+                return LegacyBatch::failed(&fault);
+            }
+        }
+        batch
+    }
+
+    /// OP_INSERT.
+    #[must_use]
+    pub fn legacy_insert(
+        &self,
+        flags: u32,
+        namespace: &str,
+        documents: &[&RawDocument],
+    ) -> WriteOutcome {
+        let mut outcome = WriteOutcome::default();
+        let name = match Name::parse(namespace) {
+            Ok(name) => name,
+            Err(fault) => return fault.into(),
+        };
+        let mut tried = 0;
+        for document in documents {
+            tried += 1;
+            let inserted =
+                checked(document).and_then(|document| change::insert(&self.store, name, document));
+            if let Err(fault) = inserted {
+                outcome = fault.into();
+                if flags & CONTINUE_ON_ERROR == 0 {
+                    break;
+                }
+            }
+        }
+        change::wake(&self.store, name);
+        WriteOutcome { tried, ..outcome }
+    }
+
+    /// OP_UPDATE.
+    #[must_use]
+    pub fn legacy_update(
+        &self,
+        flags: u32,
+        namespace: &str,
+        filter: &RawDocument,
+        update: &RawDocument,
+    ) -> WriteOutcome {
+        let (multi, upsert) = (flags & MULTI != 0, flags & UPSERT != 0);
+        let updated = (|| {
+            let update = Update::parse(checked(update)?)?;
+            if multi && update.is_replacement() {
+                let message = "multi update only works with $ operators";
+                return Err(Fault::new(10158, message));
+            }
+            let name = Name::parse(namespace)?;
+            change::update(&self.store, name, checked(filter)?, &update, multi, upsert)
+        })();
+        match updated {
+            Ok(updated) => WriteOutcome {
+                n: updated.matched.cast_signed(),
+                updated_existing: updated.matched > 0 && updated.upserted.is_none(),
+                upserted: updated.upserted.as_ref().and_then(|it| owned(id_of(it))),
+                error: None,
+                tried: 0,
+            },
+            Err(fault) => fault.into(),
+        }
+    }
+
+    /// OP_DELETE.
+    #[must_use]
+    pub fn legacy_delete(&self, flags: u32, namespace: &str, filter: &RawDocument) -> WriteOutcome {
+        let deleted = Name::parse(namespace).and_then(|name| {
+            change::delete(&self.store, name, checked(filter)?, flags & SINGLE != 0)
+        });
+        match deleted {
+            Ok(n) => WriteOutcome { n: n.cast_signed(), ..WriteOutcome::default() },
+            Err(fault) => fault.into(),
+        }
+    }
+
+    /// OP_KILL_CURSORS.
+    pub fn kill_cursors(&self, cursors: &[i64]) {
+        for id in cursors {
+            self.cursors.end(*id);
+        }
+    }
+}
+
+/// The filter and the sort: plain, or wrapped as `{$query, $orderby}`.
+fn unwrapped(query: &[u8]) -> (&[u8], &[u8]) {
+    let Some(first) = fields(query).next() else { return (query, EMPTY) };
+    // A field called `query` that is no document is a field like any other.
+    let wraps = matches!(first.name, b"$query" | b"query");
+    let Some(filter) = first.value.document().filter(|_| wraps) else { return (query, EMPTY) };
+    let order = get(query, b"$orderby").or(get(query, b"orderby")).and_then(Value::document);
+    (filter, order.unwrap_or(EMPTY))
+}
+
+/// A value as the crate holds it.
+fn owned(value: Value<'_>) -> Option<RawBson> {
+    let mut writer = Writer::new(32);
+    writer.value("v", value);
+    let document = writer.into_document();
+    document.get("v").ok().flatten().map(RawBson::from)
+}

@@ -1,0 +1,390 @@
+//! What one connection asks for and is answered: bytes in, bytes out, no socket.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::administration::{self, refusal};
+use super::counters::Counted;
+use super::engine::{Engine, LegacyBatch, WriteOutcome};
+use super::faults::Struck;
+use super::load::Admission;
+use super::server::Server;
+use base::clock::monotonic_ns;
+use wire::request::{Msg, Query};
+use wire::{HEADER_BYTES, Header, WireError, reply, request::Request};
+use workload::random::Random;
+
+/// Document sequences of an OP_MSG.
+type Sequences<'a> = [(&'a str, Vec<&'a RawDocument>)];
+
+/// One connection's state.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) server: Arc<Server>,
+    pub(super) connection: i32,
+    pub(super) peer: SocketAddr,
+    /// None: the last request was neither a legacy write nor a legacy command that failed.
+    pub(super) last_write: Option<LastWrite>,
+    draws: Option<Random>,
+    /// On documents, so far.
+    commands: u64,
+    replies: i32,
+    /// What is known of the answer under way.
+    answer: Answer,
+    /// None: the client is no socket, and stays.
+    pub(super) client: Option<Arc<TcpStream>>,
+}
+
+/// For getLastError.
+#[derive(Debug)]
+pub(super) struct LastWrite {
+    pub is_update: bool,
+    pub outcome: WriteOutcome,
+}
+
+/// What is to be done with the bytes of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// They are held back.
+    pub hold: Option<Held>,
+    /// The connection is closed behind them.
+    pub close: bool,
+    garbage: bool,
+}
+
+/// A hold that is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// CLOCK_MONOTONIC, ns.
+    pub arrival_ns: u64,
+    /// When to be answered.
+    pub admission: Admission,
+}
+
+impl Session {
+    /// The session of a new connection.
+    #[must_use]
+    pub fn new(server: Arc<Server>, connection: i32, peer: SocketAddr) -> Self {
+        let number = u64::from(connection.cast_unsigned());
+        let draws = server.load.as_ref().map(|load| load.draws(number));
+        Self {
+            server,
+            connection,
+            peer,
+            last_write: None,
+            draws,
+            commands: 0,
+            replies: 0,
+            answer: Answer::default(),
+            client: None,
+        }
+    }
+
+    /// Does what a message asks for, and writes the answer into `reply`, which stays empty where
+    /// none is wanted.
+    ///
+    /// # Errors
+    /// The message is none, and the connection of no more use.
+    pub fn answer(
+        &mut self,
+        header: &Header,
+        message: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Result<Answer, WireError> {
+        reply.clear();
+        let request = Request::parse(header, message)?;
+        self.answer = Answer::default();
+        self.replies = self.replies.wrapping_add(1);
+        let ids = (self.replies, header.request_id);
+        match request {
+            Request::Msg(msg) => {
+                let body = self.msg(&msg);
+                if !msg.more_to_come {
+                    reply::msg(reply, ids.0, ids.1, &body);
+                }
+            }
+            Request::Query(query) => match query.namespace.strip_suffix(".$cmd") {
+                Some(database) => {
+                    let body = self.legacy_command(database, unwrapped(query.query));
+                    let flags = reply::AWAIT_CAPABLE;
+                    reply::legacy(reply, ids.0, ids.1, flags, 0, 0, [&*body]);
+                }
+                None => self.find(&query, ids, reply),
+            },
+            Request::GetMore { namespace, number_to_return, cursor } => {
+                self.last_write = None;
+                self.server.counters.add(Counted::GetMore, 1);
+                let client = self.client.clone();
+                let is_there = || is_there(client.as_deref());
+                let batch = self.on_documents(true, |struck, engine| match struck.error {
+                    Some(code) => Err(code),
+                    None => {
+                        Ok(engine.legacy_get_more(namespace, number_to_return, cursor, &is_there))
+                    }
+                });
+                write_batch(reply, ids, batch);
+            }
+            Request::KillCursors { cursors } => self.server.engine.kill_cursors(&cursors),
+            Request::Insert { flags, namespace, documents } => {
+                let tried =
+                    self.write(false, |engine| engine.legacy_insert(flags, namespace, &documents));
+                self.server.counters.add(Counted::Insert, tried);
+            }
+            Request::Update { flags, namespace, filter, update } => {
+                self.server.counters.add(Counted::Update, 1);
+                self.write(true, |engine| engine.legacy_update(flags, namespace, filter, update));
+            }
+            Request::Delete { flags, namespace, filter } => {
+                self.server.counters.add(Counted::Delete, 1);
+                self.write(false, |engine| engine.legacy_delete(flags, namespace, filter));
+            }
+        }
+        if self.answer.garbage {
+            // The header stays right: a wrong length would have the driver wait for bytes.
+            reply.iter_mut().skip(HEADER_BYTES).for_each(|byte| *byte = 0xff);
+        }
+        Ok(self.answer)
+    }
+
+    fn msg(&mut self, msg: &Msg<'_>) -> RawDocumentBuf {
+        match msg.body.get_str("$db") {
+            Ok(database) => self.command(database, msg.body, &msg.sequences),
+            Err(_) => refusal(40571, "OP_MSG requests require a $db argument"),
+        }
+    }
+
+    /// By OP_QUERY: what became of a write or a failure is told by getLastError once more. Who
+    /// sends OP_MSG does not ask for it, and is spared the reading of answers.
+    fn legacy_command(&mut self, database: &str, command: &RawDocument) -> RawDocumentBuf {
+        let answer = self.command(database, command, &[]);
+        if let Some(last_write) = last_write(command, &answer) {
+            self.last_write = Some(last_write);
+        }
+        answer
+    }
+
+    fn command(
+        &mut self,
+        database: &str,
+        body: &RawDocument,
+        sequences: &Sequences<'_>,
+    ) -> RawDocumentBuf {
+        let name = match body.iter().next() {
+            Some(Ok((name, _))) => name.as_str(),
+            Some(Err(_)) => return refusal(22, "the command is not BSON"),
+            None => "",
+        };
+        let answered = match kind(name) {
+            Some(counted) => {
+                self.last_write = None;
+                let client = self.client.clone();
+                let is_there = || is_there(client.as_deref());
+                let answered =
+                    self.on_documents(name == "getMore", |struck, engine| match struck.error {
+                        Some(code) => Some(refusal(code, ASKED_FOR)),
+                        None => engine.command(database, body, sequences, &is_there),
+                    });
+                if let Some(answer) = &answered {
+                    let operations = operations(counted, body, sequences, answer);
+                    self.server.counters.add(counted, operations);
+                }
+                answered
+            }
+            None => self.on_the_server(database, name, body, sequences),
+        };
+        answered.unwrap_or_else(|| refusal(59, &format!("no such command: '{name}'")))
+    }
+
+    /// Commands that are never held back nor struck by faults.
+    fn on_the_server(
+        &mut self,
+        database: &str,
+        name: &str,
+        body: &RawDocument,
+        sequences: &Sequences<'_>,
+    ) -> Option<RawDocumentBuf> {
+        if !name.eq_ignore_ascii_case("getLastError") {
+            self.last_write = None;
+        }
+        let counters = &self.server.counters;
+        if let Some(answers) = administration::find(self, name) {
+            // Before, as mongod does: serverStatus counts itself.
+            counters.add(Counted::Command, 1);
+            return Some(administration::raw(&answers(self, database, name, body)));
+        }
+        let answer = self.server.engine.command(database, body, sequences, &|| true)?;
+        counters.add(Counted::Command, 1);
+        Some(answer)
+    }
+
+    fn find(&mut self, query: &Query<'_>, ids: (i32, i32), reply: &mut Vec<u8>) {
+        self.last_write = None;
+        self.server.counters.add(Counted::Query, 1);
+        let batch = self.on_documents(false, |struck, engine| match struck.error {
+            Some(code) => Err(code),
+            None => Ok(engine.legacy_find(query)),
+        });
+        write_batch(reply, ids, batch);
+    }
+
+    /// A write without an answer; how many documents of an insert were tried.
+    fn write(&mut self, is_update: bool, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
+        let outcome = self.on_documents(false, |struck, engine| match struck.error {
+            Some(code) => {
+                WriteOutcome { error: Some((code, ASKED_FOR.to_owned())), ..Default::default() }
+            }
+            None => write(engine),
+        });
+        let tried = outcome.tried;
+        self.last_write = Some(LastWrite { is_update, outcome });
+        tried
+    }
+
+    /// Does a command on documents, with the load and the faults that were asked for.
+    ///
+    /// It is admitted to the queue before it is done, so that doing it is part of its service
+    /// time; one that may wait for documents (getMore) afterwards, when they are there.
+    fn on_documents<T>(&mut self, waits: bool, does: impl FnOnce(Struck, &Engine) -> T) -> T {
+        let Self { server, draws, answer, commands, .. } = self;
+        let struck = server.faults.strike();
+        *commands += 1;
+        if !waits {
+            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
+        }
+        let done = does(struck, &server.engine);
+        if waits {
+            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
+        }
+        answer.garbage = struck.garbage;
+        answer.close = server.faults.closes_after(*commands);
+        done
+    }
+}
+
+fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<Held> {
+    let load = server.load.as_ref().zip(draws);
+    if load.is_none() && slow_ns == 0 {
+        return None;
+    }
+    let arrival_ns = monotonic_ns();
+    let mut admission = match load {
+        Some((load, draws)) => load.admit(arrival_ns, draws),
+        None => Admission { start_ns: arrival_ns, due_ns: arrival_ns },
+    };
+    // Not part of the service: a worker that is slow on purpose would hold up the others.
+    admission.due_ns = admission.due_ns.saturating_add(slow_ns);
+    Some(Held { arrival_ns, admission })
+}
+
+/// Whether a client still waits for its answer. One that only ended its sending counts as gone, as
+/// it does with mongod.
+fn is_there(client: Option<&TcpStream>) -> bool {
+    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    client.is_none_or(|stream| {
+        let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+        poll(&mut watched, Some(&Timespec::default())).is_err()
+            || !watched[0].revents().intersects(gone)
+    })
+}
+
+const ASKED_FOR: &str = "an error that --error of the absorber asked for";
+
+/// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
+/// command mongod tells the last one's outcome, and this the outcome of all.
+fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> {
+    let error_of =
+        |it: &RawDocument| Some((it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()));
+    let failed = write_errors(answer).and_then(|errors| errors.into_iter().last()?.ok());
+    let failed = failed.as_ref().and_then(|error| error.as_document());
+    let error = failed.and_then(error_of).or_else(|| error_of(answer));
+    let (name, _) = command.iter().next()?.ok()?;
+    let is_update = name == "update";
+    if error.is_none() && !is_update && name != "delete" {
+        return None; // an insert's n is 0
+    }
+    let n = i64::from(answer.get_i32("n").unwrap_or(0));
+    let upserts = answer.get_array("upserted").ok();
+    let upsert = upserts.and_then(|upserts| upserts.into_iter().next()?.ok());
+    let upserted = upsert.and_then(|it| it.as_document()?.get("_id").ok()?);
+    let updated_existing = is_update && upserted.is_none() && n > 0;
+    let upserted = upserted.map(RawBson::from);
+    let outcome = WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() };
+    Some(LastWrite { is_update, outcome })
+}
+
+/// The opcounter of commands on documents; None: a command on anything else.
+fn kind(name: &str) -> Option<Counted> {
+    Some(match name {
+        "insert" => Counted::Insert,
+        "find" => Counted::Query,
+        "update" => Counted::Update,
+        "delete" => Counted::Delete,
+        "getMore" => Counted::GetMore,
+        "count" | "aggregate" | "distinct" | "findAndModify" | "findandmodify" => Counted::Command,
+        _ => return None,
+    })
+}
+
+/// How many operations a command counts as: inserted documents and statements of updates and
+/// deletes one by one as far as they were tried, everything else as one.
+fn operations(
+    counted: Counted,
+    body: &RawDocument,
+    sequences: &Sequences<'_>,
+    answer: &RawDocument,
+) -> usize {
+    let field = match counted {
+        Counted::Insert => {
+            let inserted = answer.get_i32("n").map_or(0, |n| usize::try_from(n).unwrap_or(0));
+            return inserted + write_errors(answer).map_or(0, |it| it.into_iter().count());
+        }
+        Counted::Update => "updates",
+        Counted::Delete => "deletes",
+        _ => return 1,
+    };
+    if answer.get("n").ok().flatten().is_none() {
+        return 0; // refused as a whole
+    }
+    if body.get_bool("ordered").unwrap_or(true)
+        && let Some(errors) = write_errors(answer)
+        && let Some(Ok(last)) = errors.into_iter().last()
+        && let Some(last) = last.as_document()
+    {
+        return last.get_i32("index").map_or(0, |index| usize::try_from(index).unwrap_or(0) + 1);
+    }
+    let sequence = sequences.iter().find(|(name, _)| *name == field);
+    let statements = sequence.map(|(_, statements)| statements.len());
+    let in_body = || body.get_array(field).map_or(0, |array| array.into_iter().count());
+    statements.unwrap_or_else(in_body)
+}
+
+fn write_errors(answer: &RawDocument) -> Option<&RawArray> {
+    answer.get_array("writeErrors").ok()
+}
+
+/// A command over OP_QUERY may stand in a `$query`, beside a `$readPreference`.
+fn unwrapped(query: &RawDocument) -> &RawDocument {
+    match query.iter().next() {
+        Some(Ok((name, value))) if ["$query", "query"].contains(&name.as_str()) => {
+            value.as_document().unwrap_or(query)
+        }
+        _ => query,
+    }
+}
+
+fn write_batch(reply: &mut Vec<u8>, ids: (i32, i32), batch: Result<LegacyBatch, i32>) {
+    match batch {
+        Ok(batch) => {
+            let LegacyBatch { flags, cursor, starting_from, documents } = batch;
+            let documents = documents.iter().map(|it| &**it);
+            reply::legacy(reply, ids.0, ids.1, flags, cursor, starting_from, documents);
+        }
+        Err(code) => {
+            let error = rawdoc! { "$err": ASKED_FOR, "code": code };
+            reply::legacy(reply, ids.0, ids.1, reply::QUERY_FAILURE, 0, 0, [&*error]);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What an arm asks of an adapter, and what the adapter's manifest makes of it: the package, its
+//! version, the values of the adapter's own options, and the commands that follow from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::manifest::{Generation, Manifest};
+use base::error::{Error, Result};
+
+/// The option that is the core's own: the arm's processes.
+pub const PROCESSES: &str = "processes";
+
+/// What stands behind an adapter's name in an arm: `[:PACKAGE][@VERSION][/KEY=VALUE]...`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Package, where the adapter has several.
+    pub package: Option<String>,
+    /// Version of the package.
+    pub version: Option<String>,
+    /// Options that the adapter's manifest declares.
+    pub options: BTreeMap<String, String>,
+    /// Options of the connection string, for this arm alone.
+    pub uri_options: BTreeMap<String, String>,
+    /// So many processes at once, whatever the workload says.
+    pub processes: Option<u32>,
+}
+
+impl Asked {
+    /// Nothing but a version.
+    #[must_use]
+    pub fn version(version: &str) -> Self {
+        Self { version: Some(version.to_owned()), ..Self::default() }
+    }
+
+    /// What tables call the arm: what was asked for, in one order, so that the same arm has the
+    /// same name however it was written.
+    #[must_use]
+    pub fn id(&self, adapter: &str, version: &str) -> String {
+        let package = self.package.iter().map(|package| format!(":{package}"));
+        let options = self.options.iter().chain(&self.uri_options);
+        let options = options.map(|(key, value)| format!("/{key}={value}"));
+        let processes = self.processes.map(|processes| format!("/{PROCESSES}={processes}"));
+        let head = [adapter.to_owned()].into_iter().chain(package);
+        head.chain([format!("@{version}")]).chain(options).chain(processes).collect()
+    }
+}
+
+/// What is installed and started for an arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Package.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// A value for each option of the adapter, asked for or not.
+    pub options: BTreeMap<String, String>,
+    /// Program and arguments.
+    pub start: Vec<String>,
+    /// Commands that install it.
+    pub install: Vec<Vec<String>>,
+    /// The adapter's own tests for it.
+    pub test: Vec<String>,
+    /// Command that shows a user which versions exist.
+    pub versions_command: String,
+}
+
+impl Manifest {
+    /// Makes of an arm what is to be installed: the first generation that takes its package, its
+    /// version and all of its options.
+    ///
+    /// # Errors
+    /// A package, a version or a value that no generation takes, with what it takes.
+    pub fn choose(&self, asked: &Asked) -> Result<Choice> {
+        let package = asked.package.as_deref().unwrap_or(&self.driver);
+        let of_package: Vec<&Generation> =
+            self.generations.iter().filter(|it| it.package(self) == package).collect();
+        if of_package.is_empty() && (package != self.driver || !self.generations.is_empty()) {
+            return Err(self.no_package(package));
+        }
+        let version = match &asked.version {
+            Some(version) => version.clone(),
+            None => of_package.first().map_or(&self.default, |it| it.default(self)).clone(),
+        };
+        if of_package.is_empty() {
+            return Ok(self.commands(package, version, None, BTreeMap::new()));
+        }
+        let of_version: Vec<&Generation> =
+            of_package.into_iter().filter(|it| it.takes_version(&version)).collect();
+        if of_version.is_empty() {
+            return Err(Error::usage(
+                format!("{} has no program for {package} {version}", self.name),
+                format!("it is written for {}", self.versions),
+            ));
+        }
+        let Some(generation) = of_version.iter().find(|it| it.takes(&asked.options)) else {
+            return Err(self.no_value(package, &version, &of_version, asked));
+        };
+        let mut options = asked.options.clone();
+        for (key, values) in &generation.options {
+            options.entry(key.clone()).or_insert_with(|| values.default.clone());
+        }
+        Ok(self.commands(package, version, Some(generation), options))
+    }
+
+    /// The options that nobody asked for and that are other than those of the adapter's default,
+    /// for people: `api=callback, runtime=0.12.9`.
+    #[must_use]
+    pub fn chosen_unasked(&self, asked: &Asked, choice: &Choice) -> Option<String> {
+        let usual = self.choose(&Asked::default()).ok()?.options;
+        let unasked = choice.options.iter().filter(|(key, value)| {
+            !asked.options.contains_key(*key) && usual.get(*key) != Some(*value)
+        });
+        let pairs: Vec<String> = unasked.map(|(key, value)| format!("{key}={value}")).collect();
+        (!pairs.is_empty()).then(|| pairs.join(", "))
+    }
+
+    fn commands(
+        &self,
+        package: &str,
+        version: String,
+        generation: Option<&Generation>,
+        options: BTreeMap<String, String>,
+    ) -> Choice {
+        let fill = |words: &[String]| -> Vec<String> {
+            let fill = |word: &String| {
+                let word = word.replace("{version}", &version).replace("{package}", package);
+                let replace = |word: String, (key, value): (&String, &String)| {
+                    word.replace(&format!("{{{key}}}"), value)
+                };
+                options.iter().fold(word, replace)
+            };
+            words.iter().map(fill).collect()
+        };
+        let own = generation.map(|it| (&it.start, &it.install_version, &it.test));
+        let (start, install, test) = own.unwrap_or((&None, &None, &None));
+        let locked = package == self.driver && version == self.default;
+        let install = match install {
+            Some(install) => install,
+            None if locked => &self.install,
+            None => &self.install_version,
+        };
+        Choice {
+            start: fill(start.as_ref().unwrap_or(&self.start)),
+            install: install.iter().map(|words| fill(words)).collect(),
+            test: fill(test.as_ref().unwrap_or(&self.test)),
+            versions_command: fill(std::slice::from_ref(&self.versions_command)).concat(),
+            package: package.to_owned(),
+            version,
+            options,
+        }
+    }
+
+    fn no_package(&self, package: &str) -> Error {
+        let names: BTreeSet<&str> = self.generations.iter().map(|it| it.package(self)).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let hint = if names.is_empty() { self.driver.clone() } else { names.join(", ") };
+        Error::usage(format!("{} has no package {package}", self.name), format!("it runs {hint}"))
+    }
+
+    fn no_value(
+        &self,
+        package: &str,
+        version: &str,
+        generations: &[&Generation],
+        asked: &Asked,
+    ) -> Error {
+        let what = format!("{package} {version}");
+        for (key, value) in &asked.options {
+            let values: Vec<_> = generations.iter().filter_map(|it| it.options.get(key)).collect();
+            if values.iter().any(|it| it.takes(value)) {
+                continue;
+            }
+            let wants: BTreeSet<&str> = values.iter().map(|it| it.wants.as_str()).collect();
+            let wants: Vec<&str> = wants.into_iter().collect();
+            return Error::usage(
+                format!("{}: {what} does not go with {key}={value}", self.name),
+                format!("{key} can be {}", wants.join(", or ")),
+            );
+        }
+        let pairs = asked.options.iter().map(|(key, value)| format!("{key}={value}"));
+        Error::usage(
+            format!(
+                "{}: {what} does not go with {} at once",
+                self.name,
+                pairs.collect::<Vec<_>>().join(" and ")
+            ),
+            "leave one of them out",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = r#"
+        name = "x"
+        driver = "lib"
+        language = "X"
+        default = "7.9.0"
+        versions = "1.4 to 7"
+        warmup_s = 1.0
+        start = ["./runtime", "new"]
+        install = [["get", "locked", "{runtime}"]]
+        install_version = [["get", "{package}@{version}", "{runtime}"]]
+
+        [options]
+        api = "how it is called"
+        runtime = "what runs it"
+
+        [[generations]]
+        versions = '^[4-7]\.'
+        options.api = { default = "promise", match = '^promise$', wants = "promise" }
+        options.runtime = { default = "machine", match = '^(machine|2\d\.)', wants = "20 or newer" }
+
+        [[generations]]
+        versions = '^4\.'
+        options.api = { default = "callback", match = '^callback$', wants = "callback" }
+        options.runtime = { default = "machine", match = '.', wants = "any" }
+        start = ["./runtime", "old"]
+
+        [[generations]]
+        versions = '^1\.4\.'
+        options.runtime = { default = "0.12.9", match = '^[0-7]\.', wants = "0.11 to 7" }
+        start = ["./runtime", "old"]
+
+        [[generations]]
+        package = "relic"
+        default = "0.1.18"
+        versions = '^0\.1\.'
+        start = ["./runtime", "old"]
+    "#;
+
+    fn choose(
+        package: Option<&str>,
+        version: Option<&str>,
+        options: &[(&str, &str)],
+    ) -> Result<Choice> {
+        let manifest: Manifest = toml::from_str(MANIFEST).expect("a manifest");
+        let options = options.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        manifest.choose(&Asked {
+            package: package.map(str::to_owned),
+            version: version.map(str::to_owned),
+            options: options.collect(),
+            uri_options: BTreeMap::new(),
+            processes: None,
+        })
+    }
+
+    fn said(result: Result<Choice>) -> String {
+        let error = result.expect_err("a refusal");
+        format!("{} | {}", error.message, error.hint)
+    }
+
+    #[test]
+    fn the_first_generation_that_takes_everything_is_chosen() {
+        let newest = choose(None, None, &[]).unwrap();
+        assert_eq!((newest.version.as_str(), newest.start[1].as_str()), ("7.9.0", "new"));
+        assert_eq!(newest.install, [["get", "locked", "machine"]]);
+        let four = choose(None, Some("4.17.2"), &[]).unwrap();
+        assert_eq!(four.start[1], "new");
+        assert_eq!(four.install, [["get", "lib@4.17.2", "machine"]]);
+        let callback = choose(None, Some("4.17.2"), &[("api", "callback")]).unwrap();
+        assert_eq!(callback.start[1], "old");
+        let old = choose(None, Some("1.4.3"), &[]).unwrap();
+        assert_eq!(old.options["runtime"], "0.12.9");
+        let relic = choose(Some("relic"), None, &[]).unwrap();
+        assert_eq!(relic.install, [["get", "relic@0.1.18", "{runtime}"]]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_what_does() {
+        assert_eq!(
+            said(choose(None, Some("1.4.3"), &[("runtime", "20.1.0")])),
+            "x: lib 1.4.3 does not go with runtime=20.1.0 | runtime can be 0.11 to 7"
+        );
+        assert_eq!(
+            said(choose(None, Some("4.0.0"), &[("api", "promise"), ("runtime", "8.1.0")])),
+            "x: lib 4.0.0 does not go with api=promise and runtime=8.1.0 at once | \
+             leave one of them out"
+        );
+        assert_eq!(
+            said(choose(None, Some("0.9.1"), &[])),
+            "x has no program for lib 0.9.1 | it is written for 1.4 to 7"
+        );
+        assert_eq!(
+            said(choose(Some("lab"), None, &[])),
+            "x has no package lab | it runs lib, relic"
+        );
+    }
+
+    #[test]
+    fn an_arms_name_has_one_order_and_tells_only_what_was_asked() {
+        let mut asked = Asked::version("1.4.3");
+        asked.options.insert("runtime".to_owned(), "0.12.9".to_owned());
+        asked.options.insert("api".to_owned(), "callback".to_owned());
+        asked.uri_options.insert("maxPoolSize".to_owned(), "5".to_owned());
+        assert_eq!(asked.id("x", "1.4.3"), "x@1.4.3/api=callback/runtime=0.12.9/maxPoolSize=5");
+        let relic = Asked { package: Some("relic".to_owned()), ..Asked::default() };
+        assert_eq!(relic.id("x", "0.1.18"), "x:relic@0.1.18");
+        let manifest: Manifest = toml::from_str(MANIFEST).expect("a manifest");
+        let asked = Asked::version("1.4.3");
+        let choice = manifest.choose(&asked).unwrap();
+        assert_eq!(manifest.chosen_unasked(&asked, &choice).as_deref(), Some("runtime=0.12.9"));
+        let newest = manifest.choose(&Asked::default()).unwrap();
+        assert_eq!(manifest.chosen_unasked(&Asked::default(), &newest), None);
+    }
+}

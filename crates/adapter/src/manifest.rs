@@ -1,0 +1,353 @@
+//! `adapter.toml`: all the core has to know about an adapter before it runs.
+//!
+//! Adapters are found, never listed: those embedded in the binary, and the folders below
+//! `--adapters-dir`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rust_embed::RustEmbed;
+use serde::Deserialize;
+
+use base::error::{Error, Result};
+
+#[derive(RustEmbed)]
+#[folder = "../../adapters/"]
+#[exclude = "*/node_modules/*"]
+#[exclude = "*/.venv/*"]
+#[exclude = "*/target/*"]
+#[exclude = "*/adapter"]
+#[exclude = "*__pycache__*"]
+struct Embedded;
+
+/// One adapter.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The word after `-d`.
+    pub name: String,
+    /// Package name as its users know it.
+    pub driver: String,
+    /// Language, for people.
+    pub language: String,
+    /// Version in the adapter's lock file.
+    pub default: String,
+    /// Range the adapter is written for, for people.
+    pub versions: String,
+    /// Warm-up of the first phase of a process, s.
+    pub warmup_s: f64,
+    /// Its rank among the consumers of messages, 1 for the one that takes least time for each;
+    /// none where it has no such role.
+    pub consumer_rank: Option<u32>,
+    /// Program and arguments, run in the environment folder.
+    pub start: Vec<String>,
+    /// Lock file after installation.
+    pub lock: Option<String>,
+    /// Commands that install exactly the lock file.
+    #[serde(default)]
+    pub install: Vec<Vec<String>>,
+    /// Commands that install `{version}` of `{package}`, with a word for each of `{options}`.
+    #[serde(default)]
+    pub install_version: Vec<Vec<String>>,
+    /// Matches the installer's output when the version does not exist.
+    pub unknown_version: Option<String>,
+    /// Command that shows a user which versions exist.
+    #[serde(default)]
+    pub versions_command: String,
+    /// The adapter's own tests, run in the environment folder.
+    #[serde(default)]
+    pub test: Vec<String>,
+    /// Its times are pretended, so the machine's noise cannot touch them: the fake of the tests.
+    #[serde(default)]
+    pub simulated: bool,
+    /// Options of the adapter, that an arm sets as `/KEY=VALUE`, and what they mean.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Ranges of versions that are installed or called each in its own way. The first that takes
+    /// an arm is used; without any, all versions are alike.
+    #[serde(default)]
+    pub generations: Vec<Generation>,
+    /// Toolchains.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+    /// Where the files come from.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+/// Versions of a package that are installed or called in one way. What is not given here is as
+/// the manifest says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generation {
+    /// Package, if it is another than the manifest's `driver`.
+    package: Option<String>,
+    /// Version where none is asked for: of a package's first generation.
+    default: Option<String>,
+    /// Regular expression on the version.
+    versions: String,
+    /// What it takes for the adapter's options.
+    #[serde(default)]
+    pub options: BTreeMap<String, Values>,
+    /// Program and arguments.
+    pub start: Option<Vec<String>>,
+    /// Commands that install it, the manifest's default version too.
+    pub install_version: Option<Vec<Vec<String>>>,
+    /// The adapter's own tests for it.
+    pub test: Option<Vec<String>>,
+}
+
+/// What a generation takes for an option.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Values {
+    /// The value where none is asked for.
+    pub default: String,
+    /// Regular expression on the value.
+    #[serde(rename = "match")]
+    matches: String,
+    /// The same for people.
+    pub wants: String,
+}
+
+/// A toolchain an adapter needs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Command that tells its version.
+    pub run: Vec<String>,
+    /// Regular expression its output must match.
+    #[serde(rename = "match")]
+    pub matches: String,
+    /// What is wanted, for people.
+    pub wants: String,
+    /// Command that installs it.
+    pub install_hint: String,
+}
+
+/// Where an adapter's files come from.
+#[derive(Debug, Clone, Default)]
+pub enum Source {
+    /// Embedded in the binary, below this folder name.
+    #[default]
+    Embedded,
+    /// A folder on disk.
+    Folder(PathBuf),
+}
+
+/// A toolchain that is missing or too old.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is wanted and what was found.
+    pub reason: String,
+    /// Command that installs it.
+    pub hint: String,
+}
+
+impl Manifest {
+    /// Files of the adapter by relative path.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        match &self.source {
+            Source::Embedded => {
+                let prefix = format!("{}/", self.name);
+                Ok(Embedded::iter()
+                    .filter_map(|path| {
+                        let relative = path.strip_prefix(&prefix)?.to_owned();
+                        Some((relative, Embedded::get(&path)?.data.into_owned()))
+                    })
+                    .collect())
+            }
+            Source::Folder(folder) => {
+                let mut files = BTreeMap::new();
+                collect(folder, folder, &mut files)
+                    .map_err(|error| Error::file("read", folder, &error))?;
+                Ok(files)
+            }
+        }
+    }
+
+    /// Finds what its types let pass: everything behind this relies on it.
+    fn check(&self) -> Result<(), String> {
+        // Both become names of folders in the cache.
+        for (key, text) in [("name", &self.name), ("default", &self.default)] {
+            let plain = |it: char| it.is_ascii_alphanumeric() || "._-+".contains(it);
+            if text.is_empty() || text.starts_with('.') || !text.chars().all(plain) {
+                return Err(format!("`{key}` is of letters, digits and . _ - +, not {text:?}"));
+            }
+        }
+        if !(0.0..=3600.0).contains(&self.warmup_s) {
+            return Err(format!("`warmup_s` is from 0 to 3600, not {}", self.warmup_s));
+        }
+        let generations = &self.generations;
+        runs("start", [&self.start])?;
+        runs("install", &self.install)?;
+        runs("install_version", &self.install_version)?;
+        runs("generations.start", generations.iter().filter_map(|it| it.start.as_ref()))?;
+        let install = generations.iter().filter_map(|it| it.install_version.as_ref()).flatten();
+        runs("generations.install_version", install)?;
+        runs("needs.run", self.needs.iter().map(|it| &it.run))?;
+        matches("unknown_version", &self.unknown_version)?;
+        matches("generations.versions", generations.iter().map(|it| &it.versions))?;
+        let values = generations.iter().flat_map(|it| it.options.values());
+        matches("generations.options.match", values.map(|it| &it.matches))?;
+        matches("needs.match", self.needs.iter().map(|it| &it.matches))
+    }
+
+    /// Probes the toolchains.
+    ///
+    /// # Errors
+    /// The first one that is missing or too old; otherwise what each of them printed, which
+    /// becomes part of the environment's identity.
+    pub fn probe(&self) -> Result<Vec<String>, Missing> {
+        self.needs.iter().map(Need::probe).collect()
+    }
+}
+
+impl Generation {
+    /// Its package.
+    #[must_use]
+    pub fn package<'a>(&'a self, manifest: &'a Manifest) -> &'a str {
+        self.package.as_deref().unwrap_or(&manifest.driver)
+    }
+
+    /// Version of its package where none is asked for.
+    #[must_use]
+    pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
+        self.default.as_ref().unwrap_or(&manifest.default)
+    }
+
+    /// Whether a version is one of its own.
+    #[must_use]
+    pub fn takes_version(&self, version: &str) -> bool {
+        pattern(&self.versions).is_match(version)
+    }
+
+    /// Whether it takes every one of these options.
+    #[must_use]
+    pub fn takes(&self, options: &BTreeMap<String, String>) -> bool {
+        options
+            .iter()
+            .all(|(key, value)| self.options.get(key).is_some_and(|values| values.takes(value)))
+    }
+}
+
+impl Values {
+    /// Whether a value is one of them.
+    #[must_use]
+    pub fn takes(&self, value: &str) -> bool {
+        pattern(&self.matches).is_match(value)
+    }
+}
+
+fn pattern(text: &str) -> regex_lite::Regex {
+    regex_lite::Regex::new(text).expect("checked when the manifest was read")
+}
+
+impl Need {
+    fn probe(&self) -> Result<String, Missing> {
+        let (program, arguments) =
+            self.run.split_first().expect("checked when the manifest was read");
+        let missing = |found: &str| Missing {
+            reason: format!("needs {} ({found})", self.wants),
+            hint: self.install_hint.clone(),
+        };
+        let output = Command::new(program)
+            .args(arguments)
+            .env_remove("MDYN_URI") // credentials
+            .output()
+            .map_err(|_| missing(&format!("`{program}` not found")))?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        let wanted = pattern(&self.matches);
+        let first = text.lines().next().unwrap_or_default().trim().to_owned();
+        if output.status.success() && wanted.is_match(&text) {
+            Ok(first)
+        } else {
+            Err(missing(&format!("found: {first}")))
+        }
+    }
+}
+
+fn collect(
+    root: &Path,
+    folder: &Path,
+    files: &mut BTreeMap<String, Vec<u8>>,
+) -> std::io::Result<()> {
+    const LEFT_OUT: [&str; 5] = ["node_modules", ".venv", "target", "__pycache__", ".git"];
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            if !LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+                collect(root, &path, files)?;
+            }
+        } else {
+            let relative = path.strip_prefix(root).expect("below root").to_string_lossy();
+            files.insert(relative.into_owned(), std::fs::read(&path)?);
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
+    let wrong = |error: String| {
+        Error::environment(format!("{place}: {error}"), "compare it with CONTRIBUTING.md")
+    };
+    let mut manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    manifest.check().map_err(wrong)?;
+    manifest.source = source;
+    Ok(manifest)
+}
+
+/// Commands need a program.
+fn runs<'a>(key: &str, commands: impl IntoIterator<Item = &'a Vec<String>>) -> Result<(), String> {
+    let empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
+    if commands.into_iter().any(empty) {
+        return Err(format!("`{key}` names no program"));
+    }
+    Ok(())
+}
+
+/// Regular expressions must be some.
+fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
+    patterns.into_iter().try_for_each(|text| match regex_lite::Regex::new(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("`{key}` is no regular expression: {text}: {error}")),
+    })
+}
+
+/// All adapters: embedded ones, and those in the folders below `folder`, which win over
+/// embedded ones of the same name.
+///
+/// # Errors
+/// A manifest that cannot be read.
+pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let mut found = BTreeMap::new();
+    for path in Embedded::iter().filter(|path| path.ends_with("/adapter.toml")) {
+        let file = Embedded::get(&path).expect("listed by the embedding");
+        let text = String::from_utf8_lossy(&file.data).into_owned();
+        let manifest = parse(&text, &path, Source::Embedded)?;
+        found.insert(manifest.name.clone(), manifest);
+    }
+    if let Some(folder) = folder {
+        let entries =
+            std::fs::read_dir(folder).map_err(|error| Error::file("read", folder, &error))?;
+        for entry in entries.flatten() {
+            let path = entry.path().join("adapter.toml");
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) if [NotFound, NotADirectory].contains(&error.kind()) => continue,
+                Err(error) => return Err(Error::file("read", &path, &error)),
+            };
+            let source = Source::Folder(entry.path());
+            let manifest = parse(&text, &path.display().to_string(), source)?;
+            found.insert(manifest.name.clone(), manifest);
+        }
+    }
+    Ok(found.into_values().collect())
+}

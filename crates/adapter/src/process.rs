@@ -1,0 +1,444 @@
+//! One living adapter process: start, request and answer, CPU and memory from outside, end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::environment::Environment;
+use crate::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
+use base::clock::Epoch;
+use base::secrets::{mask_json, mask_text};
+
+/// Longest line of the contract.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+/// What is kept of what one process says; the rest is read and thrown away.
+const LOG_BYTES_MAX: usize = 8 << 20;
+/// The beginning of a line that it said, and of one that is no message, as an error quotes it.
+const SAID_CHARACTERS: usize = 500;
+const QUOTED_CHARACTERS: usize = 120;
+/// Lines that are no answer, while an answer is awaited, before the adapter counts as lost.
+const STRAY_LINES_MAX: u32 = 1000;
+/// The clock is asked so often, until one answer came quickly enough to say how well it agrees.
+const CLOCK_ECHOES: u32 = 50;
+/// Agreement that is good enough: well below what any message takes.
+const CLOCK_WITHIN_NS: u64 = 20_000;
+/// Time to finish what is in flight after a stop signal (SPEC section 1).
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a measurement can suffer from its adapter: data of the result, not an error of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It could not be started at all.
+    #[error("the adapter could not be started: {0}")]
+    Start(String),
+    /// It ended before it had answered.
+    #[error("the adapter ended ({status}) instead of answering `{request}`{said}")]
+    Crashed {
+        /// Exit status in words.
+        status: String,
+        /// What it was asked.
+        request: &'static str,
+        /// Its last words on stderr.
+        said: String,
+    },
+    /// It did not answer in time and was killed.
+    #[error("the adapter did not answer `{request}` within {seconds} s and was killed{said}")]
+    Hung {
+        /// What it was asked.
+        request: &'static str,
+        /// How long it had.
+        seconds: u64,
+        /// Its last words on stderr.
+        said: String,
+    },
+    /// It wrote something else than answers.
+    #[error("the adapter answered `{request}` with something that is no message: {line}")]
+    Garbage {
+        /// What it was asked.
+        request: &'static str,
+        /// The beginning of what it wrote.
+        line: String,
+    },
+    /// It answered with an error of the contract.
+    #[error("the adapter refused `{request}` ({code}): {message}")]
+    Refused {
+        /// What it was asked.
+        request: &'static str,
+        /// Code of SPEC section 2.
+        code: String,
+        /// In its own words.
+        message: String,
+    },
+    /// It answered with another message than the contract says.
+    #[error("the adapter answered `{request}` with `{answer}`")]
+    Unexpected {
+        /// What it was asked.
+        request: &'static str,
+        /// What came.
+        answer: &'static str,
+    },
+    /// Its clock is not the core's.
+    #[error(
+        "the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}"
+    )]
+    Clock {
+        /// Its reading.
+        now_ns: u64,
+        /// Before the request.
+        low_ns: u64,
+        /// After the answer.
+        high_ns: u64,
+    },
+}
+
+/// A living adapter process.
+pub struct AdapterProcess {
+    child: Child,
+    /// None once it is closed.
+    stdin: Option<ChildStdin>,
+    /// What the pipe did not take at once.
+    unsent: Vec<u8>,
+    stdout: BufReader<ChildStdout>,
+    log: Arc<Mutex<Log>>,
+    pid: Pid,
+    /// What it said of itself.
+    pub hello: Option<Hello>,
+    /// Its clock is the core's within so much, ns: the tightest bracket of its answers.
+    pub clock_within_ns: u64,
+}
+
+/// The adapter's log file and its last lines.
+struct Log {
+    file: File,
+    /// Room for more.
+    left_bytes: usize,
+    tail: VecDeque<String>,
+}
+
+impl Log {
+    fn line(&mut self, line: &str) {
+        let line = mask_text(line);
+        if line.len() < self.left_bytes {
+            self.left_bytes -= line.len() + 1;
+            let _ = writeln!(self.file, "{line}");
+        } else if self.left_bytes > 0 {
+            self.left_bytes = 0;
+            let mib = LOG_BYTES_MAX >> 20;
+            let _ = writeln!(self.file, "mongodyno: more than {mib} MiB; the rest is left out");
+        }
+        if self.tail.len() == 3 {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(cut(&line, SAID_CHARACTERS));
+    }
+
+    fn said(&self) -> String {
+        let lines: Vec<_> = self.tail.iter().map(String::as_str).collect();
+        if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join(" / ")) }
+    }
+}
+
+impl AdapterProcess {
+    /// Starts the adapter and greets it: `hello` and `clock`.
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong.
+    pub async fn start(
+        environment: &Environment,
+        log: &Path,
+        epoch: &Epoch,
+    ) -> Result<Self, Failure> {
+        let mut process = Self::spawn(environment, log)?;
+        process.greet(epoch).await?;
+        Ok(process)
+    }
+
+    /// Starts the adapter and says nothing.
+    ///
+    /// # Errors
+    /// [`Failure::Start`].
+    pub fn spawn(environment: &Environment, log: &Path) -> Result<Self, Failure> {
+        let start = |error: std::io::Error| Failure::Start(error.to_string());
+        let file = File::options().create(true).append(true).open(log).map_err(start)?;
+        let mut command = environment.command(&environment.start);
+        base::child::die_with_parent(&mut command);
+        base::child::keep_to(&mut command, &environment.cores);
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Its own process group: Ctrl-C in the terminal is for the core alone.
+        command.process_group(0).kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
+        let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
+        let log =
+            Arc::new(Mutex::new(Log { file, left_bytes: LOG_BYTES_MAX, tail: VecDeque::new() }));
+        tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
+        Ok(Self {
+            stdin: child.stdin.take(),
+            unsent: Vec::new(),
+            stdout: BufReader::new(child.stdout.take().expect("piped")),
+            child,
+            log,
+            pid,
+            hello: None,
+            clock_within_ns: u64::MAX,
+        })
+    }
+
+    async fn greet(&mut self, epoch: &Epoch) -> Result<(), Failure> {
+        let hello = Request::Hello {
+            protocol: ProtocolRange { min: PROTOCOL_VERSION, max: PROTOCOL_VERSION },
+            epoch_ns: epoch.to_string(),
+        };
+        // A JVM on a busy machine takes seconds to begin to speak.
+        match self.request(&hello, Duration::from_secs(30)).await? {
+            Answer::Hello(hello) => self.hello = Some(*hello),
+            other => return Err(Failure::Unexpected { request: "hello", answer: other.name() }),
+        }
+        for _ in 0..CLOCK_ECHOES {
+            let low_ns = epoch.now_ns();
+            let answer = self.request(&Request::Clock, Duration::from_secs(5)).await?;
+            let high_ns = epoch.now_ns();
+            match answer {
+                Answer::Clock { now_ns } if (low_ns..=high_ns).contains(&now_ns) => {
+                    // It was read between the two: no further off than the farther of them.
+                    let within_ns = (now_ns - low_ns).max(high_ns - now_ns);
+                    self.clock_within_ns = self.clock_within_ns.min(within_ns);
+                }
+                Answer::Clock { now_ns } => {
+                    return Err(Failure::Clock { now_ns, low_ns, high_ns });
+                }
+                other => {
+                    return Err(Failure::Unexpected { request: "clock", answer: other.name() });
+                }
+            }
+            if self.clock_within_ns <= CLOCK_WITHIN_NS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn request(
+        &mut self,
+        request: &Request,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
+        self.send(request).await;
+        self.answer(request.name(), timeout).await
+    }
+
+    /// Sends one request. A closed pipe shows when the answer is awaited.
+    pub async fn send(&mut self, request: &Request) {
+        let line = serde_json::to_string(request).expect("requests serialise");
+        self.send_line(&line).await;
+    }
+
+    /// Sends a line as it is (for the vectors of wrong lines).
+    ///
+    /// An adapter that does not read would keep us here for ever: what the pipe does not take at
+    /// once goes out while the answer is awaited, which has a limit.
+    pub async fn send_line(&mut self, line: &str) {
+        self.unsent.extend_from_slice(format!("{line}\n").as_bytes());
+        tokio::select! {
+            biased;
+            () = self.flush() => {}
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    async fn flush(&mut self) {
+        while let Some(stdin) = self.stdin.as_mut().filter(|_| !self.unsent.is_empty()) {
+            match stdin.write(&self.unsent).await {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(_) => self.stdin = None,
+            }
+        }
+    }
+
+    /// Closes the adapter's input, as the end of the core would.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for the answer to `request`; an `error` is a [`Failure::Refused`].
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn answer(
+        &mut self,
+        request: &'static str,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
+        let line = self.answer_line(request, timeout).await?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Error { code, message }) => {
+                Err(Failure::Refused { request, code, message: mask_text(&message) })
+            }
+            Ok(Answer::Ended(mut ended)) => {
+                ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
+                Ok(Answer::Ended(ended))
+            }
+            Ok(Answer::Opened(mut opened)) => {
+                mask_json(&mut opened.resolved);
+                Ok(Answer::Opened(opened))
+            }
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                let line = format!("{} ({error})", cut(&mask_text(&line), QUOTED_CHARACTERS));
+                Err(Failure::Garbage { request, line })
+            }
+        }
+    }
+
+    /// Waits for the line that answers `request`, unparsed (for the vectors).
+    ///
+    /// # Errors
+    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    pub async fn answer_line(
+        &mut self,
+        request: &'static str,
+        timeout: Duration,
+    ) -> Result<String, Failure> {
+        match tokio::time::timeout(timeout, self.next_message(request)).await {
+            Ok(Ok(Some(line))) => Ok(line),
+            Ok(Ok(None)) => Err(self.crashed(request).await),
+            Ok(Err(failure)) => {
+                self.kill().await;
+                Err(failure)
+            }
+            Err(_) => {
+                self.kill().await;
+                let said = self.said();
+                Err(Failure::Hung { request, seconds: timeout.as_secs(), said })
+            }
+        }
+    }
+
+    async fn next_message(&mut self, request: &'static str) -> Result<Option<String>, Failure> {
+        self.flush().await;
+        let mut stray = 0;
+        loop {
+            let mut line = Vec::new();
+            let mut limited = (&mut self.stdout).take(LINE_BYTES_MAX);
+            match limited.read_until(b'\n', &mut line).await {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if text.starts_with("{\"type\":") {
+                return Ok(Some(text.to_owned()));
+            }
+            self.log.lock().expect("no panic while logging").line(text);
+            stray += 1;
+            if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
+                return Err(Failure::Garbage {
+                    request,
+                    line: cut(&mask_text(text), QUOTED_CHARACTERS),
+                });
+            }
+        }
+    }
+
+    async fn crashed(&mut self, request: &'static str) -> Failure {
+        let status = match tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await {
+            Ok(Ok(status)) => status.to_string(),
+            _ => "closed its output".to_owned(),
+        };
+        self.kill().await;
+        // Its last words may still be on their way through the pipe.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Failure::Crashed { status, request, said: self.said() }
+    }
+
+    fn said(&self) -> String {
+        self.log.lock().expect("no panic while logging").said()
+    }
+
+    /// CPU time of the process so far, ns; None once it has gone.
+    #[must_use]
+    pub fn cpu_ns(&self) -> Option<u64> {
+        base::child::cpu_ns(self.pid)
+    }
+
+    /// Asks the process to leave (`close`), then makes it leave.
+    ///
+    /// # Errors
+    /// An answer other than `closed`; the process has gone all the same.
+    pub async fn close(mut self) -> Result<(), Failure> {
+        let answer = self.request(&Request::Close, GRACE).await;
+        self.close_input();
+        let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
+        self.kill().await; // and what it has started, if anything
+        match answer? {
+            Answer::Closed => Ok(()),
+            other => Err(Failure::Unexpected { request: "close", answer: other.name() }),
+        }
+    }
+
+    /// Sends the stop signal; what is in flight may finish.
+    pub fn stop(&self) {
+        base::child::signal(self.pid, Signal::SIGTERM);
+    }
+
+    /// Waits until the process has ended by itself; None after `timeout`.
+    pub async fn wait(&mut self, timeout: Duration) -> Option<std::process::ExitStatus> {
+        tokio::time::timeout(timeout, self.child.wait()).await.ok()?.ok()
+    }
+
+    /// Kills the process and what it started.
+    pub async fn kill(&mut self) {
+        base::child::kill_group(self.pid, Signal::SIGKILL);
+        let _ = self.child.wait().await;
+    }
+}
+
+impl Drop for AdapterProcess {
+    fn drop(&mut self) {
+        // kill_on_drop reaches the leader alone, and not what it has started.
+        if self.child.id().is_some() {
+            base::child::kill_group(self.pid, Signal::SIGKILL);
+        }
+    }
+}
+
+async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
+    let mut lines = BufReader::new(stderr);
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut lines).take(LINE_BYTES_MAX);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line);
+                log.lock().expect("no panic while logging").line(text.trim_end());
+            }
+        }
+    }
+}
+
+fn cut(text: &str, characters: usize) -> String {
+    let start: String = text.chars().take(characters).collect();
+    if start.len() < text.len() { start + "…" } else { start }
+}

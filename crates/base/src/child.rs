@@ -1,0 +1,190 @@
+//! What the core asks the operating system about its children.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use nix::libc;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+
+use crate::process::ProcessId;
+
+/// Stands in the environment of every adapter and installer, and so of what these start.
+const OWNER: &str = "MDYN_OWNER";
+
+/// The child is killed when the thread that starts it ends, however that comes.
+///
+/// The core starts every child from its main thread, so that this is the end of the core.
+#[allow(unsafe_code)] // prctl between fork and exec has no safe form
+pub fn die_with_parent(command: &mut Command) {
+    let parent = nix::unistd::getpid();
+    // SAFETY: prctl and getppid are async-signal-safe and touch no memory of ours.
+    unsafe {
+        command.pre_exec(move || {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // The parent may have gone between fork and prctl.
+            if nix::unistd::getppid() != parent {
+                return Err(std::io::Error::other("the core has gone"));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// The child gets none of the files and locks that our caller left open, but for stdin to stderr:
+/// what outlives us would hold them.
+#[allow(unsafe_code)] // as above
+pub fn inherit_nothing(command: &mut Command) {
+    // SAFETY: close_range and fcntl are system calls that touch no memory of ours; files are
+    // closed by exec, so that the standard library's own pipe works until then.
+    unsafe {
+        command.pre_exec(|| {
+            let cloexec = libc::CLOSE_RANGE_CLOEXEC;
+            if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, cloexec) != 0 {
+                // Before Linux 5.11.
+                for file in 3..1024 {
+                    libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Whatever the child starts ends with the core too, also in a session of its own.
+///
+/// The kernel's signal reaches the child alone, and a process group is left by `setsid`. So a
+/// guard process waits for the end of the core and kills what carries the core's mark in its
+/// environment. Rejected: a PID namespace, which containers forbid; a subreaper between core and
+/// adapter, whose own end would free the grandchildren.
+pub fn own(command: &mut Command) {
+    static MARK: OnceLock<String> = OnceLock::new();
+    let mark = MARK.get_or_init(|| {
+        let own = ProcessId::of(std::process::id()).expect("this process lives");
+        let mark = format!("{}.{}", own.pid, own.start_ticks);
+        // Not current_exe(): a rebuild replaces that file, but not what runs.
+        let mut guard = Command::new("/proc/self/exe");
+        guard.arg0("mongodyno").args(["guard-children", &mark]).env_remove(OWNER);
+        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        // Without it what children start may outlive a killed core: no reason not to measure.
+        if let Ok(mut guard) = guard.spawn() {
+            std::mem::forget(guard.stdin.take()); // closed by the end of the core
+        }
+        mark
+    });
+    command.env(OWNER, mark);
+}
+
+/// The hidden verb `guard-children`: waits for the end of the core with this mark, then kills
+/// what it has left.
+pub fn guard(mark: &str) {
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    let mark = format!("{OWNER}={mark}");
+    // What is forked between a look and the kill is found by the next look.
+    for _ in 0..1000 {
+        let left = marked(mark.as_bytes());
+        if left.is_empty() {
+            return;
+        }
+        for pid in left {
+            signal(pid, Signal::SIGKILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn marked(mark: &[u8]) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_marked = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    pids.filter(is_marked).map(Pid::from_raw).collect()
+}
+
+/// The child and all that it starts run on these cores only; on all of them where there are none.
+#[allow(unsafe_code)] // nothing safe runs between fork and exec
+pub fn keep_to(command: &mut Command, cores: &[usize]) {
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(*core).expect("the kernel named it");
+    }
+    if !cores.is_empty() {
+        // Before exec: a runtime counts its cores when it starts.
+        // SAFETY: sched_setaffinity is a system call and touches no memory of ours.
+        unsafe { command.pre_exec(move || Ok(sched_setaffinity(Pid::from_raw(0), &set)?)) };
+    }
+}
+
+/// The cores that this process may use, by number.
+#[must_use]
+pub fn usable_cores() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
+}
+
+/// Sends a signal to one process; one that has gone is no error.
+pub fn signal(pid: Pid, signal: Signal) {
+    let _ = kill(pid, signal);
+}
+
+/// Sends a signal to a process group that a child of ours leads.
+pub fn kill_group(pid: Pid, signal: Signal) {
+    let _ = killpg(pid, signal);
+}
+
+/// CPU time of a process, ns.
+///
+/// The process's own CPU clock, because /proc counts in ticks of 10 ms: a fifth of a turn.
+#[must_use]
+pub fn cpu_ns(pid: Pid) -> Option<u64> {
+    let clock: ClockId = clock_getcpuclockid(pid).ok()?;
+    let time = clock_gettime(clock).ok()?;
+    Some(time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
+}
+
+/// Sets the peak resident set of a process back to what it is now.
+pub fn reset_rss_peak(pid: Pid) {
+    let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+}
+
+/// Resident set and its peak, bytes.
+#[must_use]
+pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib * 1024)
+    };
+    Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_keeps_to_its_cores() {
+        let allowed = |cores: &[usize]| {
+            let mut command = Command::new("grep");
+            command.args(["Cpus_allowed_list", "/proc/self/status"]);
+            keep_to(&mut command, cores);
+            let said = String::from_utf8(command.output().expect("it runs").stdout);
+            said.expect("text").split_whitespace().last().map(str::to_owned)
+        };
+        let last = *usable_cores().last().expect("a core");
+        assert_eq!(allowed(&[last]), Some(last.to_string()));
+        let own = fs::read_to_string("/proc/self/status").expect("Linux");
+        let own = own.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a line");
+        assert_eq!(allowed(&[]).as_deref(), own.split_whitespace().last(), "all that we have");
+    }
+}

@@ -1,0 +1,81 @@
+//! What a person can fix: a sentence that says what happened and where, one hint, one exit code.
+//!
+//! Three kinds of failure live in three places: this type, the fields of a result
+//! (`result::records::Run::failed`: a measurement that failed is data), and panics for bugs.
+
+use std::fmt;
+
+/// Exit codes, documented in `--help` and stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// A gate or check failed.
+    GateFailed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// The workload file is wrong.
+    Workload = 3,
+    /// No usable server at the address.
+    Unreachable = 4,
+    /// Something this machine lacks: a toolchain, a package, disk, permission.
+    Environment = 5,
+    /// Nothing could be compared.
+    RunInvalid = 6,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+/// An error for people.
+#[derive(Debug)]
+pub struct Error {
+    /// Exit code of the program.
+    pub exit: Exit,
+    /// What happened, and where.
+    pub message: String,
+    /// One thing to do; empty where the message says it all.
+    pub hint: String,
+}
+
+impl Error {
+    /// An error with a hint.
+    pub fn new(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: hint.into() }
+    }
+
+    /// The command line is wrong.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message, hint)
+    }
+
+    /// This machine lacks something.
+    pub fn environment(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Exit::Environment, message, hint)
+    }
+
+    /// A file or folder could not be read or written.
+    #[must_use]
+    pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        let hint = match error.kind() {
+            std::io::ErrorKind::StorageFull => "free some disk space, or choose another --out",
+            std::io::ErrorKind::PermissionDenied => "check who owns it, or choose another place",
+            std::io::ErrorKind::NotFound => "check the path",
+            _ => "",
+        };
+        Self::environment(format!("cannot {what} {}: {error}", path.display()), hint)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)?;
+        if !self.hint.is_empty() {
+            write!(formatter, "\nhint: {}", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Most functions of the core.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,13 @@
+//! The ground floor: errors for people, lines on stderr, secrets, child processes, the clock, the
+//! cache, times and sizes as people write them.
+
+#[macro_use]
+pub mod say;
+
+pub mod child;
+pub mod clock;
+pub mod error;
+pub mod paths;
+pub mod process;
+pub mod secrets;
+pub mod units;

@@ -1,0 +1,51 @@
+//! Lines for people, on stderr. One that nobody can read any more is no error: `eprintln!` panics
+//! there, which once ended runs in the middle and left their databases behind.
+
+use std::io::Write as _;
+
+use crate::secrets::mask_text;
+
+/// Says something on stderr, as `eprintln!` is written.
+#[macro_export]
+macro_rules! say {
+    ($($argument:tt)*) => { $crate::say::lines(&format!($($argument)*)) };
+}
+
+/// Says these lines. What they quote (paths, answers, records) cannot steer the terminal, and is
+/// told without its secrets.
+pub fn lines(text: &str) {
+    let clean: Vec<String> = mask_text(text).split('\n').map(clean).collect();
+    // One write, so that the lines of several processes stay whole.
+    let _ = std::io::stderr().write_all((clean.join("\n") + "\n").as_bytes());
+}
+
+/// One line without anything that could steer a terminal or reverse the reading direction.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+            c if c.is_control() || is_hidden(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Marks of direction, and the invisible ones that the terminal report uses itself.
+fn is_hidden(c: char) -> bool {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    marks.contains(&c)
+        || ('\u{2060}'..='\u{2064}').contains(&c)
+        || ('\u{202a}'..='\u{202e}').contains(&c)
+        || ('\u{2066}'..='\u{2069}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+    }
+}

@@ -1,0 +1,135 @@
+//! What this invocation must not tell, and texts without it.
+//!
+//! Everything that is written passes [`mask_text`]: records, logs of adapters and installers,
+//! errors. What it hides is told to it once, by whoever comes upon a connection string.
+
+use std::sync::RwLock;
+
+/// Connection strings whole, with what is shown in their place, and the secrets in them.
+static KNOWN: RwLock<Known> = RwLock::new((Vec::new(), Vec::new()));
+type Known = (Vec<(String, String)>, Vec<Secret>);
+
+/// From now on [`mask_text`] hides `text`, for which the first of what `read` answers is shown, and
+/// the secrets in it.
+///
+/// # Panics
+/// Never: nothing panics while it holds the lock.
+pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
+    if KNOWN.read().expect("no panic while holding it").0.iter().any(|(it, _)| it == text) {
+        return;
+    }
+    let (shown, secrets) = read();
+    let mut known = KNOWN.write().expect("no panic while holding it");
+    known.0.push((text.to_owned(), shown));
+    known.1.extend(secrets);
+    // A secret may be a part of another one.
+    known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
+}
+
+/// `text` (of a driver, of pip, of ourselves) without the secrets of this invocation, and without
+/// the credentials of any URL in it.
+///
+/// # Panics
+/// Never: nothing panics while it holds the lock.
+#[must_use]
+pub fn mask_text(text: &str) -> String {
+    let known = KNOWN.read().expect("no panic while holding it");
+    let mut masked = text.to_owned();
+    for (uri, shown) in &known.0 {
+        masked = masked.replace(uri, shown);
+    }
+    for secret in &known.1 {
+        masked = secret.mask(&masked);
+    }
+    mask_urls(&masked)
+}
+
+/// The same for every text in a value.
+pub fn mask_json(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = mask_text(text),
+        Value::Array(items) => items.iter_mut().for_each(mask_json),
+        Value::Object(fields) => fields.values_mut().for_each(mask_json),
+        _ => {}
+    }
+}
+
+/// Something that must not be shown, letter by letter with the ways in which programs write it.
+pub struct Secret {
+    letters: Vec<Vec<String>>,
+    /// Hidden only where it is no part of a longer word: names of users.
+    is_word: bool,
+}
+
+impl Secret {
+    /// None: replacing one or two letters everywhere would garble the text and hide nothing.
+    #[must_use]
+    pub fn new(text: &str, is_word: bool) -> Option<Self> {
+        let letters: Vec<_> = text.chars().map(spellings).collect();
+        (letters.len() > 2).then_some(Self { letters, is_word })
+    }
+
+    fn mask(&self, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let (mut rest, mut before) = (text, None);
+        while let Some(next) = rest.chars().next() {
+            let after = self.after(rest).filter(|after| {
+                let joins = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+                !self.is_word || !(joins(before) || joins(after.chars().next()))
+            });
+            if let Some(after) = after {
+                masked.push_str("***");
+                (rest, before) = (after, Some('*'));
+            } else {
+                masked.push(next);
+                (rest, before) = (&rest[next.len_utf8()..], Some(next));
+            }
+        }
+        masked
+    }
+
+    /// What follows the secret in a text that begins with it.
+    fn after<'a>(&self, text: &'a str) -> Option<&'a str> {
+        self.letters.iter().try_fold(text, |rest, spellings| {
+            let begins = |it: &&String| {
+                rest.get(..it.len()).is_some_and(|start| start.eq_ignore_ascii_case(it))
+            };
+            spellings.iter().find(begins).map(|it| &rest[it.len()..])
+        })
+    }
+}
+
+/// A letter percent-encoded, as JSON and programs quote it, and as it is; in either case.
+fn spellings(letter: char) -> Vec<String> {
+    let bytes = letter.to_string().into_bytes();
+    let mut units = [0; 2];
+    let units = letter.encode_utf16(&mut units);
+    let escaped: Vec<_> = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
+    let quoted: Vec<_> = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    let mut spellings =
+        vec![escaped.concat(), quoted.concat(), format!("\\{letter}"), letter.to_string()];
+    spellings.extend((letter == ' ').then(|| "+".to_owned()));
+    spellings
+}
+
+/// `https://user:password@mirror` -> `https://***@mirror`, wherever it stands.
+fn mask_urls(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        masked.push_str(before);
+        let end = after.find(|c: char| c.is_whitespace() || "/'\"<>".contains(c));
+        let authority = &after[..end.unwrap_or(after.len())];
+        rest = match authority.rsplit_once('@') {
+            // Those are masked already, or the words of a hint.
+            Some((user_info, _)) if !["***", "***:***", "USER:PASSWORD"].contains(&user_info) => {
+                masked.push_str("***");
+                &after[user_info.len()..]
+            }
+            _ => after,
+        };
+    }
+    masked + rest
+}

@@ -1,0 +1,455 @@
+//! Checks on a server: right answers, receipts, the bytes that arrived, reported failures.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use bson::{Bson, Document, RawDocumentBuf};
+
+use crate::{
+    ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start, without_whole_doubles,
+};
+use adapter::environment::Environment;
+use adapter::messages::{Ended, Request, Role};
+use base::clock::Epoch;
+use measure::admin::{Admin, difference};
+use measure::arm::{LiveArm, Target};
+use measure::materials::Materials;
+use measure::phase::{Measured, Which, prepares};
+use measure::summary::{Source, summarise};
+use record::folder::Folder;
+use record::records::PhaseRun;
+use record::samples::Samples;
+use workload::build::{Workload, build};
+use workload::parse;
+use workload::plan::{Kind, Limit, Pacing, Phase, Plan};
+use workload::pool::inserted_document;
+use workload::schedule;
+
+const OPERATIONS: &str = include_str!("../../../workloads/check/operations.yaml");
+const FAILURES: &str = include_str!("../../../workloads/check/failures.yaml");
+/// The plan of a check is the same each time.
+const SEED: u64 = 1;
+/// Long enough for every phase of `operations.yaml`; a second turn finishes what it cut.
+const TURN: Duration = Duration::from_secs(10);
+/// The collection of `operations.yaml` whose documents carry the number of their operation.
+const NUMBERED: &str = "numbered";
+const OUTCOME_WRONG: u8 = 1;
+const OUTCOME_ERROR: u8 = 2;
+
+/// Where the adapter is checked.
+pub struct Bench<'a> {
+    /// URI with credentials and options.
+    pub uri: &'a str,
+    /// Database of this check.
+    pub database: String,
+    /// Whether the server is ours alone.
+    pub exclusive: bool,
+    /// Scratch folder, laid out like an experiment's.
+    pub folder: &'a Folder,
+    /// Zero of all times.
+    pub epoch: &'a Epoch,
+}
+
+/// All checks on a server, in a database that is claimed. What the adapter does not declare is left
+/// out, and named.
+pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
+    let mut checked = vec![Checked::of(
+        "open: a server that is not there is a `connect` error",
+        unreachable(environment, bench).await,
+    )];
+    let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
+    match operations {
+        Ok(mut session) => session.operations(&mut checked).await,
+        Err(problem) => checked.push(Checked::of("operations", Err(problem))),
+    }
+    let failures = Session::open(environment, bench, admin, FAILURES, "failures").await;
+    match failures {
+        Ok(mut session) => session.failures(&mut checked).await,
+        Err(problem) => checked.push(Checked::of("failures", Err(problem))),
+    }
+    checked.extend(consumer::check(environment, bench, admin).await);
+    checked
+}
+
+async fn unreachable(environment: &Environment, bench: &Bench<'_>) -> Result<(), String> {
+    let mut process = start(environment, bench.folder.path(), bench.epoch).await?;
+    let open = Request::Open {
+        uri: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500".to_owned(),
+        database: bench.database.clone(),
+        role: Role::Worker,
+    };
+    let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
+    let problem = answer.err().ok_or("it claims to have opened a port nobody listens on")?;
+    if !problem.contains("(connect)") {
+        return Err(problem);
+    }
+    process.close().await.map_err(|it| it.to_string())
+}
+
+/// One adapter process with one workload.
+struct Session<'a> {
+    environment: &'a Environment,
+    bench: &'a Bench<'a>,
+    admin: &'a Admin,
+    workload: Workload,
+    materials: Materials,
+    arm: LiveArm,
+}
+
+impl<'a> Session<'a> {
+    async fn open(
+        environment: &'a Environment,
+        bench: &'a Bench<'a>,
+        admin: &'a Admin,
+        text: &str,
+        name: &str,
+    ) -> Result<Self, String> {
+        let no_sets = std::collections::BTreeMap::new();
+        let path = Path::new(name).with_extension("yaml");
+        let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
+        let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
+        let materials = Materials::write(
+            &workload.plan,
+            &BTreeSet::from([None]),
+            workload.pools.clone(),
+            bench.folder,
+            1.0,
+        )
+        .map_err(|it| it.to_string())?;
+        for (number, collection) in workload.plan.collections.iter().enumerate() {
+            let load = async {
+                admin.create(&collection.name, collection).await?;
+                admin.load(&collection.name, materials.documents(&workload.plan, number)).await
+            };
+            load.await.map_err(|it: base::error::Error| it.to_string())?;
+        }
+        let arm = live(environment, bench).await;
+        match arm.failed.clone() {
+            Some(failed) => Err(failed),
+            None => Ok(Self { environment, bench, admin, workload, materials, arm }),
+        }
+    }
+
+    async fn operations(&mut self, checked: &mut Vec<Checked>) {
+        for number in 0..self.workload.plan.phases.len() {
+            let phase = self.workload.plan.phases[number].clone();
+            if let Some(missing) = self.missing(&phase) {
+                checked.push(Checked::of(format!("{}: left out, {missing}", phase.name), Ok(())));
+                continue;
+            }
+            let result = self.operation(number, &phase).await;
+            if let Some(said) = self.arm.failed.as_ref().filter(|it| it.contains("(unsupported)")) {
+                // What a driver cannot do at all, such as w:0, is no fault of its adapter. A
+                // refused `prepare` is the end of a run, so another process does the rest.
+                checked.push(Checked::of(format!("{}: left out, {said}", phase.name), Ok(())));
+                self.arm = live(self.environment, self.bench).await;
+                continue;
+            }
+            checked.push(Checked::of(phase.name.clone(), result));
+            if !self.arm.alive() {
+                return;
+            }
+        }
+        checked.push(self.making().await);
+        self.arm.close().await;
+    }
+
+    /// A `noop` with documents makes one for each operation.
+    async fn making(&mut self) -> Checked {
+        const NAME: &str = "noop makes documents";
+        if !self.arm.hello().is_some_and(|it| it.capabilities.noop_makes) {
+            let left_out = format!("{NAME}: left out, it does not declare `noop_makes`");
+            return Checked::of(left_out, Ok(()));
+        }
+        let plan = &self.workload.plan;
+        let inserts = |phase: &Phase| phase.operations[0].documents.is_some();
+        let number = plan.phases.iter().position(inserts).expect("the check inserts");
+        let prepare = self.materials.making(plan, number).expect("its documents");
+        let made = self.arm.calibrate_making(self.bench.epoch, &prepare).await;
+        let told = format!("`totals.documents` is not one for each operation {}", self.failed());
+        Checked::of(NAME, made.map(|_| ()).ok_or(told))
+    }
+
+    /// What the adapter does not declare.
+    fn missing(&self, phase: &Phase) -> Option<String> {
+        let capabilities = &self.arm.hello()?.capabilities;
+        let name = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        for operation in &phase.operations {
+            let kind = name(serde_json::to_value(operation.kind).ok()?);
+            if !capabilities.operations.contains(&kind) {
+                return Some(format!("it does not declare the operation {kind}"));
+            }
+        }
+        let pacing = name(serde_json::to_value(phase.pacing).ok()?["mode"].clone());
+        (!capabilities.pacing.contains(&pacing))
+            .then(|| format!("it does not declare the pacing {pacing}"))
+    }
+
+    /// A phase whose every answer must be right.
+    async fn operation(&mut self, number: usize, phase: &Phase) -> Result<(), String> {
+        let text = |it: base::error::Error| it.to_string();
+        let collection = phase.operations[0].collection.clone();
+        if phase.writes {
+            let (at, made) = self.materials.collection(&self.workload.plan, &collection);
+            self.admin.create(&collection, made).await.map_err(text)?;
+            let documents = self.materials.documents(&self.workload.plan, at);
+            self.admin.load(&collection, documents).await.map_err(text)?;
+        }
+        let counts = phase.operations[0].kind == Kind::Count;
+        let profiled =
+            self.bench.exclusive && (counts || phase.operations[0].write_concern.is_some());
+        if profiled {
+            self.admin.profile(true).await.map_err(text)?;
+        }
+        let result = self.phase(number).await;
+        if result.is_err() && profiled {
+            // What it wrote down of this phase is not to be found in the next one.
+            self.admin.profile(false).await.map_err(text)?;
+        }
+        let (run, _) = result?;
+        right(phase, &run)?;
+        if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
+            let found = self.admin.documents(&collection).await.map_err(text)?;
+            if collection == NUMBERED {
+                return self.numbered(number, phase, &found);
+            }
+            let hello = self.arm.hello();
+            let whole_doubles = hello.is_none_or(|it| it.capabilities.whole_doubles);
+            inserted(&self.workload, phase, &found, whole_doubles)?;
+        }
+        if profiled && counts {
+            let named = self.arm.opened.as_ref().map(|it| it.resolved["commands"]["count"].clone());
+            let named = named.as_ref().and_then(serde_json::Value::as_str).map(str::to_owned);
+            let sent = match &named {
+                Some(named) => self.admin.profiled(named, &collection).await.map_err(text)?.len(),
+                None => 1,
+            };
+            self.admin.profile(false).await.map_err(text)?;
+            let named = named.unwrap_or_default();
+            let problem = format!("it names {named} as the command of count and sends another");
+            return if sent > 0 { Ok(()) } else { Err(problem) };
+        }
+        if profiled {
+            let commands = self.admin.profiled("insert", &collection).await.map_err(text)?;
+            self.admin.profile(false).await.map_err(text)?;
+            sent(phase, &commands)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `sequence` of each document is the index of its sample.
+    fn numbered(
+        &self,
+        number: usize,
+        phase: &Phase,
+        found: &[RawDocumentBuf],
+    ) -> Result<(), String> {
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
+        let batch = phase.operations[0].batch.unwrap_or(1);
+        consumed::numbered(found, samples.filter_map(Result::ok), batch)
+    }
+
+    /// Phases in which every operation fails, in a known way.
+    async fn failures(&mut self, checked: &mut Vec<Checked>) {
+        const CASES: [(&str, u8, i64); 5] = [
+            ("find_nothing", OUTCOME_WRONG, 0),
+            ("update_nothing", OUTCOME_WRONG, 0),
+            ("delete_nothing", OUTCOME_WRONG, 0),
+            ("duplicate_key", OUTCOME_ERROR, 11000),
+            ("no_such_command", OUTCOME_ERROR, 59),
+        ];
+        let (_, missing) = self.materials.collection(&self.workload.plan, "missing");
+        let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());
+        checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
+        for (number, (name, outcome, code)) in CASES.iter().enumerate() {
+            if let Some(missing) = self.missing(&self.workload.plan.phases[number]) {
+                checked.push(Checked::of(format!("{name}: left out, {missing}"), Ok(())));
+                continue;
+            }
+            let result = self.failure(number, *outcome, *code).await;
+            checked.push(Checked::of(format!("{name} is reported"), result));
+        }
+        self.arm.close().await;
+    }
+
+    async fn failure(&mut self, number: usize, outcome: u8, code: i64) -> Result<(), String> {
+        let (run, ended) = self.phase(number).await?;
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
+        let outcomes: Vec<u8> = samples.filter_map(Result::ok).map(|it| it.result()).collect();
+        // The first document of a unique index is a right one.
+        let right = usize::from(code == 11000);
+        let as_expected = |it: &&u8| **it == outcome;
+        let failed = outcomes.iter().filter(as_expected).count();
+        equal("operations with the outcome of the contract", &failed, &(outcomes.len() - right))?;
+        equal("operations", &run.by_operation[0].count, &(outcomes.len() as u64))?;
+        if outcomes.len() < 8 {
+            return Err(format!("{} operations were tried", outcomes.len()));
+        }
+        if code != 0 {
+            let entry = ended.errors.iter().find(|it| it.code == code);
+            let count = entry.map_or(0, |it| it.count);
+            equal(&format!("`ended.errors` of code {code}"), &count, &(failed as u64))?;
+        }
+        Ok(())
+    }
+
+    async fn phase(&mut self, number: usize) -> Result<(PhaseRun, Ended), String> {
+        let text = |it: base::error::Error| it.to_string();
+        let plan = &self.workload.plan;
+        let which = Which { round: 1, arm: 0, phase: number, warmup: false };
+        self.arm.prepare(prepares(&self.materials, plan, which, str::to_owned)).await;
+        let mut measured = Measured::new(0);
+        measured.turn_length = TURN;
+        let before = self.admin.counters(false).await.map_err(text)?;
+        for _ in 0..3 {
+            let turn = self.arm.turn(self.bench.epoch, TURN).await;
+            measured.turns.push(turn.ok_or_else(|| self.failed())?);
+            if turn.is_some_and(|it| it.turned.exhausted || it.turned.gave_up) {
+                break;
+            }
+        }
+        let ended = self.arm.end().await.ok_or_else(|| self.failed())?;
+        measured.ended = Some(ended.clone());
+        let phase = &plan.phases[number];
+        let mut after = self.admin.counters(false).await.map_err(text)?;
+        while unacknowledged(phase) {
+            // Until nothing arrives any more: a busy machine takes its time.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let earlier =
+                std::mem::replace(&mut after, self.admin.counters(false).await.map_err(text)?);
+            if difference(&earlier, &after).get("opcounters.insert").is_none_or(|it| *it == 0) {
+                break;
+            }
+        }
+        measured.counters = difference(&before, &after);
+        let file = self.materials.samples(1, 0, number, 0, false);
+        let files = vec![file.into()];
+        let source = Source {
+            plan,
+            phase,
+            expected: self.materials.expected(plan, number, &files).map_err(text)?,
+            files,
+            exclusive: self.bench.exclusive,
+            hlog: format!("hlog/{}.hlog", phase.name),
+            arm: "the adapter",
+        };
+        Ok((summarise(&source, &measured, self.bench.folder).map_err(text)?, ended))
+    }
+
+    fn failed(&self) -> String {
+        self.arm.failed.clone().unwrap_or_default()
+    }
+}
+
+async fn live(environment: &Environment, bench: &Bench<'_>) -> LiveArm {
+    let log = bench.folder.join("adapter.log");
+    let target = Target { role: Role::Worker, uri: bench.uri, database: &bench.database };
+    LiveArm::start(0, 0, environment, 1, &log, bench.epoch, &target).await
+}
+
+fn unacknowledged(phase: &Phase) -> bool {
+    let concern = phase.operations[0].write_concern.as_ref();
+    concern.is_some_and(|concern| concern["w"] == 0)
+}
+
+/// Counts, receipt, answers.
+fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
+    let samples: u64 = run.by_operation.iter().map(|it| it.count).sum();
+    if let Limit::Operations { count, .. } = phase.limit {
+        equal("operations", &samples, &count)?;
+    }
+    for operation in &run.by_operation {
+        equal("operations with a wrong answer", &operation.wrong, &0)?;
+        if operation.failed > 0 {
+            let said = run.errors.first().map_or("", |it| it.message.as_str());
+            return Err(format!("{} operations failed: {said}", operation.failed));
+        }
+    }
+    if !run.receipt.agrees {
+        return Err(format!(
+            "it claims {:?}, the server counted {:?}",
+            run.receipt.claimed, run.receipt.counted
+        ));
+    }
+    if let Some(documents) = run.answers.documents_expected {
+        equal("`totals.documents`", &run.answers.documents, &documents)?;
+    }
+    if let Some(sum) = run.answers.sum_expected {
+        equal("`totals.sum`", &run.answers.sum, &sum)?;
+    }
+    match run.gates.iter().find(|gate| gate.fails && gate.id == "G1") {
+        Some(gate) => Err(gate.reason.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Every inserted document, byte for byte as the core makes it.
+fn inserted(
+    workload: &Workload,
+    phase: &Phase,
+    found: &[RawDocumentBuf],
+    whole_doubles: bool,
+) -> Result<(), String> {
+    let plan: &Plan = &workload.plan;
+    let operation = &phase.operations[0];
+    let at = plan.collections.iter().position(|it| it.name == operation.collection);
+    let at = at.ok_or("a collection of the plan")?;
+    let (collection, pool) = (&plan.collections[at], &workload.pools[at]);
+    let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
+    let batch = u64::from(operation.batch.unwrap_or(1));
+    let documents = count * batch;
+    equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
+    if !matches!(phase.pacing, Pacing::Awaited { .. }) {
+        return Ok(()); // which worker takes what from a shared queue is chance
+    }
+    let counter = schedule::counter(plan, phase);
+    let mut expected = Vec::new();
+    for key in counter.first..counter.first + documents {
+        let document = inserted_document(collection, pool, plan.seed, &counter, batch, key);
+        let document = document.map_err(|it| it.to_string())?;
+        let document = if whole_doubles { document } else { without_whole_doubles(document) };
+        expected.push(RawDocumentBuf::try_from(&document).map_err(|it| it.to_string())?);
+    }
+    let sorted = |documents: &mut Vec<Vec<u8>>| documents.sort();
+    let mut wanted: Vec<Vec<u8>> =
+        expected.into_iter().map(bson::RawDocumentBuf::into_bytes).collect();
+    let mut there: Vec<Vec<u8>> = found.iter().map(|it| it.as_bytes().to_vec()).collect();
+    sorted(&mut wanted);
+    sorted(&mut there);
+    let differing = wanted.iter().zip(&there).find(|(wanted, there)| wanted != there);
+    match differing {
+        None => Ok(()),
+        Some((wanted, there)) => Err(format!(
+            "a document arrived as {}, expected {}",
+            adapter::environment::hex(there),
+            adapter::environment::hex(wanted)
+        )),
+    }
+}
+
+/// What went over the wire, as the server has written it down: the write concern asked for, and
+/// one command an operation.
+fn sent(phase: &Phase, commands: &[Document]) -> Result<(), String> {
+    let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
+    equal("insert commands on the wire", &(commands.len() as u64), &count)?;
+    let wanted = phase.operations[0].write_concern.as_ref();
+    for command in commands {
+        if !command.contains_key("protocol") {
+            continue; // an opcode of before MongoDB 2.6, that carries no write concern
+        }
+        let sent = command.get_document("command").and_then(|it| it.get_document("writeConcern"));
+        let sent = sent.map_err(|_| "an insert went out without its write concern")?;
+        for (name, value) in wanted.and_then(|it| it.as_object()).into_iter().flatten() {
+            let there = sent.get(name).map(plain).unwrap_or_default();
+            equal(&format!("writeConcern.{name} on the wire"), &there, &value.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn plain(value: &Bson) -> serde_json::Value {
+    value.clone().into_relaxed_extjson()
+}

@@ -1,0 +1,264 @@
+//! Every arm against the baseline, in every phase and metric.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::conditions::Conditions;
+use crate::analysis::own::Timed;
+use crate::analysis::rounds::{PerRound, Rounds};
+use crate::analysis::types::{ComparisonRow, DriftRow};
+use record::records::{Arm, Experiment, PhaseRun};
+use stats::bias::Drift;
+use stats::compare::{Comparison, Verdict, percent};
+use stats::descriptive::median;
+use stats::gates;
+use stats::judge::{Entrant, Judged, Measure, Terms, judge};
+use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
+use stats::threshold::{Interleave, Quantity};
+use stats::wording;
+use workload::plan::Phase;
+
+/// All comparisons of an experiment.
+pub struct Compared {
+    /// Ready to print.
+    pub rows: Vec<ComparisonRow>,
+    /// Throughput of every arm but those that only vouch: the A/A one, and the one past the tap.
+    pub deciding: Vec<Comparison>,
+    /// A/A noise floor on throughput by phase, percent.
+    pub noise_percent: BTreeMap<String, f64>,
+    /// Sentences for the reader.
+    pub warnings: Vec<String>,
+}
+
+/// One figure that is compared.
+struct Metric {
+    operation: String,
+    name: &'static str,
+    quantity: Quantity,
+    value: Value,
+}
+
+type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
+
+/// Compares every arm with the baseline.
+#[must_use]
+pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
+    let mut compared = Compared {
+        rows: Vec::new(),
+        deciding: Vec::new(),
+        noise_percent: BTreeMap::new(),
+        warnings: Vec::new(),
+    };
+    if !experiment.arms.is_empty() {
+        for phase in &experiment.plan.phases {
+            PhaseComparison { experiment, rounds, arms: &experiment.arms, phase }
+                .run(&mut compared);
+        }
+    }
+    let p_values: Vec<f64> = compared.rows.iter().filter_map(|row| row.p_value).collect();
+    let mut adjusted = benjamini_hochberg(&p_values).into_iter();
+    for row in &mut compared.rows {
+        if row.p_value.is_some() {
+            row.bh_rejected = adjusted.next().map(|p| p <= FALSE_DISCOVERY_RATE);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    compared.warnings.retain(|warning| seen.insert(warning.clone()));
+    compared
+}
+
+struct PhaseComparison<'a> {
+    experiment: &'a Experiment,
+    rounds: &'a Rounds<'a>,
+    arms: &'a [Arm],
+    phase: &'a Phase,
+}
+
+impl PhaseComparison<'_> {
+    fn run(&self, compared: &mut Compared) {
+        // A quantile that some runs are too short for is not compared: `n/a` is no lost round.
+        let metrics: Vec<Metric> =
+            metrics(self.phase).into_iter().filter(|metric| self.has_values(metric)).collect();
+        let measures: Vec<Measure> = metrics.iter().map(|metric| self.measure(metric)).collect();
+        let arms: Vec<Entrant<'_>> = self.arms.iter().map(|arm| self.entrant(arm)).collect();
+        let settings = &self.experiment.settings;
+        let interleave = settings.interleave.iter().find(|it| it.phase == self.phase.name);
+        let busy = self.rounds.busy();
+        let terms = Terms {
+            interleave: interleave.map_or(Interleave::Turns, |it| it.interleave),
+            quick: settings.looks.quick,
+            alpha: self.rounds.standing().look.alpha,
+            seed: settings.seed,
+            busy: busy.as_deref(),
+        };
+        let mut judgement = judge(&arms, &measures, &terms);
+        for judged in &mut judgement.judged {
+            self.finish(judged, &metrics[judged.measure]);
+        }
+        let mut say = |what: &str| compared.warnings.push(format!("{}: {what}", self.phase.name));
+        judgement.shared_drift.iter().for_each(|drift| say(drift));
+        for judged in &judgement.judged {
+            let (arm, comparison) = (&self.arms[judged.arm], &judged.comparison);
+            if judged.measure == 0 {
+                let void = comparison.verdict == Verdict::NotComparable;
+                if void && arm.is_aa {
+                    say(&format!(
+                        "the A/A arm could not be judged; nothing vouches for this phase: {}",
+                        comparison.reasons.join("; ")
+                    ));
+                }
+                if !void {
+                    judged.biases.iter().for_each(|bias| say(&bias.caution));
+                }
+                if !arm.is_aa {
+                    comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
+                    self.run_cautions(arm).iter().for_each(|it| say(it));
+                    if let Some(it) = self.timed(arm).making(comparison.threshold_percent) {
+                        say(&it);
+                    }
+                }
+                if !arm.is_aa && !arm.is_direct {
+                    compared.deciding.push(comparison.clone());
+                }
+            }
+            compared.rows.push(self.row(arm, &metrics[judged.measure], judged));
+        }
+        if let Some(Some(floor)) = judgement.noise_percent.first() {
+            compared.noise_percent.insert(self.phase.name.clone(), *floor);
+        }
+    }
+
+    fn has_values(&self, metric: &Metric) -> bool {
+        let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
+        metric.name == "throughput" || runs.all(|run| (metric.value)(run).is_some())
+    }
+
+    fn runs(&self, arm: &Arm) -> PerRound<'_> {
+        self.rounds.of(&arm.id, &self.phase.name)
+    }
+
+    fn measure(&self, metric: &Metric) -> Measure {
+        let values = |arm| self.runs(arm).into_iter().map(|run| (metric.value)(run?)).collect();
+        Measure {
+            name: format!("{}/{}", metric.operation, metric.name),
+            quantity: metric.quantity,
+            values: self.arms.iter().map(values).collect(),
+        }
+    }
+
+    fn entrant<'b>(&self, arm: &'b Arm) -> Entrant<'b> {
+        let runs = self.runs(arm);
+        let idle = runs.iter().flatten().filter_map(|run| run.idle_cpu_fraction);
+        Entrant {
+            name: &arm.id,
+            is_aa: arm.is_aa,
+            halves: runs.iter().map(|run| (*run)?.half_log_ratio).collect(),
+            positions: self.rounds.positions(&arm.id),
+            idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
+            // Two clock readings are part of the no-op loop: half of it bounds one from above.
+            timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
+            wrong: gates::failures(&[self.conditions(arm).gate()]),
+            lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
+        }
+    }
+
+    /// What gates of single runs say of the baseline and of an arm, without voiding them.
+    fn run_cautions(&self, arm: &Arm) -> BTreeSet<String> {
+        let runs = [&self.arms[0], arm].into_iter().flat_map(|arm| self.runs(arm)).flatten();
+        let gates = runs.flat_map(|run| &run.gates).filter(|gate| !gate.fails);
+        gates.map(|gate| gate.reason.clone()).collect()
+    }
+
+    fn conditions(&self, arm: &Arm) -> Conditions {
+        let topology = &self.experiment.server.topology;
+        Conditions::new(&self.arms[0], arm, self.phase, topology)
+    }
+
+    fn timed<'b>(&'b self, arm: &'b Arm) -> Timed<'b> {
+        let arms = [self.arms[0].id.as_str(), arm.id.as_str()];
+        Timed { rounds: self.rounds, phase: self.phase, arms }
+    }
+
+    /// What timers forbid is taken back; what the arms differ in by wish stands behind the arm's
+    /// name, or at the end of a sentence that names none.
+    fn finish(&self, judged: &mut Judged, metric: &Metric) {
+        let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
+        self.timed(arm).hold_back(found, metric.name, &metric.value);
+        let Some(axis) = self.conditions(arm).axis() else { return };
+        if found.sentence.contains(&arm.id) {
+            let named = format!("{} ({axis})", arm.id);
+            found.sentence = found.sentence.replacen(&arm.id, &named, 1);
+        } else {
+            wording::append(&mut found.sentence, &format!("({axis})"));
+        }
+    }
+
+    fn row(&self, arm: &Arm, metric: &Metric, judged: &Judged) -> ComparisonRow {
+        let comparison = &judged.comparison;
+        let margins = &comparison.margins;
+        ComparisonRow {
+            baseline: self.arms[0].id.clone(),
+            arm: arm.id.clone(),
+            is_aa: arm.is_aa,
+            phase: self.phase.name.clone(),
+            operation: metric.operation.clone(),
+            metric: metric.name.to_owned(),
+            verdict: comparison.verdict.word().to_owned(),
+            direction_only: comparison.direction_only,
+            estimate_percent: comparison.estimate_percent,
+            low_percent: comparison.low_percent,
+            high_percent: comparison.high_percent,
+            level: comparison.level,
+            rounds: comparison.rounds as u32,
+            threshold_percent: comparison.threshold_percent,
+            floor_percent: margins.floor_percent,
+            bias_percent: margins.bias_percent,
+            bias_gate: margins.bias_gate.map(|gate| gate.id().to_owned()),
+            busy: margins.busy.clone(),
+            drift: judged.drift.as_ref().filter(|_| judged.measure == 0).map(drift),
+            p_value: comparison.p_value,
+            bh_rejected: None,
+            sentence: comparison.sentence.clone(),
+        }
+    }
+}
+
+fn drift(drift: &Drift) -> DriftRow {
+    let [estimate_percent, low_percent, high_percent] =
+        [drift.found.estimate, drift.found.low, drift.found.high].map(percent);
+    let sentence = drift.sentence();
+    DriftRow { estimate_percent, low_percent, high_percent, level: drift.found.level, sentence }
+}
+
+/// Throughput first: it decides.
+fn metrics(phase: &Phase) -> Vec<Metric> {
+    let whole = |name, quantity, value: fn(&PhaseRun) -> Option<f64>| Metric {
+        operation: phase.name.clone(),
+        name,
+        quantity,
+        value: Box::new(value),
+    };
+    let mut metrics = vec![
+        whole("throughput", Quantity::Throughput, |run| Some(run.throughput)),
+        whole("cpu_per_op", Quantity::CpuPerOperation, |run| Some(run.cpu_us_per_op)),
+    ];
+    for operation in &phase.operations {
+        let latency = |name, quantity, pick: fn(&record::records::Quantiles) -> Option<f64>| {
+            let wanted = operation.name.clone();
+            Metric {
+                operation: wanted.clone(),
+                name,
+                quantity,
+                // Open loops are judged by response time: from the intended start.
+                value: Box::new(move |run| {
+                    let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
+                    Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
+                }),
+            }
+        };
+        metrics.push(latency("p50", Quantity::P50, |it| it.p50_us));
+        metrics.push(latency("p90", Quantity::P90, |it| it.p90_us));
+        metrics.push(latency("p99", Quantity::P99, |it| it.p99_us));
+        metrics.push(latency("p999", Quantity::P999, |it| it.p999_us));
+    }
+    metrics
+}

@@ -1,0 +1,336 @@
+//! Under which conditions two arms ran, and which differences were asked for (gate G8).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::analysis::types::{ConditionRow, ConditionValue};
+use record::records::{Arm, Experiment};
+use stats::gates::{self, Checked, Outcome};
+use workload::operation_keys::{takes_read_concern, takes_write_concern};
+use workload::plan::{Kind, Operation, Phase};
+
+/// What a driver does not tell.
+const UNKNOWN: &str = "unknown";
+
+/// One thing that may differ between two arms of the same work.
+struct Condition {
+    name: &'static str,
+    /// An arm's own options that set it: with them the difference is what was asked about.
+    set_by: &'static [&'static str],
+    /// Its value, in a word.
+    value: fn(&Arm, topology: &str) -> String,
+    /// Whether an operation feels it.
+    felt: fn(&Operation) -> bool,
+    /// Where a difference forbids the comparison.
+    gated: Gated,
+}
+
+/// Where an unasked difference is wrong; elsewhere it follows from the axis and is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gated {
+    /// Between arms of one version of one driver.
+    Version,
+    /// Between arms of one adapter.
+    Adapter,
+    /// Between any two arms whose values are known.
+    Always,
+}
+
+const CONDITIONS: [Condition; 13] = [
+    condition("write concern", &["w", "journal"], write_concern, |it| {
+        takes_write_concern(it.kind) && it.write_concern.is_none()
+    }),
+    condition("read concern", &["readConcernLevel"], read_concern, |it| {
+        takes_read_concern(it.kind) && it.read_concern.is_none()
+    }),
+    condition(
+        "read preference",
+        &["readPreference", "readPreferenceTags", "maxStalenessSeconds"],
+        |arm, _| word(&arm.resolved["read_preference"]),
+        |it| takes_read_concern(it.kind) && it.read_preference.is_none(),
+    ),
+    condition("compressors", &["compressors", "zlibCompressionLevel"], compressors, any),
+    condition("TLS", &[], |arm, _| word(&arm.resolved["tls"]), any),
+    condition("pool size", &["maxPoolSize"], |arm, _| word(&arm.resolved["max_pool_size"]), any),
+    condition(
+        "smallest pool",
+        &["minPoolSize"],
+        |arm, _| word(&arm.resolved["min_pool_size"]),
+        any,
+    ),
+    condition(
+        "retried writes",
+        &["retryWrites"],
+        |arm, _| word(&arm.resolved["retry_writes"]),
+        |it| takes_write_concern(it.kind),
+    ),
+    condition(
+        "retried reads",
+        &["retryReads"],
+        |arm, _| word(&arm.resolved["retry_reads"]),
+        |it| takes_read_concern(it.kind),
+    ),
+    condition(RUNTIME, &["runtime"], |arm, _| arm.runtime.clone(), any),
+    Condition {
+        gated: Gated::Adapter,
+        // A driver that never had one and one that runs without are alike in this.
+        ..condition(NATIVE, &[], |arm, _| (arm.native == Some(true)).to_string(), any)
+    },
+    Condition {
+        gated: Gated::Always,
+        ..condition(
+            COUNT,
+            &[],
+            |arm, _| word(&arm.resolved["commands"]["count"]),
+            |it| it.kind == Kind::Count,
+        )
+    },
+    Condition {
+        gated: Gated::Always,
+        ..condition("server version", &[], |arm, _| word_of(arm.server_version.as_ref()), any)
+    },
+];
+const RUNTIME: &str = "runtime";
+const NATIVE: &str = "native extension";
+const COUNT: &str = "command of count";
+
+const fn condition(
+    name: &'static str,
+    set_by: &'static [&'static str],
+    value: fn(&Arm, &str) -> String,
+    felt: fn(&Operation) -> bool,
+) -> Condition {
+    Condition { name, set_by, value, felt, gated: Gated::Version }
+}
+
+fn any(_: &Operation) -> bool {
+    true
+}
+
+impl Condition {
+    /// Whether the two arms were given different values of it. Of two adapters, one may have an
+    /// option that the other knows nothing of.
+    fn asked(&self, a: &Arm, b: &Arm) -> bool {
+        let shared = self.name != RUNTIME || a.adapter == b.adapter;
+        shared && self.set_by.iter().any(|option| a.options.get(*option) != b.options.get(*option))
+    }
+
+    fn forbids(&self, a: &Arm, b: &Arm, values: [&str; 2]) -> bool {
+        match self.gated {
+            _ if self.asked(a, b) => false,
+            Gated::Always => !values.contains(&UNKNOWN),
+            Gated::Adapter => a.adapter == b.adapter,
+            Gated::Version => {
+                (&a.adapter, &a.driver, &a.version) == (&b.adapter, &b.driver, &b.version)
+            }
+        }
+    }
+}
+
+/// What two arms make of one phase.
+pub struct Conditions {
+    of: [BTreeMap<String, String>; 2],
+    /// Differences that do not forbid the comparison.
+    allowed: BTreeSet<String>,
+    /// Differences that are the question.
+    axis: Vec<String>,
+}
+
+impl Conditions {
+    /// Of an arm against the baseline; `topology` tells what a write concern left open means.
+    #[must_use]
+    pub fn new(baseline: &Arm, arm: &Arm, phase: &Phase, topology: &str) -> Self {
+        let mut found = Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
+        for it in CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt)) {
+            let values = [baseline, arm].map(|arm| (it.value)(arm, topology));
+            let [a, b] = &values;
+            if !it.forbids(baseline, arm, [a, b]) {
+                found.allowed.insert(it.name.to_owned());
+                let unanswered = |value: &str| value.starts_with(UNACKNOWLEDGED);
+                if a != b && (it.asked(baseline, arm) || unanswered(a) != unanswered(b)) {
+                    found.axis.push(format!("{} {b} against {a}", it.name));
+                }
+            }
+            for (of, value) in found.of.iter_mut().zip(values) {
+                of.insert(it.name.to_owned(), value);
+            }
+        }
+        found
+    }
+
+    /// G8.
+    #[must_use]
+    pub fn gate(&self) -> Checked {
+        let checked = gates::conditions(&self.of[0], &self.of[1], &self.allowed);
+        match checked.outcome {
+            // Listed once for the whole report, not beside each verdict.
+            Outcome::Warn(_) => Checked { gate: checked.gate, outcome: Outcome::Pass },
+            _ => checked,
+        }
+    }
+
+    /// The differences that a verdict has to name: `write concern w:0 against w:1`.
+    #[must_use]
+    pub fn axis(&self) -> Option<String> {
+        (!self.axis.is_empty()).then(|| self.axis.join(", "))
+    }
+}
+
+/// What differs among the arms of an experiment and follows from their drivers; twins are left out.
+#[must_use]
+pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
+    let phases = &experiment.plan.phases;
+    let felt = |it: &&Condition| phases.iter().flat_map(|it| &it.operations).any(it.felt);
+    let listed = |it: &&Condition| ![RUNTIME, NATIVE].contains(&it.name);
+    let rows = CONDITIONS.iter().filter(listed).filter(felt).map(|it| {
+        let mut values: Vec<ConditionValue> = Vec::new();
+        for arm in experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct) {
+            let value = (it.value)(arm, &experiment.server.topology);
+            match values.iter_mut().find(|known| known.value == value) {
+                Some(known) => known.arms.push(arm.id.clone()),
+                None => values.push(ConditionValue { value, arms: vec![arm.id.clone()] }),
+            }
+        }
+        ConditionRow { condition: it.name.to_owned(), values }
+    });
+    // Which command a count is stands there even where all agree.
+    rows.filter(|row| row.values.len() > 1 || row.condition == COUNT).collect()
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => UNKNOWN.to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn word_of(value: Option<&String>) -> String {
+    value.map_or(UNKNOWN.to_owned(), Clone::clone)
+}
+
+const UNACKNOWLEDGED: &str = "w:0";
+
+/// A concern that is not sent is the server's default: of a standalone server `w:1`.
+fn write_concern(arm: &Arm, topology: &str) -> String {
+    let concern = &arm.resolved["write_concern"];
+    if concern.is_null() {
+        return UNKNOWN.to_owned();
+    }
+    let w = match &concern["w"] {
+        Value::Null if topology == "standalone" => "w:1".to_owned(),
+        Value::Null => "the server's default".to_owned(),
+        w => format!("w:{}", word(w)),
+    };
+    match concern["j"].as_bool().or(concern["journal"].as_bool()) {
+        Some(journal) => format!("{w} j:{journal}"),
+        None => w,
+    }
+}
+
+/// No driver sends one unasked.
+fn read_concern(arm: &Arm, _: &str) -> String {
+    match &arm.resolved["read_concern"] {
+        Value::Null => "the server's default".to_owned(),
+        level => word(level),
+    }
+}
+
+fn compressors(arm: &Arm, _: &str) -> String {
+    match &arm.resolved["compressors"] {
+        Value::Array(names) if names.iter().all(|name| name == "none") => "none".to_owned(),
+        Value::Array(names) => names.iter().map(word).collect::<Vec<_>>().join("+"),
+        other => word(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn arm(id: &str, options: &[(&str, &str)], resolved: &Value) -> Arm {
+        let (adapter, version) = id.split_once('@').expect("adapter@version");
+        let options: BTreeMap<_, _> = options.iter().copied().collect();
+        let value = json!({
+            "id": id, "adapter": adapter, "is_aa": false, "driver": adapter, "version": version,
+            "options": options, "native": null, "runtime": "r", "concurrency": "threads",
+            "resolved": resolved, "lock_sha256": null,
+        });
+        serde_json::from_value(value).expect("an arm")
+    }
+
+    fn phase(kind: &str, write_concern: &Value) -> Phase {
+        let mut operation = json!({ "name": "work", "kind": kind, "key": "schedule" });
+        if !write_concern.is_null() {
+            operation["write_concern"] = write_concern.clone();
+        }
+        let value = json!({
+            "name": "work", "operations": [operation], "weights": [1], "keys": "uniform",
+            "workers": 1, "processes": 1, "pacing": { "mode": "awaited", "think_ns": 0 },
+            "limit": { "duration": { "seconds": null } }, "warmup_s": null,
+            "document_form": "native", "writes": true, "whole_run_reason": null, "pools": [],
+        });
+        serde_json::from_value(value).expect("a phase")
+    }
+
+    fn found(a: &Arm, b: &Arm, kind: &str) -> (Outcome, Option<String>) {
+        let found = Conditions::new(a, b, &phase(kind, &Value::Null), "standalone");
+        (found.gate().outcome, found.axis())
+    }
+
+    #[test]
+    fn what_an_arms_own_option_sets_is_named_and_not_gated() {
+        let a = arm("go@2", &[], &json!({ "write_concern": {}, "max_pool_size": 100 }));
+        let b = arm(
+            "go@2",
+            &[("w", "0")],
+            &json!({ "write_concern": { "w": 0 }, "max_pool_size": 100 }),
+        );
+        let asked = Some("write concern w:0 against w:1".to_owned());
+        assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, asked));
+        assert_eq!(found(&a, &b, "find_one"), (Outcome::Pass, None), "reads do not feel it");
+        let own = phase("insert_one", &json!({ "w": 1 }));
+        let own = Conditions::new(&a, &b, &own, "standalone");
+        assert_eq!((own.gate().outcome, own.axis()), (Outcome::Pass, None), "it has its own");
+        let none = "the server's default";
+        assert_eq!(write_concern(&a, "replica set r"), none);
+    }
+
+    #[test]
+    fn what_differs_within_one_version_unasked_is_not_comparable() {
+        let a = arm("go@2", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
+        let b = arm("go@2", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
+        let reason = "the arms differ in pool size 100 against 5, write concern w:1 against w:0";
+        assert_eq!(found(&a, &b, "insert_one").0, Outcome::Fail(reason.to_owned()));
+    }
+
+    #[test]
+    fn between_versions_and_drivers_defaults_are_listed_but_lost_answers_are_named() {
+        let a = arm("node@7", &[], &json!({ "write_concern": { "w": 1 }, "max_pool_size": 100 }));
+        let b = arm("node@1", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
+        let named = Some("write concern w:0 against w:1".to_owned());
+        assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, named));
+    }
+
+    #[test]
+    fn a_count_by_another_command_is_other_work_in_any_driver() {
+        let by = |id, command: Value| arm(id, &[], &json!({ "commands": { "count": command } }));
+        let (a, b) = (by("node@7", json!("aggregate")), by("node@1", json!("count")));
+        let reason = "the arms differ in command of count aggregate against count";
+        assert_eq!(found(&a, &b, "count").0, Outcome::Fail(reason.to_owned()));
+        assert_eq!(found(&a, &b, "find_one").0, Outcome::Pass);
+        assert_eq!(found(&a, &by("x@1", Value::Null), "count").0, Outcome::Pass, "not told");
+    }
+
+    #[test]
+    fn an_arm_without_its_compiled_extension_is_another_thing() {
+        let a = arm("python@4", &[], &json!({}));
+        let mut b = a.clone();
+        b.native = Some(true);
+        let reason = "the arms differ in native extension false against true";
+        assert_eq!(found(&a, &b, "find_one").0, Outcome::Fail(reason.to_owned()));
+    }
+}

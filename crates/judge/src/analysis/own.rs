@@ -1,0 +1,87 @@
+//! What the adapters add of their own and no gate voids: late timers, and the making of documents.
+
+use crate::analysis::rounds::Rounds;
+use figures::time;
+use record::records::{PhaseRun, Quantiles};
+use stats::compare::{Comparison, Verdict};
+use stats::descriptive::median;
+use workload::plan::Phase;
+
+/// The same quantile of two arms in a phase of an open loop.
+pub struct Timed<'a> {
+    /// Runs of all rounds.
+    pub rounds: &'a Rounds<'a>,
+    /// Phase.
+    pub phase: &'a Phase,
+    /// Baseline and arm.
+    pub arms: [&'a str; 2],
+}
+
+impl Timed<'_> {
+    fn each(&self, value: impl Fn(&PhaseRun) -> Option<f64>) -> Option<[f64; 2]> {
+        let of = |arm: &str| {
+            let runs = self.rounds.of(arm, &self.phase.name);
+            median(&runs.into_iter().flatten().filter_map(&value).collect::<Vec<_>>())
+        };
+        Some([of(self.arms[0])?, of(self.arms[1])?])
+    }
+
+    /// Takes the verdict on a response time back where the arms' timers differ by more than the
+    /// response times do, and by more than the threshold: it would be one about timers.
+    pub fn hold_back(
+        &self,
+        found: &mut Comparison,
+        metric: &str,
+        value: impl Fn(&PhaseRun) -> Option<f64>,
+    ) {
+        if found.verdict == Verdict::NotComparable {
+            return;
+        }
+        let late = |run: &PhaseRun| quantile(&run.open_loop.as_ref()?.own_lag?, metric);
+        let us = |run: &PhaseRun| Some(value(run)? / 1e3);
+        let (Some(late), Some(values)) = (self.each(late), self.each(us)) else { return };
+        let (timers, arms) = ((late[1] - late[0]).abs(), (values[1] - values[0]).abs());
+        if timers > arms && timers > values[0] * found.threshold_percent / 100.0 {
+            found.verdict = Verdict::Inconclusive;
+            found.direction_only = false;
+            found.sentence = format!(
+                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({metric}), more than \
+                 the arms ({}).",
+                time(timers),
+                time(arms)
+            );
+        }
+    }
+
+    /// What throughput has and service time has not: the difference in making documents, where it
+    /// is more than half of the threshold.
+    #[must_use]
+    pub fn making(&self, threshold_percent: f64) -> Option<String> {
+        let batch = self.phase.operations.iter().find(|it| it.documents.is_some())?.batch;
+        let batch = f64::from(batch.unwrap_or(1));
+        let making = self.each(|run| run.document_ns)?.map(|ns| ns / 1e3);
+        let workers = f64::from(self.phase.workers * self.phase.processes);
+        let [whole, _] = self.each(|run| Some(workers * 1e6 / run.throughput))?;
+        let percent = 100.0 * batch * (making[1] - making[0]) / whole;
+        (percent.abs() > threshold_percent / 2.0).then(|| {
+            format!(
+                "{} makes a document in {}, {} in {}: {percent:+.1} % of the time of an \
+                 operation, which throughput has and service times have not",
+                self.arms[1],
+                time(making[1]),
+                self.arms[0],
+                time(making[0]),
+            )
+        })
+    }
+}
+
+fn quantile(of: &Quantiles, metric: &str) -> Option<f64> {
+    match metric {
+        "p50" => of.p50_us,
+        "p90" => of.p90_us,
+        "p99" => of.p99_us,
+        "p999" => of.p999_us,
+        _ => None,
+    }
+}

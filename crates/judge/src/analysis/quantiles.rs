@@ -1,0 +1,38 @@
+//! Quantiles over all rounds, for display only: tests compare quantiles of single runs.
+
+use std::collections::BTreeMap;
+
+use base::error::{Error, Exit, Result};
+use record::folder::Folder;
+use record::records::Quantiles;
+use stats::histogram::Histogram;
+use stats::hlog::IntervalLog;
+
+/// Of one log: ours have at most 64 intervals of some KB for each operation.
+const HLOG_BYTES_MAX: u64 = 64 << 20;
+/// Two for each of the 256 operations that a phase can have.
+const TAGS_MAX: usize = 512;
+
+/// Adds up the interval logs of an arm's runs in one phase: quantiles by tag.
+///
+/// # Errors
+/// A log that cannot be read.
+pub fn pooled<'a>(
+    folder: &Folder,
+    logs: impl Iterator<Item = Option<&'a str>>,
+) -> Result<BTreeMap<String, Quantiles>> {
+    let mut sums: BTreeMap<String, Histogram> = BTreeMap::new();
+    for name in logs.flatten() {
+        let read = IntervalLog::each(&folder.read(name, HLOG_BYTES_MAX)?, |interval| {
+            let tag = interval.tag.unwrap_or_default();
+            if sums.len() < TAGS_MAX || sums.contains_key(&tag) {
+                sums.entry(tag).or_default().add(&interval.histogram);
+            }
+        });
+        read.map_err(|error| {
+            let path = folder.join(name);
+            Error::new(Exit::Environment, format!("{}: {error}", path.display()), "")
+        })?;
+    }
+    Ok(sums.into_iter().map(|(tag, sum)| (tag, Quantiles::of(&sum))).collect())
+}

@@ -1,0 +1,298 @@
+//! What every report shows: computed from a folder's records, written as the JSON of
+//! `run --json` and `report --format json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use record::records::{Machine, Server, Unavailable};
+
+/// The whole answer of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Analysis {
+    /// Version of this document's format.
+    pub schema_version: u32,
+    /// Path of the experiment folder.
+    pub experiment: String,
+    /// Experiment id.
+    pub id: String,
+    /// Workload name.
+    pub workload: String,
+    /// Why that workload exists.
+    pub why: String,
+    /// Seed.
+    pub seed: u64,
+    /// Quick form: one look, wide threshold.
+    pub quick: bool,
+    /// Rounds finished.
+    pub rounds: u32,
+    /// Rounds that are compared; the others were disturbed.
+    #[serde(default)]
+    pub rounds_compared: u32,
+    /// Numbers of the rounds that other processes or the hypervisor disturbed.
+    #[serde(default)]
+    pub rounds_disturbed: Vec<u32>,
+    /// What disturbed them, in words.
+    #[serde(default)]
+    pub disturbance: Option<String>,
+    /// Start, RFC 3339.
+    pub started_at: String,
+    /// `completed`, `interrupted`, `failed` or `unfinished`.
+    pub ended: String,
+    /// Server measured against.
+    pub server: Server,
+    /// Machine.
+    pub machine: Machine,
+    /// Arms in the order asked for; the first is the baseline.
+    pub arms: Vec<ArmSummary>,
+    /// What could not take part.
+    pub unavailable: Vec<Unavailable>,
+    /// One row per arm, phase and operation.
+    pub results: Vec<ResultRow>,
+    /// One row per compared arm, phase and metric.
+    pub comparisons: Vec<ComparisonRow>,
+    /// A/A noise floors and other figures per phase.
+    pub phases: Vec<PhaseSummary>,
+    /// Conditions that differ among the arms, and the command of `count` (gate G8).
+    #[serde(default)]
+    pub conditions: Vec<ConditionRow>,
+    /// What went over the wire, one row per arm and phase; empty without `--tap`.
+    #[serde(default)]
+    pub taps: Vec<TapRow>,
+    /// Where the time goes, and why.
+    #[serde(default)]
+    pub diagnosis: Vec<Finding>,
+    /// What the reader must know before trusting the numbers, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One condition and which arms ran under which value of it; twins of the baseline are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionRow {
+    /// `write concern`, `pool size`, `command of count`, …
+    pub condition: String,
+    /// Its values, in the order of the arms.
+    pub values: Vec<ConditionValue>,
+}
+
+/// One value of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionValue {
+    /// In a word; `unknown` where the driver does not tell.
+    pub value: String,
+    /// Ids of its arms.
+    pub arms: Vec<String>,
+}
+
+/// What one arm sent and waited for in one phase: medians over the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TapRow {
+    /// Arm id.
+    pub arm: String,
+    /// Phase.
+    pub phase: String,
+    /// Commands an operation, by name, those that are no part of an operation too.
+    pub commands_per_op: std::collections::BTreeMap<String, f64>,
+    /// Commands an operation.
+    pub round_trips_per_op: f64,
+    /// Bytes to the server, an operation.
+    pub bytes_out_per_op: f64,
+    /// Bytes from the server, an operation.
+    pub bytes_in_per_op: f64,
+    /// Server and wire, us an operation.
+    pub server_us_per_op: f64,
+    /// The simulated link, both ways, us an operation.
+    pub link_us_per_op: f64,
+    /// The driver, us an operation; None where it cannot be told.
+    pub driver_us_per_op: Option<f64>,
+    /// From call to last request byte, p50, us.
+    pub encode_p50_us: Option<f64>,
+    /// From last reply byte to return, p50, us.
+    pub decode_p50_us: Option<f64>,
+    /// Mean number of commands under way.
+    pub in_flight_mean: f64,
+    /// Connections opened during the turns of all rounds.
+    pub connections_opened: u64,
+    /// Most connections at once.
+    pub connections_peak: u64,
+    /// Why the driver's share cannot be told.
+    pub not_separable: Option<String>,
+}
+
+/// What a rule of the diagnosis found (methodology 8).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's name: `queue-grows`, `driver-share`, …
+    pub rule: String,
+    /// Arm it is about, if one.
+    pub arm: Option<String>,
+    /// Phase it is about, if one.
+    pub phase: Option<String>,
+    /// In words, with the numbers.
+    pub sentence: String,
+    /// The numbers behind it, by name with the unit last.
+    pub numbers: std::collections::BTreeMap<String, f64>,
+}
+
+/// An arm over all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmSummary {
+    /// Arm id.
+    pub id: String,
+    /// Adapter.
+    pub adapter: String,
+    /// Driver.
+    pub driver: String,
+    /// Version, as the running adapter reported it.
+    pub version: String,
+    /// Compiled extension in use.
+    pub native: Option<bool>,
+    /// Runtime and version.
+    pub runtime: String,
+    /// threads, tasks, processes.
+    pub concurrency: String,
+    /// Duplicate of the baseline.
+    pub is_aa: bool,
+    /// Finished runs, failed ones among them.
+    pub runs: u32,
+    /// Void runs.
+    pub failed: u32,
+    /// Why, for the first void run.
+    pub reason: Option<String>,
+    /// Median cost of one operation's bookkeeping, ns.
+    pub noop_ns: Option<f64>,
+    /// Resolved defaults.
+    pub resolved: serde_json::Value,
+}
+
+/// One operation of one phase of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultRow {
+    /// Arm id.
+    pub arm: String,
+    /// Phase.
+    pub phase: String,
+    /// Operation.
+    pub operation: String,
+    /// Operations a second: median of the rounds (of the whole phase).
+    pub throughput: Option<f64>,
+    /// Service time quantiles of all rounds together, us; None where too few samples.
+    pub p50_us: Option<f64>,
+    /// p90, us.
+    pub p90_us: Option<f64>,
+    /// p99, us.
+    pub p99_us: Option<f64>,
+    /// p99.9, us.
+    pub p999_us: Option<f64>,
+    /// Response time p50 and p99 (open loop), us.
+    pub response_p50_us: Option<f64>,
+    /// Response time p99 (open loop), us.
+    pub response_p99_us: Option<f64>,
+    /// How late the adapter's own timers are (open loop), p50, us.
+    #[serde(default)]
+    pub timer_p50_us: Option<f64>,
+    /// The same, p99.
+    #[serde(default)]
+    pub timer_p99_us: Option<f64>,
+    /// Making one document, median of the rounds, ns; None where none is made.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
+    /// Client CPU per operation, median of the rounds, us.
+    pub cpu_us_per_op: Option<f64>,
+    /// Largest peak resident set, bytes.
+    pub rss_peak_bytes: Option<u64>,
+    /// Operations measured in all rounds.
+    pub operations: u64,
+    /// Failed operations in all rounds.
+    pub errors: u64,
+    /// BSON bytes of the documents written or read.
+    pub document_bytes: u64,
+    /// Throughput of each round, for plots, void runs included; None where nothing was measured.
+    pub throughput_by_round: Vec<Option<f64>>,
+}
+
+/// One comparison, ready to print.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonRow {
+    /// Baseline arm id.
+    pub baseline: String,
+    /// Compared arm id.
+    pub arm: String,
+    /// Whether this is the A/A comparison.
+    pub is_aa: bool,
+    /// Phase.
+    pub phase: String,
+    /// Operation the metric belongs to; the phase's name for throughput and CPU of a mix.
+    pub operation: String,
+    /// `throughput`, `p50`, `p90`, `p99`, `p999`, `cpu_per_op`.
+    pub metric: String,
+    /// SLOWER, FASTER, SAME, INCONCLUSIVE, NOT COMPARABLE.
+    pub verdict: String,
+    /// Direction is clear, size is not.
+    pub direction_only: bool,
+    /// Change of time per operation, percent, + is slower.
+    pub estimate_percent: Option<f64>,
+    /// Lower end of the interval, bias included.
+    pub low_percent: Option<f64>,
+    /// Upper end of the interval, bias included.
+    pub high_percent: Option<f64>,
+    /// Achieved confidence level, 0..1.
+    pub level: Option<f64>,
+    /// Rounds used.
+    pub rounds: u32,
+    /// Practical threshold of SLOWER and FASTER, percent; doubled on a busy machine.
+    pub threshold_percent: f64,
+    /// SAME: the interval lies within so much, percent.
+    #[serde(default)]
+    pub floor_percent: f64,
+    /// Possible bias, percent: each end of the interval lies so much farther out.
+    #[serde(default)]
+    pub bias_percent: f64,
+    /// The gate that measured it: G5, G6, G7 or G9.
+    #[serde(default)]
+    pub bias_gate: Option<String>,
+    /// What made the machine busy, where disturbed rounds had to be compared.
+    #[serde(default)]
+    pub busy: Option<String>,
+    /// Throughput only: how time per operation moved within the phase.
+    #[serde(default)]
+    pub drift: Option<DriftRow>,
+    /// Exact signed-rank p, for the detail table.
+    pub p_value: Option<f64>,
+    /// Survives Benjamini-Hochberg at q = 0.05 over the report.
+    pub bh_rejected: Option<bool>,
+    /// The verdict in words.
+    pub sentence: String,
+}
+
+/// Movement from the first to the second half of a phase (gate G5): with turns of the arm against
+/// the baseline, with whole runs of that one of the two which moved more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftRow {
+    /// Change of time per operation, percent, + became slower.
+    pub estimate_percent: f64,
+    /// Lower end of the interval.
+    pub low_percent: f64,
+    /// Upper end of the interval.
+    pub high_percent: f64,
+    /// Achieved confidence level, 0..1.
+    pub level: f64,
+    /// In words.
+    pub sentence: String,
+}
+
+/// A phase over all arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseSummary {
+    /// Phase.
+    pub phase: String,
+    /// `turns` or `runs`.
+    pub interleave: String,
+    /// Why.
+    pub interleave_reason: String,
+    /// Median turn length, ms.
+    pub turn_ms: Option<f64>,
+    /// `closed loop, N in flight; omits waiting a real caller would see`, or the offered rate.
+    pub loop_note: String,
+    /// Noise floor of the A/A arm on throughput, percent.
+    pub aa_noise_percent: Option<f64>,
+}

@@ -1,0 +1,96 @@
+//! One arm in one phase, as the rules look at it.
+
+use std::collections::BTreeMap;
+
+use super::Evidence;
+use crate::analysis::rounds::PerRound;
+use crate::analysis::types::{Finding, ResultRow};
+use figures;
+use record::records::{Arm, PhaseRun, Queue, Tap};
+use stats::descriptive::median;
+use workload::plan::Phase;
+
+/// Everything known of one arm in one phase.
+pub struct Case<'a> {
+    pub arm: &'a Arm,
+    pub phase: &'a Phase,
+    /// Usable cores of the machine.
+    pub cores: f64,
+    /// Runs of all rounds, void ones too: what overload does to a run often voids it (G3).
+    pub measured: Vec<&'a PhaseRun>,
+    /// Runs by round, None where void: to be compared with another arm's.
+    pub valid: PerRound<'a>,
+    /// Quantiles over all rounds, a row an operation.
+    pub rows: Vec<&'a ResultRow>,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(evidence: &Evidence<'a>, arm: &'a Arm, phase: &'a Phase) -> Self {
+        let rows = evidence.results.iter();
+        let rounds = evidence.rounds;
+        Self {
+            arm,
+            phase,
+            cores: f64::from(evidence.experiment.machine.cores),
+            measured: rounds.measured(&arm.id, &phase.name).into_iter().flatten().collect(),
+            valid: rounds.of(&arm.id, &phase.name),
+            rows: rows.filter(|row| row.arm == arm.id && row.phase == phase.name).collect(),
+        }
+    }
+
+    /// Median over the rounds; None where fewer than half of them have a value.
+    pub fn median(&self, value: impl Fn(&PhaseRun) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> =
+            self.measured.iter().filter_map(|run| value(run)).filter(|it| it.is_finite()).collect();
+        median(&values).filter(|_| 2 * values.len() >= self.measured.len())
+    }
+
+    /// The same of what the tap saw.
+    pub fn tap(&self, value: impl Fn(&Tap) -> Option<f64>) -> Option<f64> {
+        self.median(|run| value(run.tap.as_ref()?))
+    }
+
+    /// The same of the overload test's evidence.
+    pub fn queue(&self, value: impl Fn(&Queue) -> Option<f64>) -> Option<f64> {
+        self.median(|run| value(run.queue.as_ref()?))
+    }
+
+    /// Threads or tasks of all processes.
+    pub fn workers(&self) -> f64 {
+        f64::from(self.phase.workers) * self.processes()
+    }
+
+    /// Processes.
+    pub fn processes(&self) -> f64 {
+        f64::from(self.phase.processes)
+    }
+
+    /// Connections the pools of all processes may have; None where the driver does not tell, or
+    /// has no limit (0).
+    pub fn pool(&self) -> Option<f64> {
+        let size = self.arm.resolved.get("max_pool_size")?.as_f64()?;
+        (size > 0.0).then(|| size * self.processes())
+    }
+
+    /// A finding about this arm and phase.
+    pub fn finding(&self, rule: &str, sentence: String, numbers: &[(&str, f64)]) -> Finding {
+        Finding {
+            rule: rule.to_owned(),
+            arm: Some(self.arm.id.clone()),
+            phase: Some(self.phase.name.clone()),
+            sentence,
+            numbers: numbers_of(numbers),
+        }
+    }
+}
+
+/// A number of workers, connections or messages, which has no decimals.
+pub fn whole(value: f64) -> String {
+    figures::count(value.round() as u64)
+}
+
+/// Numbers by name; those that are none are left out, for JSON has no word for them.
+pub fn numbers_of(numbers: &[(&str, f64)]) -> BTreeMap<String, f64> {
+    let finite = numbers.iter().filter(|(_, value)| value.is_finite());
+    finite.map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}

@@ -1,0 +1,35 @@
+//! Most of the response time is waiting (methodology 5).
+
+use super::case::Case;
+use crate::analysis::types::Finding;
+use figures::time;
+use workload::plan::Pacing;
+
+pub const NAME: &str = "queueing-dominates";
+const RATIO_MIN: f64 = 2.0;
+
+/// Open loops with a rate: in a burst waiting is what was asked for. Of all rounds together, for a
+/// run alone rarely has the 10,000 operations that a p99 needs.
+pub fn rule(case: &Case<'_>) -> Option<Finding> {
+    if !matches!(case.phase.pacing, Pacing::Rate { .. }) {
+        return None;
+    }
+    let both = |row: &&&crate::analysis::types::ResultRow| {
+        Some((row.response_p99_us?, row.p99_us?)).filter(|(_, service)| *service > 0.0)
+    };
+    let rows = case.rows.iter();
+    let dominated = rows.filter_map(|row| {
+        let (response, service) = both(&row)?;
+        (response > RATIO_MIN * service).then_some((*row, response, service))
+    });
+    let (row, response, service) = dominated.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
+    let of = if case.rows.len() > 1 { format!(" of {}", row.operation) } else { String::new() };
+    let sentence = format!(
+        "QUEUEING DOMINATES: response p99{of} is {} and service p99 {}; most of what a caller \
+         sees is waiting, not the operation.",
+        time(response),
+        time(service)
+    );
+    let numbers = [("response_p99_us", response), ("service_p99_us", service)];
+    Some(case.finding(NAME, sentence, &numbers))
+}

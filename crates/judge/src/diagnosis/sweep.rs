@@ -1,0 +1,171 @@
+//! A sweep over the number of workers: contention and retrograde scaling (methodology 8.5, 8.6).
+
+use super::case::{numbers_of, whole};
+use crate::analysis::rounds::Rounds;
+use crate::analysis::types::Finding;
+use figures::figure;
+use record::records::{Experiment, Run};
+use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
+use workload::plan::{Pacing, Phase};
+
+/// Name of the rule.
+pub const NAME: &str = "contention";
+
+/// Workers that do at least this share of what they would alone are not worth a word.
+const EFFICIENCY_MAX: f64 = 0.9;
+
+/// One experiment of a sweep.
+pub struct Cell {
+    /// `threads=4`, the name of its folder.
+    pub label: String,
+    /// Its record.
+    pub experiment: Experiment,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+/// What a sweep shows of each arm and phase, in the order of the first cell.
+///
+/// Workers are counted by the plan, not by the parameter's values: so a sweep over something else
+/// (sizes of documents) finds nothing, and one over processes does.
+#[must_use]
+pub fn findings(cells: &[Cell]) -> Vec<Finding> {
+    let Some(first) = cells.first() else { return Vec::new() };
+    let mut found = Vec::new();
+    for phase in &first.experiment.plan.phases {
+        for arm in first.experiment.arms.iter().filter(|arm| !arm.is_aa) {
+            let levels = levels(cells, &arm.id, &phase.name);
+            let seed = first.experiment.settings.seed;
+            if let Some(scaling) = scaling(&levels, seed).filter(bends) {
+                found.push(finding(&arm.id, &phase.name, &levels, &scaling));
+            }
+        }
+    }
+    found
+}
+
+/// Why a sweep over the number of workers is too small for a fit; None where it is not.
+#[must_use]
+pub fn too_small(cells: &[Cell]) -> Option<String> {
+    let first = cells.first()?;
+    let phases = first.experiment.plan.phases.iter();
+    let arm = first.experiment.arms.first()?;
+    let levels = phases.map(|phase| levels(cells, &arm.id, &phase.name)).find(|it| it.len() > 1)?;
+    let rounds = levels.iter().map(|(_, rounds)| rounds.len()).min()?;
+    (levels.len() < LEVELS_MIN || rounds < ROUNDS_MIN).then(|| {
+        format!(
+            "how throughput scales with workers is not judged: a fit needs {LEVELS_MIN} numbers \
+             of workers and {ROUNDS_MIN} rounds of each, these are {} and {rounds}",
+            levels.len()
+        )
+    })
+}
+
+/// Workers and throughput of each round; empty where the sweep does not change their number.
+fn levels(cells: &[Cell], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
+    let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
+    for cell in cells {
+        let planned = cell.experiment.plan.phases.iter().find(|it| it.name == phase);
+        let Some(workers) = planned.and_then(in_flight) else { return Vec::new() };
+        if levels.iter().any(|(known, _)| known.total_cmp(&workers).is_eq()) {
+            return Vec::new();
+        }
+        let rounds = Rounds::new(&cell.experiment, &cell.runs);
+        let valid = rounds.of(arm, phase).into_iter().flatten();
+        levels.push((workers, valid.map(|run| run.throughput).collect()));
+    }
+    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    levels
+}
+
+/// Operations that a closed loop keeps in flight. The throughput of an open loop is what was asked
+/// for, so it shows nothing.
+fn in_flight(phase: &Phase) -> Option<f64> {
+    let workers = f64::from(phase.workers) * f64::from(phase.processes);
+    match phase.pacing {
+        Pacing::Awaited { .. } => Some(workers),
+        Pacing::Window { size } => Some(workers * f64::from(size)),
+        Pacing::Rate { .. } | Pacing::Burst {} => None,
+    }
+}
+
+fn bends(scaling: &Scaling) -> bool {
+    (scaling.alpha.0 > 0.0 || scaling.beta.0 > 0.0) && scaling.efficiency() < EFFICIENCY_MAX
+}
+
+fn finding(arm: &str, phase: &str, levels: &[(f64, Vec<f64>)], scaling: &Scaling) -> Finding {
+    let rounds = levels.iter().map(|(_, rounds)| rounds.len()).min().unwrap_or(0);
+    let law = scaling.law;
+    let mut numbers = vec![
+        ("alpha", law.alpha),
+        ("alpha_low", scaling.alpha.0),
+        ("alpha_high", scaling.alpha.1),
+        ("gamma_per_s", law.gamma),
+        ("gamma_low_per_s", scaling.gamma.0),
+        ("gamma_high_per_s", scaling.gamma.1),
+        ("efficiency", scaling.efficiency()),
+        ("knee", scaling.knee),
+        ("knee_low", scaling.knee_interval.0),
+        ("knee_high", scaling.knee_interval.1),
+        ("levels", levels.len() as f64),
+        ("rounds", rounds as f64),
+    ];
+    if let Some(peak) = law.peak().filter(|_| scaling.shows_peak()) {
+        numbers.extend([
+            ("beta", law.beta),
+            ("beta_low", scaling.beta.0),
+            ("beta_high", scaling.beta.1),
+            ("peak", peak),
+        ]);
+    }
+    Finding {
+        rule: NAME.to_owned(),
+        arm: Some(arm.to_owned()),
+        phase: Some(phase.to_owned()),
+        sentence: sentence(scaling, levels.len(), rounds),
+        numbers: numbers_of(&numbers),
+    }
+}
+
+fn sentence(scaling: &Scaling, levels: usize, rounds: usize) -> String {
+    let law = scaling.law;
+    let bound = match (law.roof(), law.optimum()) {
+        (Some(roof), Some(optimum)) if scaling.alpha.0 > 0.0 => format!(
+            ": no number in flight brings more than {}/s, and more than {} bring little",
+            figure(roof),
+            whole(optimum)
+        ),
+        _ => String::new(),
+    };
+    let peak = match law.peak().filter(|_| scaling.shows_peak()) {
+        Some(peak) => format!(
+            "RETROGRADE: beta {} ({} to {}), so throughput falls beyond {} in flight.",
+            small(law.beta),
+            small(scaling.beta.0),
+            small(scaling.beta.1),
+            whole(peak)
+        ),
+        None => "No retrograde region measured.".to_owned(),
+    };
+    format!(
+        "CONTENTION: {} in flight do {:.0} % of what they would without it. USL over {levels} \
+         levels, at least {rounds} rounds each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to \
+         {}){bound}. Knee (90 % of the highest): {} in flight ({} to {}). {peak}",
+        whole(scaling.most),
+        100.0 * scaling.efficiency(),
+        small(law.alpha),
+        small(scaling.alpha.0),
+        small(scaling.alpha.1),
+        figure(law.gamma),
+        figure(scaling.gamma.0),
+        figure(scaling.gamma.1),
+        whole(scaling.knee),
+        whole(scaling.knee_interval.0),
+        whole(scaling.knee_interval.1),
+    )
+}
+
+/// Three significant digits, however small: beta is often some 1e-4.
+fn small(value: f64) -> String {
+    if value == 0.0 || value >= 0.001 { figure(value) } else { format!("{value:.2e}") }
+}

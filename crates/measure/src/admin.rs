@@ -1,0 +1,480 @@
+//! Administration of the server: set-up, loading, counters, sizes, clearing away.
+//!
+//! The official Rust driver does this and nothing else: no measured operation ever goes through
+//! a driver linked into the core.
+
+use base::say;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
+use mongodb::error::ErrorKind;
+use mongodb::options::ClientOptions;
+use mongodb::{Client, Database};
+use tokio::time::timeout;
+
+use adapter::environment::hex;
+use base::clock::wall;
+use base::error::{Error, Exit, Result};
+use workload::plan::Collection;
+
+/// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
+const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
+/// Documents of one insert_many while loading: the server's limit.
+const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
+
+/// The collection that says whose a database is.
+const MARKER: &str = "made_by_mongodyno";
+/// All names of our databases begin with it.
+const PREFIX: &str = "mongodyno_";
+
+/// The server's error code.
+const UNAUTHORIZED: i32 = 13;
+
+/// For dropping a database at the end.
+const LEAVE_LIMIT: Duration = Duration::from_secs(20);
+
+/// Connection for administration, and the one database this experiment may touch.
+pub struct Admin {
+    client: Client,
+    database: Database,
+    /// The marker that the database has to bear; None where the whole server is ours.
+    marker: Option<Document>,
+}
+
+/// A name that nothing else has: 122 bits of the system's randomness.
+#[must_use]
+pub fn new_database() -> String {
+    format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
+}
+
+/// Whether a name may be one of [`new_database`]: names also come out of folders that others made.
+#[must_use]
+pub fn is_database(name: &str) -> bool {
+    let random = name.strip_prefix(PREFIX).unwrap_or_default();
+    random.len() == 32 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A database that an experiment left behind.
+pub struct Marked {
+    /// Its name.
+    pub name: String,
+    /// Id of the experiment; `check` for a check.
+    pub experiment: String,
+    /// RFC 3339 in UTC.
+    pub made_at: String,
+}
+
+/// Counters whose differences are receipts and rates.
+pub type Counters = BTreeMap<String, i64>;
+
+impl Admin {
+    /// Connects, and touches nothing. `database` is a name of [`new_database`].
+    ///
+    /// # Errors
+    /// A URI the driver does not take.
+    pub async fn connect(uri: &str, database: &str) -> Result<Self> {
+        let client = client(uri).await?;
+        let database = client.database(database);
+        Ok(Self { client, database, marker: None })
+    }
+
+    /// Makes the database ours: writes the marker without which nothing in it is ever dropped.
+    /// Not needed on a server that is ours as a whole.
+    ///
+    /// # Errors
+    /// A database of that name that is there already; the server's refusal.
+    pub async fn claim(&mut self, experiment: &str) -> Result<()> {
+        if !self.database.list_collection_names().await.or_refused()?.is_empty() {
+            return Err(self.foreign("is there already"));
+        }
+        let marker = doc! {
+            "_id": "mongodyno", "experiment": experiment, "database": self.database.name(),
+            "made_at": wall(), "version": env!("CARGO_PKG_VERSION"),
+        };
+        self.database.collection::<Document>(MARKER).insert_one(&marker).await.or_refused()?;
+        self.marker = Some(marker);
+        Ok(())
+    }
+
+    /// The databases of a server that bear our marker: ready to be dropped, with the experiment
+    /// that made each, and when.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
+        let client = client(uri).await?;
+        let mut found = Vec::new();
+        for name in client.list_database_names().await.or_refused()? {
+            if !is_database(&name) {
+                continue;
+            }
+            let database = client.database(&name);
+            let filter = doc! { "_id": "mongodyno", "database": &name };
+            let marker =
+                database.collection::<Document>(MARKER).find_one(filter).await.or_refused()?;
+            let Some(marker) = marker else { continue };
+            let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
+            let it = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
+            found.push((Self { client: client.clone(), database, marker: Some(marker) }, it));
+        }
+        Ok(found)
+    }
+
+    /// Looks at the marker before anything is dropped: somebody may have made the database anew.
+    async fn check_marker(&self) -> Result<()> {
+        let Some(marker) = &self.marker else { return Ok(()) };
+        let found = self
+            .database
+            .collection::<Document>(MARKER)
+            .find_one(marker.clone())
+            .await
+            .or_refused()?;
+        found.map(|_| ()).ok_or_else(|| self.foreign("does not bear this experiment's marker"))
+    }
+
+    fn foreign(&self, what: &str) -> Error {
+        Error::new(
+            Exit::Unreachable,
+            format!("the database {} {what}", self.database.name()),
+            "it is somebody else's: nothing in it was dropped; run again",
+        )
+    }
+
+    /// Makes a collection anew, with its indexes.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
+        self.drop_collection(name).await?;
+        let mut create = doc! { "create": name };
+        if let Some(capped) = &collection.capped {
+            create.insert("capped", true);
+            create.insert("size", i64::try_from(capped.size_bytes).unwrap_or(i64::MAX));
+            if let Some(max) = capped.max_documents {
+                create.insert("max", i64::try_from(max).unwrap_or(i64::MAX));
+            }
+        }
+        self.database.run_command(create).await.or_refused()?;
+        if !collection.indexes.is_empty() {
+            let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
+            self.database
+                .run_command(doc! { "createIndexes": name, "indexes": indexes })
+                .await
+                .or_refused()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts documents in batches.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn load(
+        &self,
+        name: &str,
+        documents: impl Iterator<Item = RawDocumentBuf>,
+    ) -> Result<()> {
+        let collection = self.database.collection::<RawDocumentBuf>(name);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for document in documents {
+            bytes += document.as_bytes().len();
+            batch.push(document);
+            if bytes >= LOAD_BATCH_BYTES_MAX || batch.len() >= LOAD_BATCH_DOCUMENTS_MAX {
+                collection
+                    .insert_many(std::mem::take(&mut batch))
+                    .ordered(false)
+                    .await
+                    .or_refused()?;
+                bytes = 0;
+            }
+        }
+        if !batch.is_empty() {
+            collection.insert_many(batch).ordered(false).await.or_refused()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts `{FIELD: true}`.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
+        let document = doc! { field: true };
+        self.database.collection::<Document>(name).insert_one(document).await.or_refused()?;
+        Ok(())
+    }
+
+    /// Waits until what was loaded is on disk, so that no checkpoint of it falls into a phase.
+    /// A server that does not let us is left as it is.
+    pub async fn settle(&self) {
+        let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
+    }
+
+    /// Drops a collection of this experiment.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn drop_collection(&self, name: &str) -> Result<()> {
+        self.check_marker().await?;
+        self.database.collection::<Document>(name).drop().await.or_refused()
+    }
+
+    /// Drops the database, if it was claimed.
+    ///
+    /// # Errors
+    /// A database without our marker; the server's refusal.
+    pub async fn drop_database(&self) -> Result<()> {
+        if self.marker.is_none() {
+            return Ok(()); // nothing of ours is there
+        }
+        self.check_marker().await?;
+        match self.database.drop().await {
+            Err(error) if is_unauthorized(&error) => {}
+            dropped => return dropped.or_refused(),
+        }
+        // Whoever may only write to it may drop its collections; the last one takes it along.
+        let mut names = self.database.list_collection_names().await.or_refused()?;
+        names.sort_by_key(|name| name == MARKER);
+        for name in names {
+            self.database.collection::<Document>(&name).drop().await.or_refused()?;
+        }
+        Ok(())
+    }
+
+    /// Drops the database at the end of what it was made for; says so where it stays behind.
+    /// Whether it is gone.
+    pub async fn leave(&self) -> bool {
+        let why = match timeout(LEAVE_LIMIT, self.drop_database()).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => error.message,
+            Err(_) => "the server does not answer".to_owned(),
+        };
+        say!("warning: the database {} was not dropped: {why}", self.database.name());
+        say!("hint: `mongodyno clean` drops it");
+        false
+    }
+
+    /// Documents in a collection, by its metadata.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn count(&self, name: &str) -> Result<i64> {
+        let count = self
+            .database
+            .collection::<Document>(name)
+            .estimated_document_count()
+            .await
+            .or_refused()?;
+        Ok(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    /// Every document of a collection in the order of `_id` (for `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.database.collection::<RawDocumentBuf>(name);
+        let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await.or_refused()?;
+        let mut documents = Vec::new();
+        while cursor.advance().await.or_refused()? {
+            documents.push(cursor.current().to_owned());
+        }
+        Ok(documents)
+    }
+
+    /// Kills the cursors that are open on a collection, in use or not; answers how many (for
+    /// `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn kill_cursors(&self, name: &str) -> Result<usize> {
+        let namespace = format!("{}.{name}", self.database.name());
+        let pipeline = [
+            doc! { "$currentOp": { "idleCursors": true } },
+            doc! { "$match": { "ns": namespace, "cursor.cursorId": { "$exists": true } } },
+        ];
+        let mut operations =
+            self.client.database("admin").aggregate(pipeline).await.or_refused()?;
+        let mut cursors = Vec::new();
+        while operations.advance().await.or_refused()? {
+            let operation = operations.deserialize_current().or_refused()?;
+            let cursor = operation.get_document("cursor").ok();
+            cursors.extend(cursor.and_then(|cursor| cursor.get("cursorId")).cloned());
+        }
+        if cursors.is_empty() {
+            return Ok(0);
+        }
+        let kill = doc! { "killCursors": name, "cursors": cursors };
+        let reply = self.database.run_command(kill).await.or_refused()?;
+        Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
+    }
+
+    /// Has the server write down every command of this database (for `check`).
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn profile(&self, on: bool) -> Result<()> {
+        self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
+        if on {
+            return Ok(());
+        }
+        self.drop_collection("system.profile").await
+    }
+
+    /// Commands of one name on one collection that the server has written down. An opcode of its
+    /// own, as drivers of before 2.6 send it, counts as a command: an entry without `protocol`.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn profiled(&self, command: &str, collection: &str) -> Result<Vec<Document>> {
+        let field = format!("command.{command}");
+        let profile = self.database.collection::<Document>("system.profile");
+        let namespace = format!("{}.{collection}", self.database.name());
+        let opcode = doc! { "op": command, "ns": namespace, "protocol": { "$exists": false } };
+        let mut cursor =
+            profile.find(doc! { "$or": [{ field: collection }, opcode] }).await.or_refused()?;
+        let mut commands = Vec::new();
+        while cursor.advance().await.or_refused()? {
+            commands.push(cursor.deserialize_current().or_refused()?);
+        }
+        Ok(commands)
+    }
+
+    /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn counters(&self, all: bool) -> Result<Counters> {
+        // Sections that are on by default are turned off one by one: the reply of a whole
+        // serverStatus is 40 KB and takes the server a millisecond.
+        let mut command = doc! {
+            "serverStatus": 1, "metrics": 0, "locks": 0, "repl": 0, "tcmalloc": 0,
+            "transactions": 0, "twoPhaseCommitCoordinator": 0, "logicalSessionRecordCache": 0,
+            "opLatencies": 0, "security": 0, "electionMetrics": 0, "flowControl": 0,
+            "globalLock": 0, "indexBulkBuilder": 0, "freeMonitoring": 0, "mirroredReads": 0,
+            "asserts": 0, "batchedDeletes": 0, "catalogStats": 0, "defaultRWConcern": 0,
+            "featureCompatibilityVersion": 0, "tenantMigrations": 0, "trafficRecording": 0,
+            "transportSecurity": 0, "scramCache": 0, "readConcernCounters": 0,
+            "internalTransactions": 0, "storageEngine": 0, "opcountersRepl": 0,
+            "indexStats": 0, "Instance Information": 0, "readPreferenceCounters": 0,
+            "resourceConsumption": 0, "shardSplits": 0,
+            "changeStreamPreImages": 0, "queryAnalyzers": 0, "extra_info": 0,
+        };
+        if !all {
+            command.insert("wiredTiger", 0);
+        }
+        let status = self.client.database("admin").run_command(command).await.or_refused()?;
+        let mut counters = Counters::new();
+        for (section, fields) in [
+            ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"][..]),
+            ("network", &["bytesIn", "bytesOut", "numRequests"]),
+            ("connections", &["current", "totalCreated", "active"]),
+            ("mem", &["resident"]),
+        ] {
+            if let Ok(values) = status.get_document(section) {
+                pick(values, section, fields, &mut counters);
+            }
+        }
+        if let Ok(cache) = status.get_document("wiredTiger").and_then(|wt| wt.get_document("cache"))
+        {
+            let fields = [
+                "bytes currently in the cache",
+                "tracked dirty bytes in the cache",
+                "bytes read into cache",
+                "bytes written from cache",
+            ];
+            pick(cache, "cache", &fields, &mut counters);
+        }
+        Ok(counters)
+    }
+
+    /// Sizes of a collection in bytes, from collStats; empty where the server has none.
+    pub async fn sizes(&self, name: &str) -> Counters {
+        let mut sizes = Counters::new();
+        if let Ok(stats) = self.database.run_command(doc! { "collStats": name }).await {
+            let fields = ["count", "size", "storageSize", "totalIndexSize", "avgObjSize"];
+            pick(&stats, "collStats", &fields, &mut sizes);
+        }
+        if let Ok(stats) = self.database.run_command(doc! { "dbStats": 1 }).await {
+            pick(&stats, "dbStats", &["dataSize", "storageSize", "indexSize"], &mut sizes);
+        }
+        sizes
+    }
+}
+
+async fn client(uri: &str) -> Result<Client> {
+    let mut options = ClientOptions::parse(uri).await.or_refused()?;
+    options.app_name = Some("mongodyno".to_owned());
+    options.server_selection_timeout = Some(Duration::from_secs(5));
+    // However drivers are asked to write and read, a marker is written for certain and read where
+    // it was written.
+    options.write_concern = None;
+    options.read_concern = None;
+    options.selection_criteria = None;
+    Client::with_options(options).or_refused()
+}
+
+/// Answers of the server, as an [`Error`] where it refused or was lost.
+trait Answered<T> {
+    fn or_refused(self) -> Result<T>;
+}
+
+impl<T> Answered<T> for Result<T, mongodb::error::Error> {
+    fn or_refused(self) -> Result<T> {
+        self.map_err(|error| refused(&error))
+    }
+}
+
+fn refused(error: &mongodb::error::Error) -> Error {
+    if let ErrorKind::Command(refused) = error.kind.as_ref()
+        && refused.code == UNAUTHORIZED
+    {
+        // "not authorized on admin to execute command { serverStatus: 1, …"
+        let command = refused.message.split("command { ").nth(1);
+        let command = command.and_then(|it| it.split(':').next()).unwrap_or("a command");
+        return Error::new(
+            Exit::Unreachable,
+            format!("the user in the URI may not do what an experiment needs: {command}"),
+            "these roles are enough: readWriteAnyDatabase, clusterMonitor",
+        );
+    }
+    Error::new(
+        Exit::Unreachable,
+        format!("the server refused or lost an administrative command: {}", error.kind),
+        "see the server's log; check the rights of the user in the URI",
+    )
+}
+
+fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == UNAUTHORIZED)
+}
+
+fn index_document(index: &workload::plan::Index) -> Document {
+    let keys: Document =
+        index.keys.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
+    let name: Vec<_> = index.keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
+    doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
+}
+
+fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
+    for field in fields {
+        let value = match from.get(field) {
+            Some(Bson::Int32(value)) => i64::from(*value),
+            Some(Bson::Int64(value)) => *value,
+            Some(Bson::Double(value)) => *value as i64,
+            _ => continue,
+        };
+        into.insert(format!("{section}.{field}"), value);
+    }
+}
+
+/// What happened between two readings.
+#[must_use]
+pub fn difference(before: &Counters, after: &Counters) -> Counters {
+    after
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))
+        .collect()
+}

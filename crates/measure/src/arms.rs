@@ -1,0 +1,337 @@
+//! From the words after `-d` to installed environments.
+
+use base::say;
+use std::collections::BTreeMap;
+
+use adapter::choice::{Asked, PROCESSES};
+use adapter::environment::{self, Environment};
+use adapter::manifest::{self, Manifest};
+use base::error::{Error, Result};
+use record::records::Unavailable;
+use server::uri;
+
+/// Processes that one arm may have.
+const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
+
+/// An adapter, and what is asked of it.
+#[derive(Debug)]
+pub struct Arm<'a> {
+    /// As it was asked for.
+    pub words: String,
+    /// Adapter.
+    pub manifest: &'a Manifest,
+    /// Package, version, options.
+    pub asked: Asked,
+}
+
+/// Understands `ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...`. KEY is an option of the adapter or of
+/// connection strings.
+///
+/// # Errors
+/// An adapter, a package, a version or an option that does not exist or does not go together.
+pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
+    let mut segments = driver.split('/');
+    let head = segments.next().unwrap_or_default();
+    let (name, version) = split(head, '@');
+    let (name, package) = split(name, ':');
+    let manifest = find(manifests, name)?;
+    // It becomes a word of an installer's command line, where other forms name other packages.
+    let is_other = |it: &&str| it.starts_with('-') || it.contains([':', ',']) || !is_plain(it);
+    if let Some(version) = version.filter(is_other) {
+        return Err(Error::usage(
+            format!("-d {driver}: {version} is no version"),
+            format!("write {name}@1.2.3; versions are of letters, digits and . _ - +"),
+        ));
+    }
+    let mut asked = Asked {
+        package: package.filter(|it| **it != manifest.driver).map(str::to_owned),
+        version: version.map(str::to_owned),
+        ..Asked::default()
+    };
+    for segment in segments {
+        let (key, value) =
+            segment.split_once('=').filter(|(_, value)| !value.is_empty()).ok_or_else(|| {
+                Error::usage(
+                    format!("-d {driver}: `{segment}` names no value"),
+                    format!("write {head}/key=value, as in {head}/maxPoolSize=10"),
+                )
+            })?;
+        if !is_plain(value) {
+            return Err(Error::usage(
+                format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
+                "values are of letters, digits and . _ - : , +",
+            ));
+        }
+        if key == PROCESSES {
+            let processes = value.parse().ok().filter(|count| PROCESSES_RANGE.contains(count));
+            asked.processes = Some(processes.ok_or_else(|| {
+                Error::usage(
+                    format!("-d {driver}: {value} is no number of processes"),
+                    format!("from 1 to {}", PROCESSES_RANGE.end()),
+                )
+            })?);
+            continue;
+        }
+        let (known, key) = match uri::arm_option(key) {
+            _ if manifest.options.contains_key(key) => (&mut asked.options, key),
+            Some(option) => (&mut asked.uri_options, option),
+            None => return Err(unknown_option(manifest, key)),
+        };
+        if known.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(Error::usage(format!("-d {driver} sets {key} twice"), "set it once"));
+        }
+    }
+    manifest.choose(&asked)?;
+    Ok(Arm { words: driver.to_owned(), manifest, asked })
+}
+
+/// Whether a value can steer neither an installer nor a connection string.
+#[must_use]
+pub fn is_plain(value: &str) -> bool {
+    value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
+}
+
+fn split(text: &str, at: char) -> (&str, Option<&str>) {
+    text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
+}
+
+fn unknown_option(manifest: &Manifest, key: &str) -> Error {
+    let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
+    let near = own
+        .iter()
+        .chain(&uri::ARM_OPTIONS)
+        .min_by_key(|known| strsim::levenshtein(&known.to_lowercase(), &key.to_lowercase()));
+    let hint = match near {
+        Some(near) if strsim::levenshtein(&near.to_lowercase(), &key.to_lowercase()) <= 3 => {
+            format!("did you mean {near}?")
+        }
+        _ if own.is_empty() => {
+            "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
+             alike stands in --uri"
+                .to_owned()
+        }
+        _ => format!("it takes {}, and options of connection strings", own.join(", ")),
+    };
+    Error::usage(format!("{} takes no option {key}", manifest.name), hint)
+}
+
+/// Finds an adapter by name.
+///
+/// # Errors
+/// None is called so; with the one that was meant, perhaps.
+pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
+    manifests.iter().find(|it| it.name == name).ok_or_else(|| {
+        let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
+        let near = names.iter().min_by_key(|known| strsim::levenshtein(known, name));
+        let hint = match near {
+            Some(near) if strsim::levenshtein(near, name) <= 2 => format!("did you mean {near}?"),
+            _ => format!("there are: {}", names.join(", ")),
+        };
+        Error::usage(format!("there is no driver {name}"), hint)
+    })
+}
+
+/// Installs what is asked for as `-d` takes it.
+///
+/// # Errors
+/// Those of [`parse`] and of [`environment::install`].
+pub fn install(manifests: &[Manifest], driver: &str) -> Result<Environment> {
+    let Arm { manifest, asked, .. } = parse(manifests, driver)?;
+    environment::install(manifest, &asked)
+}
+
+/// Adapters this machine can run, and those it cannot, with the reason.
+#[must_use]
+pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, manifest::Missing)>) {
+    let mut good = Vec::new();
+    let mut bad = Vec::new();
+    for manifest in manifests {
+        match manifest.probe() {
+            Ok(_) => good.push(manifest),
+            Err(missing) => bad.push((manifest, missing)),
+        }
+    }
+    (good, bad)
+}
+
+/// The drivers asked for, or every one this machine can run.
+///
+/// # Errors
+/// An unknown driver; a machine that can run none.
+pub fn choose<'a>(
+    drivers: &[String],
+    manifests: &'a [Manifest],
+) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
+    if !drivers.is_empty() {
+        let chosen = drivers.iter().map(|driver| parse(manifests, driver));
+        return Ok((chosen.collect::<Result<_>>()?, Vec::new()));
+    }
+    let (good, bad) = runnable(manifests);
+    let unavailable: Vec<Unavailable> = bad
+        .into_iter()
+        .map(|(manifest, missing)| Unavailable {
+            adapter: manifest.name.clone(),
+            reason: missing.reason,
+            hint: missing.hint,
+        })
+        .collect();
+    for it in &unavailable {
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+    }
+    if good.is_empty() {
+        return Err(Error::environment(
+            "this machine can run no adapter",
+            "`mongodyno adapters list` says what each of them needs",
+        ));
+    }
+    let arm = |manifest: &'a Manifest| Arm {
+        words: manifest.name.clone(),
+        manifest,
+        asked: Asked::default(),
+    };
+    Ok((good.into_iter().map(arm).collect(), unavailable))
+}
+
+/// Installs who reads the messages of a workload with a consumer: what was asked for, or the first
+/// by rank that this machine can run.
+///
+/// # Errors
+/// An adapter that has no such role; none that this machine can run.
+pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, Environment)> {
+    let named = |arm: &Arm<'_>| {
+        let environment = environment::install(arm.manifest, &arm.asked)?;
+        Ok((arm.asked.id(&arm.manifest.name, &environment.version), environment))
+    };
+    let mut able: Vec<&Manifest> =
+        manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
+    able.sort_by_key(|it| it.consumer_rank);
+    let there: Vec<&str> = able.iter().map(|it| it.name.as_str()).collect();
+    if let Some(asked) = asked {
+        let arm = parse(manifests, asked)?;
+        if arm.manifest.consumer_rank.is_none() {
+            return Err(Error::usage(
+                format!("--consumer {asked}: its adapter cannot read messages"),
+                format!("there are: {}", there.join(", ")),
+            ));
+        }
+        return named(&arm);
+    }
+    let able = able.into_iter().find(|manifest| manifest.probe().is_ok());
+    let manifest = able.ok_or_else(|| {
+        Error::environment(
+            format!("no adapter that reads messages can run here: {}", there.join(", ")),
+            "`mongodyno adapters list` says what each of them needs",
+        )
+    })?;
+    named(&Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
+}
+
+/// Installs the arms. One that was asked for by name must install; of the others those that do
+/// not are named and left out.
+///
+/// # Errors
+/// An adapter asked for by name, or the last one there is, cannot be installed.
+pub fn install_all(
+    arms: &[Arm<'_>],
+    asked_by_name: bool,
+    unavailable: &mut Vec<Unavailable>,
+) -> Result<Vec<(String, Environment)>> {
+    let mut environments = Vec::new();
+    for Arm { manifest, asked, .. } in arms {
+        match environment::install(manifest, asked) {
+            Ok(environment) => {
+                environments.push((asked.id(&manifest.name, &environment.version), environment));
+            }
+            Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
+                say!("{}: left out, {error}", manifest.name);
+                unavailable.push(Unavailable {
+                    adapter: manifest.name.clone(),
+                    reason: error.message,
+                    hint: error.hint,
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    number_twins(environments.iter_mut().map(|(id, _)| id));
+    Ok(environments)
+}
+
+/// What the arms will be called, before anything is installed.
+///
+/// # Errors
+/// None: what is wrong with an arm is found by [`parse`].
+pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
+    let id = |arm: &Arm<'_>| {
+        let version = arm.manifest.choose(&arm.asked)?.version;
+        Ok(arm.asked.id(&arm.manifest.name, &version))
+    };
+    let mut ids = arms.iter().map(id).collect::<Result<Vec<_>>>()?;
+    number_twins(ids.iter_mut());
+    Ok(ids)
+}
+
+/// The same driver given twice gets `#2`, so that every arm has its own name.
+fn number_twins<'a>(ids: impl Iterator<Item = &'a mut String>) {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for id in ids {
+        let count = seen.entry(id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            *id = format!("{id}#{count}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adapter::manifest::discover;
+
+    fn id(driver: &str) -> String {
+        let manifests = discover(None).expect("manifests");
+        let Arm { manifest, asked, .. } = parse(&manifests, driver).expect("an arm");
+        let version = manifest.choose(&asked).expect("a choice").version;
+        asked.id(&manifest.name, &version)
+    }
+
+    fn refused(driver: &str) -> String {
+        let manifests = discover(None).expect("manifests");
+        let error = parse(&manifests, driver).expect_err("a refusal");
+        assert_eq!(error.exit, base::error::Exit::Usage);
+        format!("{} | {}", error.message, error.hint)
+    }
+
+    #[test]
+    fn an_arm_is_an_adapter_a_version_and_options() {
+        assert_eq!(id("go@2.9.3"), "go@2.9.3");
+        assert_eq!(id("go@2.9.3/maxpoolsize=1024/w=1"), "go@2.9.3/maxPoolSize=1024/w=1");
+        let old = "node@1.4.3/maxPoolSize=5/runtime=0.12.9";
+        assert_eq!(id(old), "node@1.4.3/runtime=0.12.9/maxPoolSize=5");
+        assert_eq!(id("go@2.9.3/processes=4/w=1"), "go@2.9.3/w=1/processes=4");
+        assert_eq!(id("node:mongolian"), "node:mongolian@0.1.18");
+        assert_eq!(id("node:mongodb@4.17.2/api=callback"), "node@4.17.2/api=callback");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_arm_is_said_with_one_thing_to_do() {
+        let starts = |driver: &str, wanted: &str| {
+            let said = refused(driver);
+            assert!(said.contains(wanted), "{driver}: {said}");
+        };
+        starts("go/maxPolSize=3", "go takes no option maxPolSize | did you mean maxPoolSize?");
+        starts("go/runtime=1.2.3", "go takes no option runtime | it takes options of connection");
+        starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");
+        starts("node@1.4.3/runtime", "names no value");
+        starts("node@1.4.3/w=1/w=1", "sets w twice");
+        for version in ["npm:evil", "--global", "1 2", "file:x"] {
+            starts(&format!("node@{version}"), "is no version | write node@1.2.3; versions are of");
+        }
+        starts("go/maxPoolSize=1&w=0", "maxPoolSize=1&w=0");
+        starts("go/processes=0", "-d go/processes=0: 0 is no number of processes | from 1 to 64");
+        starts("node@1.4.3/runtime=20.1.0", "does not go with runtime=20.1.0");
+        starts("node@1.4.3/api=promise", "does not go with api=promise");
+        starts("node:mongols", "node has no package mongols");
+        starts("go/authSource=admin", "go takes no option authSource");
+    }
+}

@@ -1,0 +1,160 @@
+//! A turn whose documents are messages: the consumer is in position before the producers start,
+//! and ends at the marker that the core sends after them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::admin::{Admin, Counters};
+use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
+use crate::phase::{Stage, drain};
+use adapter::messages::{Consumer, Ended, Prepare, Role};
+use base::error::{Error, Result};
+use record::broker::ConsumerRun;
+use workload::plan::{Counter, Limit, Pacing, Phase};
+
+/// Field of the document after the last message.
+const MARKER_FIELD: &str = "marker";
+/// Field of the document before the first one.
+const SENTINEL_FIELD: &str = "sentinel";
+/// A consumer gives up after so long without a message: a program that issues a million inserts
+/// before it lets the first one go is silent for half a minute.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a consumer may go on reading when the producers have ended.
+const READ_ON: Duration = Duration::from_secs(120);
+
+/// What a consumer did in one phase of one arm.
+#[derive(Debug)]
+pub struct Read {
+    /// Its turn.
+    pub turn: Turn,
+    /// Its totals.
+    pub ended: Ended,
+    /// Its samples.
+    pub samples: PathBuf,
+    /// Resident set when it was in position, bytes.
+    pub rss_armed_bytes: u64,
+    /// Peak resident set, bytes.
+    pub rss_peak_bytes: u64,
+    /// Its clock agrees with the core's within so much, us.
+    pub clock_within_us: Option<f64>,
+}
+
+impl Read {
+    /// The record, but for what only its messages tell.
+    #[must_use]
+    pub fn record(&self) -> ConsumerRun {
+        let consumed = self.ended.consumer.unwrap_or_default();
+        ConsumerRun {
+            cursors: consumed.cursors,
+            positions_lost: consumed.positions_lost,
+            cut_short: !self.turn.turned.exhausted,
+            clock_within_us: self.clock_within_us,
+            cpu_ns: self.turn.cpu_ns,
+            rss_armed_bytes: self.rss_armed_bytes,
+            rss_peak_bytes: self.rss_peak_bytes,
+            ..ConsumerRun::default()
+        }
+    }
+}
+
+/// Puts the document into a collection made anew that keeps a tailable cursor alive.
+///
+/// # Errors
+/// The server's refusal.
+pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
+    admin.flag(collection, SENTINEL_FIELD).await
+}
+
+/// One turn of the producers, with the consumer reading along. Answers their turn, None where one
+/// of them or the consumer was lost; the server's counters at its end; what the consumer did.
+///
+/// # Errors
+/// The server lost.
+pub async fn turn(
+    stage: &mut Stage<'_>,
+    phase: &Phase,
+    collection: &str,
+    arm: &mut LiveArm,
+    length: Duration,
+    samples: PathBuf,
+) -> Result<(Option<Turn>, Counters, Option<Read>)> {
+    let Stage { consumer, sampler, admin, epoch, .. } = stage;
+    let (Some(consumer), Some(admin)) = (consumer, admin) else {
+        unreachable!("a phase with a consumer has one, and a server")
+    };
+    consumer.prepare(vec![prepare(phase, collection, &samples)]).await;
+    consumer.reset_rss_peak();
+    let rss_armed_bytes = consumer.rss_bytes().0;
+    if !consumer.alive() {
+        lose(arm, consumer).await;
+        return Ok((None, sampler.counters().await?, None));
+    }
+    let produce = async {
+        let turn = sampler.during(arm.turn(epoch, length)).await?;
+        let after = sampler.counters().await?;
+        if unacknowledged(phase) {
+            drain(admin, collection).await?;
+        }
+        admin.flag(collection, MARKER_FIELD).await?;
+        Ok::<_, Error>((turn, after))
+    };
+    // The consumer is polled first: its turn is on its way before that of the producers.
+    // Without its server the consumer would go on trying for a minute: that is not waited for.
+    let read = async { Ok(consumer.turn(epoch, length + READ_ON).await) };
+    let (read, (turn, after)) = tokio::try_join!(read, produce)?;
+    let rss_peak_bytes = consumer.rss_bytes().1;
+    let ended = consumer.end().await;
+    let read = read.zip(ended).map(|(turn, ended)| Read {
+        turn,
+        ended,
+        samples,
+        rss_armed_bytes,
+        rss_peak_bytes,
+        clock_within_us: consumer.clock_within_us(),
+    });
+    if read.is_none() {
+        lose(arm, consumer).await;
+        return Ok((None, after, None));
+    }
+    Ok((turn, after, read))
+}
+
+async fn lose(arm: &mut LiveArm, consumer: &LiveArm) {
+    let reason = consumer.failed.as_deref().unwrap_or_default();
+    arm.fail(&format!("its consumer is lost: {reason}")).await;
+}
+
+fn unacknowledged(phase: &Phase) -> bool {
+    let zero = |wc: &serde_json::Value| wc["w"] == serde_json::json!(0);
+    phase.operations.iter().any(|made| made.write_concern.as_ref().is_some_and(zero))
+}
+
+fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepare {
+    let expected = match phase.limit {
+        Limit::Operations { count, .. } => count,
+        // The marker ends it.
+        Limit::Duration { .. } => u64::from(u32::MAX),
+    };
+    Prepare {
+        phase: phase.name.clone(),
+        role: Role::Consumer,
+        warmup: false,
+        samples: samples.to_string_lossy().into_owned(),
+        schedule: String::new(),
+        pools: vec![],
+        document_form: phase.document_form.clone(),
+        workers: 1,
+        first_worker: 0,
+        limits: None,
+        pacing: Pacing::Awaited { think_ns: 0 },
+        counter: Counter { first: 0, stride: 1, loaded: 0 },
+        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+        operations: vec![],
+        consumer: Some(Consumer {
+            collection: collection.to_owned(),
+            expected,
+            idle_ms: IDLE.as_millis() as u64,
+            marker_field: MARKER_FIELD.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,204 @@
+//! Turns: the warm-up, their length, and laps until the round is precise enough (methodology 2.7).
+
+use std::time::{Duration, Instant};
+
+use crate::admin::difference;
+use crate::arm::LiveArm;
+use crate::phase::{Measured, Stage};
+use crate::progress::{Laps, duration};
+use crate::unacknowledged::counters;
+use crate::{broker, settings, shuffle};
+use base::error::Result;
+use stats::descriptive::median;
+use stats::laps::{BATCH_LAPS, largest_error};
+use stats::threshold::Interleave;
+use workload::plan::{Limit, Phase};
+
+/// Shortest turn of a plain run (methodology 2.7 c).
+const TURN_MIN: Duration = Duration::from_millis(50);
+/// Shortest turn of the quick form: 40 of them are its one measured second.
+const QUICK_TURN_MIN: Duration = Duration::from_millis(25);
+/// Longest turn.
+const TURN_MAX: Duration = Duration::from_secs(1);
+/// Turns per phase and round, at least.
+const TURNS_MIN: u32 = 40;
+/// Operations per worker and turn, at least.
+const TURN_OPERATIONS_MIN: f64 = 40.0;
+/// Turns of a warm-up.
+const WARMUP_TURN: Duration = Duration::from_millis(100);
+/// Laps are added until the round's own standard error is below this, in log units.
+const ERROR_MAX: f64 = 0.01;
+
+/// The turns of one phase in one round.
+pub struct Turns {
+    /// Length of each, in all rounds alike.
+    pub length: Duration,
+    /// Laps that the plan asks for.
+    planned: u32,
+    /// Laps at the most.
+    most: u32,
+}
+
+/// Warm-up in turns: every arm has its seconds, in laps of shuffled order. Answers the median rate
+/// of each arm's turns, operations a second: the last one may have stalled.
+///
+/// # Errors
+/// The server lost, or Ctrl-C.
+pub async fn warm_up(
+    stage: &mut Stage<'_>,
+    arms: &mut [LiveArm],
+    warmups: &[Duration],
+    measured: &mut [Measured],
+) -> Result<Vec<f64>> {
+    let _awake = stage.awake.map(|awake| awake.spin());
+    let mut left: Vec<Duration> = warmups.to_vec();
+    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
+    let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
+    while left.iter().any(|left| !left.is_zero()) {
+        let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
+        shuffle(&mut order, stage.rng);
+        for place in order {
+            stage.stop.check()?;
+            let length = WARMUP_TURN.min(left[place]);
+            let rate = rates[place].last().copied().unwrap_or(0.0);
+            stage.progress.turn(arms[place].index, "warm-up", rate);
+            let Some(turn) = stage.sampler.during(arms[place].turn(stage.epoch, length)).await?
+            else {
+                left[place] = Duration::ZERO;
+                continue;
+            };
+            left[place] = left[place].saturating_sub(length);
+            if turn.turned.exhausted || turn.turned.gave_up {
+                left[place] = Duration::ZERO;
+            }
+            let took_s = (turn.turned.ended_ns - turn.turned.began_ns) as f64 / 1e9;
+            rates[place].push(turn.turned.operations as f64 / took_s.max(1e-9));
+            let (second, operations) = &mut seconds[place];
+            *second += took_s;
+            *operations += turn.turned.operations;
+            if *second >= 1.0 || left[place].is_zero() {
+                measured[place].warmup_throughput.push(*operations as f64 / second.max(1e-9));
+                seconds[place] = (0.0, 0);
+            }
+        }
+    }
+    Ok(rates.iter().map(|rates| median(rates).unwrap_or(0.0)).collect())
+}
+
+/// Length of a turn and number of laps. The length is that of the first round, decided by the
+/// slowest arm of its warm-up: rounds of turns of several lengths would not be alike.
+pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interleave) -> Turns {
+    let seconds = settings::measured(phase, stage.measured_s);
+    if interleave == Interleave::Runs {
+        return Turns { length: Duration::from_secs_f64(seconds), planned: 1, most: 1 };
+    }
+    let shortest = if stage.quick { QUICK_TURN_MIN } else { TURN_MIN };
+    let workers = f64::from(phase.workers * phase.processes);
+    let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
+    let wanted = Duration::from_secs_f64((TURN_OPERATIONS_MIN * workers / slowest).min(1.0));
+    let length = stage.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
+    let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
+    let planned = laps(1).max(TURNS_MIN);
+    let most = match phase.limit {
+        Limit::Duration { .. } => laps(settings::stretch(stage.quick)).max(planned),
+        // Its end is its count, which arms reach after different numbers of laps.
+        Limit::Operations { .. } => planned,
+    };
+    Turns { length, planned, most }
+}
+
+/// Laps until there are enough: those planned, and then more until the standard error of the round
+/// is small. The rule looks at scatter and not at the difference of the arms: the end of a round
+/// favours none of them.
+///
+/// # Errors
+/// The server lost, or Ctrl-C.
+pub async fn take_turns(
+    stage: &mut Stage<'_>,
+    arms: &mut [LiveArm],
+    number: usize,
+    turns: &Turns,
+    began: Instant,
+    measured: &mut [Measured],
+) -> Result<()> {
+    let _awake = stage.awake.map(|awake| awake.spin());
+    let phase = &stage.plan.phases[number];
+    let mut done = vec![false; arms.len()];
+    let mut told = false;
+    let mut laps = Laps { done: 0, planned: turns.planned, error: None };
+    let mut before = stage.sampler.counters().await?;
+    while laps.done < turns.planned
+        || (laps.done < turns.most
+            && laps.error.is_some_and(|error| error >= ERROR_MAX)
+            && !done.contains(&true))
+    {
+        let mut order: Vec<usize> =
+            (0..arms.len()).filter(|&at| !done[at] && arms[at].alive()).collect();
+        if order.is_empty() {
+            break;
+        }
+        shuffle(&mut order, stage.rng);
+        for (position, place) in order.into_iter().enumerate() {
+            stage.stop.check()?;
+            let rate = measured[place].rates.last().copied().unwrap_or(0.0);
+            stage.progress.turn(arms[place].index, &phase.name, rate);
+            let others_before = idle_cpu_ns(arms, place);
+            let written = measured[place].written.clone().filter(|_| phase.consumer);
+            let (turn, after) = if let Some(collection) = written {
+                let (arm, files) = (&mut arms[place], stage.materials);
+                let samples = files.received(stage.round, arm.index, number);
+                let (turn, after, read) =
+                    broker::turn(stage, phase, &collection, arm, turns.length, samples).await?;
+                measured[place].read = read;
+                (turn, after)
+            } else {
+                let turn = arms[place].turn(stage.epoch, turns.length);
+                let turn = stage.sampler.during(turn).await?;
+                (turn, counters(stage, measured[place].written.clone()).await?)
+            };
+            let others_after = idle_cpu_ns(arms, place);
+            let entry = &mut measured[place];
+            if let Some(turn) = turn {
+                entry.idle_cpu_ns += others_after.saturating_sub(others_before);
+                for (name, value) in difference(&before, &after) {
+                    *entry.counters.entry(name).or_default() += value;
+                }
+                done[place] = turn.turned.exhausted || turn.turned.gave_up;
+                entry.rates.push(turn.rate(phase.has_one_worker()));
+                entry.positions.push(position as u32);
+                entry.turns.push(turn);
+            }
+            before = after;
+            if !told && began.elapsed() > 2 * stage.planned {
+                told = true;
+                stage.progress.note(&format!(
+                    "round {}, {}: {} so far, the plan was {}; {laps}",
+                    stage.round,
+                    phase.name,
+                    duration(began.elapsed()),
+                    duration(stage.planned),
+                ));
+            }
+        }
+        laps.done += 1;
+        if laps.done.is_multiple_of(BATCH_LAPS as u32) {
+            laps.error = error(measured, laps.done as usize);
+        }
+        stage.progress.laps(laps);
+    }
+    Ok(())
+}
+
+/// The round's own standard error so far; None where the baseline, or everything else, is lost.
+fn error(measured: &[Measured], laps: usize) -> Option<f64> {
+    let whole = |it: &&Measured| it.rates.len() == laps;
+    let baseline = measured.iter().find(|it| it.arm == 0).filter(whole)?;
+    let others = measured.iter().filter(|it| it.arm != 0).filter(whole);
+    largest_error(&baseline.rates, others.map(|it| &it.rates[..]))
+}
+
+/// CPU of all arms but one.
+fn idle_cpu_ns(arms: &[LiveArm], busy: usize) -> u64 {
+    let idle = arms.iter().enumerate().filter(|(place, _)| *place != busy);
+    idle.map(|(_, arm)| arm.cpu_ns()).sum()
+}

@@ -1,0 +1,37 @@
+//! An experiment: rounds in which the arms' living processes take turns, until a look decides.
+
+pub mod admin;
+pub mod arm;
+pub mod arms;
+pub mod awake;
+pub mod broker;
+pub mod laboratory;
+pub mod laps;
+pub mod look;
+pub mod materials;
+mod parts;
+pub mod path;
+pub mod phase;
+pub mod placement;
+pub mod progress;
+mod queue;
+pub mod receipt;
+pub mod resume;
+pub mod rounds;
+pub mod sampler;
+pub mod settings;
+pub mod setup;
+pub mod stop;
+pub mod summary;
+pub mod unacknowledged;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::Rng as _;
+
+/// Fisher-Yates with the experiment's own generator, so that a seed gives the same order for ever.
+pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+    for last in (1..items.len()).rev() {
+        let chosen = (u128::from(rng.next_u64()) * (last as u128 + 1)) >> 64;
+        items.swap(last, chosen as usize);
+    }
+}

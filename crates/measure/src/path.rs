@@ -1,0 +1,136 @@
+//! What lies between the arms' drivers and the server when it is asked for: the tap, with or
+//! without a link. A process of its own, with one port for each arm, so that every command is its
+//! arm's without a guess.
+
+use std::fs::File;
+use std::path::{Path as FilePath, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use base::child::die_with_parent;
+use base::clock::Epoch;
+use base::error::{Error, Exit, Result};
+use server::ServerRecord;
+use server::uri::{only_host, with_host};
+use tap::control::{Answer, Command as Control};
+use tap::refusal;
+
+/// For writing what is buffered.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Fields that name a message (SPEC section 8).
+const MESSAGE_MARK: &str = "producer,sequence";
+/// Its folder below the experiment's.
+const FOLDER: &str = "tap";
+
+/// A running tap. Its process ends with the value.
+pub struct Path {
+    /// URI of each arm: the server's, with the arm's port of the tap as its host.
+    pub uris: Vec<String>,
+    folder: PathBuf,
+    log: PathBuf,
+    stdin: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+    // Killed when it is dropped.
+    _child: Child,
+}
+
+impl Path {
+    /// Starts the tap for so many arms in front of the server at `uri`; its files go below
+    /// `experiment`. With `mark` it notes which message a command carries.
+    ///
+    /// # Errors
+    /// A server that drivers would go to past it; a tap that does not start.
+    pub async fn start(
+        uri: &str,
+        server: &ServerRecord,
+        arms: usize,
+        epoch: &Epoch,
+        link: Option<&str>,
+        mark: bool,
+        experiment: &FilePath,
+    ) -> Result<Self> {
+        const WAY_OUT: &str = "name a standalone server or one mongos with --uri";
+        if let Some(reason) = refusal(&server.topology) {
+            return Err(Error::usage(reason, WAY_OUT));
+        }
+        let host = only_host(uri).ok_or_else(|| {
+            Error::usage("--tap and --link stand in front of one address, not of several", WAY_OUT)
+        })?;
+        let log = experiment.join("logs/tap.log");
+        let failed =
+            |error: &std::io::Error| Error::file("start the tap, with its log in", &log, error);
+        let stderr = File::create(&log).map_err(|error| failed(&error))?;
+        let program = std::env::current_exe().map_err(|error| failed(&error))?;
+        let mut command = Command::new(program);
+        command.arg("tap").args(["--to", &host]);
+        command.arg(format!("--arms={arms}")).arg(format!("--epoch-ns={epoch}"));
+        command.args(link.map(|link| format!("--link={link}")));
+        if mark {
+            command.arg(format!("--mark={MESSAGE_MARK}"));
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).kill_on_drop(true);
+        die_with_parent(command.as_std_mut());
+        let mut child = command.spawn().map_err(|error| failed(&error))?;
+        let mut path = Self {
+            uris: Vec::new(),
+            folder: experiment.join(FOLDER),
+            log,
+            stdin: child.stdin.take().expect("it is piped"),
+            answers: BufReader::new(child.stdout.take().expect("it is piped")).lines(),
+            _child: child,
+        };
+        let Answer::Listening { addresses } = path.answer().await? else {
+            return Err(path.lost("it did not begin with where it listens"));
+        };
+        let through = |address: &std::net::SocketAddr| with_host(uri, &address.to_string());
+        path.uris = addresses.iter().map(through).collect();
+        Ok(path)
+    }
+
+    /// Beginning of the names of the files of one phase of one round; `alone` is the arm that has
+    /// the phase to itself, for then each arm has a stretch of its own.
+    #[must_use]
+    pub fn prefix(&self, round: u32, alone: Option<usize>, phase: &str) -> PathBuf {
+        let arm = alone.map_or(String::new(), |arm| format!("-arm{arm}"));
+        self.folder.join(format!("r{round:02}{arm}-{phase}"))
+    }
+
+    /// Everything recorded so far is in the files of the last prefix; from now on it goes to
+    /// those of `prefix`, or nowhere.
+    ///
+    /// # Errors
+    /// The tap is lost, or could not write.
+    pub async fn rotate(&mut self, prefix: Option<PathBuf>) -> Result<()> {
+        let mut line = serde_json::to_string(&Control::Rotate { prefix }).expect("it serialises");
+        line.push('\n');
+        let written = self.stdin.write_all(line.as_bytes()).await;
+        written.map_err(|error| self.lost(&error.to_string()))?;
+        match self.answer().await? {
+            Answer::Rotated => Ok(()),
+            Answer::Failed { message } => Err(self.lost(&message)),
+            Answer::Listening { .. } => Err(self.lost("it answered something else")),
+        }
+    }
+
+    async fn answer(&mut self) -> Result<Answer> {
+        let line = timeout(ANSWER_LIMIT, self.answers.next_line()).await;
+        let line = line.map_err(|_| self.lost("it does not answer"))?;
+        let line = line.ok().flatten().ok_or_else(|| self.lost("it ended"))?;
+        serde_json::from_str(&line).map_err(|error| self.lost(&format!("{error}: {line}")))
+    }
+
+    fn lost(&self, why: &str) -> Error {
+        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let last = said.trim().lines().next_back().unwrap_or_default();
+        let said = if last.is_empty() { String::new() } else { format!(" ({last})") };
+        Error::new(
+            Exit::Environment,
+            format!("the tap is lost: {why}{said}"),
+            format!("see its log, {}; finished rounds are kept", self.log.display()),
+        )
+    }
+}

@@ -1,0 +1,207 @@
+//! The live line on stderr: round, phase, arm, operations a second, time left.
+
+use base::say;
+use std::fmt::{Display, Formatter};
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Off a terminal a line every so often replaces the live one.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A round that takes so much more or less than the plan said is told, as a part of it.
+const OFF_MAX: f64 = 0.25;
+
+/// How far the turns of a phase are.
+#[derive(Debug, Clone, Copy)]
+pub struct Laps {
+    /// So many are over.
+    pub done: u32,
+    /// So many at least.
+    pub planned: u32,
+    /// The round's own standard error so far, in log units.
+    pub error: Option<f64>,
+}
+
+impl Display for Laps {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "laps {}", self.done)?;
+        match self.error {
+            Some(error) => write!(formatter, " (standard error {:.1} %)", error * 100.0),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Shows how far the experiment is.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    arms: Vec<String>,
+    rounds: u32,
+    round: u32,
+    /// Group of arms under way, of groups in this round.
+    group: (usize, usize),
+    phase: (String, usize, usize),
+    laps: Laps,
+    /// Time of a round by the plan.
+    planned: Duration,
+    /// When the rounds began, how many have ended since, and after what time the last of them.
+    began: Instant,
+    ended: u32,
+    took: Duration,
+    last_line: Instant,
+}
+
+impl Progress {
+    /// `rounds` are those up to the next look, `planned` is the time of one of them.
+    #[must_use]
+    pub fn new(arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}").expect("a valid template");
+            let bar = ProgressBar::new_spinner().with_style(style);
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self {
+            bar,
+            arms,
+            rounds,
+            round: 0,
+            group: (0, 1),
+            phase: (String::new(), 0, 1),
+            laps: Laps { done: 0, planned: 1, error: None },
+            planned,
+            began: Instant::now(),
+            ended: 0,
+            took: Duration::ZERO,
+            last_line: Instant::now(),
+        }
+    }
+
+    /// A further look was asked for.
+    pub fn extend(&mut self, rounds: u32) {
+        self.rounds = rounds;
+    }
+
+    /// The experiment does something else than measuring.
+    pub fn doing(&self, words: &'static str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(words);
+        }
+    }
+
+    /// A round begins.
+    pub fn round(&mut self, round: u32) {
+        if self.ended == 0 {
+            self.began = Instant::now();
+        }
+        self.round = round;
+        self.group = (0, 1);
+        self.phase.1 = 0;
+        self.laps.done = 0;
+    }
+
+    /// A round has ended. After the first one it is known how long they take.
+    pub fn round_ended(&mut self) {
+        self.ended += 1;
+        self.took = self.began.elapsed();
+        let off = self.took.as_secs_f64() / self.planned.as_secs_f64() - 1.0;
+        let left = self.rounds.saturating_sub(self.round);
+        if self.ended == 1 && off.abs() > OFF_MAX && left > 0 {
+            self.note(&format!(
+                "a round takes {}, the plan was {}; about {} more to the next look",
+                duration(self.took),
+                duration(self.planned),
+                duration(self.took * left)
+            ));
+        }
+    }
+
+    /// Arms that live side by side begin: group number `at` of `of`.
+    pub fn group(&mut self, at: usize, of: usize) {
+        self.group = (at, of);
+    }
+
+    /// A phase begins: number `at` of `of`.
+    pub fn phase(&mut self, name: &str, at: usize, of: usize) {
+        self.phase = (name.to_owned(), at, of);
+        self.laps = Laps { done: 0, planned: 1, error: None };
+    }
+
+    /// A lap is done.
+    pub fn laps(&mut self, laps: Laps) {
+        self.laps = laps;
+    }
+
+    /// An arm has its turn; `rate` is that of its last one, operations a second.
+    pub fn turn(&mut self, arm: usize, doing: &str, rate: f64) {
+        let due = self.last_line.elapsed() >= LINE_EVERY;
+        if self.bar.is_none() && !due {
+            return;
+        }
+        let message = format!(
+            "round {}/{}  {} ({}/{})  {}{}  {}{}",
+            self.round,
+            self.rounds,
+            self.phase.0,
+            self.phase.1 + 1,
+            self.phase.2,
+            if self.laps.planned > 1 { format!("{}  ", self.laps) } else { String::new() },
+            if doing == self.phase.0 {
+                self.arms[arm].clone()
+            } else {
+                format!("{} {doing}", self.arms[arm])
+            },
+            if rate > 0.0 { format!("{rate:.0} ops/s  ") } else { String::new() },
+            self.left(),
+        );
+        if let Some(bar) = &self.bar {
+            bar.set_message(message);
+        } else {
+            say!("{message}");
+            self.last_line = Instant::now();
+        }
+    }
+
+    fn left(&self) -> String {
+        let phases = self.phase.2.max(1) as f64;
+        let within = f64::from(self.laps.done) / f64::from(self.laps.planned.max(1));
+        let group = (self.phase.1 as f64 + within.min(1.0)) / phases;
+        let done = (self.group.0 as f64 + group) / self.group.1.max(1) as f64;
+        // The plan at first, what was seen later on.
+        let round_s = match self.ended {
+            0 if done > 0.3 => self.began.elapsed().as_secs_f64() / done,
+            0 => self.planned.as_secs_f64(),
+            ended => self.took.as_secs_f64() / f64::from(ended),
+        };
+        let more = f64::from(self.rounds.saturating_sub(self.round)) + 1.0 - done;
+        format!("{} left", duration(Duration::from_secs_f64(round_s * more.max(0.0))))
+    }
+
+    /// The live line goes away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// A line that stays, above the live one.
+    pub fn note(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say!("{line}")),
+            None => say!("{line}"),
+        }
+    }
+}
+
+/// `2 min 05 s`, `48 s`.
+#[must_use]
+pub fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

@@ -1,0 +1,85 @@
+//! Receipts: what an adapter claims to have done against what the server counted.
+
+use std::collections::BTreeMap;
+
+use crate::phase::Measured;
+use record::records::Receipt;
+use workload::plan::{Kind, Operation, Phase};
+
+/// The receipt of one phase of one run.
+///
+/// `done` holds the successful operations by operation. Exclusive opcounters are used where the
+/// server is ours and every operation can be told apart in them; else the count of documents in
+/// the collection the arm alone has written; else there is none (capped, overwritten, shared).
+#[must_use]
+pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool) -> Receipt {
+    // Failed operations may or may not have reached the server: then counts prove nothing.
+    let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);
+    if exclusive
+        && !failed
+        && let Some(claimed) = claimed_opcounters(phase, done)
+    {
+        let counted: BTreeMap<_, _> = claimed
+            .keys()
+            .map(|name| (name.clone(), measured.counters.get(name).copied().unwrap_or(0)))
+            .collect();
+        return compare("opcounters", claimed, counted);
+    }
+    if let (Some(change), Some(after), false) =
+        (document_change(phase, done), measured.documents_after, failed)
+    {
+        let before = measured.sizes.get("before.collStats.count").copied().unwrap_or(0);
+        let claimed = BTreeMap::from([("documents".to_owned(), change)]);
+        let counted = BTreeMap::from([("documents".to_owned(), after - before)]);
+        return compare("collection", claimed, counted);
+    }
+    Receipt {
+        level: "none".to_owned(),
+        claimed: BTreeMap::new(),
+        counted: BTreeMap::new(),
+        agrees: true,
+    }
+}
+
+fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String, i64>) -> Receipt {
+    let agrees = claimed == counted;
+    Receipt { level: level.to_owned(), claimed, counted, agrees }
+}
+
+/// Which opcounter an operation adds to, and how much each time.
+fn opcounter(operation: &Operation) -> Option<(&'static str, i64)> {
+    match operation.kind {
+        Kind::Noop => Some(("opcounters.insert", 0)),
+        Kind::InsertOne => Some(("opcounters.insert", 1)),
+        Kind::InsertMany => Some(("opcounters.insert", i64::from(operation.batch.unwrap_or(1)))),
+        Kind::FindOne | Kind::Find => Some(("opcounters.query", 1)),
+        Kind::UpdateOne | Kind::ReplaceOne => Some(("opcounters.update", 1)),
+        Kind::DeleteOne => Some(("opcounters.delete", 1)),
+        // Counted as `command`, together with the core's own and the drivers' monitoring.
+        Kind::Count | Kind::Aggregate | Kind::Command => None,
+    }
+}
+
+fn claimed_opcounters(phase: &Phase, done: &[u64]) -> Option<BTreeMap<String, i64>> {
+    let mut claimed = BTreeMap::new();
+    for (operation, done) in phase.operations.iter().zip(done) {
+        let (name, each) = opcounter(operation)?;
+        *claimed.entry(name.to_owned()).or_default() += each * i64::try_from(*done).ok()?;
+    }
+    Some(claimed)
+}
+
+fn document_change(phase: &Phase, done: &[u64]) -> Option<i64> {
+    let mut change = 0;
+    for (operation, done) in phase.operations.iter().zip(done) {
+        let each = match operation.kind {
+            Kind::InsertOne => 1,
+            Kind::InsertMany => i64::from(operation.batch.unwrap_or(1)),
+            Kind::DeleteOne => -1,
+            _ if operation.upsert == Some(true) => return None,
+            _ => 0,
+        };
+        change += each * i64::try_from(*done).ok()?;
+    }
+    (change != 0).then_some(change)
+}

@@ -1,0 +1,107 @@
+//! Going on with an experiment that was cut short: the cut round is made again whole, and the gap
+//! stays visible.
+
+use std::path::Path;
+
+use base::clock::wall;
+use base::error::{Error, Result};
+use record::folder::Folder;
+use record::records::{Arm, Ended, Experiment, Gap, PhaseInterleave, Server, Settings};
+use workload::plan::Plan;
+
+/// Lengths that a turn can have.
+const TURN_MS: std::ops::RangeInclusive<f64> = 0.001..=60_000.0;
+const ANEW: &str = "start anew, with another --out";
+
+/// What was there when the experiment was cut.
+pub struct Resumed {
+    /// As it was recorded.
+    pub experiment: Experiment,
+    /// Rounds in which every arm has its run.
+    pub finished: u32,
+}
+
+impl Resumed {
+    /// Opens the folder of a cut experiment. Runs of a round that is not whole do not count: arms
+    /// are compared round by round, in the same minutes. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// No experiment, or one that is complete.
+    pub fn open(path: &Path) -> Result<(Folder, Self)> {
+        let (folder, experiment) = Folder::open(path)?;
+        folder.only_files()?;
+        if experiment.ended == Some(Ended::Completed) {
+            return Err(Error::usage(
+                format!("{} is complete: there is nothing to go on with", path.display()),
+                format!("mongodyno report {}", path.display()),
+            ));
+        }
+        let runs = folder.runs()?;
+        let arms = experiment.arms.len();
+        let last = runs.iter().map(|run| run.round).max().unwrap_or(0);
+        let whole = |round: &u32| runs.iter().filter(|run| run.round == *round).count() == arms;
+        let finished = (1..=last).take_while(whole).last().unwrap_or(0);
+        Ok((folder, Self { experiment, finished }))
+    }
+
+    /// Whether the same is going to be done as before, as far as that is known before anything is
+    /// installed or started: rounds of two plans do not compare. `ids` are those of the arms
+    /// without twins.
+    ///
+    /// # Errors
+    /// The workload, the settings or an arm are others now.
+    pub fn is_asked_again(&self, plan: &Plan, settings: &Settings, ids: &[String]) -> Result<()> {
+        let was = &self.experiment;
+        if plan != &was.plan {
+            let what = format!("the workload {} is not what it was", plan.workload);
+            return Err(Error::usage(what, ANEW));
+        }
+        let (then, now) = (&was.settings, settings);
+        // A turn's length is measured in the first round, and stays.
+        let asked = |it: &PhaseInterleave| (it.phase.clone(), it.interleave, it.reason.clone());
+        let a_turn = |it: &PhaseInterleave| it.turn_ms.is_none_or(|ms| TURN_MS.contains(&ms));
+        let same = then.looks == now.looks
+            && then.interleave.iter().map(asked).eq(now.interleave.iter().map(asked))
+            && then.interleave.iter().all(a_turn);
+        if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {
+            return Err(Error::usage("the settings are not what they were", ANEW));
+        }
+        let arms = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+        if arms.map(|arm| &arm.id).ne(ids) {
+            return Err(Error::usage("the arms are not what they were", ANEW));
+        }
+        Ok(())
+    }
+
+    /// Whether what is installed and runs now is what was: [`Resumed::is_asked_again`] comes first.
+    ///
+    /// # Errors
+    /// An arm, the consumer or the server is another one now.
+    pub fn fits(&self, arms: &[Arm], consumer: Option<&Arm>, server: &Server) -> Result<()> {
+        let was = &self.experiment;
+        let now = arms.iter().chain(consumer).map(|arm| (&arm.id, &arm.lock_sha256));
+        let then = was.arms.iter().chain(&was.consumer).map(|arm| (&arm.id, &arm.lock_sha256));
+        if now.ne(then) {
+            return Err(Error::usage("the arms are not what they were", ANEW));
+        }
+        let named = |it: &Server| format!("{} {}", it.kind, it.version);
+        if named(server) != named(&was.server) {
+            let what = format!("the server was {}, now {}", named(&was.server), named(server));
+            return Err(Error::usage(what, "name one as it was, or start anew with another --out"));
+        }
+        Ok(())
+    }
+
+    /// The record to go on with.
+    #[must_use]
+    pub fn go_on(&self) -> Experiment {
+        let mut experiment = self.experiment.clone();
+        experiment.gaps.push(Gap {
+            after_round: self.finished,
+            cut_at: experiment.finished_at.take(),
+            resumed_at: wall(),
+        });
+        experiment.ended = None;
+        experiment
+    }
+}

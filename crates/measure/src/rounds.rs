@@ -1,0 +1,377 @@
+//! The rounds of an experiment: start, calibrate, phases, records, looks.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng as _;
+
+use crate::arm::LiveArm;
+use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
+use crate::parts::{self, Files};
+use crate::phase::{self, Stage};
+use crate::summary::{Source, summarise};
+use crate::unacknowledged;
+use crate::{settings, shuffle};
+use base::error::{Error, Result};
+use record::machine::Reading;
+use record::messages::Messages;
+use record::records::{Experiment, PhaseRun, Run, Tap};
+use record::samples::{self, SAMPLE_BUDGET_BYTES, Samples};
+use server::listeners;
+use stats::descriptive::median;
+use stats::disturbed::{Standing, Step};
+use stats::looks::{Look, NextStep};
+use stats::threshold::Interleave;
+use tap::{self, recording};
+
+/// Less free space than the smallest of the adapters' files may take.
+const DISK_FULL_BYTES: u64 = 4 << 20;
+
+impl Laboratory {
+    /// Makes rounds until a look decides or the last one is made. What comes next is judged from
+    /// the folder, by the same functions as the analysis has it.
+    ///
+    /// # Errors
+    /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
+    pub async fn rounds(&mut self) -> Result<()> {
+        self.load_shared().await?;
+        self.look_at_machine().await?;
+        loop {
+            let Standing { round, look, step, disturbed, disturbance } =
+                (self.judge.standing)(&self.folder, &self.experiment)?;
+            if round > self.finished && disturbed.last() == Some(&round) {
+                let what = disturbance.unwrap_or_default();
+                self.progress.note(&format!("round {round} was disturbed ({what})"));
+                if step == Step::Make {
+                    let more = (disturbed.len() as u32).min(look.rounds);
+                    self.progress.extend(round.max(look.rounds + more));
+                }
+            }
+            if step == Step::Look && self.look(round, look)? == NextStep::Stop {
+                return Ok(());
+            }
+            let round = round + 1;
+            self.progress.round(round);
+            // Each round has randomness of its own: one that is made again is made the same.
+            let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
+            rng.set_stream(u64::from(round));
+            self.round(round, &mut rng).await?;
+            self.progress.round_ended();
+            if round == self.finished + 1 {
+                self.folder.write_experiment(&self.experiment)?;
+            }
+            let baseline_lost = self.seats[0].losses.len() >= LOST_ROUNDS_MAX;
+            if baseline_lost && self.experiment.study.is_none() {
+                // Without its baseline nothing can be compared.
+                return Ok(());
+            }
+        }
+    }
+
+    /// What is known after so many rounds, and whether that is enough. A study makes the rounds it
+    /// was asked for: its answer is no comparison.
+    fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
+        if self.experiment.study.is_some() {
+            return Ok(NextStep::Stop);
+        }
+        let deciding = (self.judge.deciding)(&self.folder, &self.experiment)?;
+        let next = self.experiment.settings.looks.after(look, &deciding);
+        if let NextStep::ContinueTo(rounds) = next {
+            let open = deciding.iter().filter(|it| !it.settled()).count();
+            self.progress.note(&format!(
+                "look after {round} rounds: {open} of {} comparisons open; on to {rounds}",
+                deciding.len()
+            ));
+            self.progress.extend(rounds);
+        }
+        Ok(next)
+    }
+
+    /// Collections that are only read are loaded once and shared: with one for each arm the
+    /// scatter doubled, because the trees on the server differ.
+    async fn load_shared(&mut self) -> Result<()> {
+        let Some(admin) = &self.admin else { return Ok(()) };
+        let plan = &self.experiment.plan;
+        for (number, collection) in plan.collections.iter().enumerate() {
+            let read = plan.phases.iter().any(|phase| {
+                !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
+            });
+            if read {
+                self.stop.check()?;
+                admin.create(&collection.name, collection).await?;
+                admin.load(&collection.name, self.materials.documents(plan, number)).await?;
+            }
+        }
+        admin.settle().await;
+        Ok(())
+    }
+
+    async fn round(&mut self, round: u32, rng: &mut ChaCha8Rng) -> Result<()> {
+        let before = Reading::take();
+        let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
+        shuffle(&mut order, rng);
+        // Where no phase takes turns every arm runs whole, alone; else all of them live together.
+        let alone =
+            self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
+        let groups: Vec<Vec<usize>> =
+            if alone { order.iter().map(|arm| vec![*arm]).collect() } else { vec![order.clone()] };
+        let mut runs = Vec::new();
+        for (number, group) in groups.iter().enumerate() {
+            self.progress.group(number, groups.len());
+            runs.append(&mut self.group(round, &order, group, rng).await?);
+        }
+        if runs.iter().any(|run| run.failed.is_some())
+            && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
+        {
+            // What an adapter cannot write looks like a fault of its own.
+            let full = nix::errno::Errno::ENOSPC.into();
+            return Err(Error::file("write", self.folder.path(), &full));
+        }
+        let noise = Reading::take().noise_since(&before, &listeners(&self.places));
+        let simulated = self.is_simulated();
+        for run in &mut runs {
+            let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
+            let losses = &mut self.seats[arm.expect("runs are of arms")].losses;
+            match &run.failed {
+                Some(reason) => {
+                    losses.push(reason.clone());
+                    self.progress.note(&format!("{} is lost in this round: {reason}", run.arm));
+                }
+                None => losses.clear(),
+            }
+            if simulated {
+                run.phases.iter_mut().for_each(pretend_cpu);
+            } else {
+                run.machine_noise = noise.clone();
+            }
+            self.folder.append_run(run)?;
+        }
+        Ok(())
+    }
+
+    /// Arms whose processes live side by side; answers their runs.
+    async fn group(
+        &mut self,
+        round: u32,
+        order: &[usize],
+        group: &[usize],
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Run>> {
+        let (mut arms, mut runs) = self.start(round, order, group).await?;
+        let mut consumer = self.start_consumer(round, group[0], &mut arms).await;
+        let phases = self.experiment.plan.phases.len();
+        for number in 0..phases {
+            self.stop.check()?;
+            let name = self.experiment.plan.phases[number].name.clone();
+            if !group.iter().any(|arm| self.seats[*arm].takes(&name)) {
+                continue;
+            }
+            self.sampler.label(round, &name);
+            self.progress.phase(&name, number, phases);
+            self.phase(round, number, (&mut arms, consumer.as_mut()), &mut runs, rng).await?;
+        }
+        self.sampler.label(round, "");
+        if let Some(mut consumer) = consumer {
+            consumer.close().await;
+        }
+        for (arm, run) in arms.iter_mut().zip(&mut runs) {
+            run.failed.clone_from(&arm.failed);
+            run.wakeup_us = median(&arm.wakeups_us);
+            arm.close().await;
+        }
+        Ok(runs)
+    }
+
+    async fn phase(
+        &mut self,
+        round: u32,
+        number: usize,
+        (arms, consumer): (&mut [LiveArm], Option<&mut LiveArm>),
+        runs: &mut [Run],
+        rng: &mut ChaCha8Rng,
+    ) -> Result<()> {
+        self.fit_to_drivers(number)?;
+        let settings = &self.experiment.settings;
+        let quick = settings.looks.quick;
+        let chosen = &settings.interleave[number];
+        let (interleave, turn_ms) = (chosen.interleave, chosen.turn_ms);
+        let plan = &self.experiment.plan;
+        let warmups: Vec<Duration> = arms
+            .iter()
+            .map(|arm| {
+                let profile_s = self.seats[arm.index].environment.warmup_s;
+                settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
+            })
+            .collect();
+        let measured_s = settings::measured(&plan.phases[number], settings.measured_s);
+        let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
+        let mut stage = Stage {
+            plan,
+            materials: &self.materials,
+            epoch: &self.epoch,
+            admin: self.admin.as_ref(),
+            sampler: &mut self.sampler,
+            rng,
+            progress: &mut self.progress,
+            stop: &self.stop,
+            round,
+            quick,
+            unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
+            measured_s: settings.measured_s,
+            turn: turn_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()),
+            planned,
+            awake: self.awake.as_ref(),
+            consumer,
+        };
+        let alone = if let [arm] = &arms[..] { Some(arm.index) } else { None };
+        let name = &plan.phases[number].name;
+        let mut path = self.path.as_mut().filter(|_| round >= self.tap_from);
+        let prefix = path.as_ref().map(|path| path.prefix(round, alone, name));
+        if let Some(path) = &mut path {
+            path.rotate(prefix.clone()).await?;
+        }
+        let mut making = Vec::new();
+        for arm in arms.iter_mut() {
+            making.push(match self.materials.making(plan, number) {
+                Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
+                None => None,
+            });
+        }
+        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        for (measured, making) in measured.iter_mut().zip(making) {
+            measured.document_ns = making;
+        }
+        if let Some(path) = &mut path {
+            path.rotate(None).await?;
+        }
+        if interleave == Interleave::Turns
+            && let Some(taken) = measured.iter().find(|it| !it.turns.is_empty())
+        {
+            let length_ms = taken.turn_length.as_secs_f64() * 1e3;
+            self.experiment.settings.interleave[number].turn_ms.get_or_insert(length_ms);
+        }
+        for (place, measured) in measured.iter().enumerate() {
+            if !arms[place].alive() || measured.ended.is_none() {
+                continue;
+            }
+            let run = &mut runs[place];
+            let prefix = prefix.as_deref().filter(|_| run.tapped);
+            match self.summary(round, number, &run.arm, measured, prefix) {
+                Ok(phase) => run.phases.push(phase),
+                // What it left cannot be used: that is its own loss. `round` looks for a full disk.
+                Err(error) => arms[place].fail(&error.message).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection strings told who waits for no answers; here the drivers themselves have. From
+    /// now on all arms of such a phase take whole runs.
+    fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
+        let Experiment { plan, arms, settings, .. } = &mut self.experiment;
+        let planned = &mut settings.interleave[number];
+        let arm = arms.iter().find(|arm| unacknowledged::by_driver(arm));
+        let reason = arm.and_then(|arm| unacknowledged::reason(&plan.phases[number], &arm.id));
+        let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return Ok(()) };
+        self.progress.note(&format!("{} takes whole runs: {reason}", planned.phase));
+        (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+        self.folder.write_experiment(&self.experiment)
+    }
+
+    fn summary(
+        &mut self,
+        round: u32,
+        number: usize,
+        arm: &str,
+        measured: &phase::Measured,
+        tap: Option<&FilePath>,
+    ) -> Result<PhaseRun> {
+        let own = self.seats[measured.arm].environment.processes;
+        let plan = &self.experiment.plan.with_processes(own);
+        let phase = &plan.phases[number];
+        let files: Vec<PathBuf> = (0..phase.processes)
+            .map(|process| {
+                self.materials.samples(round, measured.arm, number, process, false).into()
+            })
+            .collect();
+        let source = Source {
+            plan,
+            phase,
+            files: files.clone(),
+            expected: self.materials.expected(plan, number, &files)?,
+            exclusive: self.is_own_server,
+            hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
+            arm,
+        };
+        let mut run = summarise(&source, measured, &self.folder)?;
+        let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
+        self.materials.forget_warmup(round, measured.arm, number, phase.processes);
+        if let Some(read) = &measured.read {
+            let received = Samples::open(&read.samples)?;
+            let mut broker =
+                Messages::read(samples::all(&files), received)?.record(phase, read.record());
+            if let Some(prefix) = tap {
+                broker.parts = Some(parts::measure(&Files {
+                    prefix,
+                    producers_port: measured.arm,
+                    consumer_port: self.seats.len(),
+                    from_ns: measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0),
+                    sent: &files,
+                    received: &read.samples,
+                })?);
+            }
+            broker.consumer.samples =
+                self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
+            run.broker = Some(broker);
+        }
+        run.samples = self.keep_samples(&files)?;
+        if let Some((tap, exchanges)) = tapped {
+            run.tap = Some(tap);
+            self.keep_samples(&[exchanges])?;
+        }
+        Ok(run)
+    }
+
+    /// Raw samples stay while the budget lasts.
+    fn keep_samples(&mut self, files: &[PathBuf]) -> Result<Vec<String>> {
+        let mut kept = Vec::new();
+        for file in files {
+            let bytes = file.metadata().map_or(0, |it| it.len());
+            if self.materials.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
+                std::fs::remove_file(file).map_err(|error| Error::file("remove", file, &error))?;
+                continue;
+            }
+            self.materials.sample_bytes += bytes;
+            let name = file.strip_prefix(self.folder.path()).unwrap_or(file);
+            kept.push(name.to_string_lossy().into_owned());
+        }
+        Ok(kept)
+    }
+}
+
+/// Pretended work is busy for as long as it lasts. The CPU that a fake really takes is chance, and
+/// would now and then part the A/A arm from its baseline.
+fn pretend_cpu(phase: &mut PhaseRun) {
+    phase.idle_cpu_fraction = Some(0.0);
+    phase.cpu_ns = (phase.measured_s * 1e9) as u64;
+    phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
+}
+
+/// What the tap saw of the arm's turns, and its file of exchanges.
+fn tapped(
+    prefix: &FilePath,
+    source: &Source<'_>,
+    measured: &phase::Measured,
+    run: &PhaseRun,
+) -> Result<(Tap, PathBuf)> {
+    let (exchanges, recording) = recording::read(prefix, measured.arm)?;
+    let turns: Vec<_> =
+        measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
+    let mut lost = Ok(());
+    let samples = samples::all(&source.files)
+        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
+    let operations = run.by_operation.iter().map(|it| it.count).sum();
+    let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
+    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
+}

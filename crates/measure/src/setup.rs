@@ -1,0 +1,460 @@
+//! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
+
+use base::say;
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::admin::{self, Admin};
+use crate::laboratory::{Judge, Laboratory, Seat};
+use crate::materials::Materials;
+use crate::path::Path;
+use crate::placement;
+use crate::progress::Progress;
+use crate::resume::Resumed;
+use crate::sampler::Sampler;
+use crate::stop::{Stop, caught};
+use adapter::choice::PROCESSES;
+use adapter::environment::Environment;
+use base::clock::{Epoch, wall};
+use base::error::{Error, Exit, Result};
+use base::secrets::mask_text;
+use record::folder::Folder;
+use record::machine::{self, Reading};
+use record::records::{
+    Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
+    Server as ServerFacts, Settings, Study, Unavailable,
+};
+use record::samples::SAMPLE_BUDGET_BYTES;
+use server::uri::{arm_option, with_arm_options, with_options};
+use server::{Host, Server, ServerChoice, StartOptions, places, prepare};
+use tap::link::LinkSpec;
+use tap::validate::validate;
+use workload::Workload;
+
+/// Everything known before a server is there.
+pub struct Setup {
+    /// What is done.
+    pub workload: Workload,
+    /// Rounds, looks, seconds.
+    pub settings: Settings,
+    /// Arms by id, without the A/A arm; the first is the baseline.
+    pub environments: Vec<(String, Environment)>,
+    /// What could not take part.
+    pub unavailable: Vec<Unavailable>,
+    /// Estimated time to the first look.
+    pub until_look: Duration,
+    /// Identity.
+    pub id: String,
+    /// Experiment folder, new or empty.
+    pub path: PathBuf,
+    /// `--server`.
+    pub server: String,
+    /// `--uri`.
+    pub uri: Option<String>,
+    /// Load and faults of an absorber, as its own command line takes them.
+    pub absorber_words: Vec<String>,
+    /// Options for every arm's URI.
+    pub options: BTreeMap<String, String>,
+    /// Time every command on its way.
+    pub tap: bool,
+    /// Who reads the messages of phases that have a consumer.
+    pub consumer: Option<(String, Environment)>,
+    /// What makes a study of it; None for a plain run.
+    pub study: Option<Study>,
+    /// The experiment that is gone on with, in the same folder; None for a new one.
+    pub resumed: Option<Resumed>,
+    /// Shape the way to the server.
+    pub link: Option<String>,
+    /// Whether the data of a server of ours outlives it.
+    pub keep_data: bool,
+    /// Whether a busy machine is given time to become quiet.
+    pub waits: bool,
+    /// Who says after each round what comes next.
+    pub judge: Judge,
+}
+
+/// An identity that no other experiment has: the time and some bits of it.
+#[must_use]
+pub fn new_id(salt: u64) -> String {
+    format!("{}-{:06x}", wall().replace([':', '-'], ""), salt & 0xff_ffff)
+}
+
+impl Setup {
+    /// Runs the experiment; its results are in the folder, whole or interrupted.
+    ///
+    /// # Errors
+    /// Whatever kept it from its end but Ctrl-C; finished rounds are in the folder.
+    pub async fn run(self) -> Result<Folder> {
+        let is_new = !self.path.exists();
+        let folder = match &self.resumed {
+            Some(_) => Folder::open(&self.path)?.0,
+            None => Folder::create(&self.path)?,
+        };
+        let _lock = folder.lock()?;
+        let is_resumed = self.resumed.is_some();
+        let placement = self.placement();
+        let opened = self.open(&folder, placement.as_ref()).await;
+        let server = opened.inspect_err(|_| {
+            if !is_resumed {
+                folder.discard(is_new);
+            }
+        })?;
+        let stop = Stop::default();
+        // On the heap: everything an experiment holds is in this one future.
+        let result = Box::pin(self.measure(&folder, server.as_ref(), placement, &stop)).await;
+        if let Some(server) = server {
+            server.stop().await;
+        }
+        match result {
+            Err(error) if error.exit != Exit::Interrupted => {
+                let path = folder.path().display();
+                // What cannot be gone on with as it was asked is no failure of the experiment.
+                if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
+                    say!("what was finished is kept: mongodyno report {path}");
+                    say!("to go on from there: mongodyno resume {path}");
+                }
+                Err(error)
+            }
+            _ => Ok(folder),
+        }
+    }
+
+    /// Cores of the server and of the clients, where we start the server.
+    fn placement(&self) -> Option<Placement> {
+        let starts = self.server != "none" && self.uri.is_none();
+        starts.then(placement::choose).flatten()
+    }
+
+    /// The server, if one is needed, once there is room for the results.
+    async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
+        check_disk(folder, self.settings.looks.first_rounds())?;
+        if self.server == "none" && self.uri.is_none() {
+            return Ok(None);
+        }
+        let host = Host::detect()?;
+        let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
+        let program = prepare(&host, &choice, server::Progress::default())?;
+        let absorber = choice == ServerChoice::Absorber;
+        let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
+        let mut options = StartOptions::new(folder.join(log));
+        options.keep_data = self.keep_data;
+        options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
+        if absorber {
+            options.extra_flags.clone_from(&self.absorber_words);
+            options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
+        }
+        Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
+    }
+
+    async fn measure(
+        self,
+        folder: &Folder,
+        server: Option<&Server>,
+        placement: Option<Placement>,
+        stop: &Stop,
+    ) -> Result<()> {
+        let mut laboratory = self.laboratory(folder, server, placement, stop).await?;
+        laboratory.folder.write_experiment(&laboratory.experiment)?;
+        let died = async {
+            match server {
+                Some(server) => server.died().await.into(),
+                None => std::future::pending().await,
+            }
+        };
+        let external = matches!(server, Some(Server::External { .. }));
+        let work = async {
+            let rounds = async {
+                if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
+                    admin.claim(&laboratory.experiment.id).await?;
+                }
+                laboratory.rounds().await
+            };
+            tokio::select! {
+                result = rounds => result,
+                error = died => Err(error),
+                // The second Ctrl-C: everything that is dropped here ends its children.
+                error = stop.second() => Err(error),
+            }
+        };
+        // Even after a bug the record is ended and the database dropped.
+        let (result, panic) = match caught(work).await {
+            Ok(result) => (result, None),
+            Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
+        };
+        let result = match (result, server) {
+            // The rounds may miss the server before its guard has told why it ended.
+            (Err(error), Some(server)) if error.exit == Exit::Unreachable => {
+                let died = tokio::time::timeout(Duration::from_secs(2), server.died()).await;
+                Err(died.map_or(error, Into::into))
+            }
+            (result, _) => result,
+        };
+        laboratory.progress.finish();
+        laboratory.experiment.finished_at = Some(wall());
+        laboratory.experiment.ended = Some(match &result {
+            Ok(()) => Ended::Completed,
+            Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
+            Err(_) => Ended::Failed,
+        });
+        let mut recorded = laboratory.folder.write_experiment(&laboratory.experiment);
+        // On a server of ours the database goes with its data folder.
+        if let Some(admin) = laboratory.admin.as_ref().filter(|_| external) {
+            let dropped = admin.leave().await;
+            let own = laboratory.experiment.databases.last_mut();
+            own.expect("it was recorded").dropped = dropped;
+            recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+        result.and(recorded)
+    }
+
+    async fn laboratory(
+        self,
+        folder: &Folder,
+        server: Option<&Server>,
+        placement: Option<Placement>,
+        stop: &Stop,
+    ) -> Result<Laboratory> {
+        let looked = Some((Instant::now(), Reading::take()));
+        let places = match &self.uri {
+            Some(uri) => places(uri).await,
+            None => Vec::new(),
+        };
+        let database = admin::new_database();
+        let epoch = Epoch::start();
+        let admin = connect(server, &database).await?;
+        let sampled = connect(server, &database).await?;
+        let named = self.named();
+        let Workload { plan, pools } = self.workload;
+        let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
+        let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
+        if let Some(resumed) = &self.resumed {
+            // Before the first file is written: refused, the folder stays as it is.
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
+        }
+        let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
+        let measured_s = self.settings.measured_s;
+        let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
+        materials.sample_bytes = folder.sample_bytes();
+        let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
+        let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
+        let link = self.link.as_deref().map(link_facts).transpose()?;
+        let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
+        let mut path = None;
+        if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
+            let way = (self.link.as_deref(), self.consumer.is_some());
+            path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
+        }
+        let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
+        let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
+            uri: with_arm_options(&uri, &environment.uri_options),
+            tapped_uri: through(port)
+                .filter(|_| !direct)
+                .map(|uri| with_arm_options(&uri, &environment.uri_options)),
+            phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
+            losses: Vec::new(),
+            environment: Environment { cores: cores.clone(), ..environment },
+        };
+        let consumer = self.consumer.clone().map(|(id, it)| seat(named.len(), &id, it, false));
+        let seats = named.into_iter().enumerate();
+        let seats = seats
+            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT))
+            .collect();
+        let rounds = self.settings.looks.first_rounds();
+        let request = Request {
+            options: self.options.into_iter().map(known_value).collect(),
+            absorber: self.absorber_words,
+            keep_data: self.keep_data,
+        };
+        let new = Experiment {
+            schema_version: SCHEMA_VERSION,
+            mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
+            id: self.id,
+            started_at: wall(),
+            finished_at: None,
+            ended: None,
+            command: std::env::args().map(|word| mask_text(&word)).collect(),
+            request: Some(request),
+            settings: self.settings,
+            gaps: Vec::new(),
+            plan,
+            study: self.study,
+            arms,
+            consumer: consumer_arm,
+            unavailable: self.unavailable,
+            server: facts(server),
+            databases: Vec::new(),
+            link,
+            machine: Machine { placement, ..machine::describe() },
+        };
+        let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
+        if server.is_some() {
+            experiment.databases.push(Database { name: database.clone(), dropped: false });
+        }
+        let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
+        Ok(Laboratory {
+            seats,
+            consumer,
+            folder: folder.clone(),
+            epoch,
+            path,
+            tap_from: if experiment.study.is_some() { rounds } else { 1 },
+            experiment,
+            finished,
+            database,
+            admin,
+            is_own_server: server.and_then(Server::pid).is_some(),
+            places,
+            looked,
+            waits: self.waits,
+            judge: self.judge,
+            awake: None,
+            sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
+            materials,
+            progress: Progress::new(ids, rounds, self.until_look / rounds),
+            stop: stop.clone(),
+        })
+    }
+
+    /// The arms by id, each with what makes it a twin of the baseline. A study compares curves and
+    /// not means: it needs none.
+    fn named(&self) -> Vec<(String, Environment, &'static str)> {
+        let mut named: Vec<_> =
+            self.environments.iter().cloned().map(|(id, it)| (id, it, "")).collect();
+        if self.study.is_some() {
+            return named;
+        }
+        let (id, baseline) = self.environments[0].clone();
+        named.insert(1, (format!("{id} ({AA})"), baseline.clone(), AA));
+        if self.tap || self.link.is_some() {
+            // One arm goes past the tap, so that what it costs stands in the result.
+            named.push((format!("{id} ({DIRECT})"), baseline, DIRECT));
+        }
+        named
+    }
+}
+
+/// The record to write and the rounds that are finished: of a new experiment or one gone on with.
+fn begin(new: Experiment, resumed: Option<&Resumed>, folder: &Folder) -> Result<(Experiment, u32)> {
+    let Some(resumed) = resumed else { return Ok((new, 0)) };
+    folder.keep_rounds(resumed.finished)?;
+    Ok((resumed.go_on(), resumed.finished))
+}
+
+/// Tap and link before the server; `mark` asks which message an exchange carries.
+async fn path_to(
+    server: &Server,
+    uri: &str,
+    arms: usize,
+    (link, mark): (Option<&str>, bool),
+    epoch: &Epoch,
+    folder: &Folder,
+) -> Result<Path> {
+    // One port for each arm, and one for the consumer.
+    Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
+}
+
+/// A connection of the core's own; None without a server.
+async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin>> {
+    match server {
+        Some(server) => Admin::connect(server.uri(), database).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// An option as it may be recorded: values of others than an arm's may be secret.
+fn known_value((name, value): (String, String)) -> (String, Option<String>) {
+    let value = arm_option(&name).map(|_| value);
+    (name, value)
+}
+
+/// The baseline once more: what differs is chance.
+const AA: &str = "A/A";
+/// The baseline once more, past tap and link.
+const DIRECT: &str = "direct";
+
+fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
+    let uri_options = environment.uri_options.clone();
+    let processes = environment.processes.map(|it| (PROCESSES.to_owned(), it.to_string()));
+    Arm {
+        id: id.to_owned(),
+        adapter: environment.adapter.clone(),
+        is_aa: twin == AA,
+        is_direct: twin == DIRECT,
+        driver: String::new(),
+        version: environment.version.clone(),
+        options: environment
+            .options
+            .clone()
+            .into_iter()
+            .chain(uri_options)
+            .chain(processes)
+            .collect(),
+        native: None,
+        runtime: String::new(),
+        concurrency: String::new(),
+        event_loop: false,
+        resolved: serde_json::Value::Null,
+        server_version: None,
+        lock_sha256: environment.lock_sha256.clone(),
+    }
+}
+
+/// The link held against what it says it is, before anything is measured through it.
+fn link_facts(asked: &str) -> Result<Link> {
+    let spec = LinkSpec::parse(asked)?;
+    let check = validate(&spec)?;
+    say!("link {asked}: {}", check.sentence);
+    Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
+}
+
+fn facts(server: Option<&Server>) -> ServerFacts {
+    let Some(server) = server else {
+        return ServerFacts {
+            kind: "none".to_owned(),
+            version: String::new(),
+            uri: String::new(),
+            flags: Vec::new(),
+            topology: String::new(),
+            source: None,
+        };
+    };
+    let record = server.record();
+    ServerFacts {
+        kind: serde_json::to_value(record.kind)
+            .ok()
+            .and_then(|kind| kind.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        version: record.version.clone(),
+        uri: record.uri.clone(),
+        flags: record.flags.clone(),
+        topology: record.topology.clone(),
+        source: record
+            .source
+            .as_ref()
+            .map(|source| format!("{} ({})", source.wheel, source.licence)),
+    }
+}
+
+/// Free space is looked at beforehand: a disk that fills up in the middle costs the round.
+fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
+    let Some(free) = folder.free_bytes() else { return Ok(()) };
+    // Samples up to the budget, and some for logs, histograms and the server's data.
+    let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!(
+            "{} has {} MB free; this experiment wants {} MB for samples, logs and data",
+            folder.path().display(),
+            free >> 20,
+            wanted >> 20
+        ),
+        "free some disk space, or choose another --out",
+    ))
+}

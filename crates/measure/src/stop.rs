@@ -1,0 +1,133 @@
+//! Ctrl-C: the first one ends the experiment after the turn under way, the second at once. A bug
+//! ends it as well.
+
+use base::say;
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use base::error::{Error, Exit, Result};
+
+/// Whether somebody asked to stop.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+}
+
+impl Stop {
+    /// Fails with [`Exit::Interrupted`] once somebody asked to stop.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub fn check(&self) -> Result<()> {
+        if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
+    }
+
+    /// Waits for the second request, noting the first.
+    pub async fn second(&self) -> Error {
+        let mut requests = Requests::watch();
+        requests.next().await;
+        self.asked.store(true, Ordering::Relaxed);
+        say!("\nstopping after this turn; what is finished is kept (again: stop at once)");
+        requests.next().await;
+        interrupted()
+    }
+}
+
+/// SIGINT, SIGTERM, and SIGHUP of a terminal that was closed.
+pub struct Requests {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Requests {
+    /// From now on they no longer end the program by themselves.
+    ///
+    /// # Panics
+    /// Never on a system that has signals.
+    #[must_use]
+    pub fn watch() -> Self {
+        let watch = |kind| signal(kind).expect("signals can be watched");
+        Self {
+            interrupt: watch(SignalKind::interrupt()),
+            terminate: watch(SignalKind::terminate()),
+            hangup: (!ignores_hangup()).then(|| watch(SignalKind::hangup())),
+        }
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {},
+            _ = self.terminate.recv() => {},
+            _ = hung_up => {},
+        }
+    }
+
+    /// An answer, unless somebody asks to stop first.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            answer = work => Ok(answer),
+            () = self.next() => Err(interrupted()),
+        }
+    }
+}
+
+/// Whether we were started by `nohup`, which a handler of ours would undo.
+pub fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 != 0) // SIGHUP is signal 1
+}
+
+/// The error of an experiment that was interrupted.
+#[must_use]
+pub fn interrupted() -> Error {
+    Error::new(Exit::Interrupted, "interrupted", "")
+}
+
+/// What some work comes to, or the panic that it ended in: what has to follow it follows.
+///
+/// # Errors
+/// The panic.
+pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_the_middle_of_some_work_is_caught() {
+        let work = async {
+            tokio::task::yield_now().await;
+            panic!("a bug");
+        };
+        let panic: std::thread::Result<()> = caught(work).await;
+        assert_eq!(panic.expect_err("a panic").downcast_ref(), Some(&"a bug"));
+        assert_eq!(caught(async { 7 }).await.expect("no panic"), 7);
+    }
+}

@@ -1,0 +1,77 @@
+//! Writes that no answer comes to. The server may still work on them in the next arm's turn, so
+//! they take whole runs and are waited for before anything is counted (methodology 2.7 d).
+
+use std::time::Duration;
+
+use crate::admin::{Admin, Counters};
+use crate::phase::Stage;
+use crate::sampler::Sampler;
+use base::error::Result;
+use record::records::Arm;
+use workload::operation_keys::takes_write_concern;
+use workload::plan::{Operation, Phase};
+
+/// Between two readings that have to agree.
+const SETTLED: Duration = Duration::from_millis(50);
+/// Readings until it is given up: on a server with other clients the counters never rest.
+const READINGS_MAX: u32 = 200;
+
+/// Whether a connection string asks for no answers.
+#[must_use]
+pub fn by_options(uri: &str) -> bool {
+    let options = uri.split_once('?').map_or("", |(_, options)| options);
+    options.split('&').any(|part| part.eq_ignore_ascii_case("w=0"))
+}
+
+/// Whether the driver of an arm, as it runs, asks for no answers.
+#[must_use]
+pub fn by_driver(arm: &Arm) -> bool {
+    arm.resolved["write_concern"]["w"] == 0
+}
+
+/// Why a phase cannot take turns when this arm's driver asks for no answers; None: each of its
+/// writes has a concern of its own.
+#[must_use]
+pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
+    let inherits = |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
+    let made = phase.operations.iter().find(inherits)?;
+    let why = "the server may still work on its writes in another arm's turn";
+    Some(format!("`{}` of {arm} is unacknowledged (w: 0): {why}", made.name))
+}
+
+/// Whether some writes of a phase have no answer, in some arm.
+#[must_use]
+pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
+    let own = |it: &Operation| it.write_concern.as_ref().is_some_and(|it| it["w"] == 0);
+    phase.operations.iter().any(own)
+        || arms.iter().any(|arm| by_driver(arm) && reason(phase, &arm.id).is_some())
+}
+
+/// The server's counters, once it is through with what nobody waited for.
+///
+/// # Errors
+/// The server lost.
+pub async fn counters(stage: &mut Stage<'_>, written: Option<String>) -> Result<Counters> {
+    match (stage.admin, written) {
+        (Some(admin), Some(name)) if stage.unacknowledged => {
+            settled(stage.sampler, admin, &name).await
+        }
+        _ => stage.sampler.counters().await,
+    }
+}
+
+/// Two readings of the counters and of a collection's documents agree.
+async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Result<Counters> {
+    const WRITES: [&str; 3] = ["opcounters.insert", "opcounters.update", "opcounters.delete"];
+    let mut last = None;
+    for _ in 0..READINGS_MAX {
+        let counters = sampler.counters().await?;
+        let now = (WRITES.map(|name| counters.get(name).copied()), admin.count(collection).await?);
+        if last == Some(now) {
+            break;
+        }
+        last = Some(now);
+        tokio::time::sleep(SETTLED).await;
+    }
+    sampler.counters().await
+}

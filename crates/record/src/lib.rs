@@ -1,0 +1,12 @@
+//! What is kept: records, raw samples, the experiment folder, the machine.
+
+pub mod broker;
+pub mod folder;
+pub mod machine;
+pub mod messages;
+pub mod plain;
+pub mod queue;
+pub mod records;
+pub mod request;
+pub mod samples;
+pub mod wire;

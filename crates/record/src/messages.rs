@@ -1,0 +1,234 @@
+//! From the samples of producers and consumer to the messages they share, and to their record.
+
+use crate::broker::{Broker, ConsumerRun};
+use crate::records::Quantiles;
+use crate::samples::{Sample, Samples};
+use base::error::Result;
+use stats::curve::Curve;
+use stats::histogram::Histogram;
+use workload::plan::{Pacing, Phase};
+
+/// A consumer in step has a reply's worth of messages before it; saturated is more than that and
+/// more than a twentieth of all.
+const BEHIND_MIN: u64 = 1_000;
+const BEHIND_FRACTION: f64 = 0.05;
+
+/// One message, as both ends saw it. Times are ns since the experiment's epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Worker that made it.
+    pub producer: u16,
+    /// Its number there.
+    pub sequence: u32,
+    /// When it was to be made.
+    pub intended_ns: u64,
+    /// When it was made; 0 where it was never received, for only the message itself knows.
+    pub made_ns: u64,
+    /// When the driver was called.
+    pub start_ns: u64,
+    /// When the driver reported success.
+    pub end_ns: u64,
+    /// When the consumer had it; 0: never.
+    pub received_ns: u64,
+}
+
+impl Message {
+    fn sent(sample: &Sample) -> Self {
+        Self {
+            producer: sample.worker,
+            sequence: sample.index,
+            intended_ns: sample.intended_ns,
+            made_ns: 0,
+            start_ns: sample.start_ns,
+            end_ns: sample.end_ns(),
+            received_ns: 0,
+        }
+    }
+
+    /// Whether the consumer had it.
+    #[must_use]
+    pub fn received(&self) -> bool {
+        self.received_ns > 0
+    }
+
+    /// From made to received, ns.
+    #[must_use]
+    pub fn latency_ns(&self) -> u64 {
+        self.received_ns.saturating_sub(self.made_ns)
+    }
+}
+
+/// The messages of one phase of one run, with what does not stand with a single one.
+#[derive(Debug, Default)]
+pub struct Messages {
+    /// Those whose insert succeeded, by producer and sequence.
+    pub sent: Vec<Message>,
+    duplicates: u64,
+    unclaimed: u64,
+    out_of_order: u64,
+    out_of_order_per_producer: u64,
+    first_received_ns: u64,
+    last_received_ns: u64,
+    received: u64,
+}
+
+impl Messages {
+    /// Joins the samples of the producers with those of the consumer. Takes 48 bytes a message.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn read(
+        producers: impl IntoIterator<Item = Result<Sample>>,
+        consumer: Samples,
+    ) -> Result<Self> {
+        let mut messages = Self::default();
+        for sample in producers {
+            let sample = sample?;
+            if sample.result() == 0 {
+                messages.sent.push(Message::sent(&sample));
+            }
+        }
+        messages.sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
+        let mut latest_made_ns = 0;
+        let mut latest: Vec<Option<u32>> = Vec::new();
+        for sample in consumer {
+            let sample = sample?;
+            messages.out_of_order += u64::from(sample.intended_ns < latest_made_ns);
+            latest_made_ns = latest_made_ns.max(sample.intended_ns);
+            let producer = usize::from(sample.worker);
+            if latest.len() <= producer {
+                latest.resize(producer + 1, None);
+            }
+            let before = latest[producer].is_some_and(|number| sample.index < number);
+            messages.out_of_order_per_producer += u64::from(before);
+            latest[producer] = latest[producer].max(Some(sample.index));
+            messages.take(&sample);
+        }
+        Ok(messages)
+    }
+
+    fn take(&mut self, sample: &Sample) {
+        if self.received == 0 {
+            self.first_received_ns = sample.start_ns;
+        }
+        self.last_received_ns = self.last_received_ns.max(sample.start_ns);
+        let key = (sample.worker, sample.index);
+        match self.sent.binary_search_by_key(&key, |it| (it.producer, it.sequence)) {
+            Ok(at) if self.sent[at].received() => self.duplicates += 1,
+            Ok(at) => {
+                self.sent[at].made_ns = sample.intended_ns;
+                self.sent[at].received_ns = sample.start_ns;
+                self.received += 1;
+            }
+            Err(_) => self.unclaimed += 1,
+        }
+    }
+
+    /// The record; `consumer` is what is known of the consumer without them.
+    #[must_use]
+    pub fn record(&mut self, phase: &Phase, consumer: ConsumerRun) -> Broker {
+        let open = matches!(phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
+        let sent = self.sent.len() as u64;
+        let last_end_ns = self.sent.iter().map(|it| it.end_ns).max().unwrap_or(0);
+        let behind = self.sent.iter().filter(|it| it.received_ns > last_end_ns).count() as u64;
+        let since_intended_ns = |it: &Message| it.received_ns.saturating_sub(it.intended_ns);
+        let curve_since_intended = open.then(|| {
+            // All messages of a burst are intended at once: only their arrival gives an order.
+            self.sent.sort_unstable_by_key(|it| (it.intended_ns, it.received_ns));
+            self.curve(since_intended_ns)
+        });
+        self.sent.sort_unstable_by_key(|it| (it.made_ns, it.producer, it.sequence));
+        let first_made_ns = self.received().next().map_or(0, |it| it.made_ns);
+        let last_made_ns = self.sent.last().map_or(0, |it| it.made_ns);
+        let per_s = |from: u64, to: u64| {
+            let seconds = to.saturating_sub(from) as f64 / 1e9;
+            (self.received > 1 && seconds > 0.0).then(|| (self.received - 1) as f64 / seconds)
+        };
+        Broker {
+            sent,
+            received: self.received,
+            lost: sent - self.received,
+            duplicates: self.duplicates,
+            unclaimed: self.unclaimed,
+            out_of_order_per_producer: self.out_of_order_per_producer,
+            out_of_order: self.out_of_order,
+            latency: self.quantiles(Message::latency_ns),
+            curve: self.curve(Message::latency_ns),
+            since_intended: open.then(|| self.quantiles(since_intended_ns)),
+            curve_since_intended,
+            issue_rate_per_s: per_s(first_made_ns, last_made_ns),
+            receive_rate_per_s: per_s(self.first_received_ns, self.last_received_ns),
+            parts: None,
+            consumer: ConsumerRun {
+                behind,
+                saturated: behind > BEHIND_MIN.max((sent as f64 * BEHIND_FRACTION) as u64),
+                ..consumer
+            },
+        }
+    }
+
+    /// Those that arrived, in the order last sorted by.
+    pub fn received(&self) -> impl Iterator<Item = &Message> {
+        self.sent.iter().filter(|message| message.received())
+    }
+
+    fn curve(&self, of_ns: impl Fn(&Message) -> u64) -> Curve {
+        let us: Vec<f64> = self.received().map(|message| of_ns(message) as f64 / 1e3).collect();
+        Curve::of(us.into_iter())
+    }
+
+    fn quantiles(&self, of_ns: impl Fn(&Message) -> u64) -> Quantiles {
+        let mut histogram = Histogram::new();
+        self.received().for_each(|message| histogram.record(of_ns(message)));
+        Quantiles::of(&histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::samples::all;
+
+    fn file(folder: &Path, name: &str, samples: &[Sample]) -> PathBuf {
+        let path = folder.join(name);
+        let bytes: Vec<u8> = samples.iter().flat_map(Sample::to_bytes).collect();
+        std::fs::write(&path, bytes).expect("a temporary file");
+        path
+    }
+
+    fn sample(worker: u16, index: u32, intended_ns: u64, start_ns: u64, outcome: u8) -> Sample {
+        Sample { intended_ns, start_ns, service_ns: 10, index, operation: 0, outcome, worker }
+    }
+
+    #[test]
+    fn lost_double_unclaimed_and_misplaced_messages_are_counted() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let sent = [
+            sample(0, 0, 100, 101, 0),
+            sample(0, 1, 200, 201, 0),
+            sample(0, 2, 300, 301, 2), // reported as failed, and there all the same
+            sample(1, 0, 150, 151, 0),
+            sample(1, 1, 250, 251, 0), // never comes
+        ];
+        let received = [
+            sample(0, 1, 200, 1_000, 0),
+            sample(0, 0, 100, 1_100, 0), // made and numbered before the one before it
+            sample(1, 0, 150, 1_200, 0), // made before: in all it is out of order
+            sample(1, 0, 150, 1_300, 0),
+            sample(0, 2, 300, 1_400, 0),
+        ];
+        let producers = [file(folder.path(), "sent", &sent)];
+        let consumer = file(folder.path(), "received", &received);
+        let consumer = Samples::open(&consumer).expect("a file");
+        let messages = Messages::read(all(&producers), consumer).expect("two files");
+        assert_eq!(messages.sent.len(), 4);
+        assert_eq!(messages.received, 3);
+        assert_eq!((messages.duplicates, messages.unclaimed), (1, 1));
+        assert_eq!(messages.out_of_order_per_producer, 1);
+        assert_eq!(messages.out_of_order, 3);
+        let latencies: Vec<u64> = messages.received().map(Message::latency_ns).collect();
+        assert_eq!(latencies, [1_000, 800, 1_050]);
+    }
+}

@@ -1,0 +1,441 @@
+//! What an experiment keeps: the records of `experiment.json`, `runs.jsonl` and `server.jsonl`.
+//!
+//! Records are only ever appended or added to; a reader ignores fields it does not know, so that
+//! a newer version's folder stays readable by an older one and the reverse.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use crate::broker::Broker;
+pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
+pub use crate::queue::{OpenLoop, Queue};
+pub use crate::request::{Request, Study};
+pub use crate::wire::{Link, Tap, TapCommand};
+use stats::histogram::Histogram;
+use stats::looks::LookPlan;
+use stats::threshold::Interleave;
+use workload::plan::Plan;
+
+/// Version of the folder's format; raised when a field changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// `experiment.json`: everything known before the first run, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Version of mongodyno that wrote it.
+    pub mongodyno: String,
+    /// Identity: start time and a random suffix.
+    pub id: String,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// End, RFC 3339 in UTC; None while it runs or if it was cut off.
+    pub finished_at: Option<String>,
+    /// Why it ended, once it has.
+    pub ended: Option<Ended>,
+    /// The command line, credentials masked; for people, nothing is run by it.
+    pub command: Vec<String>,
+    /// What was asked for beside all that stands in the other fields: `resume` asks for it again.
+    #[serde(default)]
+    pub request: Option<Request>,
+    /// Rounds, seconds, looks, thresholds.
+    pub settings: Settings,
+    /// Where it was cut short and gone on with.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
+    /// What is done.
+    pub plan: Plan,
+    /// The study it belongs to; None for a plain run.
+    #[serde(default)]
+    pub study: Option<Study>,
+    /// Arms in the order asked for; the first is the baseline.
+    pub arms: Vec<Arm>,
+    /// Adapters that this machine cannot run, or versions that would not install.
+    pub unavailable: Vec<Unavailable>,
+    /// Who reads the messages of phases that have a consumer.
+    #[serde(default)]
+    pub consumer: Option<Arm>,
+    /// The server measured against.
+    pub server: Server,
+    /// Its databases there: one, and another one each time it was gone on with.
+    #[serde(default)]
+    pub databases: Vec<Database>,
+    /// The link on the way to it; None without `--link`.
+    #[serde(default)]
+    pub link: Option<Link>,
+    /// The machine.
+    pub machine: Machine,
+}
+
+/// A database of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Database {
+    /// `mongodyno_` and 32 random hexadecimal digits.
+    pub name: String,
+    /// Whether it was dropped; on a server that mongodyno started it goes with the server.
+    pub dropped: bool,
+}
+
+impl Experiment {
+    /// Databases that may still be on somebody else's server.
+    pub fn leftovers(&self) -> impl Iterator<Item = &str> {
+        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        left.map(|it| it.name.as_str())
+    }
+}
+
+/// An experiment was cut short here; the cut round was made again whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gap {
+    /// Rounds finished before.
+    pub after_round: u32,
+    /// When it ended, RFC 3339 in UTC; None where it had no time to say so.
+    pub cut_at: Option<String>,
+    /// When it went on, RFC 3339 in UTC.
+    pub resumed_at: String,
+}
+
+impl Gap {
+    /// For the notes of reports.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let cut = self.cut_at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+        format!(
+            "Cut short{cut} after round {} and gone on with at {}; the cut round was made again.",
+            self.after_round, self.resumed_at
+        )
+    }
+}
+
+/// How an experiment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Ended {
+    Completed,
+    Interrupted,
+    Failed,
+}
+
+/// How the experiment is run and judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// Seed of orders, names, pools and keys.
+    pub seed: u64,
+    /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
+    pub looks: LookPlan,
+    /// `turns` or `runs` for each phase, with the reason.
+    pub interleave: Vec<PhaseInterleave>,
+    /// Measured seconds per arm, phase and round.
+    pub measured_s: f64,
+    /// Whether cores may be kept awake during turns.
+    #[serde(default)]
+    pub keep_awake: bool,
+}
+
+/// How the arms of a round share the machine in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseInterleave {
+    /// Phase name.
+    pub phase: String,
+    /// `turns` or `runs`.
+    pub interleave: Interleave,
+    /// Why, in a few words ("asked for", "unacknowledged writes do not fit turns").
+    pub reason: String,
+    /// Length of a turn, ms: decided in the first round and kept. None before, and for whole runs.
+    #[serde(default)]
+    pub turn_ms: Option<f64>,
+}
+
+/// One thing compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// What tables call it: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
+    pub id: String,
+    /// Adapter name.
+    pub adapter: String,
+    /// Duplicate of the baseline.
+    pub is_aa: bool,
+    /// The baseline again, past tap and link: what they cost.
+    #[serde(default)]
+    pub is_direct: bool,
+    /// Driver's name as its adapter reports it.
+    pub driver: String,
+    /// Driver's version as the running adapter reports it.
+    pub version: String,
+    /// The arm's own options: those of the adapter, asked for or chosen, and those of its
+    /// connection string.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Compiled extension in use; None where the driver has none.
+    pub native: Option<bool>,
+    /// Runtime and its version.
+    pub runtime: String,
+    /// What one worker is: threads, tasks, processes.
+    pub concurrency: String,
+    /// Its workers are tasks of one thread: an event loop.
+    #[serde(default)]
+    pub event_loop: bool,
+    /// Defaults the driver resolved (pool size, write concern, …), as reported.
+    pub resolved: serde_json::Value,
+    /// Version of the server as the driver saw it.
+    #[serde(default)]
+    pub server_version: Option<String>,
+    /// SHA-256 of the environment's lock file, hex.
+    pub lock_sha256: Option<String>,
+}
+
+/// An arm or adapter that could not take part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unavailable {
+    /// Adapter (and version) asked for or found.
+    pub adapter: String,
+    /// What is missing.
+    pub reason: String,
+    /// One thing to do.
+    pub hint: String,
+}
+
+/// The server measured against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// `embedded`, `mongod`, `absorber`, `external` or `none`.
+    pub kind: String,
+    /// Version of buildInfo.
+    pub version: String,
+    /// URI with credentials masked.
+    pub uri: String,
+    /// Flags it was started with.
+    pub flags: Vec<String>,
+    /// `standalone`, `replica set NAME` or `sharded`.
+    pub topology: String,
+    /// Package an embedded server came out of, and its licence.
+    pub source: Option<String>,
+}
+
+/// One line of `runs.jsonl`: one arm in one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Round, from 1.
+    pub round: u32,
+    /// Arm id.
+    pub arm: String,
+    /// Through the tap: in a study a round of its own.
+    #[serde(default)]
+    pub tapped: bool,
+    /// Place in the round's starting order, from 0.
+    pub position: u32,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
+    pub failed: Option<String>,
+    /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
+    #[serde(default)]
+    pub clock_within_us: Option<f64>,
+    /// Cost of one operation's bookkeeping, ns: the adapter's own no-op loop.
+    pub noop_ns: Option<f64>,
+    /// Median time from the core's message to the first operation of a turn, us.
+    pub wakeup_us: Option<f64>,
+    /// Steal and foreign CPU during the round (gate G4), as fractions of the machine.
+    pub machine_noise: MachineNoise,
+    /// Phases in order.
+    pub phases: Vec<PhaseRun>,
+}
+
+/// One phase of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRun {
+    /// Phase name.
+    pub phase: String,
+    /// Turns taken (1 for a whole run).
+    pub turns: u32,
+    /// Length of a turn, ms.
+    pub turn_ms: f64,
+    /// Time measured, s: the sum over turns (methodology 2.7 c).
+    pub measured_s: f64,
+    /// Operations counted for throughput.
+    pub operations: u64,
+    /// Operations a second.
+    pub throughput: f64,
+    /// Operations a second in each turn.
+    #[serde(default)]
+    pub turn_throughputs: Vec<f64>,
+    /// Place of each turn within its lap, from 0.
+    #[serde(default)]
+    pub turn_positions: Vec<u32>,
+    /// The phase ran out of work before its time.
+    pub exhausted: bool,
+    /// Per operation of the phase's mix.
+    pub by_operation: Vec<OperationRun>,
+    /// Errors by code.
+    pub errors: Vec<ErrorCount>,
+    /// CPU of the arm's processes while they had their turns, ns.
+    pub cpu_ns: u64,
+    /// CPU per operation, us.
+    pub cpu_us_per_op: f64,
+    /// Peak resident set of the arm's processes, bytes.
+    pub rss_peak_bytes: u64,
+    /// Resident set when armed, bytes.
+    pub rss_armed_bytes: u64,
+    /// BSON bytes of the documents written or read, by the pool's mean.
+    pub document_bytes: u64,
+    /// CPU the idle arms used during this arm's turns, fraction of that time (gate G9).
+    pub idle_cpu_fraction: Option<f64>,
+    /// Server counters over the arm's turns (opcounters.insert, network.bytesIn, …).
+    pub server: BTreeMap<String, i64>,
+    /// Claimed operations against what the server counted.
+    pub receipt: Receipt,
+    /// Totals the adapter read, against what the core expects.
+    pub answers: Answers,
+    /// Little's law over all turns (gate G2).
+    pub little: Option<Little>,
+    /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
+    pub half_log_ratio: Option<f64>,
+    /// Making one document before its operation is timed, ns: calibrated before the phase. None
+    /// where none is made or the adapter does not tell.
+    #[serde(default)]
+    pub document_ns: Option<f64>,
+    /// Operations per second in each second of the warm-up.
+    pub warmup_throughput: Vec<f64>,
+    /// Sizes from collStats before and after (bytes).
+    pub sizes: BTreeMap<String, i64>,
+    /// Failed or warned gates, in words.
+    pub gates: Vec<Gate>,
+    /// Open loop: offered operations a second, achieved fraction and pacer lag.
+    pub open_loop: Option<OpenLoop>,
+    /// Whether a queue grew: open loops and bursts with operations enough, else None.
+    #[serde(default)]
+    pub queue: Option<Queue>,
+    /// What the tap saw of the arm's turns; None without `--tap`.
+    #[serde(default)]
+    pub tap: Option<Tap>,
+    /// What became of the messages, in a phase with a consumer.
+    #[serde(default)]
+    pub broker: Option<Broker>,
+    /// Interval histograms under the folder, tagged `operation`, `operation-response` (from the
+    /// intended start) or `operation-timer` (the adapter's own lateness).
+    pub hlog: Option<String>,
+    /// Files of raw samples under the folder; none when the disk budget was used up.
+    pub samples: Vec<String>,
+}
+
+/// One operation kind in one phase of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationRun {
+    /// Operation name.
+    pub operation: String,
+    /// Samples.
+    pub count: u64,
+    /// Samples with a wrong answer.
+    pub wrong: u64,
+    /// Samples that failed (errors and timeouts).
+    pub failed: u64,
+    /// Service time of the successful ones.
+    pub service: Quantiles,
+    /// Response time (open loop only).
+    pub response: Option<Quantiles>,
+}
+
+/// Quantiles in us, None where there are fewer than 100/(1-q) samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Quantiles {
+    pub mean_us: f64,
+    pub min_us: f64,
+    pub p50_us: Option<f64>,
+    pub p90_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub p999_us: Option<f64>,
+    pub max_us: f64,
+}
+
+impl Quantiles {
+    /// Of a histogram.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);
+        Self {
+            mean_us: histogram.mean_ns().unwrap_or(0.0) / 1e3,
+            min_us: histogram.min_ns().map_or(0.0, us),
+            p50_us: percentile(50.0),
+            p90_us: percentile(90.0),
+            p99_us: percentile(99.0),
+            p999_us: percentile(99.9),
+            max_us: histogram.max_ns().map_or(0.0, us),
+        }
+    }
+}
+
+/// Errors of one code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// Server's code, 0 where the driver failed on its own.
+    pub code: i64,
+    /// Code name or exception class.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// First message, credentials masked.
+    pub message: String,
+}
+
+/// Operations claimed against what the server counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    /// `opcounters`, `collection` or `none`.
+    pub level: String,
+    /// Documents or operations the adapter claims, per counter.
+    pub claimed: BTreeMap<String, i64>,
+    /// What the server counted.
+    pub counted: BTreeMap<String, i64>,
+    /// Whether they agree.
+    pub agrees: bool,
+}
+
+/// Totals of what was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Answers {
+    pub documents: u64,
+    pub sum: u64,
+    /// None where the core cannot know it.
+    pub documents_expected: Option<u64>,
+    /// None where the core cannot know it.
+    pub sum_expected: Option<u64>,
+}
+
+/// Little's law: in flight = throughput x residence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Little {
+    pub in_flight: f64,
+    pub throughput_times_residence: f64,
+}
+
+/// Outcome of one gate of methodology 3.4.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// `G1` to `G9`.
+    pub id: String,
+    /// true: the comparison is void; false: a warning.
+    pub fails: bool,
+    /// In words.
+    pub reason: String,
+}
+
+/// One line of `server.jsonl`, once a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSample {
+    /// ns since the experiment's epoch.
+    pub at_ns: u64,
+    /// Round and phase under way.
+    pub round: u32,
+    /// Phase under way, empty between phases.
+    pub phase: String,
+    /// Counters and gauges by dotted name (opcounters.insert, wiredTiger.cache.bytes, …).
+    pub values: BTreeMap<String, i64>,
+}

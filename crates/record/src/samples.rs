@@ -1,0 +1,203 @@
+//! Raw samples as adapters write them: SPEC section 6.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::plain;
+use base::error::{Error, Result};
+
+/// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
+pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
+/// Size of one record, bytes.
+pub const SAMPLE_BYTES: usize = 32;
+/// Set in `outcome` for samples of a warm-up.
+pub const WARMUP: u8 = 128;
+
+/// One operation. Times are ns since the experiment's epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Intended start; equal to `start_ns` in a closed loop.
+    pub intended_ns: u64,
+    /// Just before the driver's call.
+    pub start_ns: u64,
+    /// End minus start.
+    pub service_ns: u64,
+    /// Operation number of this worker in the phase.
+    pub index: u32,
+    /// Index into the phase's operations.
+    pub operation: u8,
+    /// 0 right, 1 wrong answer, 2 error, 3 timeout; plus [`WARMUP`].
+    pub outcome: u8,
+    /// Worker over all processes of the run.
+    pub worker: u16,
+}
+
+impl Sample {
+    /// End, ns since the epoch.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.service_ns)
+    }
+
+    /// Response time: end minus intended start, ns.
+    #[must_use]
+    pub fn response_ns(&self) -> u64 {
+        self.end_ns().saturating_sub(self.intended_ns)
+    }
+
+    /// Outcome without the warm-up flag.
+    #[must_use]
+    pub fn result(&self) -> u8 {
+        self.outcome & !WARMUP
+    }
+
+    /// Reads a record.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; SAMPLE_BYTES]) -> Self {
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        Self {
+            intended_ns: u64_at(0),
+            start_ns: u64_at(8),
+            service_ns: u64_at(16),
+            index: u32::from_le_bytes(bytes[24..28].try_into().expect("4 bytes")),
+            operation: bytes[28],
+            outcome: bytes[29],
+            worker: u16::from_le_bytes(bytes[30..32].try_into().expect("2 bytes")),
+        }
+    }
+
+    /// Writes a record.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; SAMPLE_BYTES] {
+        let mut bytes = [0; SAMPLE_BYTES];
+        bytes[0..8].copy_from_slice(&self.intended_ns.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.start_ns.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.service_ns.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.index.to_le_bytes());
+        bytes[28] = self.operation;
+        bytes[29] = self.outcome;
+        bytes[30..32].copy_from_slice(&self.worker.to_le_bytes());
+        bytes
+    }
+}
+
+/// The samples of one file, one after the other, in constant memory. They end at an error.
+pub struct Samples {
+    path: PathBuf,
+    /// None after an error: asked again it would give the same one for ever.
+    file: Option<BufReader<File>>,
+    /// Still to come, when the file was opened.
+    left: usize,
+}
+
+impl Samples {
+    /// Opens a sample file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a link, or what is no ordinary file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Self::below(path.parent().unwrap_or(Path::new(".")), name)
+    }
+
+    /// Opens a sample file that a record names below a folder.
+    ///
+    /// # Errors
+    /// As [`Samples::open`], and a name that leads elsewhere.
+    pub fn below(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let opened = plain::open(folder, name).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (bytes, file) = opened.map_err(|error| Error::file("read", &path, &error))?;
+        let left = usize::try_from(bytes).unwrap_or(0) / SAMPLE_BYTES;
+        Ok(Self { path, file: Some(BufReader::with_capacity(1 << 18, file)), left })
+    }
+}
+
+/// The samples of several files, one after the other, to the first that cannot be read.
+pub fn all(files: &[PathBuf]) -> impl Iterator<Item = Result<Sample>> {
+    files.iter().flat_map(|file| {
+        let (samples, error) = match Samples::open(file) {
+            Ok(samples) => (Some(samples), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        samples.into_iter().flatten().chain(error)
+    })
+}
+
+impl Iterator for Samples {
+    type Item = Result<Sample>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = [0; SAMPLE_BYTES];
+        self.left = self.left.saturating_sub(1);
+        match self.file.as_mut()?.read_exact(&mut bytes) {
+            Ok(()) => Some(Ok(Sample::from_bytes(&bytes))),
+            // A torn last record is what a killed adapter leaves; the whole ones before it count.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => {
+                self.file = None;
+                Some(Err(Error::file("read", &self.path, &error)))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_laid_out_as_the_contract_says() {
+        let sample = Sample {
+            intended_ns: 0x0102_0304_0506_0708,
+            start_ns: 2,
+            service_ns: 3,
+            index: 4,
+            operation: 5,
+            outcome: 1 | WARMUP,
+            worker: 0x0607,
+        };
+        let bytes = sample.to_bytes();
+        assert_eq!(bytes[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(bytes[24..], [4, 0, 0, 0, 5, 129, 7, 6]);
+        assert_eq!(Sample::from_bytes(&bytes), sample);
+        assert_eq!(sample.result(), 1);
+    }
+
+    #[test]
+    fn samples_end_at_an_error() {
+        // Readable by its mode, and at its beginning nothing is: every read fails.
+        let mut samples = Samples::open(Path::new("/proc/self/mem")).expect("it opens");
+        let error = samples.next().expect("an error").expect_err("an error");
+        assert!(error.message.starts_with("cannot read /proc/self/mem: "), "{error}");
+        assert!(samples.next().is_none());
+        let folder = Samples::open(Path::new("/proc/self/fd")).err().expect("no file");
+        assert!(folder.message.ends_with(": no ordinary file"), "{folder}");
+    }
+
+    #[test]
+    fn a_torn_last_record_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples.bin");
+        let sample = Sample {
+            intended_ns: 1,
+            start_ns: 1,
+            service_ns: 1,
+            index: 0,
+            operation: 0,
+            outcome: 0,
+            worker: 0,
+        };
+        let mut bytes = sample.to_bytes().to_vec();
+        bytes.extend_from_slice(&sample.to_bytes()[..7]);
+        std::fs::write(&path, bytes).unwrap();
+        let samples = Samples::open(&path).unwrap();
+        assert_eq!(samples.size_hint().0, 1);
+        assert_eq!(samples.map(Result::unwrap).count(), 1);
+    }
+}

@@ -1,0 +1,125 @@
+//! One tidy table: a row per arm, phase, operation and metric, the unit in the metric's name. The
+//! comparison of that very metric stands in the same row, so that no second table is needed;
+//! empty cells mean "not measured" or "not compared".
+
+use std::io::{self, Write};
+
+use base::say::clean;
+use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
+
+const HEAD: [&str; 26] = [
+    "schema_version",
+    "experiment_id",
+    "workload",
+    "server_kind",
+    "server_version",
+    "phase",
+    "operation",
+    "arm",
+    "adapter",
+    "driver_version",
+    "is_aa",
+    "metric",
+    "value",
+    "baseline",
+    "verdict",
+    "direction_only",
+    "estimate_percent",
+    "low_percent",
+    "high_percent",
+    "level",
+    "rounds",
+    "threshold_percent",
+    "floor_percent",
+    "bias_percent",
+    "bias_gate",
+    "busy",
+];
+
+pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = ::csv::Writer::from_writer(out);
+    table.write_record(HEAD)?;
+    for row in &analysis.results {
+        for (column, metric, value) in metrics(row) {
+            let compared = metric.and_then(|metric| comparison(analysis, row, metric));
+            table.write_record(record(analysis, row, column, value, compared))?;
+        }
+    }
+    table.flush()
+}
+
+/// Column name, name of the metric in comparisons, value.
+fn metrics(row: &ResultRow) -> [(&'static str, Option<&'static str>, Option<String>); 12] {
+    let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
+    let whole = |value: u64| Some(value.to_string());
+    [
+        ("throughput_ops_per_s", Some("throughput"), real(row.throughput)),
+        ("p50_us", Some("p50"), real(row.p50_us)),
+        ("p90_us", Some("p90"), real(row.p90_us)),
+        ("p99_us", Some("p99"), real(row.p99_us)),
+        ("p999_us", Some("p999"), real(row.p999_us)),
+        ("response_p50_us", None, real(row.response_p50_us)),
+        ("response_p99_us", None, real(row.response_p99_us)),
+        ("cpu_us_per_op", Some("cpu_per_op"), real(row.cpu_us_per_op)),
+        ("rss_peak_bytes", None, row.rss_peak_bytes.and_then(whole)),
+        ("operations_count", None, whole(row.operations)),
+        ("errors_count", None, whole(row.errors)),
+        ("document_bytes", None, whole(row.document_bytes)),
+    ]
+}
+
+/// A mix's throughput and CPU are compared for the whole phase, under the phase's name.
+fn comparison<'a>(
+    analysis: &'a Analysis,
+    row: &ResultRow,
+    metric: &str,
+) -> Option<&'a ComparisonRow> {
+    analysis.comparisons.iter().find(|c| {
+        c.arm == row.arm
+            && c.phase == row.phase
+            && c.metric == metric
+            && (c.operation == row.operation || c.operation == row.phase)
+    })
+}
+
+fn record(
+    analysis: &Analysis,
+    row: &ResultRow,
+    column: &str,
+    value: Option<String>,
+    compared: Option<&ComparisonRow>,
+) -> Vec<String> {
+    let arm = analysis.arms.iter().find(|arm| arm.id == row.arm);
+    let real = |value: Option<f64>| {
+        value.filter(|v| v.is_finite()).map(|v| v.to_string()).unwrap_or_default()
+    };
+    let text = |value: Option<&str>| clean(value.unwrap_or_default());
+    vec![
+        analysis.schema_version.to_string(),
+        clean(&analysis.id),
+        clean(&analysis.workload),
+        clean(&analysis.server.kind),
+        clean(&analysis.server.version),
+        clean(&row.phase),
+        clean(&row.operation),
+        clean(&row.arm),
+        text(arm.map(|arm| arm.adapter.as_str())),
+        text(arm.map(|arm| arm.version.as_str())),
+        arm.is_some_and(|arm| arm.is_aa).to_string(),
+        column.to_owned(),
+        value.unwrap_or_default(),
+        text(compared.map(|c| c.baseline.as_str())),
+        text(compared.map(|c| c.verdict.as_str())),
+        compared.map(|c| c.direction_only.to_string()).unwrap_or_default(),
+        real(compared.and_then(|c| c.estimate_percent)),
+        real(compared.and_then(|c| c.low_percent)),
+        real(compared.and_then(|c| c.high_percent)),
+        real(compared.and_then(|c| c.level)),
+        compared.map(|c| c.rounds.to_string()).unwrap_or_default(),
+        real(compared.map(|c| c.threshold_percent)),
+        real(compared.map(|c| c.floor_percent)),
+        real(compared.map(|c| c.bias_percent)),
+        text(compared.and_then(|c| c.bias_gate.as_deref())),
+        text(compared.and_then(|c| c.busy.as_deref())),
+    ]
+}

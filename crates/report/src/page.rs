@@ -1,0 +1,294 @@
+//! What the page's template is given: everything written out, so that the template only places it.
+
+use serde::Serialize;
+
+use super::svg::{self, Dots, Interval};
+use super::view::{self, PhaseView};
+use super::wire::{self, WireTable};
+use base::say::clean;
+use figures::{self, MISSING};
+use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
+
+/// The whole page.
+#[derive(Debug, Serialize)]
+pub struct Page<'a> {
+    workload: String,
+    why: String,
+    /// Name and value, for the list at the top.
+    facts: Vec<(&'static str, String)>,
+    findings: Vec<String>,
+    conditions: Vec<String>,
+    making: Vec<String>,
+    warnings: Vec<String>,
+    phases: Vec<PagePhase<'a>>,
+    arms: Vec<PageArm>,
+    void: Vec<String>,
+    unavailable: Vec<[String; 3]>,
+    again: String,
+    schema_version: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct PagePhase<'a> {
+    view: PhaseView<'a>,
+    wire: Option<WireTable>,
+    /// Target of links.
+    anchor: String,
+    sentences: Vec<Sentence>,
+    /// Picture of the intervals, empty where there are none.
+    intervals: String,
+    comparisons: Vec<PageComparison>,
+    /// Picture of the rounds, empty where there are none.
+    dots: String,
+    rounds: Vec<PageRounds>,
+    round_numbers: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Sentence {
+    /// Empty where the sentence itself names the arm.
+    arm: String,
+    hue: u32,
+    is_aa: bool,
+    verdict: &'static str,
+    /// The verdict's word, and what follows it.
+    word: String,
+    rest: String,
+    others: Vec<String>,
+    /// Drift within the phase.
+    drift: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageComparison {
+    arm: String,
+    hue: u32,
+    is_aa: bool,
+    operation: String,
+    metric: String,
+    verdict: &'static str,
+    word: String,
+    change: String,
+    threshold: String,
+    level: String,
+    rounds: u32,
+    p_value: String,
+    discovery: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PageRounds {
+    arm: String,
+    hue: u32,
+    is_aa: bool,
+    values: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageArm {
+    label: String,
+    hue: u32,
+    is_aa: bool,
+    adapter: String,
+    driver: String,
+    version: String,
+    native: &'static str,
+    runtime: String,
+    concurrency: String,
+    runs: u32,
+    failed: u32,
+    noop: String,
+    resolved: Vec<(String, String)>,
+}
+
+/// Everything the template places.
+pub fn page(analysis: &Analysis) -> Page<'_> {
+    let unavailable = analysis.unavailable.iter();
+    Page {
+        workload: clean(&analysis.workload),
+        why: clean(&analysis.why),
+        facts: facts(analysis),
+        findings: view::finding_lines(analysis),
+        conditions: view::condition_lines(analysis),
+        making: view::making_lines(analysis),
+        warnings: analysis.warnings.iter().map(|text| clean(text)).collect(),
+        phases: view::phases(analysis)
+            .into_iter()
+            .enumerate()
+            .map(|(index, view)| phase(analysis, view, index))
+            .collect(),
+        arms: analysis.arms.iter().map(arm).collect(),
+        void: view::void_lines(analysis),
+        unavailable: unavailable
+            .map(|u| [clean(&u.adapter), clean(&u.reason), clean(&u.hint)])
+            .collect(),
+        again: format!("{} --format html", view::again(analysis)),
+        schema_version: analysis.schema_version,
+    }
+}
+
+fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
+    let machine = &analysis.machine;
+    let governor = machine.governor.as_deref().unwrap_or("unknown");
+    let mut facts = vec![
+        ("Server", view::server_line(analysis)),
+        ("Machine", view::machine_line(analysis)),
+        ("Clock", clean(&format!("{}; governor {governor}", machine.clock_source))),
+        ("Rounds", view::rounds_line(analysis)),
+        ("Experiment", clean(&analysis.id)),
+    ];
+    if !analysis.server.flags.is_empty() {
+        facts.insert(1, ("Server flags", clean(&analysis.server.flags.join(" "))));
+    }
+    facts
+}
+
+fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PagePhase<'a> {
+    // The view's name is cleaned; the records are looked up by the name they carry.
+    let of_phase = |name: &str| clean(name) == view.name;
+    let compared: Vec<&ComparisonRow> =
+        analysis.comparisons.iter().filter(|c| of_phase(&c.phase)).collect();
+    let bars: Vec<Interval> = view
+        .verdicts
+        .iter()
+        .map(|v| v.comparison)
+        .map(|c| Interval {
+            label: label_of(analysis, &c.arm),
+            hue: view::hue(&c.arm),
+            is_aa: c.is_aa,
+            estimate: c.estimate_percent,
+            low: c.low_percent,
+            high: c.high_percent,
+            threshold: c.threshold_percent,
+            text: view::change(c),
+        })
+        .collect();
+    let results: Vec<&ResultRow> = first_rows(analysis, of_phase);
+    let strips: Vec<Dots> = results
+        .iter()
+        .map(|r| Dots {
+            label: label_of(analysis, &r.arm),
+            hue: view::hue(&r.arm),
+            is_aa: arm_of(analysis, &r.arm).is_some_and(|a| a.is_aa),
+            values: &r.throughput_by_round,
+            median: r.throughput,
+        })
+        .collect();
+    let longest = results.iter().map(|r| r.throughput_by_round.len()).max().unwrap_or(0);
+    let wire = wire::table(analysis, &view.name);
+    PagePhase {
+        wire,
+        anchor: format!("phase-{}", index + 1),
+        sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
+        intervals: svg::intervals(&bars, &view.name),
+        comparisons: compared.into_iter().map(|c| comparison(analysis, c)).collect(),
+        dots: svg::dots(&strips, &view.name),
+        rounds: strips.iter().map(|strip| rounds(strip, longest)).collect(),
+        round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
+        view,
+    }
+}
+
+/// Throughput is the whole phase's: the first row of each arm has it.
+fn first_rows(analysis: &Analysis, of_phase: impl Fn(&str) -> bool) -> Vec<&ResultRow> {
+    let mut rows: Vec<&ResultRow> = Vec::new();
+    for arm in &analysis.arms {
+        rows.extend(analysis.results.iter().find(|r| r.arm == arm.id && of_phase(&r.phase)));
+    }
+    rows
+}
+
+fn round_label(analysis: &Analysis, round: u32) -> String {
+    let aside = view::is_set_aside(analysis, round);
+    if aside { format!("{round} (disturbed)") } else { round.to_string() }
+}
+
+fn rounds(strip: &Dots, longest: usize) -> PageRounds {
+    PageRounds {
+        arm: strip.label.clone(),
+        hue: strip.hue,
+        is_aa: strip.is_aa,
+        values: (0..longest)
+            .map(|i| figures::optional(strip.values.get(i).copied().flatten()))
+            .collect(),
+    }
+}
+
+fn arm_of<'a>(analysis: &'a Analysis, id: &str) -> Option<&'a ArmSummary> {
+    analysis.arms.iter().find(|arm| arm.id == id)
+}
+
+fn label_of(analysis: &Analysis, id: &str) -> String {
+    arm_of(analysis, id).map_or_else(|| clean(id), view::arm_label)
+}
+
+fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
+    let comparison = verdict.comparison;
+    let text = clean(&comparison.sentence);
+    let word = clean(&comparison.verdict);
+    let (word, rest) = match text.strip_prefix(&word) {
+        Some(rest) => (word, rest.trim_start_matches(':').trim_start().to_owned()),
+        None => (word, text),
+    };
+    let label = label_of(analysis, &comparison.arm);
+    Sentence {
+        arm: if rest.contains(&label) { String::new() } else { label },
+        hue: view::hue(&comparison.arm),
+        is_aa: comparison.is_aa,
+        verdict: view::verdict_class(comparison),
+        word,
+        rest: rest.trim_start_matches(", ").to_owned(),
+        others: verdict.others.iter().map(|other| view::short_line(other)).collect(),
+        drift: view::drift_line(comparison),
+    }
+}
+
+fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
+    PageComparison {
+        arm: label_of(analysis, &c.arm),
+        hue: view::hue(&c.arm),
+        is_aa: c.is_aa,
+        operation: clean(&c.operation),
+        metric: clean(view::metric_label(&c.metric)),
+        verdict: view::verdict_class(c),
+        word: clean(&c.verdict) + if c.direction_only { ", size uncertain" } else { "" },
+        change: view::change(c),
+        threshold: format!("±{} %", figures::short_percent(c.threshold_percent)),
+        level: c.level.map_or(MISSING.to_owned(), |level| {
+            format!("{} %", figures::short_percent((level * 1e3).round() / 10.0))
+        }),
+        rounds: c.rounds,
+        p_value: c.p_value.map_or(MISSING.to_owned(), |p| {
+            if p < 0.0005 { "< 0.0005".to_owned() } else { format!("{p:.3}") }
+        }),
+        discovery: match c.bh_rejected {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => MISSING,
+        },
+    }
+}
+
+fn arm(arm: &ArmSummary) -> PageArm {
+    PageArm {
+        label: view::arm_label(arm),
+        hue: view::hue(&arm.id),
+        is_aa: arm.is_aa,
+        adapter: clean(&arm.adapter),
+        driver: clean(&arm.driver),
+        version: clean(&arm.version),
+        native: match arm.native {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "none exists",
+        },
+        runtime: clean(&arm.runtime),
+        concurrency: clean(&arm.concurrency),
+        runs: arm.runs,
+        failed: arm.failed,
+        noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3)),
+        resolved: arm.resolved.as_object().map_or_else(Vec::new, |defaults| {
+            defaults.iter().map(|(name, value)| (clean(name), clean(&value.to_string()))).collect()
+        }),
+    }
+}

@@ -1,0 +1,80 @@
+//! Text that came from elsewhere (versions, errors, paths), made safe and made to fit.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns a text takes on a terminal.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// At most `max` columns, an ellipsis in the middle: both ends of `driver@version` matter.
+#[must_use]
+pub fn shorten(text: &str, max: usize) -> String {
+    if width(text) <= max || max < 3 {
+        return text.to_owned();
+    }
+    let tail_columns = (max - 1) / 2;
+    let head = take_columns(text.chars(), max - 1 - tail_columns);
+    let tail: String = take_columns(text.chars().rev(), tail_columns).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= columns
+        })
+        .collect()
+}
+
+/// Lines of at most `max` columns, broken between words, inside a word only where it must be; a
+/// number is never parted from its `%`.
+#[must_use]
+pub fn wrap(text: &str, max: usize) -> Vec<String> {
+    let max = max.max(8);
+    let text = text.replace(" %", "\u{a0}%");
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
+        let mut word = word;
+        if !line.is_empty() && width(&line) + 1 + width(word) > max {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        while line.is_empty() && width(word) > max {
+            let head = take_columns(word.chars(), max);
+            word = &word[head.len()..];
+            lines.push(head);
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortening_keeps_both_ends() {
+        assert_eq!(shorten("node@7.9.0", 10), "node@7.9.0");
+        assert_eq!(shorten("abcdefghijklmnop@1.2.3", 11), "abcde…1.2.3");
+        assert!(width(&shorten("日本語日本語日本語", 8)) <= 8);
+    }
+
+    #[test]
+    fn wrapping_breaks_between_words() {
+        assert_eq!(wrap("one two three four", 9), ["one two", "three", "four"]);
+        assert_eq!(wrap("/a/very/long/path", 8), ["/a/very/", "long/pat", "h"]);
+        assert_eq!(wrap("", 20), [""]);
+        assert_eq!(wrap("threshold 3 %).", 13), ["threshold", "3 %)."]);
+    }
+}

@@ -1,0 +1,480 @@
+//! What a person is shown, the same in the terminal, in Markdown and on the page: rows of figures
+//! already written out, grouped by phase.
+
+use serde::Serialize;
+
+use base::say::clean;
+use figures::{self, MISSING, TimeUnit};
+use judge::analysis::types::{
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
+    ResultRow,
+};
+use record::records::{Machine, Server};
+
+/// One phase: its table and its comparisons.
+#[derive(Debug, Serialize)]
+pub struct PhaseView<'a> {
+    pub name: String,
+    /// How it was interleaved, its loop, its noise floor.
+    pub notes: Vec<String>,
+    /// Unit of every quantile in the table.
+    pub time_unit: &'static str,
+    /// Unit of CPU per operation.
+    pub cpu_unit: &'static str,
+    /// More than one operation: the table needs a column for them.
+    pub is_mix: bool,
+    /// Whether response times were measured (open loop).
+    pub has_response: bool,
+    pub rows: Vec<RowView>,
+    /// Comparisons of throughput, in the order of the arms, the A/A arm last.
+    #[serde(skip)]
+    pub verdicts: Vec<VerdictView<'a>>,
+}
+
+/// One line of a phase's table.
+#[derive(Debug, Serialize)]
+pub struct RowView {
+    pub arm: String,
+    /// Hue of the arm's colour, 0 to 359.
+    pub hue: u32,
+    pub is_aa: bool,
+    /// Figures of the whole phase stand only in the arm's first row.
+    pub is_first: bool,
+    /// The arm has no figures here: it failed or never came so far.
+    pub is_missing: bool,
+    pub operation: String,
+    pub throughput: String,
+    /// Change of time per operation against the baseline.
+    pub change: String,
+    /// `slower`, `faster`, `same`, `inconclusive`, `not-comparable` or empty.
+    pub verdict: &'static str,
+    /// p50, p90, p99, p99.9 of service time.
+    pub quantiles: [String; 4],
+    /// p50, p99 of response time.
+    pub response: [String; 2],
+    pub cpu: String,
+    pub rss: String,
+    pub errors: String,
+    pub operations: String,
+    pub document_bytes: String,
+}
+
+/// A throughput comparison and what else differs in direction.
+#[derive(Debug)]
+pub struct VerdictView<'a> {
+    pub comparison: &'a ComparisonRow,
+    pub others: Vec<&'a ComparisonRow>,
+}
+
+/// Every phase in the order of the experiment.
+pub fn phases(analysis: &Analysis) -> Vec<PhaseView<'_>> {
+    let mut names: Vec<&str> = analysis.phases.iter().map(|p| p.phase.as_str()).collect();
+    let rows = analysis.results.iter().map(|r| r.phase.as_str());
+    for name in rows.chain(analysis.comparisons.iter().map(|c| c.phase.as_str())) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.into_iter().map(|name| phase(analysis, name)).collect()
+}
+
+fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
+    let results: Vec<&ResultRow> = analysis.results.iter().filter(|r| r.phase == name).collect();
+    let time = TimeUnit::fitting(results.iter().flat_map(|r| {
+        [r.p50_us, r.p90_us, r.p99_us, r.p999_us, r.response_p50_us, r.response_p99_us]
+            .into_iter()
+            .flatten()
+    }));
+    let cpu = TimeUnit::fitting(results.iter().filter_map(|r| r.cpu_us_per_op));
+    let mut operations: Vec<&str> = Vec::new();
+    for row in &results {
+        if !operations.contains(&row.operation.as_str()) {
+            operations.push(&row.operation);
+        }
+    }
+    let mut rows = Vec::new();
+    for arm in &analysis.arms {
+        let of_arm: Vec<&ResultRow> = results.iter().copied().filter(|r| r.arm == arm.id).collect();
+        if of_arm.is_empty() {
+            rows.push(missing_row(arm));
+        }
+        for (index, result) in of_arm.into_iter().enumerate() {
+            let mut row = result_row(result, time, cpu);
+            row.is_aa = arm.is_aa;
+            row.arm = arm_label(arm);
+            row.is_first = index == 0;
+            let compared = throughput_comparison(analysis, name, &arm.id);
+            (row.change, row.verdict) = match compared {
+                Some(comparison) => (change(comparison), verdict_class(comparison)),
+                None if is_baseline(analysis, arm) => ("baseline".to_owned(), ""),
+                None => (MISSING.to_owned(), ""),
+            };
+            rows.push(row);
+        }
+    }
+    PhaseView {
+        name: clean(name),
+        notes: {
+            let of_phase = analysis.phases.iter().find(|p| p.phase == name);
+            let notes = of_phase.map(notes).unwrap_or_default();
+            notes.into_iter().chain(timers(&results)).collect()
+        },
+        time_unit: time.label(),
+        cpu_unit: cpu.label(),
+        is_mix: operations.len() > 1,
+        has_response: results.iter().any(|r| r.response_p50_us.is_some()),
+        rows,
+        verdicts: verdicts(analysis, name),
+    }
+}
+
+fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
+    RowView {
+        arm: clean(&result.arm),
+        hue: hue(&result.arm),
+        is_aa: false,
+        is_first: true,
+        is_missing: false,
+        operation: clean(&result.operation),
+        throughput: figures::optional(result.throughput),
+        change: String::new(),
+        verdict: "",
+        quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
+            .map(|q| time.figure(q)),
+        response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
+        cpu: cpu.figure(result.cpu_us_per_op),
+        rss: figures::mebibytes(result.rss_peak_bytes),
+        errors: figures::count(result.errors),
+        operations: figures::count(result.operations),
+        document_bytes: figures::bytes(result.document_bytes),
+    }
+}
+
+fn missing_row(arm: &ArmSummary) -> RowView {
+    let missing = || MISSING.to_owned();
+    RowView {
+        arm: arm_label(arm),
+        hue: hue(&arm.id),
+        is_aa: arm.is_aa,
+        is_first: true,
+        is_missing: true,
+        operation: missing(),
+        throughput: missing(),
+        change: missing(),
+        verdict: "",
+        quantiles: std::array::from_fn(|_| missing()),
+        response: std::array::from_fn(|_| missing()),
+        cpu: missing(),
+        rss: missing(),
+        errors: missing(),
+        operations: missing(),
+        document_bytes: missing(),
+    }
+}
+
+/// What a table calls an arm; the duplicate of the baseline is always marked.
+pub fn arm_label(arm: &ArmSummary) -> String {
+    let id = clean(&arm.id);
+    if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
+}
+
+fn is_baseline(analysis: &Analysis, arm: &ArmSummary) -> bool {
+    analysis.arms.first().is_some_and(|first| first.id == arm.id)
+}
+
+fn throughput_comparison<'a>(
+    analysis: &'a Analysis,
+    phase: &str,
+    arm: &str,
+) -> Option<&'a ComparisonRow> {
+    let of_phase = |c: &&ComparisonRow| c.phase == phase && c.arm == arm;
+    analysis.comparisons.iter().filter(of_phase).find(|c| c.metric == "throughput")
+}
+
+/// The change as a table cell: `+7.2 % (+5.1 to +9.4 %)`, `~` before what is inconclusive.
+pub fn change(comparison: &ComparisonRow) -> String {
+    let (low, high) = (comparison.low_percent, comparison.high_percent);
+    let interval = figures::interval(low, high);
+    match comparison.verdict.as_str() {
+        "NOT COMPARABLE" => "not comparable".to_owned(),
+        "INCONCLUSIVE" => interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})")),
+        _ => figures::change(comparison.estimate_percent, low, high)
+            .unwrap_or_else(|| MISSING.to_owned()),
+    }
+}
+
+/// The verdict as a word that a style sheet and a palette can name.
+pub fn verdict_class(comparison: &ComparisonRow) -> &'static str {
+    match comparison.verdict.as_str() {
+        "SLOWER" => "slower",
+        "FASTER" => "faster",
+        "SAME" => "same",
+        "INCONCLUSIVE" => "inconclusive",
+        _ => "not-comparable",
+    }
+}
+
+fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
+    let of_phase = analysis.comparisons.iter().filter(|c| c.phase == phase);
+    let mut verdicts: Vec<VerdictView<'a>> = of_phase
+        .clone()
+        .filter(|c| c.metric == "throughput")
+        .map(|comparison| VerdictView {
+            comparison,
+            others: of_phase
+                .clone()
+                .filter(|c| c.arm == comparison.arm && contradicts(c, comparison))
+                .collect(),
+        })
+        .collect();
+    verdicts.sort_by_key(|v| v.comparison.is_aa);
+    verdicts
+}
+
+/// Another metric is worth a line when it says slower or faster and throughput does not say so.
+fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
+    let (theirs, ours) = (verdict_class(other), verdict_class(throughput));
+    other.metric != "throughput" && theirs != ours && matches!(theirs, "slower" | "faster")
+}
+
+/// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
+pub fn short_line(comparison: &ComparisonRow) -> String {
+    let subject = metric_label(&comparison.metric);
+    let of = if comparison.operation == comparison.phase {
+        String::new()
+    } else {
+        format!(" of {}", comparison.operation)
+    };
+    let threshold = figures::short_percent(comparison.threshold_percent);
+    let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
+    clean(&format!(
+        "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
+        comparison.verdict,
+        change(comparison)
+    ))
+}
+
+/// How people write a metric.
+pub fn metric_label(metric: &str) -> &str {
+    match metric {
+        "p999" => "p99.9",
+        "cpu_per_op" => "CPU per op",
+        other => other,
+    }
+}
+
+fn notes(phase: &PhaseSummary) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.push(match (phase.interleave.as_str(), phase.turn_ms) {
+        ("turns", Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
+        ("turns", None) => "turns".to_owned(),
+        (other, _) if phase.interleave_reason.is_empty() => format!("whole {other}"),
+        (other, _) => format!("whole {other}: {}", clean(&phase.interleave_reason)),
+    });
+    if !phase.loop_note.is_empty() {
+        notes.push(clean(&phase.loop_note));
+    }
+    notes.push(match phase.aa_noise_percent.filter(|v| v.is_finite()) {
+        Some(noise) => format!("A/A noise floor ±{noise:.1} %"),
+        None => "A/A noise floor n/a".to_owned(),
+    });
+    notes
+}
+
+/// The colour of an arm: FNV-1a of its name, so that it is the same on every page.
+pub fn hue(name: &str) -> u32 {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    // FNV-1a alone differs little for names that differ in their last letters; this mixes it.
+    let mixed = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    let mixed = (mixed ^ (mixed >> 13)).wrapping_mul(0xc2b2_ae35);
+    (mixed ^ (mixed >> 16)) % 360
+}
+
+/// `embedded MongoDB 6.0.5, standalone`.
+pub fn server_line(analysis: &Analysis) -> String {
+    server_text(&analysis.server)
+}
+
+/// The same, of the record.
+pub fn server_text(server: &Server) -> String {
+    if server.kind == "none" {
+        return "none".to_owned();
+    }
+    if server.kind == "absorber" {
+        let load: Vec<&str> = server.flags.iter().map(String::as_str).filter(is_load).collect();
+        let load = if load.is_empty() { "no load of its own".to_owned() } else { load.join(" ") };
+        return clean(&format!("absorber, {load}; announced as MongoDB {}", server.version));
+    }
+    clean(&format!("{} MongoDB {}, {}", server.kind, server.version, server.topology))
+}
+
+/// Whether a flag of an absorber is about what it does, and not about where it is.
+fn is_load(flag: &&str) -> bool {
+    !flag.starts_with("--listen") && !flag.starts_with("--holds")
+}
+
+/// `AMD EPYC 7B13, 2 cores, 7.75 GiB, Debian 12, kernel 6.1.0`.
+pub fn machine_line(analysis: &Analysis) -> String {
+    machine_text(&analysis.machine)
+}
+
+/// The same, of the record.
+pub fn machine_text(machine: &Machine) -> String {
+    let cores = if machine.cores == 1 { "core" } else { "cores" };
+    let awake = machine.keep_awake.as_ref().is_some_and(|it| it.used);
+    let placed = machine.placement.is_some();
+    clean(&format!(
+        "{}, {} {cores}{}{}, {}, {}, kernel {}",
+        machine.cpu,
+        machine.cores,
+        if awake { " kept awake" } else { "" },
+        if placed { ", of which server and clients have their own" } else { "" },
+        figures::bytes(machine.memory_bytes),
+        machine.os,
+        machine.kernel
+    ))
+}
+
+/// `10 rounds, quick, completed; seed 42; started 2026-11-21T10:00:00Z`; of rounds that something
+/// else disturbed how many they were, and what became of them.
+pub fn rounds_line(analysis: &Analysis) -> String {
+    let rounds = if analysis.rounds == 1 { "round" } else { "rounds" };
+    let quick = if analysis.quick { ", quick" } else { "" };
+    let disturbed = analysis.disturbance.as_ref().map_or(String::new(), |what| {
+        let count = analysis.rounds_disturbed.len();
+        let all_count = analysis.rounds_compared == analysis.rounds;
+        let what_then = if all_count { "compared all the same" } else { "shown, not compared" };
+        format!(" ({count} disturbed: {what}; {what_then})")
+    });
+    clean(&format!(
+        "{} {rounds}{disturbed}{quick}, {}; seed {}; started {}",
+        analysis.rounds, analysis.ended, analysis.seed, analysis.started_at
+    ))
+}
+
+/// `drift: B against A: +0.4 % (95.2 % CI -0.6 to 1.4 %) from first to second half`: that no drift
+/// is shown does not say that there is none.
+pub fn drift_line(comparison: &ComparisonRow) -> Option<String> {
+    comparison.drift.as_ref().map(|drift| clean(&format!("drift: {}", drift.sentence)))
+}
+
+/// Whether a round was disturbed and is therefore not compared.
+pub fn is_set_aside(analysis: &Analysis, round: u32) -> bool {
+    analysis.rounds_compared < analysis.rounds && analysis.rounds_disturbed.contains(&round)
+}
+
+/// Cost of one operation's bookkeeping per adapter: the dearest of its arms.
+pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
+    let mut costs: Vec<(String, Option<f64>)> = Vec::new();
+    for arm in &analysis.arms {
+        let name = clean(&arm.adapter);
+        let cost = arm.noop_ns.filter(|v| v.is_finite());
+        match costs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = (*known).into_iter().chain(cost).reduce(f64::max),
+            None => costs.push((name, cost)),
+        }
+    }
+    let text = |cost: Option<f64>| cost.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3));
+    costs.into_iter().map(|(name, cost)| (name, text(cost))).collect()
+}
+
+/// What each arm pays for making one document, a line for each operation that makes some:
+/// `insert_one: go@2.9.3 0.61 µs, node@7.9.0 1.20 µs`.
+pub fn making_lines(analysis: &Analysis) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &analysis.results {
+        let Some(ns) = row.document_ns.filter(|_| !is_aa(analysis, &row.arm)) else { continue };
+        let of = if row.phase == row.operation {
+            row.phase.clone()
+        } else {
+            format!("{}, {}", row.phase, row.operation)
+        };
+        let cost = format!("{} {}", row.arm, figures::time(ns / 1e3));
+        match lines.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, costs)) => costs.push(cost),
+            None => lines.push((of, vec![cost])),
+        }
+    }
+    lines.into_iter().map(|(of, costs)| clean(&format!("{of}: {}", costs.join(", ")))).collect()
+}
+
+/// Over the list of [`condition_lines`].
+pub const CONDITIONS: &str = "Conditions of the arms";
+
+/// `pool size: 100 (go@2.9.3, node@7.9.0), unknown (rust@3.8.0)`.
+pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
+    let line = |row: &ConditionRow| {
+        let value = |it: &ConditionValue| match row.values.len() {
+            1 => it.value.clone(),
+            _ => format!("{} ({})", it.value, it.arms.join(", ")),
+        };
+        let values: Vec<String> = row.values.iter().map(value).collect();
+        clean(&format!("{}: {}", row.condition, values.join(", ")))
+    };
+    analysis.conditions.iter().map(line).collect()
+}
+
+fn is_aa(analysis: &Analysis, arm: &str) -> bool {
+    analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
+}
+
+/// How late each arm's own timers are in an open loop.
+fn timers(results: &[&ResultRow]) -> Option<String> {
+    let mut seen = Vec::new();
+    for row in results {
+        let Some(p50_us) = row.timer_p50_us else { continue };
+        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), figures::time);
+        let text = format!("{} {}/{p99}", row.arm, figures::time(p50_us));
+        if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
+            seen.push(text);
+        }
+    }
+    let text = clean(&format!("own timers late by (p50/p99): {}", seen.join(", ")));
+    (!seen.is_empty()).then_some(text)
+}
+
+/// `go@2.4.0: 3 of 10 runs void; the first: adapter crashed`.
+pub fn void_lines(analysis: &Analysis) -> Vec<String> {
+    let void = analysis.arms.iter().filter(|arm| arm.failed > 0);
+    void.map(|arm| {
+        let reason = arm.reason.as_deref().unwrap_or("no reason recorded");
+        let label = arm_label(arm);
+        clean(&format!("{label}: {} of {} runs void; the first: {reason}", arm.failed, arm.runs))
+    })
+    .collect()
+}
+
+/// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
+#[must_use]
+pub fn finding_line(finding: &Finding) -> String {
+    let about: Vec<&str> =
+        [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
+    let about = if about.is_empty() { String::new() } else { format!("{}: ", about.join(", ")) };
+    clean(&format!("{about}{}", finding.sentence))
+}
+
+/// Every finding as a line.
+pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
+    analysis.diagnosis.iter().map(finding_line).collect()
+}
+
+/// The command that makes this report again.
+pub fn again(analysis: &Analysis) -> String {
+    again_from(&analysis.experiment)
+}
+
+/// The same, of a folder.
+pub fn again_from(folder: &str) -> String {
+    format!("mongodyno report {}", shell_quoted(&clean(folder)))
+}
+
+fn shell_quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}

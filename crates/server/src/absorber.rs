@@ -1,0 +1,132 @@
+//! An absorber of ours: a process of its own, so that its CPU and memory are measured apart.
+
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::error::ServerError;
+use super::health;
+use super::launch::StartOptions;
+use super::log_tail;
+use super::record::{ServerKind, ServerRecord};
+use base::child::{die_with_parent, keep_to, signal};
+
+/// From its start to its first line.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// For writing what it still has of its hold log.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// An absorber; it ends with the value, and with this process.
+#[derive(Debug)]
+pub struct RunningAbsorber {
+    child: Mutex<Child>,
+    pid: u32,
+    log: PathBuf,
+    record: ServerRecord,
+}
+
+#[derive(Deserialize)]
+struct Listening {
+    address: String,
+}
+
+/// Starts `mongodyno absorber` with the further flags of `options`, and waits until it answers.
+pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, ServerError> {
+    let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
+    let failed = |doing: &str, error: &std::io::Error| ServerError::io(doing, &options.log, error);
+    let log = File::create(&options.log).map_err(|error| failed("write its log", &error))?;
+    let own = std::env::current_exe();
+    let own = own.map_err(|error| failed("find this program", &error))?;
+    let program = options.guard_program.as_ref().unwrap_or(&own);
+    let mut command = Command::new(program);
+    command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    die_with_parent(command.as_std_mut());
+    keep_to(command.as_std_mut(), &options.cores);
+    let mut child =
+        command.kill_on_drop(true).spawn().map_err(|error| failed("start the absorber", &error))?;
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let line = timeout(START_LIMIT, lines.next_line()).await.ok().and_then(Result::ok).flatten();
+    let listening = line.and_then(|line| serde_json::from_str::<Listening>(&line).ok());
+    let Some(listening) = listening else {
+        let _ = child.kill().await;
+        return Err(ServerError::usage(
+            format!("the absorber did not start. {}", log_tail::quote(&options.log, 0)),
+            "see `mongodyno absorber --help` for what its options take",
+        ));
+    };
+    let uri = format!("mongodb://{}/", listening.address);
+    let port = listening.address.rsplit(':').next().and_then(|port| port.parse().ok());
+    let health = health::managed(port.unwrap_or_default(), START_LIMIT).await?;
+    Ok(RunningAbsorber {
+        pid: child.id().unwrap_or_default(),
+        child: Mutex::new(child),
+        log: options.log.clone(),
+        record: ServerRecord {
+            kind: ServerKind::Absorber,
+            version: health.version,
+            git_version: health.git_version,
+            topology: health.topology,
+            max_wire_version: health.max_wire_version,
+            uri,
+            program: Some(program.clone()),
+            flags,
+            cache_gb: None,
+            source: None,
+            log: Some(options.log.clone()),
+            data_folder: None,
+            openssl_from_cache: false,
+        },
+    })
+}
+
+impl RunningAbsorber {
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    #[must_use]
+    pub fn record(&self) -> &ServerRecord {
+        &self.record
+    }
+
+    /// Resolves if it ends before it is stopped, with the end of its log.
+    pub async fn died(&self) -> ServerError {
+        let ended = self.child.lock().await.wait().await;
+        ServerError::unreachable(
+            format!(
+                "the absorber {}. {}",
+                ended.map_or_else(|error| error.to_string(), describe),
+                log_tail::quote(&self.log, 0)
+            ),
+            "remove the cause named in its log and run again; finished runs are kept",
+        )
+    }
+
+    /// Stops it, once its hold log is written.
+    pub async fn stop(self) {
+        signal(Pid::from_raw(self.pid.cast_signed()), Signal::SIGTERM);
+        let mut child = self.child.into_inner();
+        if timeout(STOP_LIMIT, child.wait()).await.is_err() {
+            let _ = child.kill().await;
+        }
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

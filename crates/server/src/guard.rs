@@ -1,0 +1,249 @@
+//! The parent of mongod, a process of its own: `mongodyno guard-server INSTANCE`.
+//!
+//! mongodyno may end in any way, also by SIGKILL, and mongod must end with it. So mongodyno
+//! starts itself a second time as the guard, which starts mongod and waits for the end of its
+//! stdin, whose other end only mongodyno holds. The guard has its own process group, so that
+//! Ctrl-C in the terminal reaches neither it nor mongod before mongodyno has decided. Should the
+//! guard itself be killed, the kernel kills mongod (`PR_SET_PDEATHSIG`), and the next start of any
+//! mongodyno sweeps the data folder. Rejected: `PR_SET_PDEATHSIG` from mongodyno itself, which
+//! leaves the data folder and no clean end of the log, and fires when a thread ends.
+
+use base::say;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use super::instance::{self, Instance};
+use base::child::die_with_parent;
+use base::process::ProcessId;
+
+/// How long mongod may take to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GuardOrder {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub library_path: Option<PathBuf>,
+    pub log: PathBuf,
+    pub data_folder: PathBuf,
+    pub keep_data: bool,
+    /// Outlives mongodyno: ends by SIGTERM only.
+    pub detached: bool,
+}
+
+/// What the guard says, one JSON document a line, on stdout.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(super) enum GuardEvent {
+    Started { guard: ProcessId, mongod: ProcessId },
+    Ended(Ending),
+    Failed { reason: String },
+}
+
+/// How mongod ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Whether the guard had asked for it.
+    pub expected: bool,
+}
+
+/// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
+/// before any other thread exists: mongod dies with the thread that starts it.
+pub fn guard_main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let mut arguments = arguments.into_iter();
+    let (Some(folder), None) = (arguments.next(), arguments.next()) else {
+        say!("guard-server is for mongodyno itself");
+        return 2;
+    };
+    match guard(Path::new(&folder)) {
+        Ok(()) => 0,
+        Err(error) => {
+            say(&GuardEvent::Failed { reason: error.to_string() });
+            5
+        }
+    }
+}
+
+fn guard(folder: &Path) -> std::io::Result<()> {
+    let instance = Instance { folder: folder.to_path_buf() };
+    let _lock = hold(&instance)?;
+    let order: GuardOrder = instance::read_json(&instance.order())?;
+    if order.detached {
+        // Away from the terminal: closing it must not end a background server.
+        rustix::process::setsid()?;
+    }
+    let result = supervise(&instance, &order);
+    if !order.keep_data {
+        instance::remove_data(&order.data_folder);
+    }
+    let ending = result?;
+    if ending.expected {
+        let _ = fs::remove_dir_all(folder);
+    } else {
+        // Kept for `server status`; swept at the next start.
+        instance::write_json(&instance.ending(), &ending)?;
+    }
+    say(&GuardEvent::Ended(ending));
+    Ok(())
+}
+
+/// The lock that tells everyone that this instance lives. It dies with this process, since
+/// mongod does not inherit it.
+fn hold(instance: &Instance) -> std::io::Result<File> {
+    let lock = OpenOptions::new().write(true).open(instance.lock())?;
+    // Waits for no longer than `server status` or a sweeper looks at it.
+    lock.lock()?;
+    // A sweeper may have removed the folder between the two lines above.
+    if lock.metadata()?.ino() == fs::metadata(instance.lock())?.ino() {
+        Ok(lock)
+    } else {
+        Err(std::io::Error::other("the instance folder was replaced"))
+    }
+}
+
+fn supervise(instance: &Instance, order: &GuardOrder) -> std::io::Result<Ending> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let signals = listen(&asked)?;
+    let mut mongod = start_mongod(order)?;
+    let result = attend(instance, order, &mut mongod, &signals, &asked);
+    if result.is_err() {
+        let _ = mongod.kill();
+        let _ = mongod.wait();
+    }
+    result
+}
+
+fn attend(
+    instance: &Instance,
+    order: &GuardOrder,
+    mongod: &mut Child,
+    signals: &UnixStream,
+    asked: &AtomicBool,
+) -> std::io::Result<Ending> {
+    let started = GuardEvent::Started {
+        guard: process_id(std::process::id())?,
+        mongod: process_id(mongod.id())?,
+    };
+    instance::write_json(&instance.processes(), &started)?;
+    say(&started);
+    if let Some(status) = wait(mongod, signals, asked, !order.detached)? {
+        return Ok(ending(status, false));
+    }
+    stop(mongod, signals).map(|status| ending(status, true))
+}
+
+fn process_id(pid: u32) -> std::io::Result<ProcessId> {
+    ProcessId::of(pid).ok_or_else(|| std::io::Error::other("mongod ended while it started"))
+}
+
+/// A stream that becomes readable at every signal; `asked` becomes true at those that ask to end.
+fn listen(asked: &Arc<AtomicBool>) -> std::io::Result<UnixStream> {
+    let (reader, writer) = UnixStream::pair()?;
+    reader.set_nonblocking(true)?;
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(asked))?;
+    }
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGCHLD] {
+        signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
+    }
+    Ok(reader)
+}
+
+fn start_mongod(order: &GuardOrder) -> std::io::Result<Child> {
+    // One file for what mongod logs and for what it prints before it can log.
+    let log = OpenOptions::new().create(true).append(true).open(&order.log)?;
+    let mut command = Command::new(&order.program);
+    command.args(&order.arguments).current_dir(&order.data_folder);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    if let Some(library_path) = &order.library_path {
+        command.env("LD_LIBRARY_PATH", library_path);
+    }
+    die_with_parent(&mut command);
+    command.spawn()
+}
+
+/// Waits for mongod to end (then its status), or for a reason to end it (then None). Sleeps in
+/// the kernel: a guard that woke up by itself would disturb what is measured.
+fn wait(
+    mongod: &mut Child,
+    signals: &UnixStream,
+    asked: &AtomicBool,
+    watch_stdin: bool,
+) -> std::io::Result<Option<ExitStatus>> {
+    let stdin = std::io::stdin();
+    loop {
+        if let Some(status) = mongod.try_wait()? {
+            return Ok(Some(status));
+        }
+        if asked.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        if watch_stdin {
+            watched.push(PollFd::new(&stdin, PollFlags::IN));
+        }
+        wait_for(&mut watched, None)?;
+        let stdin_ready = watched.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        drain(signals);
+        // Nobody writes to it: that it is readable means that mongodyno has ended.
+        if stdin_ready {
+            return Ok(None);
+        }
+    }
+}
+
+fn stop(mongod: &mut Child, signals: &UnixStream) -> std::io::Result<ExitStatus> {
+    if let Some(process) = ProcessId::of(mongod.id()) {
+        process.signal(Signal::TERM);
+    }
+    let deadline = Instant::now() + GRACE;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        if let Some(status) = mongod.try_wait()? {
+            return Ok(status);
+        }
+        wait_for(&mut [PollFd::new(signals, PollFlags::IN)], Some(left))?;
+        drain(signals);
+    }
+    mongod.kill()?;
+    mongod.wait()
+}
+
+fn wait_for(watched: &mut [PollFd<'_>], limit: Option<Duration>) -> std::io::Result<()> {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    match poll(watched, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn drain(mut signals: &UnixStream) {
+    let mut buffer = [0; 64];
+    while signals.read(&mut buffer).is_ok_and(|count| count > 0) {}
+}
+
+fn ending(status: ExitStatus, expected: bool) -> Ending {
+    use std::os::unix::process::ExitStatusExt;
+    Ending { code: status.code(), signal: status.signal(), expected }
+}
+
+/// mongodyno may be gone; then nobody needs to hear it.
+fn say(event: &GuardEvent) {
+    let line = serde_json::to_string(event).expect("an event is plain data");
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

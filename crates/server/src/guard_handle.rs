@@ -1,0 +1,159 @@
+//! Our end of the guard: it lives as long as this value, or longer if it is released.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tokio::sync::watch;
+
+use super::error::ServerError;
+use super::guard::{Ending, GuardEvent};
+use super::instance::{self, Instance};
+use super::launch::StartOptions;
+use base::child::keep_to;
+use base::process::ProcessId;
+
+/// mongod gets 10 s from its guard; a little more for the data folder.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(super) struct GuardHandle {
+    child: Child,
+    /// Its end is the guard's order to stop; None for a background server.
+    stdin: Option<ChildStdin>,
+    events: watch::Receiver<Option<GuardEvent>>,
+    pub instance: Instance,
+    released: bool,
+}
+
+impl GuardHandle {
+    pub fn spawn(
+        instance: Instance,
+        options: &StartOptions,
+        log: &Path,
+        detached: bool,
+    ) -> Result<Self, ServerError> {
+        // Not current_exe(): a rebuild replaces that file, but not what runs.
+        let program = options.guard_program.as_deref();
+        let program = program.unwrap_or(Path::new("/proc/self/exe"));
+        let stderr = OpenOptions::new().create(true).append(true).open(log);
+        let stderr = stderr.map_err(|error| ServerError::io("write", log, &error))?;
+        let mut command = Command::new(program);
+        command.arg0("mongodyno").arg("guard-server").arg(&instance.folder);
+        command.stdout(Stdio::piped()).stderr(stderr);
+        keep_to(&mut command, &options.cores);
+        if detached {
+            command.stdin(Stdio::null());
+        } else {
+            command.stdin(Stdio::piped()).process_group(0);
+        }
+        base::child::inherit_nothing(&mut command);
+        let mut child =
+            command.spawn().map_err(|error| ServerError::io("start the guard", program, &error))?;
+        let stdin = child.stdin.take();
+        let events = listen(&mut child);
+        Ok(Self { child, stdin, events, instance, released: false })
+    }
+
+    /// The guard and mongod, or why there is none.
+    pub async fn started(&mut self) -> Result<(ProcessId, ProcessId), String> {
+        let _ = tokio::time::timeout(Duration::from_secs(10), self.events.changed()).await;
+        match &*self.events.borrow_and_update() {
+            Some(GuardEvent::Started { guard, mongod }) => Ok((*guard, *mongod)),
+            Some(GuardEvent::Failed { reason }) => Err(reason.clone()),
+            _ => Err("the guard does not answer".to_string()),
+        }
+    }
+
+    /// Resolves when mongod ends, or its guard.
+    pub async fn ended(&self) -> Ending {
+        let mut events = self.events.clone();
+        loop {
+            if let Some(GuardEvent::Ended(ending)) = &*events.borrow_and_update() {
+                return *ending;
+            }
+            if events.changed().await.is_err() {
+                // The guard was killed, and the kernel killed mongod with it.
+                let killed = Ending { code: None, signal: Some(9), expected: false };
+                return self.ending().unwrap_or(killed);
+            }
+        }
+    }
+
+    /// How mongod ended, if it has.
+    pub fn ending(&self) -> Option<Ending> {
+        match &*self.events.borrow() {
+            Some(GuardEvent::Ended(ending)) => Some(*ending),
+            _ => None,
+        }
+    }
+
+    /// Lets a background server live on without us.
+    pub fn release(mut self) {
+        self.released = true;
+    }
+
+    /// Stops mongod and waits until its process and its data folder are gone.
+    pub async fn stop(mut self) {
+        self.ask_to_stop();
+        let deadline = Instant::now() + STOP_LIMIT;
+        while self.is_running() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    fn ask_to_stop(&mut self) {
+        if self.stdin.take().is_none()
+            && let Some(guard) = ProcessId::of(self.child.id())
+        {
+            guard.signal(Signal::TERM);
+        }
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for GuardHandle {
+    fn drop(&mut self) {
+        if self.released {
+            return;
+        }
+        self.ask_to_stop();
+        let deadline = Instant::now() + STOP_LIMIT;
+        while self.is_running() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if self.is_running() {
+            // The guard hangs; the kernel kills mongod with it.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        // The guard tidies up after itself, unless it or mongod was killed.
+        instance::sweep_one(&self.instance);
+    }
+}
+
+/// The guard's lines as they come. A thread, because it has to go on while the runtime sleeps.
+fn listen(guard: &mut Child) -> watch::Receiver<Option<GuardEvent>> {
+    let (sender, receiver) = watch::channel(None);
+    let stdout = guard.stdout.take().expect("the guard's stdout is a pipe");
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if let Ok(event) = serde_json::from_str(&line) {
+                sender.send_replace(Some(event));
+            }
+        }
+    });
+    receiver
+}
+
+/// A path that means the same to the guard, which may stand in another folder.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, ServerError> {
+    std::path::absolute(path).map_err(|error| ServerError::io("find", path, &error))
+}

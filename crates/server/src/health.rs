@@ -1,0 +1,136 @@
+//! Does the server answer, and what is it? Asked through the official driver.
+
+use std::io::ErrorKind::{ConnectionRefused, TimedOut};
+use std::time::Duration;
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+use mongodb::error::{Error, ErrorKind};
+use mongodb::options::{ClientOptions, ServerAddress, Tls};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::error::ServerError;
+use super::mask::mask_uri;
+use super::refusal::{
+    Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host, unknown_host,
+};
+use super::uri::is_escaped;
+use base::secrets::mask_text;
+
+/// How long somebody else's server may take to answer.
+const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);
+/// A first, short question: the driver would repeat a hopeless one until the limit.
+const FIRST_LIMIT: Duration = Duration::from_secs(2);
+
+/// What a healthy server says about itself.
+#[derive(Debug, Clone)]
+pub(super) struct Health {
+    pub version: String,
+    pub git_version: String,
+    pub topology: String,
+    pub max_wire_version: i32,
+}
+
+/// A mongod that we have just started.
+pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health, ServerError> {
+    let uri = format!("mongodb://127.0.0.1:{port}/");
+    let failed = |error: Error| explain(&error, &uri, Given::default());
+    let mut options = ClientOptions::parse(&uri).await.map_err(failed)?;
+    // A replica set that nobody has initiated yet answers only to this.
+    options.direct_connection = Some(true);
+    ask(options, limit, false).await.map_err(failed)
+}
+
+/// Any server, by its connection string.
+pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
+    let unusable = |reason: &str| {
+        ServerError::usage(
+            format!("{} cannot be used: {}", mask_uri(uri), mask_text(reason)),
+            "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? % in the \
+             password percent-encoded",
+        )
+    };
+    if !is_escaped(uri) {
+        return Err(unusable("a % in it is no escape"));
+    }
+    let options = ClientOptions::parse(uri).await.map_err(|error| match error.kind.as_ref() {
+        ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
+        reason => unusable(&reason.to_string()),
+    })?;
+    // Behind a proxy names and ways are the proxy's.
+    if options.socks5_proxy.is_none() {
+        knock(&options, uri).await?;
+    }
+    let given = Given {
+        credentials: options.credential.is_some(),
+        tls: matches!(options.tls, Some(Tls::Enabled(_))),
+    };
+    let first = ask(options.clone(), FIRST_LIMIT, !given.credentials).await;
+    match first {
+        Err(error) if !is_final(&error, given) => {
+            ask(options, EXTERNAL_LIMIT, !given.credentials).await
+        }
+        first => first,
+    }
+    .map_err(|error| explain(&error, uri, given))
+}
+
+/// Fails if no host can be reached at all, which the driver would find out only at its limit.
+async fn knock(options: &ClientOptions, uri: &str) -> Result<(), ServerError> {
+    let mut refused = false;
+    for host in &options.hosts {
+        let ServerAddress::Tcp { host, port } = host else {
+            return Ok(());
+        };
+        let connect = TcpStream::connect((host.as_str(), port.unwrap_or(27017)));
+        match timeout(Duration::from_secs(3), connect).await {
+            Ok(Err(error)) if error.kind() == ConnectionRefused => refused = true,
+            Ok(Err(error)) if is_unknown_host(&error) => {}
+            _ => return Ok(()),
+        }
+    }
+    Err(if refused { connection_refused(uri) } else { unknown_host(uri) })
+}
+
+async fn ask(
+    mut options: ClientOptions,
+    limit: Duration,
+    check_rights: bool,
+) -> Result<Health, Error> {
+    options.app_name.get_or_insert_with(|| "mongodyno".to_string());
+    let own = options.server_selection_timeout.unwrap_or(limit);
+    options.server_selection_timeout = Some(own.min(limit));
+    options.connect_timeout.get_or_insert(limit);
+    let client = Client::with_options(options)?;
+    let asked = timeout(limit + Duration::from_secs(2), questions(&client, check_rights)).await;
+    client.shutdown().immediate(true).await;
+    asked.unwrap_or_else(|_| Err(std::io::Error::new(TimedOut, "timed out").into()))
+}
+
+async fn questions(client: &Client, check_rights: bool) -> Result<Health, Error> {
+    let admin = client.database("admin");
+    admin.run_command(doc! { "ping": 1 }).await?;
+    if check_rights {
+        // A server with access control lets anyone ping, and list no databases, but not read.
+        let read = doc! { "find": "nothing", "limit": 1, "singleBatch": true };
+        match client.database("mongodyno").run_command(read).await {
+            Err(error) if code(&error) == Some(UNAUTHORIZED) => return Err(error),
+            _ => {}
+        }
+    }
+    let build = admin.run_command(doc! { "buildInfo": 1 }).await?;
+    // `hello` is new in 4.4.2; every server answers the older name.
+    let hello = admin.run_command(doc! { "isMaster": 1 }).await?;
+    let text = |from: &Document, key: &str| from.get_str(key).unwrap_or_default().to_string();
+    Ok(Health {
+        version: text(&build, "version"),
+        git_version: text(&build, "gitVersion"),
+        topology: match (hello.get_str("setName"), hello.get_str("msg")) {
+            (Ok(name), _) => format!("replica set {name}"),
+            (_, Ok("isdbgrid")) => "sharded".to_string(),
+            _ => "standalone".to_string(),
+        },
+        max_wire_version: hello.get_i32("maxWireVersion").unwrap_or_default(),
+    })
+}

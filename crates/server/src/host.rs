@@ -1,0 +1,117 @@
+//! The machine as the server code sees it: folders, the search path, the platform.
+//!
+//! Collected once into a value instead of being read where it is needed, so that tests can show
+//! what happens on a machine without AVX, without pip or with another processor.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::error::ServerError;
+use base::paths::{cache_dir, work_dir};
+
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// The cache directory: everything that mongodyno installs or starts lives below it.
+    pub home: PathBuf,
+    /// Where servers that run keep their files, if not in the cache.
+    pub work: Option<PathBuf>,
+    /// `PATH`, where python3, pip, uv and mongod are looked up.
+    pub path: OsString,
+    /// As in [`std::env::consts`].
+    pub os: String,
+    pub arch: String,
+    pub avx: bool,
+}
+
+impl Host {
+    /// This machine, with the cache of [`cache_dir`] as its home.
+    pub fn detect() -> Result<Self, ServerError> {
+        let home = cache_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
+        let work = work_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
+        Ok(Self {
+            work: (work != home).then_some(work),
+            home,
+            path: std::env::var_os("PATH").unwrap_or_default(),
+            os: std::env::consts::OS.to_string(),
+            arch: std::env::consts::ARCH.to_string(),
+            avx: has_avx(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+        })
+    }
+
+    /// Where the servers are installed, one folder a version.
+    #[must_use]
+    pub fn servers(&self) -> PathBuf {
+        self.home.join("servers")
+    }
+
+    /// Wheels put here by hand are used instead of a download (for machines without network).
+    #[must_use]
+    pub fn wheels(&self) -> PathBuf {
+        self.home.join("wheels")
+    }
+
+    /// One folder for every server that runs, held by its guard's lock.
+    #[must_use]
+    pub fn instances(&self) -> PathBuf {
+        self.work().join("run")
+    }
+
+    /// Where their data goes.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.work().join("data")
+    }
+
+    fn work(&self) -> &Path {
+        self.work.as_deref().unwrap_or(&self.home)
+    }
+
+    /// A program on this host's search path.
+    #[must_use]
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        std::env::split_paths(&self.path)
+            .map(|folder| folder.join(name))
+            .find(|candidate| is_executable(candidate))
+    }
+}
+
+fn has_avx(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "avx"))
+}
+
+pub(super) fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+pub(super) fn create_folder(path: &Path) -> Result<(), ServerError> {
+    fs::create_dir_all(path).map_err(|error| ServerError::io("create the folder", path, &error))
+}
+
+/// Takes the lock file `path`, waiting for whoever holds it; `on_wait` is called before waiting.
+/// The kernel releases it when the file is closed, so also when the holder is killed.
+pub(super) fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File, ServerError> {
+    let failed = |error: &std::io::Error| ServerError::io("lock", path, error);
+    let file = File::create(path).map_err(|error| failed(&error))?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => on_wait(),
+        Err(TryLockError::Error(error)) => return Err(failed(&error)),
+    }
+    file.lock().map_err(|error| failed(&error))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_avx;
+
+    #[test]
+    fn avx_is_a_whole_word_among_the_flags() {
+        assert!(has_avx("processor: 0\nflags\t\t: fpu sse avx avx2\n"));
+        assert!(!has_avx("flags\t\t: fpu avx512f sse4_2\n"));
+        assert!(!has_avx(""));
+    }
+}

@@ -1,0 +1,311 @@
+//! Starts a guard and, through it, a mongod on a free port.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::error::ServerError;
+use super::guard::{Ending, GuardOrder};
+use super::guard_handle::{GuardHandle, absolute};
+use super::health::{self, Health};
+use super::host::{Host, create_folder};
+use super::instance::{self, Instance};
+use super::log_tail;
+use super::program::Program;
+use base::process::ProcessId;
+
+/// From the start of mongod to its answer to a ping.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// Exit code of a mongod that cannot bind its port.
+const NET_ERROR: i32 = 48;
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub struct StartOptions {
+    /// mongod's log; kept. Its folder is made if need be.
+    pub log: PathBuf,
+    /// Where the data folder goes; `<home>/data` if None.
+    pub data_parent: Option<PathBuf>,
+    pub keep_data: bool,
+    /// A free one if None.
+    pub port: Option<u16>,
+    /// `--wiredTigerCacheSizeGB`; a quarter of the memory, 0.25 to 1, if None.
+    pub cache_gb: Option<f64>,
+    /// Further flags for mongod, for example `--replSet=rs0`.
+    pub extra_flags: Vec<String>,
+    /// The program that has the verb `guard-server`; this one if None.
+    pub guard_program: Option<PathBuf>,
+    /// Cores that it keeps to; none: all of them.
+    pub cores: Vec<usize>,
+}
+
+impl StartOptions {
+    pub fn new(log: impl Into<PathBuf>) -> Self {
+        Self {
+            log: log.into(),
+            data_parent: None,
+            keep_data: false,
+            port: None,
+            cache_gb: None,
+            extra_flags: Vec::new(),
+            guard_program: None,
+            cores: Vec::new(),
+        }
+    }
+}
+
+/// A guard with its mongod, healthy.
+#[derive(Debug)]
+pub(super) struct Launched {
+    pub guard: GuardHandle,
+    pub guard_id: ProcessId,
+    pub mongod_id: ProcessId,
+    pub port: u16,
+    pub flags: Vec<String>,
+    pub cache_gb: f64,
+    pub data_folder: PathBuf,
+    pub log: PathBuf,
+    pub health: Health,
+}
+
+/// Starts `program` as instance `id`; tries other ports if somebody is faster to the chosen one.
+pub(super) async fn launch(
+    host: &Host,
+    program: &Program,
+    options: &StartOptions,
+    id: &str,
+    detached: bool,
+) -> Result<Launched, ServerError> {
+    let mut tries_left = if options.port.is_some() { 1 } else { 5 };
+    loop {
+        tries_left -= 1;
+        let port = options.port.map_or_else(free_port, Ok)?;
+        let started = Start { host, program, options, id, detached, port }.run().await;
+        match started {
+            Err(Failure::PortTaken) if tries_left > 0 => {}
+            Err(Failure::PortTaken) => {
+                return Err(ServerError::environment(
+                    format!("port {port} on 127.0.0.1 is taken, so mongod could not start"),
+                    "give another --port, or none to have a free one chosen",
+                ));
+            }
+            Err(Failure::Other(error)) => return Err(error),
+            Ok(launched) => return Ok(launched),
+        }
+    }
+}
+
+fn free_port() -> Result<u16, ServerError> {
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr());
+    address.map(|address| address.port()).map_err(|error| {
+        ServerError::environment(
+            format!("no free port on 127.0.0.1: {error}"),
+            "see that the loopback interface is up (`ip addr show lo`)",
+        )
+    })
+}
+
+enum Failure {
+    PortTaken,
+    Other(ServerError),
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        Self::Other(error)
+    }
+}
+
+struct Start<'a> {
+    host: &'a Host,
+    program: &'a Program,
+    options: &'a StartOptions,
+    id: &'a str,
+    detached: bool,
+    port: u16,
+}
+
+impl Start<'_> {
+    async fn run(self) -> Result<Launched, Failure> {
+        let cache_gb = self.options.cache_gb.unwrap_or_else(default_cache_gb);
+        let parent = self.options.data_parent.clone();
+        let parent = parent.unwrap_or_else(|| self.host.data());
+        let data_folder = absolute(&parent)?.join(format!("mongodyno-{}", self.id));
+        let log = absolute(&self.options.log)?;
+        let flags = self.flags(&data_folder, cache_gb);
+        let log_start = std::fs::metadata(&log).map_or(0, |meta| meta.len());
+
+        let registry = instance::registry_lock(self.host)?;
+        instance::sweep(self.host);
+        let instance = self.register(&data_folder, &log, &flags)?;
+        let mut guard = GuardHandle::spawn(instance, self.options, &log, self.detached)?;
+        let started = guard.started().await;
+        drop(registry);
+
+        let (guard_id, mongod_id) = started.map_err(|reason| start_failed(&reason, &log))?;
+        match self.become_healthy(&guard, &log, log_start).await {
+            Ok(health) => Ok(Launched {
+                guard,
+                guard_id,
+                mongod_id,
+                port: self.port,
+                flags,
+                cache_gb,
+                data_folder,
+                log,
+                health,
+            }),
+            Err(why) => {
+                // Stopped first, so that its log is complete and its folders are free again.
+                drop(guard);
+                Err(self.explain(why, &log, log_start))
+            }
+        }
+    }
+
+    fn flags(&self, data_folder: &Path, cache_gb: f64) -> Vec<String> {
+        let mut flags = vec![
+            format!("--port={}", self.port),
+            "--bind_ip=127.0.0.1".to_string(),
+            format!("--dbpath={}", data_folder.join("db").display()),
+            format!("--wiredTigerCacheSizeGB={cache_gb}"),
+            "--nounixsocket".to_string(),
+            "--setParameter=diagnosticDataCollectionEnabled=false".to_string(),
+            // Every five minutes mongod writes down the drivers' sessions, and counts these
+            // updates with the drivers' own: the receipt of whoever had his turn was wrong.
+            "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
+        ];
+        flags.extend(self.options.extra_flags.iter().cloned());
+        flags
+    }
+
+    fn register(
+        &self,
+        data_folder: &Path,
+        log: &Path,
+        flags: &[String],
+    ) -> Result<Instance, ServerError> {
+        let instance = Instance { folder: self.host.instances().join(self.id) };
+        if instance.folder.exists() {
+            return Err(ServerError::usage(
+                format!("a server named {:?} is already running", self.id),
+                format!("stop it with `mongodyno server stop {}`, or choose another name", self.id),
+            ));
+        }
+        if let Some(folder) = log.parent() {
+            create_folder(folder)?;
+        }
+        instance::create_data(data_folder, self.options.keep_data)?;
+        create_folder(&instance.folder)?;
+        let order = GuardOrder {
+            program: self.program.path.clone(),
+            arguments: flags.to_vec(),
+            library_path: self.program.library_path.clone().map(PathBuf::from),
+            log: log.to_path_buf(),
+            data_folder: data_folder.to_path_buf(),
+            keep_data: self.options.keep_data,
+            detached: self.detached,
+        };
+        let failed = |error: std::io::Error| ServerError::io("write", &instance.order(), &error);
+        std::fs::write(instance.lock(), "").map_err(failed)?;
+        instance::write_json(&instance.order(), &order).map_err(failed)?;
+        Ok(instance)
+    }
+
+    async fn become_healthy(
+        &self,
+        guard: &GuardHandle,
+        log: &Path,
+        log_start: u64,
+    ) -> Result<Health, Unhealthy> {
+        let begin = Instant::now();
+        let deadline = begin + START_LIMIT;
+        // The driver looks at a refusing port only twice a second; most starts are faster.
+        while !self.listens(log, log_start, begin).await {
+            if let Some(ending) = guard.ending() {
+                return Err(Unhealthy::Ended(ending));
+            }
+            if Instant::now() >= deadline {
+                return Err(Unhealthy::Silent);
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        tokio::select! {
+            biased;
+            ending = guard.ended() => Err(Unhealthy::Ended(ending)),
+            health = health::managed(self.port, deadline - Instant::now()) => {
+                health.map_err(Unhealthy::Refused)
+            }
+        }
+    }
+
+    /// Whether it is our mongod that listens: somebody else may have been faster to the port, and
+    /// would answer a ping as well. Only a log that was redirected by flags says nothing at all.
+    async fn listens(&self, log: &Path, log_start: u64, begin: Instant) -> bool {
+        let silent_log = begin.elapsed() > Duration::from_secs(5);
+        (log_tail::says_ready(log, log_start) || silent_log)
+            && tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
+    }
+
+    fn explain(&self, why: Unhealthy, log: &Path, log_start: u64) -> Failure {
+        let version = &self.program.version;
+        let error = match why {
+            Unhealthy::Ended(ending) if ending.code == Some(NET_ERROR) => {
+                return Failure::PortTaken;
+            }
+            Unhealthy::Ended(ending) => ServerError::environment(
+                format!(
+                    "mongod {version} {} while it started. {}",
+                    describe(ending),
+                    log_tail::quote(log, log_start)
+                ),
+                "remove the cause named in its log, or give your own server: --uri",
+            ),
+            Unhealthy::Silent => ServerError::unreachable(
+                format!(
+                    "mongod {version} did not listen within {} s. {}",
+                    START_LIMIT.as_secs(),
+                    log_tail::quote(log, log_start)
+                ),
+                "see whether the disk or the CPU is overloaded, and try again",
+            ),
+            Unhealthy::Refused(error) => error,
+        };
+        Failure::Other(error)
+    }
+}
+
+enum Unhealthy {
+    Ended(Ending),
+    Silent,
+    Refused(ServerError),
+}
+
+fn start_failed(reason: &str, log: &Path) -> Failure {
+    Failure::Other(ServerError::environment(
+        format!("mongod could not be started: {reason} (its log: {})", log.display()),
+        "try again; if it stays, give your own server: --uri",
+    ))
+}
+
+/// "ended with exit code 14", "was killed by signal 9".
+pub(super) fn describe(ending: Ending) -> String {
+    match (ending.code, ending.signal) {
+        (_, Some(9)) => "was killed (signal 9; often: out of memory)".to_string(),
+        (_, Some(signal)) => format!("was ended by signal {signal}"),
+        (Some(code), None) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_string(),
+    }
+}
+
+/// A quarter of the memory, at least `WiredTiger`'s minimum, at most 1 GB: stated and the same on
+/// most machines, where mongod's own default (half of the memory) would differ on each.
+fn default_cache_gb() -> f64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    let gib = kib.unwrap_or(4.0 * 1_048_576.0) / 1_048_576.0;
+    ((gib / 4.0).clamp(0.25, 1.0) * 100.0).round() / 100.0
+}

@@ -1,0 +1,231 @@
+//! Connection strings without their secrets.
+
+use percent_encoding::percent_decode_str;
+
+use super::uri::Uri;
+use base::secrets::{self, Secret};
+
+/// Options whose values are no secrets. A list of what may be shown, not of what must be hidden:
+/// an option that we do not know is hidden.
+const HARMLESS: &[&str] = &[
+    "appname",
+    "authmechanism",
+    "authsource",
+    "compressors",
+    "connecttimeoutms",
+    "directconnection",
+    "heartbeatfrequencyms",
+    "journal",
+    "loadbalanced",
+    "localthresholdms",
+    "maxconnecting",
+    "maxidletimems",
+    "maxpoolsize",
+    "maxstalenessseconds",
+    "minpoolsize",
+    "proxyhost",
+    "proxyport",
+    "readconcernlevel",
+    "readpreference",
+    "replicaset",
+    "retryreads",
+    "retrywrites",
+    "servermonitoringmode",
+    "serverselectiontimeoutms",
+    "sockettimeoutms",
+    "srvmaxhosts",
+    "srvservicename",
+    "ssl",
+    "timeoutms",
+    "tls",
+    "tlsallowinvalidcertificates",
+    "tlsallowinvalidhostnames",
+    "tlscafile",
+    "tlscertificatekeyfile",
+    "tlsinsecure",
+    "w",
+    "waitqueuetimeoutms",
+    "wtimeoutms",
+    "zlibcompressionlevel",
+    "uuidrepresentation",
+];
+
+/// Properties of `authMechanismProperties` whose values are no secrets.
+const HARMLESS_PROPERTIES: &[&str] = &[
+    "ALLOWED_HOSTS",
+    "CANONICALIZE_HOST_NAME",
+    "ENVIRONMENT",
+    "SERVICE_HOST",
+    "SERVICE_NAME",
+    "SERVICE_REALM",
+    "TOKEN_RESOURCE",
+];
+
+/// Names of users that are told to nobody by hiding them, and are words of our own hints.
+const NO_SECRETS: [&str; 2] = ["admin", "root"];
+
+const SCHEMES: [&str; 2] = ["mongodb://", "mongodb+srv://"];
+
+/// `uri` with user name, password and every option that may hold a secret replaced by `***`.
+/// What cannot be read for certain is hidden altogether: an unescaped `@`, `/` or `?` in a
+/// password would otherwise make half of it look like a host.
+#[must_use]
+pub fn mask_uri(uri: &str) -> String {
+    let Some(scheme) = SCHEMES.into_iter().find(|scheme| uri.starts_with(scheme)) else {
+        return "*** (not a MongoDB URI)".to_string();
+    };
+    shown(uri).map_or_else(|| format!("{scheme}***"), |rest| scheme.to_string() + &rest)
+}
+
+fn shown(uri: &str) -> Option<String> {
+    let uri = Uri::parse(uri)?;
+    let is_plain =
+        |text: &str| text.chars().all(|it| it.is_ascii_alphanumeric() || "-_.%:[],/".contains(it));
+    let mut text = if uri.credential.is_some() { "***:***@".to_owned() } else { String::new() };
+    text.extend([&*uri.hosts, uri.database]);
+    for (number, (name, value)) in uri.options.iter().enumerate() {
+        let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric());
+        // What looks like an option may be the end of a password, and its `@` that of the user.
+        if !is_name || value.is_empty() || (value.contains('@') && !is_harmless(name)) {
+            return None;
+        }
+        let value = if is_harmless(name) { value } else { "***" };
+        text.push(if number == 0 { '?' } else { '&' });
+        text.extend([name, "=", value]);
+    }
+    (is_plain(&uri.hosts) && is_plain(uri.database)).then_some(text)
+}
+
+fn is_harmless(option: &str) -> bool {
+    HARMLESS.contains(&option.to_ascii_lowercase().as_str())
+}
+
+/// From now on [`secrets::mask_text`] hides `uri` and the secrets in it.
+pub fn keep_secret(uri: &str) {
+    if !uri.is_empty() {
+        secrets::keep(uri, || (mask_uri(uri), secrets_of(uri)));
+    }
+}
+
+fn secrets_of(text: &str) -> Vec<Secret> {
+    let Some(uri) = Uri::parse(text).filter(|_| shown(text).is_some()) else {
+        // Nobody knows what is what: all of its words are.
+        let words = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
+        let words = words.flat_map(|it| [it.to_owned(), decoded(it)]);
+        return words.filter_map(|it| plain(&it)).collect();
+    };
+    let mut found = Vec::new();
+    if let Some(credential) = &uri.credential {
+        let user = credential.username.as_deref().filter(|it| !NO_SECRETS.contains(it));
+        found.extend(user.and_then(|it| Secret::new(it, true)));
+        found.extend(credential.password.as_deref().and_then(plain));
+    }
+    for (name, value) in &uri.options {
+        if name.eq_ignore_ascii_case("authMechanismProperties") {
+            let pairs = value.split(',').map(|it| it.split_once(':').unwrap_or(("", it)));
+            let secret = pairs.filter(|(name, _)| !HARMLESS_PROPERTIES.contains(name));
+            found.extend(secret.filter_map(|(_, value)| plain(&decoded(value))));
+        } else if name.eq_ignore_ascii_case("proxyUsername") {
+            found.extend(Secret::new(&decoded(value), true));
+        } else if !is_harmless(name) {
+            found.extend(plain(&decoded(value)));
+        }
+    }
+    found
+}
+
+fn plain(text: &str) -> Option<Secret> {
+    Secret::new(text, false)
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::secrets::{mask_json, mask_text};
+
+    #[test]
+    fn credentials_are_hidden_and_the_rest_is_kept() {
+        for (uri, masked) in [
+            ("mongodb://localhost", "mongodb://localhost"),
+            ("mongodb://u:p@h:27017/db?w=1", "mongodb://***:***@h:27017/db?w=1"),
+            ("mongodb://u@h", "mongodb://***:***@h"),
+            ("mongodb+srv://u:p%40x@c.mongodb.net/", "mongodb+srv://***:***@c.mongodb.net/"),
+            ("mongodb://a:1,b:2/?replicaSet=r", "mongodb://a:1,b:2/?replicaSet=r"),
+            ("mongodb://[::1]:27017/", "mongodb://[::1]:27017/"),
+            ("mongodb://%2Ftmp%2Fm.sock/", "mongodb://%2Ftmp%2Fm.sock/"),
+            (
+                "mongodb://u:p@h/?authMechanism=MONGODB-AWS&authMechanismProperties=TOKEN:s3cret",
+                "mongodb://***:***@h/?authMechanism=MONGODB-AWS&authMechanismProperties=***",
+            ),
+            (
+                "mongodb://h/?tls=true&tlsCertificateKeyFilePassword=s3cret",
+                "mongodb://h/?tls=true&tlsCertificateKeyFilePassword=***",
+            ),
+        ] {
+            assert_eq!(mask_uri(uri), masked);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_leaks_nothing() {
+        for uri in [
+            "mongodb://user:s3cret/x@host/db",
+            "mongodb://user:s3cret?x@host/db",
+            "mongodb://user:12?s3cret=1@host/db",
+            "mongodb://user:p@s3cret/w@host/db",
+            "mongodb://user:p@s3cret:word@host:port/db",
+            "mongodb://user:s3cret",
+            "mongodb:/user:s3cret@host",
+            "user:s3cret@host",
+            "postgres://user:s3cret@host/db",
+            "mongodb://host/s3cret word",
+            "mongodb://host/?s3cret",
+            "mongodb://host/?pass word s3cret=1",
+            "mongodb://host/db?unknown=s3cret",
+            "mongodb://h/?authMechanismProperties=A:b,TOKEN:s3cret%40x",
+            "s3cret",
+            "",
+        ] {
+            let masked = mask_uri(uri);
+            assert!(!masked.contains("s3cret"), "{uri} -> {masked}");
+            assert!(!masked.contains("user"), "{uri} -> {masked}");
+        }
+    }
+
+    #[test]
+    fn a_drivers_text_is_cleaned() {
+        let uri = "mongodb://bobby:s3%2fcret@h/?authMechanismProperties=\
+                   SERVICE_NAME:mongodb,AWS_SESSION_TOKEN:t0k%3Den&authMechanism=MONGODB-AWS\
+                   &appName=a@b&proxyPassword=pr0xy%2B&tlsCertificateKeyFilePassword=k3y%22";
+        keep_secret(uri);
+        let text = format!(
+            "{uri} failed for bobby: s3/cret s3%2Fcret s3%2fcret s3\\/cret t0k=en t0k%3den pr0xy+ \
+             pr0xy%2B k3y\" k3y\\\" k3y\\u0022"
+        );
+        let hidden = mask_text(&text);
+        for secret in ["s3", "t0k", "pr0xy", "k3y", "bobby"] {
+            assert!(!hidden.contains(secret), "{secret}: {hidden}");
+        }
+        assert!(hidden.contains("SERVICE_NAME") || hidden.contains("authMechanismProperties=***"));
+        assert_eq!(mask_text("mongodb and bobbysox"), "mongodb and bobbysox", "parts of words");
+        let mut value = serde_json::json!({ "hosts": ["h"], "auth": { "user": "bobby" }, "n": 1 });
+        mask_json(&mut value);
+        assert_eq!(value["auth"]["user"], "***");
+        let masked = "Looking in https://***@mirror/simple, 'http://x/y'";
+        assert_eq!(mask_text("Looking in https://me:pw@mirror/simple, 'http://x/y'"), masked);
+        assert_eq!(mask_text(masked), masked, "twice is as good as once");
+    }
+
+    #[test]
+    fn of_what_is_no_uri_every_word_is_a_secret() {
+        keep_secret("mongodb://carol:pa55/w0rd%2f@h/db");
+        keep_secret("dave:un53cret@host");
+        let hidden = mask_text("carol pa55 w0rd/ dave un53cret");
+        assert_eq!(hidden, "*** *** *** *** ***");
+    }
+}

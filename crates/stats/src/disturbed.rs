@@ -1,0 +1,121 @@
+//! Rounds that something else disturbed: which are made again, which are compared (section 3.4,
+//! gate G4). The measuring loop and the analysis ask the same functions, so they cannot disagree.
+
+use std::collections::BTreeMap;
+
+use super::descriptive::median;
+use super::looks::Look;
+
+/// CPU time stolen by the hypervisor, as a fraction of the machine's, beyond which a round is
+/// disturbed.
+const STEAL_LIMIT: f64 = 0.02;
+/// The same for processes that are not ours.
+const FOREIGN_LIMIT: f64 = 0.10;
+/// From here on such processes are worth a caution.
+const FOREIGN_CAUTION: f64 = 0.03;
+/// Among fewer rounds nothing is said of the machine as such.
+const ROUNDS_TO_KNOW: usize = 4;
+/// Processes named in a sentence.
+const NAMES_MAX: usize = 3;
+
+/// What else the machine did during a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Around<'a> {
+    /// CPU time stolen by the hypervisor, 0 to 1 of the machine.
+    pub steal_fraction: f64,
+    /// CPU time of processes that are not ours, 0 to 1 of the machine.
+    pub foreign_fraction: f64,
+    /// The largest of these processes, with their fractions.
+    pub processes: Vec<(&'a str, f64)>,
+}
+
+impl Around<'_> {
+    /// The criterion looks at no result of ours, so it selects on nothing that is compared.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        self.steal_fraction > STEAL_LIMIT || self.foreign_fraction > FOREIGN_LIMIT
+    }
+
+    /// Not disturbed, yet not alone.
+    #[must_use]
+    pub fn is_restless(&self) -> bool {
+        !self.is_disturbed() && self.foreign_fraction > FOREIGN_CAUTION
+    }
+}
+
+/// What comes after the rounds that are finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// One more round: a planned one, or one in the place of a disturbed one.
+    Make,
+    /// The look for which the rounds were planned.
+    Look,
+}
+
+/// How far an experiment has come.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// Finished rounds.
+    pub round: u32,
+    /// The look they have come to, or are on the way to.
+    pub look: Look,
+    /// What is next.
+    pub step: Step,
+    /// Numbers of the rounds that something else disturbed, ascending.
+    pub disturbed: Vec<u32>,
+    /// What disturbed them; None where none was.
+    pub disturbance: Option<String>,
+}
+
+/// Decides from the finished rounds, in their order, and the number planned for the next look.
+///
+/// A disturbed round is made again, up to as many as were planned. Once more than half of at least
+/// four rounds are disturbed no more are replaced: this machine is like that.
+#[must_use]
+pub fn step(disturbed: &[bool], planned: u32) -> Step {
+    let (made, planned, quiet) = (disturbed.len(), planned as usize, count_quiet(disturbed));
+    let hopeless = made >= ROUNDS_TO_KNOW && 2 * (made - quiet) > made;
+    let spent = made >= 2 * planned;
+    if quiet >= planned || (made >= planned && (hopeless || spent)) {
+        Step::Look
+    } else {
+        Step::Make
+    }
+}
+
+/// Whether the undisturbed rounds are the comparison: where at least 80 % of the planned ones are
+/// there (of an interrupted experiment: of those made). Otherwise all rounds are.
+#[must_use]
+pub fn only_quiet(disturbed: &[bool], planned: u32) -> bool {
+    let wanted = disturbed.len().min(planned as usize);
+    5 * count_quiet(disturbed) >= 4 * wanted
+}
+
+fn count_quiet(disturbed: &[bool]) -> usize {
+    disturbed.iter().filter(|disturbed| !**disturbed).count()
+}
+
+/// `other processes used 49 %: rustc, chrome`, `the hypervisor took 20 %`: medians of the rounds.
+#[must_use]
+pub fn words(rounds: &[Around<'_>]) -> String {
+    let of = |value: fn(&Around<'_>) -> f64| {
+        median(&rounds.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    let (steal, foreign) = (of(|it| it.steal_fraction), of(|it| it.foreign_fraction));
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, fraction) in rounds.iter().flat_map(|round| &round.processes) {
+        *sums.entry(name).or_default() += fraction;
+    }
+    let mut names: Vec<(&str, f64)> = sums.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let names: Vec<&str> = names.into_iter().take(NAMES_MAX).map(|(name, _)| name).collect();
+    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    let mut parts = Vec::new();
+    if foreign > FOREIGN_CAUTION {
+        parts.push(format!("other processes used {:.0} %{names}", 100.0 * foreign));
+    }
+    if steal > STEAL_LIMIT || parts.is_empty() {
+        parts.push(format!("the hypervisor took {:.0} %", 100.0 * steal));
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,98 @@
+//! Which commands belong to which operation, where that can be told.
+//!
+//! Adapter and tap share a clock and nothing else: a command belongs to an operation if it lies
+//! within that one's start and end and within nobody else's. With several operations under way this
+//! is seldom so, and then nothing is said; guessing by order was rejected.
+
+use record::samples::Sample;
+use stats::histogram::Histogram;
+
+use super::exchange::Exchange;
+
+/// With more operations than this under way at once, nothing could be told apart.
+const OPERATIONS_MAX: usize = 256;
+
+/// What could be told.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    /// From call to last request byte, ns.
+    pub encode: Histogram,
+    /// From last reply byte to return, ns.
+    pub decode: Histogram,
+    pub operations: u64,
+}
+
+struct Operation {
+    start_ns: u64,
+    end_ns: u64,
+    /// Last byte of its first request, of its last reply, ns.
+    commands: Option<(u64, u64)>,
+    /// A command lies in it that may be another's.
+    doubtful: bool,
+}
+
+impl Operation {
+    fn holds(&self, exchange: &Exchange) -> bool {
+        self.start_ns <= exchange.request_in_ns && exchange.reply_out_ns <= self.end_ns
+    }
+}
+
+/// Matches answered commands with operations, both in order of their start.
+pub(super) fn matched(exchanges: &[&Exchange], samples: &[Sample]) -> Matched {
+    let mut matched = Matched::default();
+    let mut samples = samples.iter().peekable();
+    let mut open: Vec<Operation> = Vec::new();
+    for exchange in exchanges {
+        // Those that end in the middle of this command may be the ones that it belongs to least.
+        let (over, rest) =
+            open.into_iter().partition(|it: &Operation| it.end_ns < exchange.request_in_ns);
+        open = rest;
+        for it in &over {
+            matched.add(it);
+        }
+        while let Some(it) = samples.next_if(|it| it.start_ns <= exchange.request_in_ns) {
+            let operation = Operation {
+                start_ns: it.start_ns,
+                end_ns: it.end_ns(),
+                commands: None,
+                doubtful: false,
+            };
+            if operation.end_ns >= exchange.request_in_ns {
+                open.push(operation);
+            }
+        }
+        if open.len() > OPERATIONS_MAX {
+            return Matched::default();
+        }
+        let mut holders = open.iter_mut().filter(|it| it.holds(exchange));
+        match (holders.next(), holders.next()) {
+            (Some(only), None) => {
+                let (first, last) =
+                    only.commands.unwrap_or((exchange.request_in_ns, exchange.reply_out_ns));
+                let last = last.max(exchange.reply_out_ns);
+                only.commands = Some((first, last));
+            }
+            (Some(one), Some(other)) => {
+                one.doubtful = true;
+                other.doubtful = true;
+                holders.for_each(|it| it.doubtful = true);
+            }
+            (None, _) => {}
+        }
+    }
+    for it in &open {
+        matched.add(it);
+    }
+    matched
+}
+
+impl Matched {
+    fn add(&mut self, operation: &Operation) {
+        let Some((first, last)) = operation.commands.filter(|_| !operation.doubtful) else {
+            return;
+        };
+        self.operations += 1;
+        self.encode.record(first - operation.start_ns);
+        self.decode.record(operation.end_ns - last);
+    }
+}

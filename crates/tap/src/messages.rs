@@ -1,0 +1,356 @@
+//! Where the time of each message of a broker passed, from the moment it was to be made to the
+//! moment the consumer's program has it. Pure.
+//!
+//! ```text
+//! begin ──► start ──► request_in ──► request_out ──► reply_first ──► reply_out ──► received
+//!  program    driver      wire           server           wire         consumer
+//! ```
+//! Begin is the earlier of the intended start and the making of the document. The request is the
+//! insert on the producer's port of the tap, the reply the one that carries the message on the
+//! consumer's port. "Wire" is the tap and the link on both, with what a long reply takes from its
+//! first byte to its last; what lies between tap and server is the server's.
+//!
+//! The insert is found by its mark. The reply is found by the mark of its first message; those
+//! that follow it there are those that followed it to the consumer's program, for a cursor returns
+//! documents in their order in the collection and a program takes all that came. A cursor opened
+//! again, sentinels and lost messages are no matter then. Counting replies from the first one on
+//! was rejected: after one that was missed everything would be told wrong, and look right. A
+//! message that several replies carry (a cursor opened again before it) is the first one's.
+//!
+//! An insert of several documents names its first: the n - 1 sequences behind it are taken for the
+//! others, with the same request, and with the sample of the first. (Where operations have
+//! sequences that overlap, as those that the contract stamps into batches, a message has several
+//! inserts, and none is guessed.)
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use record::samples::{Sample, WARMUP};
+
+use super::exchange::{Exchange, flags};
+
+/// Where the time of one message passed, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_field_names)] // units stand in names
+pub struct Parts {
+    /// In the producer's program, before the driver was called.
+    pub program_ns: u64,
+    /// In the producer's driver, until the last byte of the request was at the tap.
+    pub driver_ns: u64,
+    /// In the tap and on its link, to the server and from it.
+    pub wire_ns: u64,
+    /// At the server, until the first byte of the reply that carries it was at the tap.
+    pub server_ns: u64,
+    /// From the tap to the hands of the consumer's program.
+    pub consumer_ns: u64,
+    /// What of `server_ns` passed before the consumer's request for more was at the server: nobody
+    /// had asked for the message yet.
+    pub unasked_ns: u64,
+}
+
+impl Parts {
+    /// From begin to received, ns.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.program_ns + self.driver_ns + self.wire_ns + self.server_ns + self.consumer_ns
+    }
+}
+
+/// Why the way of a message is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unmatched {
+    /// Its producer left no sample of it.
+    NoSample,
+    /// No insert with its mark passed the tap.
+    NoInsert,
+    /// Several did.
+    SeveralInserts,
+    /// No reply is known to have carried it.
+    NoReply,
+}
+
+/// One message that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Worker that made it.
+    pub producer: u16,
+    /// Its number among that worker's.
+    pub sequence: u32,
+    /// The earlier of intended start and making, ns since the epoch.
+    pub begin_ns: u64,
+    /// When the consumer's program had it, ns since the epoch.
+    pub received_ns: u64,
+    /// Where the time between passed.
+    pub parts: Result<Parts, Unmatched>,
+}
+
+/// How many messages there were, and how many of them could be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Told {
+    /// That arrived.
+    pub messages: u64,
+    /// Whose way is known.
+    pub matched: u64,
+    /// [`Unmatched::NoSample`]
+    pub without_sample: u64,
+    /// [`Unmatched::NoInsert`]
+    pub without_insert: u64,
+    /// [`Unmatched::SeveralInserts`]
+    pub with_several_inserts: u64,
+    /// [`Unmatched::NoReply`]
+    pub without_reply: u64,
+    /// Matched ones whose times were not in order, and were set to the nearest that are.
+    pub clamped: u64,
+    /// The most that such a time was moved, ns.
+    pub clamped_max_ns: u64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+/// A message on its way. 80 bytes, and 4 in [`Messages::by_key`]: a million take 84 MB.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// Producer and sequence.
+    key: u64,
+    begin_ns: u64,
+    start_ns: u64,
+    request_in_ns: u64,
+    request_out_ns: u64,
+    asked_ns: u64,
+    reply_first_ns: u64,
+    reply_out_ns: u64,
+    received_ns: u64,
+    /// Inserts seen.
+    inserts: u32,
+    /// Its place in the insert.
+    place: u32,
+}
+
+const _: () = assert!(size_of::<Way>() == 80);
+
+fn key(producer: u16, sequence: u32) -> u64 {
+    u64::from(producer) << 32 | u64::from(sequence)
+}
+
+/// The key of an exchange's mark; None: no sample could have it.
+fn marked(exchange: &Exchange) -> Option<u64> {
+    let mark = exchange.mark()?;
+    Some(key(u16::try_from(mark.producer).ok()?, u32::try_from(mark.sequence).ok()?))
+}
+
+/// Tells where the time of each message passed.
+///
+/// All of one phase: `received` are the consumer's samples, in the order of arrival; `sent` are the
+/// producers' (those of a warm-up are left out), in any order; `inserts` are the exchanges of the
+/// producers' port and `replies` those of the consumer's, in any order, recorded with the option
+/// `--mark`. They are read once, in this order, and may be streams from files. `each` gets the
+/// messages in the order of arrival.
+///
+/// # Errors
+/// Those of the streams.
+pub fn tell<E>(
+    received: impl IntoIterator<Item = Result<Sample, E>>,
+    sent: impl IntoIterator<Item = Result<Sample, E>>,
+    inserts: impl IntoIterator<Item = Result<Exchange, E>>,
+    replies: impl IntoIterator<Item = Result<Exchange, E>>,
+    mut each: impl FnMut(Message),
+) -> Result<Told, E> {
+    let mut messages = Messages::new(received)?;
+    // Inserts before samples: they know which messages share one.
+    for exchange in inserts {
+        messages.insert(&exchange?);
+    }
+    for sample in sent {
+        let sample = sample?;
+        if sample.outcome & WARMUP == 0 {
+            messages.sample(&sample);
+        }
+    }
+    for exchange in replies {
+        messages.reply(&exchange?);
+    }
+    let mut told = Told::default();
+    for way in &messages.ways {
+        each(told.add(way));
+    }
+    Ok(told)
+}
+
+struct Messages {
+    /// In the order of arrival.
+    ways: Vec<Way>,
+    /// The same by key.
+    by_key: Vec<u32>,
+    /// Where in `by_key` the last one was found: the next one is mostly behind it.
+    at: usize,
+}
+
+impl Messages {
+    fn new<E>(received: impl IntoIterator<Item = Result<Sample, E>>) -> Result<Self, E> {
+        let way = |sample: Sample| Way {
+            key: key(sample.worker, sample.index),
+            begin_ns: sample.intended_ns,
+            start_ns: UNKNOWN,
+            request_in_ns: 0,
+            request_out_ns: 0,
+            asked_ns: 0,
+            reply_first_ns: UNKNOWN,
+            reply_out_ns: 0,
+            received_ns: sample.start_ns,
+            inserts: 0,
+            place: 0,
+        };
+        let received = received.into_iter();
+        // At once: what a growing list leaves behind on its way stays with the process.
+        let mut ways = Vec::with_capacity(received.size_hint().0);
+        for sample in received {
+            ways.push(way(sample?));
+        }
+        let count = u32::try_from(ways.len()).expect("fewer messages than a sample can number");
+        let mut by_key: Vec<u32> = (0..count).collect();
+        by_key.sort_unstable_by_key(|number| (ways[*number as usize].key, *number));
+        Ok(Self { ways, by_key, at: 0 })
+    }
+
+    fn key_at(&self, at: usize) -> Option<u64> {
+        self.by_key.get(at).map(|number| self.ways[*number as usize].key)
+    }
+
+    /// The first place in `by_key` with this key or a higher one.
+    fn find(&mut self, key: u64) -> usize {
+        let before = self.at.checked_sub(1).and_then(|at| self.key_at(at));
+        let is_here = before.is_none_or(|before| before < key)
+            && self.key_at(self.at).is_none_or(|here| here >= key);
+        if !is_here {
+            let below = |number: &u32| self.ways[*number as usize].key < key;
+            self.at = self.by_key.partition_point(below);
+        }
+        self.at
+    }
+
+    /// Calls for every arrival of the messages `first` up to `first + count`, by key; until it
+    /// answers false, with the number of that arrival.
+    fn each_of(
+        &mut self,
+        first: u64,
+        count: u32,
+        mut each: impl FnMut(&mut Way, u32) -> bool,
+    ) -> Option<usize> {
+        let from = self.find(first);
+        for number in &self.by_key[from..] {
+            let way = &mut self.ways[*number as usize];
+            let place = way.key - first;
+            // Sequences beyond 32 bits would be another producer's.
+            if place >= u64::from(count) || way.key >> 32 != first >> 32 {
+                return None;
+            }
+            if !each(way, place as u32) {
+                return Some(*number as usize);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn insert(&mut self, exchange: &Exchange) {
+        let Some(first) = marked(exchange).filter(|_| exchange.documents_in == 0) else { return };
+        self.each_of(first, exchange.documents.max(1), |way, place| {
+            way.inserts = way.inserts.saturating_add(1);
+            way.place = place;
+            (way.request_in_ns, way.request_out_ns) =
+                (exchange.request_in_ns, exchange.request_out_ns);
+            true
+        });
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let first = key(sample.worker, sample.index);
+        self.each_of(first, u32::MAX, |way, place| {
+            let is_its = way.place == place;
+            if is_its {
+                way.start_ns = sample.start_ns;
+                way.begin_ns = way.begin_ns.min(sample.intended_ns);
+            }
+            is_its
+        });
+    }
+
+    fn reply(&mut self, exchange: &Exchange) {
+        let Some(first) = marked(exchange).filter(|_| exchange.documents_in > 0) else { return };
+        let (first_ns, out_ns) = (exchange.reply_first_ns, exchange.reply_out_ns);
+        // A server that goes on by itself was asked long ago.
+        let asked_ns = if exchange.is(flags::STREAMED) { 0 } else { exchange.request_out_ns };
+        // Of one that arrived twice, the arrival that this reply can have brought. If none can, a
+        // cursor reads again what the program has, and what it has not follows.
+        let arrival = self
+            .each_of(first, 1, |way, _| way.received_ns < first_ns)
+            .or_else(|| Some(self.by_key[self.at.checked_sub(1)?] as usize))
+            .filter(|arrival| self.ways[*arrival].key == first);
+        let Some(arrival) = arrival else { return };
+        for way in self.ways[arrival..].iter_mut().take(exchange.documents_in as usize) {
+            // What was in the program's hands before came by another reply.
+            if way.received_ns >= first_ns && first_ns < way.reply_first_ns {
+                (way.asked_ns, way.reply_first_ns, way.reply_out_ns) = (asked_ns, first_ns, out_ns);
+            }
+        }
+    }
+}
+
+impl Told {
+    fn add(&mut self, way: &Way) -> Message {
+        self.messages += 1;
+        let parts = match way {
+            Way { inserts: 2.., .. } => Err(Unmatched::SeveralInserts),
+            Way { start_ns: UNKNOWN, .. } => Err(Unmatched::NoSample),
+            Way { inserts: 0, .. } => Err(Unmatched::NoInsert),
+            Way { reply_first_ns: UNKNOWN, .. } => Err(Unmatched::NoReply),
+            _ => Ok(self.parts(way)),
+        };
+        *match parts {
+            Ok(_) => &mut self.matched,
+            Err(Unmatched::NoSample) => &mut self.without_sample,
+            Err(Unmatched::NoInsert) => &mut self.without_insert,
+            Err(Unmatched::SeveralInserts) => &mut self.with_several_inserts,
+            Err(Unmatched::NoReply) => &mut self.without_reply,
+        } += 1;
+        Message {
+            producer: (way.key >> 32) as u16,
+            sequence: way.key as u32,
+            begin_ns: way.begin_ns,
+            received_ns: way.received_ns,
+            parts,
+        }
+    }
+
+    /// Times that are not in order are moved to the nearest that are, from the first to the last,
+    /// between begin and received, so that the sum stays.
+    fn parts(&mut self, way: &Way) -> Parts {
+        let mut at_ns = way.begin_ns;
+        let mut moved_max_ns = 0;
+        let mut until = |time_ns: u64| {
+            let before_ns = at_ns;
+            at_ns = time_ns.min(way.received_ns).max(at_ns);
+            moved_max_ns = moved_max_ns.max(at_ns.abs_diff(time_ns));
+            at_ns - before_ns
+        };
+        let program_ns = until(way.start_ns);
+        let driver_ns = until(way.request_in_ns);
+        let to_server_ns = until(way.request_out_ns);
+        let server_ns = until(way.reply_first_ns);
+        let from_server_ns = until(way.reply_out_ns);
+        let consumer_ns = until(way.received_ns);
+        if moved_max_ns > 0 {
+            self.clamped += 1;
+            self.clamped_max_ns = self.clamped_max_ns.max(moved_max_ns);
+        }
+        Parts {
+            program_ns,
+            driver_ns,
+            wire_ns: to_server_ns + from_server_ns,
+            server_ns,
+            consumer_ns,
+            unasked_ns: way.asked_ns.saturating_sub(way.request_out_ns).min(server_ns),
+        }
+    }
+}

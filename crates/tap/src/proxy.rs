@@ -1,0 +1,281 @@
+//! Listeners, one for each arm, and their connections.
+
+use base::say;
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use base::clock::Epoch;
+use base::error::{Error, Exit, Result};
+
+use super::Shape;
+use super::connection::Connection;
+use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate, sharpen_sleeps};
+use super::mark::MarkFields;
+use super::recording::ConnectionRecord;
+use super::shapes::Shapes;
+
+/// Two or four threads a connection, which keep their buffers elsewhere.
+const STACK_BYTES: usize = 128 << 10;
+/// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections that may wait to be taken: a whole pool, or a thousand clients.
+const BACKLOG: i32 = 4096;
+
+/// Takes finished records, whole ones, from any thread.
+pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
+/// Takes a line about a connection.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a proxy is made of.
+pub struct Options {
+    /// One listener for each, `HOST:PORT`.
+    pub listen: Vec<String>,
+    /// The server, `HOST:PORT`.
+    pub to: String,
+    /// The link between; each listener has one of its own.
+    pub link: Option<LinkSpec>,
+    /// Fields by which messages are told; None: they are not looked for.
+    pub marks: Option<MarkFields>,
+    /// Zero of all times.
+    pub epoch: Epoch,
+    /// Where a dropped connection is named.
+    pub log: Log,
+}
+
+/// A line on stderr.
+pub fn log_to_stderr(line: &str) {
+    say!("tap: {line}");
+}
+
+/// One listener and its connections.
+pub(super) struct Arm {
+    pub epoch: Epoch,
+    pub shapes: Arc<Shapes>,
+    pub link: Option<Link>,
+    pub marks: Option<Arc<MarkFields>>,
+    pub sink: Sink,
+    to: Vec<SocketAddr>,
+    log: Log,
+    numbers: Arc<AtomicU32>,
+    connections: Mutex<Connections>,
+    stopping: AtomicBool,
+}
+
+#[derive(Default)]
+struct Connections {
+    open: HashMap<u32, Arc<Connection>>,
+    /// Most of them at once.
+    peak: usize,
+    /// Closed since they were last asked for.
+    closed: Vec<ConnectionRecord>,
+}
+
+impl Arm {
+    /// Of a connection; unique in the proxy, from 1.
+    pub fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub fn log(&self, line: &str) {
+        (self.log)(line);
+    }
+
+    fn listen(self: &Arc<Self>, listener: &TcpListener) {
+        let mut failing = false;
+        for client in listener.incoming() {
+            if self.stopping.load(Ordering::Relaxed) {
+                return;
+            }
+            let served = client.and_then(|client| {
+                let arm = self.clone();
+                spawn(move || arm.serve(client))
+            });
+            // Once: who has no files left has none for a while.
+            if let (Err(error), false) = (&served, failing) {
+                self.log(&format!("a connection could not be taken: {error}"));
+            }
+            failing = served.is_err();
+            if failing {
+                thread::sleep(ACCEPT_PAUSE);
+            }
+        }
+    }
+
+    /// One connection; here and not in the listener's thread, because a server can be slow to take
+    /// it.
+    fn serve(self: Arc<Self>, client: TcpStream) {
+        let server = TcpStream::connect(&self.to[..]).and_then(|server| {
+            for socket in [&client, &server] {
+                socket.set_nodelay(true)?;
+                if self.link.is_some() {
+                    sockopt::set_socket_send_buffer_size(socket, SOCKET_BYTES)?;
+                    sockopt::set_socket_recv_buffer_size(socket, SOCKET_BYTES)?;
+                }
+            }
+            Ok(server)
+        });
+        let server = match server {
+            Ok(server) => server,
+            Err(error) => {
+                return self.log(&format!("a connection dropped: no way to the server: {error}"));
+            }
+        };
+        let connection = Arc::new(Connection::new(self.clone(), client, server));
+        let number = connection.number();
+        let mut connections = self.lock();
+        connections.open.insert(number, connection.clone());
+        connections.peak = connections.peak.max(connections.open.len());
+        drop(connections);
+        connection.serve();
+        let record = connection.record(Some(self.epoch.now_ns()));
+        let mut connections = self.lock();
+        connections.open.remove(&number);
+        connections.closed.push(record);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Connections> {
+        self.connections.lock().expect("no panic")
+    }
+}
+
+/// A running proxy. When it is dropped it takes no new connections; those there go on.
+pub struct Proxy {
+    arms: Vec<Arc<Arm>>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Proxy {
+    /// Listens. `sink` gives the place for the records of a listener, by its number.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, or a server whose name means nothing.
+    pub fn start(options: &Options, sink: impl Fn(usize) -> Sink) -> Result<Self> {
+        raise_file_limit();
+        if options.link.is_some() {
+            let epoch = options.epoch;
+            let calibrated = spawn(move || {
+                sharpen_sleeps();
+                calibrate(epoch);
+            });
+            // Without it sleeps are a little late, which the validation would say.
+            let _ = calibrated.map(JoinHandle::join);
+        }
+        let to: Vec<SocketAddr> = resolve(&options.to)?;
+        let marks = options.marks.clone().map(Arc::new);
+        let (shapes, numbers) = (Arc::new(Shapes::new()), Arc::new(AtomicU32::new(0)));
+        let mut proxy = Self { arms: Vec::new(), addresses: Vec::new() };
+        for (number, listen) in options.listen.iter().enumerate() {
+            let refused = |error: &io::Error| {
+                Error::environment(
+                    format!("cannot listen on {listen}: {error}"),
+                    "name a free address of this machine, such as --listen 127.0.0.1:27019",
+                )
+            };
+            let listener = TcpListener::bind(listen).map_err(|error| refused(&error))?;
+            // The standard library asks for 128: a large pool would wait for a second try.
+            rustix::net::listen(&listener, BACKLOG).map_err(|error| refused(&error.into()))?;
+            let address = listener.local_addr().map_err(|error| refused(&error))?;
+            let arm = Arc::new(Arm {
+                epoch: options.epoch,
+                shapes: shapes.clone(),
+                link: options.link.clone().map(Link::new),
+                marks: marks.clone(),
+                sink: sink(number),
+                to: to.clone(),
+                log: options.log.clone(),
+                numbers: numbers.clone(),
+                connections: Mutex::default(),
+                stopping: AtomicBool::new(false),
+            });
+            let listening = arm.clone();
+            spawn(move || listening.listen(&listener)).map_err(|error| refused(&error))?;
+            proxy.arms.push(arm);
+            proxy.addresses.push(address);
+        }
+        Ok(proxy)
+    }
+
+    /// Where it listens, by number.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Hands the records of everything that has passed so far to the listener's sink.
+    pub fn settle(&self, arm: usize) {
+        let open: Vec<Arc<Connection>> = self.arms[arm].lock().open.values().cloned().collect();
+        for connection in open {
+            connection.settle();
+        }
+    }
+
+    /// The listener's connections: those open, and those closed since this was last asked.
+    #[must_use]
+    pub fn connections(&self, arm: usize) -> Vec<ConnectionRecord> {
+        let mut connections = self.arms[arm].lock();
+        let mut records = std::mem::take(&mut connections.closed);
+        records.extend(connections.open.values().map(|it| it.record(None)));
+        records.sort_by_key(|it| it.number);
+        records
+    }
+
+    /// Most connections of the listener open at once, since it began.
+    #[must_use]
+    pub fn connections_peak(&self, arm: usize) -> usize {
+        self.arms[arm].lock().peak
+    }
+
+    /// All kinds of commands so far, by number.
+    #[must_use]
+    pub fn shapes(&self) -> Vec<Shape> {
+        self.arms.first().map_or_else(Vec::new, |arm| arm.shapes.list())
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        for (arm, address) in self.arms.iter().zip(&self.addresses) {
+            arm.stopping.store(true, Ordering::Relaxed);
+            // Wakes the listener's thread, which finds that it is to end.
+            let _ = TcpStream::connect(address);
+        }
+    }
+}
+
+fn resolve(to: &str) -> Result<Vec<SocketAddr>> {
+    let hint = "--to is the address of one server or mongos, HOST:PORT, such as 127.0.0.1:27017";
+    if to.contains("://") {
+        return Err(Error::usage(format!("--to {to} is a connection string"), hint));
+    }
+    let found = to.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(Error::new(Exit::Unreachable, format!("--to {to} has no address"), hint)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(Error::usage(format!("--to {to}: {error}"), hint))
+        }
+        Err(error) => Err(Error::new(Exit::Unreachable, format!("--to {to}: {error}"), hint)),
+    }
+}
+
+/// A thread with a small stack.
+pub(super) fn spawn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().stack_size(STACK_BYTES).spawn(work)
+}
+
+/// Two sockets a connection: the usual soft limit of 1,024 ends at 500 of them.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, connections beyond it are, each with a line.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}

@@ -1,0 +1,86 @@
+//! The workloads that come with mongodyno.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::build::{Workload, build};
+use super::error::{Problem, WorkloadError, did_you_mean};
+use super::load::parse;
+
+/// A workload embedded in the binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its YAML.
+    pub text: &'static str,
+}
+
+/// The workload that is run where none is named.
+pub const DEFAULT: &str = "crud";
+
+macro_rules! builtins {
+    ($($name:literal),*) => {
+        /// All of them; tests hold this list against the folder.
+        pub const BUILTINS: &[Builtin] = &[
+            $(Builtin {
+                name: $name,
+                text: include_str!(concat!(
+                    env!("CARGO_MANIFEST_DIR"), "/../../workloads/", $name, ".yaml"
+                )),
+            }),*
+        ];
+    };
+}
+
+builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "ycsb");
+
+/// Names and `why`s of the built-in workloads.
+///
+/// # Panics
+/// Where a built-in workload cannot be read, which its tests rule out.
+#[must_use]
+pub fn list() -> Vec<(&'static str, String)> {
+    let sets = BTreeMap::new();
+    let why = |text: &str| parse(text, Path::new("built-in"), &sets).expect("tested").file.why;
+    BUILTINS.iter().map(|it| (it.name, why(it.text).value.trim().to_owned())).collect()
+}
+
+/// Opens a workload by its name, or by a path (anything with a `/` or an ending).
+///
+/// # Errors
+/// No such workload, or all that is wrong with it.
+pub fn open(
+    name: &str,
+    sets: &BTreeMap<String, String>,
+    seed: u64,
+) -> Result<Workload, WorkloadError> {
+    let yaml = text(name)?;
+    let path = if BUILTINS.iter().any(|builtin| builtin.name == name) {
+        Path::new(name).with_extension("yaml")
+    } else {
+        Path::new(name).to_path_buf()
+    };
+    build(&parse(&yaml, &path, sets)?, seed)
+}
+
+/// The YAML of a workload, by name or path.
+///
+/// # Errors
+/// No such workload, or a file that cannot be read.
+pub fn text(name: &str) -> Result<String, WorkloadError> {
+    if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == name) {
+        return Ok(builtin.text.to_owned());
+    }
+    let is_path = name.contains(['/', '\\', '.']);
+    if !is_path {
+        let hint = did_you_mean(name, BUILTINS.iter().map(|builtin| builtin.name));
+        let message = format!("there is no workload `{name}`");
+        let problem = Problem::new(message, None).maybe_hint(hint);
+        return Err(WorkloadError::plain(problem));
+    }
+    std::fs::read_to_string(name).map_err(|error| {
+        let problem = Problem::new(format!("cannot read the workload {name}: {error}"), None);
+        WorkloadError::plain(problem.hint("`mongodyno workloads` lists those that are built in"))
+    })
+}

@@ -1,0 +1,43 @@
+//! Workloads: YAML in; a [`plan::Plan`], pools and schedules out.
+//!
+//! `load` reads YAML into the types of `schema`, `build` checks them and makes the plan and the
+//! pools, `schedule` says what each process does in a phase, `expected` what it must answer.
+
+mod at;
+pub mod build;
+pub mod builtin;
+mod check;
+mod collection;
+mod document;
+pub mod error;
+pub mod expected;
+mod fields;
+mod keys;
+mod layout;
+mod load;
+mod meaning;
+mod numbers;
+mod operation;
+pub mod operation_keys;
+mod pacing;
+mod phase;
+pub mod plan;
+pub mod pool;
+pub mod random;
+pub mod schedule;
+mod schedule_file;
+pub mod schema;
+pub mod stamp;
+mod substitute;
+mod template;
+mod tree;
+mod user_file;
+
+pub use build::{Workload, build};
+pub use builtin::{BUILTINS, Builtin, DEFAULT, open};
+pub use error::WorkloadError;
+pub use expected::{Answered, Expected, expected, expected_of_counts};
+pub use load::{Loaded, parse};
+pub use pool::{Pool, document_for_key, inserted_document};
+pub use schedule::{Record, Request, Schedule, Scheduled, counter, schedule};
+pub use schema::schema;
