@@ -76,9 +76,8 @@ const PATCHES: [Patch; 3] = [
     Patch {
         adapter: "python",
         file: "worker.py",
-        text: "            start_ns = clock()\n",
-        instead: "            start_ns = clock()\n            while clock() < start_ns + {ns}:\n\
-                  \x20               pass\n",
+        text: "    start_ns = clock_ns()\n",
+        instead: "    start_ns = clock_ns()\n    while clock_ns() < start_ns + {ns}:\n        pass\n",
     },
     Patch {
         adapter: "node",

@@ -125,6 +125,39 @@ fn files_have_at_most_500_lines() {
     assert_none("files too long", &wrong);
 }
 
+/// The table in ARCHITECTURE.md is the order of the crates: the measuring side and the judging side
+/// meet in `record` alone.
+#[test]
+fn no_crate_imports_one_that_stands_above_it() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let order: Vec<&str> =
+        rows.map(|(name, _)| name).take_while(|name| !name.contains('/')).collect();
+    let manifests = files("crates", &["Cargo.toml"]);
+    let mut wrong = Vec::new();
+    for (path, manifest) in &manifests {
+        let own = path.split('/').nth(1).expect("crates/NAME/Cargo.toml");
+        let Some(place) = order.iter().position(|name| *name == own) else {
+            wrong.push(format!("{path}: ARCHITECTURE.md does not name it"));
+            continue;
+        };
+        let imports = manifest.lines().filter_map(|line| line.strip_suffix(".workspace = true"));
+        for import in imports.filter(|it| order.contains(it)) {
+            if !order[..place].contains(&import) {
+                wrong.push(format!("{path}: {import} stands above {own}"));
+            }
+        }
+    }
+    for (one, other) in [("measure", "judge"), ("judge", "measure"), ("report", "measure")] {
+        let manifest = fs::read_to_string(root().join(format!("crates/{one}/Cargo.toml")));
+        if manifest.expect("it is there").contains(&format!("{other}.workspace")) {
+            wrong.push(format!("crates/{one}: measuring and judging do not know each other"));
+        }
+    }
+    assert_eq!(manifests.len(), order.len(), "crates, and rows of ARCHITECTURE.md");
+    assert_none("imports", &wrong);
+}
+
 #[test]
 fn nothing_is_left_to_be_done() {
     // In two parts, so that this file passes itself.
