@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use crate::fake_support::{Lab, QUICK, code, fixture, pid, places, send, stderr, stdout};
+use crate::fake_support::{Lab, code, noop, pid, places, send, stderr, stdout};
+use crate::study_support::lines;
 use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -16,11 +17,8 @@ const ARMS: usize = 3;
 
 /// A lab with a workload of its own, which a test may change.
 fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK, "op_ns=100000"]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
-    let text = fs::read_to_string(fixture("workloads/noop.yaml")).expect("a workload");
-    lab.write("mine.yaml", &text);
+    let lab = Lab::even_and_slow();
+    fs::copy(noop(), lab.path("mine.yaml")).expect("a workload");
     lab
 }
 
@@ -45,41 +43,17 @@ fn cut(lab: &Lab, signal: Signal) -> Vec<String> {
     kept
 }
 
-fn lines(lab: &Lab) -> Vec<String> {
-    let text = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
-}
-
-/// Everything in the folder but the page: path and content.
-fn content(lab: &Lab) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![lab.path("out")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let bytes = fs::read(&path).expect("a file");
-                found.push((path.display().to_string(), bytes));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 fn resume(lab: &Lab) -> std::process::Output {
     lab.run(AGAIN)
 }
 
 fn assert_refused(lab: &Lab, expected: &str) {
-    let before = content(lab);
+    let before = lab.files("out");
     let output = resume(lab);
     assert_eq!(code(&output), 2, "{}", said(&output));
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     assert!(!stderr(&output).contains("to go on from there"), "{}", said(&output));
-    let same = content(lab) == before;
+    let same = lab.files("out") == before;
     assert!(same, "a refused resume changes nothing");
 }
 
@@ -209,11 +183,11 @@ impl Gift {
         let mut record = self.record.clone();
         change(&mut record);
         self.lab.write("out/experiment.json", &record.to_string());
-        let before = content(&self.lab);
+        let before = self.lab.files("out");
         let output = self.lab.run([&AGAIN[..], more].concat());
         assert_eq!(code(&output), 2, "{}", said(&output));
         assert!(stderr(&output).contains(expected), "{}", said(&output));
-        assert!(content(&self.lab) == before, "a refused resume changes nothing");
+        assert!(self.lab.files("out") == before, "a refused resume changes nothing");
         assert!(!self.lab.path("traces").exists(), "{expected}: something of the folder was run");
     }
 }
