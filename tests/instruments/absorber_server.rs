@@ -147,7 +147,7 @@ fn write_commands_of_old_drivers_are_told_by_get_last_error() {
 }
 
 #[test]
-fn what_wants_no_answer_gets_none_and_is_done() {
+fn unacknowledged_commands_are_done_and_not_answered() {
     let absorber = Absorber::start(&[]);
     let mut raw = absorber.connect();
     for id in 0..10 {

@@ -126,7 +126,7 @@ fn an_overloaded_absorber_is_diagnosed_and_one_with_room_is_not() {
 }
 
 #[test]
-fn what_fits_together_only_with_an_absorber_or_a_link_says_so() {
+fn flags_that_do_not_fit_say_so() {
     let lab = Lab::new();
     for (words, wanted) in [
         (&["--service-time", "1ms"][..], "add --server absorber"),

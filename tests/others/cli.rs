@@ -42,6 +42,8 @@ fn every_verb_explains_itself() {
     let verbs = [
         "",
         "run",
+        "study broker",
+        "resume",
         "report",
         "diagnose",
         "check",
@@ -231,7 +233,7 @@ fn results_are_never_written_over() {
 }
 
 #[test]
-fn what_the_machine_lacks_ends_with_5() {
+fn a_lack_of_the_machine_ends_with_5() {
     let lab = lab();
     absent(&lab);
     lab.fake("gone", &[]);
@@ -297,7 +299,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn what_the_command_line_names_wins_over_the_variable() {
+fn the_command_line_wins_over_the_variable() {
     let lab = lab();
     let words =
         |more: &[&str]| lab.words(&["even"], &[&["--rounds", "1", "--plan"], more].concat());

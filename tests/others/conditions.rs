@@ -24,7 +24,7 @@ fn changed(change: impl Fn(&mut Value)) -> (Lab, Value) {
 }
 
 #[test]
-fn what_an_arms_option_sets_stands_in_its_sentence_and_in_every_report() {
+fn an_arms_option_stands_in_its_sentence_and_in_every_report() {
     let (lab, analysis) = changed(|record| {
         for (arm, size) in [(0, 100), (1, 100), (2, 5)] {
             record["arms"][arm]["resolved"] = json!({ "max_pool_size": size });
@@ -43,7 +43,7 @@ fn what_an_arms_option_sets_stands_in_its_sentence_and_in_every_report() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_not_comparable() {
+fn a_condition_nobody_asked_for_is_not_comparable() {
     let (_, analysis) = changed(|record| {
         for (arm, w) in [(0, 1), (1, 1), (2, 0)] {
             let resolved = json!({ "write_concern": { "w": w }, "retry_writes": w == 1 });
@@ -144,7 +144,7 @@ fn response_times_are_not_judged_where_timers_differ_more() {
 }
 
 #[test]
-fn who_waits_for_a_worker_is_not_late_by_a_timer() {
+fn waiting_for_a_worker_is_no_lateness_of_a_timer() {
     let lab = Lab::new();
     lab.fake("full", &["op_ns=1000000"]);
     let analysis = open_loop(&lab, 1, &["full"], "1");

@@ -74,7 +74,7 @@ fn lost_arms_are_named_and_given_up_and_the_others_are_compared() {
 }
 
 #[test]
-fn what_an_adapter_claims_is_checked() {
+fn claims_of_an_adapter_are_checked() {
     let lab = Lab::even_and_slow();
     lab.fake("liar", &[QUICK, "at=end", "fault=lie"]);
     lab.fake("broken", &[QUICK, "at=turn", "fault=errors"]);
@@ -165,7 +165,7 @@ fn with_child(lab: &Lab, name: &str, behaviour: &str) {
 }
 
 #[test]
-fn what_an_adapter_has_started_ends_with_it() {
+fn children_of_an_adapter_end_with_it() {
     let lab = Lab::new();
     with_child(&lab, "good", "op_ns=100000");
     with_child(&lab, "frail", "at=turn:9 fault=crash");

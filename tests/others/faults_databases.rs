@@ -81,8 +81,8 @@ fn only_databases_with_our_marker_are_cleaned_away() {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped() {
-    let test = "faults_databases/what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped";
+fn a_killed_runs_database_is_named_and_no_other_is_dropped() {
+    let test = "faults_databases/a_killed_runs_database_is_named_and_no_other_is_dropped";
     let Some((lab, server)) = lab(test) else { return };
     let uri = server.uri();
     let (mut child, name) = begin(&lab, uri);

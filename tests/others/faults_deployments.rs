@@ -7,8 +7,8 @@ use bson::doc;
 use server::RunningServer;
 
 #[test]
-fn what_a_user_may_not_do_is_named_with_the_roles_that_are_enough() {
-    let test = "what_a_user_may_not_do_is_named_with_the_roles_that_are_enough";
+fn a_missing_right_is_named_with_the_roles_that_are_enough() {
+    let test = "a_missing_right_is_named_with_the_roles_that_are_enough";
     let (Some(lab), Some(server)) = (real_lab(test), own_server(test, &["--auth"])) else { return };
     let enough = ["readWriteAnyDatabase", "clusterMonitor"];
     with_client(server.uri(), async |client| {

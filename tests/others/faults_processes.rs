@@ -117,7 +117,7 @@ fn scripted(lab: &Lab, name: &str, script: &str) {
 }
 
 #[test]
-fn what_an_adapter_has_started_ends_with_a_killed_mongodyno() {
+fn children_of_adapters_end_with_a_killed_mongodyno() {
     let lab = Lab::new();
     scripted(&lab, "wrapper", "sleep 601 <&- >&- 2>&- & setsid sleep 602 <&- >&- 2>&- &");
     let mut child = lab.start(lab.words(&["wrapper"], &["--rounds", "1000"]));
@@ -130,7 +130,7 @@ fn what_an_adapter_has_started_ends_with_a_killed_mongodyno() {
 }
 
 #[test]
-fn what_an_adapter_says_without_end_is_cut() {
+fn endless_output_of_an_adapter_is_cut() {
     let lab = Lab::new();
     scripted(&lab, "loud", "head -c 20000000 /dev/zero | tr '\\\\0' x | fold -w 1000 >&2");
     let output = lab.experiment(&["loud"], &["--rounds", "1"]);

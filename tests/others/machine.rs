@@ -234,7 +234,7 @@ fn laps_are_added_while_the_round_scatters_and_every_turn_is_kept() {
 }
 
 #[test]
-fn what_takes_longer_than_planned_is_said() {
+fn a_phase_longer_than_planned_is_said() {
     let lab = Lab::new();
     lab.fake("slow", &["op_ns=1000000"]);
     let workload = "name: short\nwhy: Less time than forty turns take.\nphases:\n\

@@ -195,7 +195,7 @@ fn run_and_report_give_scripts_the_same_json() {
 }
 
 #[test]
-fn what_was_measured_stands_in_the_results() {
+fn results_hold_the_measured_figures() {
     let analysis = &verdicts().analysis;
     for result in analysis["results"].as_array().expect("results") {
         // Sixty turns of ten operations in each of six rounds.

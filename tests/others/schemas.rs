@@ -59,7 +59,7 @@ fn experiment() -> Lab {
 }
 
 #[test]
-fn what_is_written_is_what_the_schemas_say() {
+fn written_records_fit_their_schemas() {
     let lab = experiment();
     let failed = |run: &&Value| run["failed"].is_string();
     assert!(lab.runs().iter().any(|run| failed(&run)), "an arm crashed");

