@@ -10,7 +10,7 @@ use crate::cli::{MachineArgs, WaitArgs};
 /// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
-    /// Which one
+    /// Question to answer
     #[command(subcommand)]
     pub study: StudyVerb,
 }
@@ -25,51 +25,51 @@ pub enum StudyVerb {
 /// `study broker`
 #[derive(Debug, Args)]
 pub struct BrokerArgs {
-    /// Messages of each producer in each phase and round, as a part of 100,000 [default: 0.05]
+    /// Messages of each producer, phase and round, in units of 100,000 [default: 0.05]
     #[arg(long, value_name = "N")]
     pub scale: Option<f64>,
-    /// A hundredth of the messages, short warm-ups
+    /// A hundredth of the messages, and short warm-ups
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
-    /// Producer, as `run -d` takes it; repeat it [default: those of 2014 beside today's]
+    /// Producer, as `run -d` takes it (repeatable) [default: those of 2014 beside today's]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Who reads the messages [default: the fastest]
+    /// Driver that consumes the messages [default: the fastest]
     #[arg(long, value_name = "DRIVER")]
     pub consumer: Option<String>,
-    /// Iterations of each producer, before the one through the tap
+    /// Rounds of each producer before the one through the tap
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
-    /// Set a parameter of the workload; repeat it (`mongodyno workloads broker` shows them)
+    /// Set a parameter of the workload (repeatable; `mongodyno workloads broker` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Seed of everything random [default: drawn and recorded]
+    /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Server to measure against, by connection string
+    /// Connection string of the server to measure against
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
         "uri", "server",
     ])]
     pub uri_file: Option<String>,
-    /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
+    /// Server to start, as `run` takes it [default: embedded@4.4, which speaks with all drivers]
     #[arg(long)]
     pub server: Option<String>,
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Write the workload to a file, to be changed and run, and do nothing else
+    /// Write the workload to a file for your own changes, and stop
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
 }
@@ -79,25 +79,25 @@ pub struct BrokerArgs {
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,
-    /// Server, where the experiment was made against one by connection string
+    /// Connection string of the server, if the experiment used one
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
     pub uri_file: Option<String>,
-    /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
+    /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,
-    /// Workload, where that was a file
+    /// Workload, if it was a file
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,
-    /// Driver option of every arm, where it is none that an arm may set for itself; repeat it
+    /// Driver option of every arm that `resume` cannot take from the folder (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
     /// The machine.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::{mongodyno, root, said, scratch, server, skip, start_version};
+use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
 use adapter::manifest::{Manifest, discover};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
@@ -188,8 +188,7 @@ fn reported_version(driver: &str) -> Result<String, String> {
     let manifests = discover(None).expect("manifests that can be read");
     let environment = arms::install(&manifests, driver).map_err(|error| error.to_string())?;
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    block_on(async {
         let started = AdapterProcess::start(&environment, &log, &Epoch::start()).await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");

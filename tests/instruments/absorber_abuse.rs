@@ -8,6 +8,7 @@ use crate::absorber_support::{
     Absorber, bytes, delete, get_more, insert, insert_command, kill_cursors, msg, nested, query,
     update,
 };
+use crate::support::wait_until;
 use absorber::faults::FaultOptions;
 use absorber::handshake::WireVersions;
 use absorber::load::LoadOptions;
@@ -343,15 +344,6 @@ fn a_wait_for_documents_ends_with_its_client() {
     wait_until("it waits", || current() == 2);
     drop(raw);
     wait_until("nobody waits", || current() == 1);
-}
-
-/// Waits for something that the absorber does.
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !done() {
-        assert!(std::time::Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
 }
 
 #[test]

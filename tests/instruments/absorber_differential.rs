@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use crate::absorber_support::Absorber;
 use crate::replay_support::{Step, corpus, replay};
-use crate::support::{root, skip, start_version};
+use crate::support::{marked_table, skip, start_version};
+use crate::tap_support::host_of;
 use server::RunningServer;
 
 /// What the absorber answers otherwise, by the label of the steps that show it, and why. Anything
@@ -36,11 +36,6 @@ const DIFFERENCES: &[(&str, &str)] = &[
 /// Versions whose answers are right. Where they disagree, either is.
 const VERSIONS: [&str; 2] = ["4.4", "6.0"];
 
-fn address(server: &RunningServer) -> SocketAddr {
-    let host = server.uri().strip_prefix("mongodb://").expect("a URI of ours");
-    host.trim_end_matches('/').parse().expect("an address")
-}
-
 #[test]
 fn the_absorber_answers_as_a_real_server_does() {
     let started: Result<Vec<RunningServer>, String> =
@@ -55,7 +50,7 @@ fn the_absorber_answers_as_a_real_server_does() {
         let own = scope.spawn(|| replay(absorber.address, None, &steps));
         let steps = &steps;
         let real = servers.iter().zip(VERSIONS).map(|(server, version)| {
-            let address = address(server);
+            let address = host_of(server.uri()).parse().expect("an address");
             scope.spawn(move || replay(address, Some(version), steps))
         });
         let real: Vec<_> = real.collect();
@@ -95,15 +90,9 @@ fn describe(wrong: &mut String, step: &Step, own: &str, right: &[&String]) {
 
 #[test]
 fn the_document_lists_the_differences() {
-    let text = std::fs::read_to_string(root().join("docs/absorber.md")).expect("docs/absorber.md");
-    let (_, rest) = text.split_once("<!-- differences -->").expect("the opening marker");
-    let (table, _) = rest.split_once("<!-- /differences -->").expect("the closing marker");
-    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
-    let cells = |row: &str| {
-        let mut cells = row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
-        (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
-    };
-    let printed: BTreeMap<String, String> = rows.map(cells).collect();
+    let printed = marked_table("docs/absorber.md", "differences").into_iter();
+    let printed: BTreeMap<String, String> =
+        printed.map(|mut row| (row.remove(0), row.remove(0))).collect();
     let owned = |(label, reason): &(&str, &str)| ((*label).to_owned(), (*reason).to_owned());
     assert_eq!(printed, DIFFERENCES.iter().map(owned).collect());
 }

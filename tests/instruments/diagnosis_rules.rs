@@ -330,7 +330,7 @@ fn the_drivers_share_grew_while_the_servers_did_not() {
 }
 
 #[test]
-fn what_the_tap_cannot_see_is_said() {
+fn the_taps_blind_spots_are_said() {
     let bench = |change: fn(&mut Tap), tls: bool| {
         let mut bench = Bench::new(&["a@1"]);
         bench.arm("a@1").resolved = json!({ "tls": tls });

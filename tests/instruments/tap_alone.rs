@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use crate::support::{run, said};
+use crate::support::{block_on, run, said};
 use crate::tap_support::{ask, connect, host_of, msg};
 use bson::{Document, doc, rawdoc};
 use mongodb::Client;
@@ -43,9 +43,8 @@ fn an_application_is_watched_and_ctrl_c_prints_the_summary() {
         Some(rest.split_once(',')?.0.to_owned())
     });
     let address = address.unwrap_or_else(|| panic!("no address: {line}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let through = format!("mongodb://{address}/?directConnection=true");
-    runtime.expect("a runtime").block_on(application(&through)).expect("it works");
+    block_on(application(&through)).expect("it works");
     let pid = Pid::from_raw(tap.id().cast_signed()).expect("a pid");
     kill_process(pid, Signal::INT).expect("it lives");
     let (mut summary, mut rest) = (String::new(), String::new());

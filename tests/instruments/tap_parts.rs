@@ -149,7 +149,7 @@ fn producers_are_apart_and_messages_arrive_in_batches() {
 }
 
 #[test]
-fn what_is_missing_is_counted_and_never_guessed() {
+fn missing_records_are_counted_and_never_guessed() {
     let mut broker = one_by_one(10);
     broker.sent.remove(1);
     broker.inserts.remove(2);

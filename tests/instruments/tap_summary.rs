@@ -178,7 +178,7 @@ fn reason(exchanges: &[Exchange], recording: &Recording) -> String {
 }
 
 #[test]
-fn what_cannot_be_told_says_why() {
+fn inseparable_times_say_why() {
     let base = finds(3).0;
     let with = |more: Exchange| [&base[..], &[more]].concat();
     let good = recording();

@@ -50,9 +50,7 @@ fn assert_watches(validator: &Validator, schema: &Value, value: &Value) {
 
 /// An experiment of six rounds with an arm whose first phase fails.
 fn experiment() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
+    let lab = Lab::even_and_slow();
     lab.fake("bad", &[QUICK, "at=turn:6", "fault=errors"]);
     lab.fake("crash", &[QUICK, "at=turn:6", "fault=crash"]);
     let output = lab.experiment(&["even", "slow", "bad", "crash"], &["--rounds", "6"]);
@@ -61,7 +59,7 @@ fn experiment() -> Lab {
 }
 
 #[test]
-fn what_is_written_is_what_the_schemas_say() {
+fn written_records_fit_their_schemas() {
     let lab = experiment();
     let failed = |run: &&Value| run["failed"].is_string();
     assert!(lab.runs().iter().any(|run| failed(&run)), "an arm crashed");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{root, run, said};
+use crate::support::{marked_table, root, run, said};
 use adapter::manifest::{Manifest, discover};
 use regex_lite::Regex;
 
@@ -266,23 +266,9 @@ fn has_anchor(file: &Path, anchor: &str) -> bool {
             .is_ok_and(|text| text.lines().any(|it| it.starts_with('#') && slug(it) == anchor))
 }
 
-/// Cells of the table between `<!-- name -->` and `<!-- /name -->` in the README, without its two
-/// head lines; None without such a table.
-fn readme_table(name: &str) -> Option<BTreeSet<Vec<String>>> {
-    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
-    let (_, rest) = text.split_once(&format!("<!-- {name} -->"))?;
-    let (table, _) = rest.split_once(&format!("<!-- /{name} -->")).expect("the closing marker");
-    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
-    let cells = |row: &str| {
-        let cells = row.trim().trim_matches('|').split('|');
-        cells.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
-    };
-    Some(rows.map(cells).collect())
-}
-
 #[test]
 fn the_readme_lists_the_adapters_of_the_binary() {
-    let Some(table) = readme_table("adapters") else { return };
+    let table: BTreeSet<Vec<String>> = marked_table("README.md", "adapters").into_iter().collect();
     let output = run(["adapters", "list", "--json"]);
     assert!(output.status.success(), "{}", said(&output));
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -295,7 +281,7 @@ fn the_readme_lists_the_adapters_of_the_binary() {
 
 #[test]
 fn the_readme_lists_the_workloads_of_the_binary() {
-    let Some(table) = readme_table("workloads") else { return };
+    let table = marked_table("README.md", "workloads");
     let output = run(["workloads"]);
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -2,6 +2,7 @@
 //! makes of a verdict.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
+use crate::stats_verdicts::RUNS;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use stats::bias::{self, Bias};
@@ -120,13 +121,8 @@ fn copies_that_differ_and_waiting_arms_at_work() {
     assert_eq!(bias::largest(&biases).map(|it| it.gate), Some(Gate::SameVersion));
 }
 
-const TURNS: ThresholdParts = ThresholdParts {
-    interleave: Interleave::Turns,
-    quick: false,
-    noise_floor_percent: None,
-    history_fence_percent: None,
-    timer_cost_ns: 0.0,
-};
+const TURNS: ThresholdParts =
+    ThresholdParts { interleave: Interleave::Turns, timer_cost_ns: 0.0, ..RUNS };
 
 fn judged(percents: &[f64], rules: &Rules<'_>) -> Comparison {
     let a = vec![Some(1e6); percents.len()];

@@ -1,6 +1,7 @@
 //! Log ratios, decimals, thresholds, the A/A noise floor and the plan of looks.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
+use crate::stats_verdicts::RUNS;
 use stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
 use stats::disturbed::{Around, Step, only_quiet, step, words};
 use stats::looks::{LookPlan, NextStep};
@@ -10,14 +11,6 @@ use stats::threshold::{
     magnitude_word,
 };
 use stats::wording::{decimals, fixed, level, threshold};
-
-const RUNS: ThresholdParts = ThresholdParts {
-    interleave: Interleave::Runs,
-    quick: false,
-    noise_floor_percent: None,
-    history_fence_percent: None,
-    timer_cost_ns: 30.0,
-};
 
 fn seven_rounds(percents: [f64; 7]) -> Comparison {
     let b = percents.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));

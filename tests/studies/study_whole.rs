@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::fake_support::{Lab, code, stderr, stdout};
-use crate::study_support::{flat, of_phase, read, study_lab};
+use crate::fake_support::{Lab, code, flat, stderr, stdout};
+use crate::study_support::{of_phase, read, study_lab};
 use crate::support::said;
 use jsonschema::Validator;
 use judge::study::broker::types::BrokerAnalysis;
