@@ -55,9 +55,11 @@ export function start() {
       rest = parts.pop();
       yield* parts;
     }
-  }());
+  })();
   let log = '';
-  child.stderr.on('data', (chunk) => { log += chunk; });
+  child.stderr.on('data', (chunk) => {
+    log += chunk;
+  });
   const ended = new Promise((resolve) => {
     child.on('close', (code, signal) => resolve({ code, signal, log }));
   });
