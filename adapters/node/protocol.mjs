@@ -239,7 +239,7 @@ const FORMS = {
     id.writeUInt32BE(value >>> 0, 8);
     return new ObjectId(id);
   },
-  guid: (_, stamp, worker) => {
+  guid: (_, _stamp, worker) => {
     const id = Buffer.from(worker.guids.subarray(worker.guid_at, worker.guid_at + 16));
     id.writeUInt32BE((id.readUInt32BE(0) ^ worker.lap) >>> 0, 0);
     id.writeUInt32BE((id.readUInt32BE(12) ^ worker.item) >>> 0, 12);

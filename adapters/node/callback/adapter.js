@@ -130,6 +130,7 @@ function refused(error) {
 }
 
 function answer(line, next) {
+  var message;
   var type;
   function done(error, fields) {
     var said;
@@ -148,7 +149,7 @@ function answer(line, next) {
     next();
   }
   try {
-    var message = protocol.parseLine(line);
+    message = protocol.parseLine(line);
     type = message.type;
     check(HANDLERS.hasOwnProperty(type), 'an unknown type');
     check(state.greeted || type === 'hello', type + ' before hello');

@@ -37,7 +37,7 @@ exports.dialect = function dialect(name, api) {
 /** js-bson says nothing when its compiled part is missing: what counts is what was loaded. */
 exports.compiled = function compiled() {
   return Object.keys(require.cache).some(function (path) {
-    return /[\\\/]bson-ext[\\\/].*\.node$/.test(path);
+    return /[\\/]bson-ext[\\/].*\.node$/.test(path);
   });
 };
 

@@ -43,7 +43,7 @@ exports.parseLine = function parseLine(line) {
   var message;
   try {
     message = JSON.parse(line);
-  } catch (error) {
+  } catch (_error) {
     throw new Refusal('protocol', 'the line is no JSON');
   }
   if (message && typeof message.type === 'string') return message;
@@ -60,7 +60,7 @@ exports.printLine = function printLine(answer) {
   var bytes = exports.bytesOf(JSON.stringify(answer) + '\n', 'utf8');
   try {
     writeAll(1, bytes, bytes.length);
-  } catch (error) {
+  } catch (_error) {
     process.exit(0); // the core is gone
   }
 };
