@@ -386,3 +386,6 @@ pub fn record(checked: &Checked) -> Option<record::records::Gate> {
     };
     Some(record::records::Gate { id: checked.gate.id().to_owned(), fails, reason })
 }
+
+#[cfg(test)]
+mod tests;
