@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use super::{Source, summarise};
 use crate::arm::Turn;
 use crate::broker::Read;
 use crate::materials::Materials;
+use crate::messages::Tapped;
 use crate::phase::Measured;
 use adapter::messages::{Consumed, Ended, Totals, Turned};
 use record::folder::Folder;
 use record::records::PhaseRun;
-use record::samples::{self, Sample};
+use record::samples::Sample;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use serde_json::json;
 use stats::hlog::{Interval, IntervalLog};
 use tap::exchange::{Exchange, Mark, flags};
@@ -373,41 +376,49 @@ fn intervals(bed: &Bed, name: &str) -> Vec<String> {
 fn summed(bed: &Bed, left: &Left) -> PhaseRun {
     let source = Source {
         plan: &bed.plan,
-        phase: &bed.plan.phases[left.number],
+        number: left.number,
         files: left.files.clone(),
-        expected: bed.materials.expected(&bed.plan, left.number, &left.files).expect("files"),
+        materials: &bed.materials,
         exclusive: left.number == CLOSED,
         hlog: format!("hlog/{}.hlog", left.number),
         arm: "made",
+        tapped: left.tap.as_ref().map(|prefix| Tapped { prefix, arm: 0, consumer: 1 }),
     };
-    let mut run = summarise(&source, &left.measured, &bed.folder).expect("files");
-    if let Some(prefix) = &left.tap {
-        let (exchanges, recording) = recording::read(prefix, 0).expect("files");
-        let turns = left.measured.turns.iter();
-        let turns: Vec<_> = turns.map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-        let samples = samples::all(&left.files).map(|it| it.expect("a file"));
-        let operations = run.by_operation.iter().map(|it| it.count).sum();
-        run.tap =
-            Some(tap::summary::summarise(&exchanges, &recording, &turns, samples, operations));
+    summarise(&source, &left.measured, &bed.folder).expect("files")
+}
+
+/// How often each file of samples is opened while a phase is summed up, as the kernel sees it.
+fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
+    let watch = inotify::init(CreateFlags::NONBLOCK).expect("a watch");
+    // With what closes them: equal events that follow each other would be one.
+    let events = WatchFlags::OPEN | WatchFlags::CLOSE;
+    inotify::add_watch(&watch, bed.folder.join("samples"), events).expect("a watch");
+    summed(bed, left);
+    let mut buffer = [const { MaybeUninit::uninit() }; 4096];
+    let mut reader = inotify::Reader::new(watch, &mut buffer);
+    let mut opened = BTreeMap::new();
+    while let Ok(event) = reader.next() {
+        if event.events().contains(ReadFlags::OPEN) {
+            let name = event.file_name().expect("a file's").to_string_lossy().into_owned();
+            *opened.entry(name).or_default() += 1;
+        }
     }
-    if let Some(read) = &left.measured.read {
-        let received = samples::Samples::open(&read.samples).expect("a file");
-        let messages = record::messages::Messages::read(samples::all(&left.files), received);
-        let mut broker = messages.expect("files").record(source.phase, read.record());
-        broker.parts = left.tap.as_ref().map(|prefix| {
-            crate::parts::measure(&crate::parts::Files {
-                prefix,
-                producers_port: 0,
-                consumer_port: 1,
-                from_ns: T0_NS,
-                sent: &left.files,
-                received: &read.samples,
-            })
-            .expect("files")
-        });
-        run.broker = Some(broker);
-    }
-    run
+    opened
+}
+
+#[test]
+fn each_file_of_samples_is_read_once_and_a_second_time_for_a_queue() {
+    let mut bed = Bed::new();
+    let names = |names: &[(&str, u32)]| -> BTreeMap<String, u32> {
+        names.iter().map(|(name, times)| ((*name).to_owned(), *times)).collect()
+    };
+    let left = bed.closed();
+    assert_eq!(opened(&bed, &left), names(&[("0-0.bin", 1), ("0-1.bin", 1)]));
+    let left = bed.rate();
+    assert_eq!(opened(&bed, &left), names(&[("1-0.bin", 2), ("1-1.bin", 2)]));
+    let left = bed.burst();
+    let both = [("2-0.bin", 2), ("2-1.bin", 2), ("consumer.bin", 1)];
+    assert_eq!(opened(&bed, &left), names(&both));
 }
 
 #[test]
