@@ -15,7 +15,7 @@ use adapter::messages::{Ended, Totals, Turned};
 use base::child;
 use measure::arm::Turn;
 use measure::materials::Materials;
-use measure::phase::Measured;
+use measure::measured::Measured;
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use crate::broker::Read;
-use crate::phase::Measured;
+use crate::measured::{Measured, Read};
 use base::error::Result;
 use record::broker::{Broker, Part, Parts};
 use record::messages::{Messages, Sent};

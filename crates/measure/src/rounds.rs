@@ -7,9 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
+use crate::context::Stage;
 use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
+use crate::measured::Measured;
 use crate::messages::Tapped;
-use crate::phase::{self, Stage};
+use crate::phase;
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
 use crate::{settings, shuffle};
@@ -283,7 +285,7 @@ impl Laboratory {
         round: u32,
         number: usize,
         arm: &str,
-        measured: &phase::Measured,
+        measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
         let own = self.seats[measured.arm].environment.processes;

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub use answers::RightAnswers;
 
 use crate::arm::Turn;
-use crate::phase::Measured;
+use crate::measured::Measured;
 use base::error::Result;
 use counts::Counts;
 use drift::Drift;

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use super::{Source, summarise};
 use crate::arm::Turn;
-use crate::broker::Read;
 use crate::materials::Materials;
+use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
-use crate::phase::Measured;
 use adapter::messages::{Consumed, Ended, Totals, Turned};
 use record::folder::Folder;
 use record::records::PhaseRun;
