@@ -15,7 +15,7 @@ use adapter::messages::{Ended, Totals, Turned};
 use base::child;
 use measure::arm::Turn;
 use measure::materials::Materials;
-use measure::phase::Measured;
+use measure::measured::Measured;
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};
@@ -104,15 +104,15 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     measured.turn_length = Duration::from_nanos(TURN_NS);
 
     let began = Instant::now();
-    let files = vec![file];
     let source = Source {
         plan: &plan,
-        phase: &plan.phases[number],
-        expected: materials.expected(&plan, number, &files).map_err(text)?,
-        files,
+        number,
+        files: vec![file],
+        materials: &materials,
         exclusive: false,
         hlog: "hlog/drain.hlog".to_owned(),
         arm: "drained",
+        tapped: None,
     };
     let run = summarise(&source, &measured, &folder).map_err(text)?;
     let seconds = began.elapsed().as_secs_f64();

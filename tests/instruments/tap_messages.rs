@@ -14,7 +14,7 @@ use mongodb::{Client, Collection};
 use record::samples::Sample;
 use server::RunningServer;
 use tap::exchange::flags;
-use tap::messages::{Message, Told, tell};
+use tap::messages::{Message, Told, Ways};
 
 const MARK: [&str; 2] = ["--mark", "producer,sequence"];
 
@@ -122,10 +122,12 @@ fn all<T>(of: Vec<T>) -> impl Iterator<Item = Result<T, Infallible>> {
     of.into_iter().map(Ok)
 }
 
-fn told(tap: &Tap, sent: Vec<Sample>, received: Vec<Sample>) -> (Told, Vec<Message>) {
+fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (Told, Vec<Message>) {
     let [inserts, replies] = [0, 1].map(|arm| tap.recorded("broker", arm).0);
     let mut messages = Vec::new();
-    let told = tell(all(received), all(sent), all(inserts), all(replies), |it| messages.push(it));
+    let mut ways = Ways::with_capacity(received.len());
+    received.iter().for_each(|it| ways.take(it));
+    let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     eprintln!("{told:?}");
     for it in &messages {
@@ -164,7 +166,7 @@ fn the_way_of_every_message_is_told() {
         sent.push(produce_batch(&uri, 9).await);
         sent
     });
-    let (told, messages) = told(&tap, sent, received);
+    let (told, messages) = told(&tap, sent, &received);
     assert_eq!((told.messages, told.matched), (510, 510));
     let batched = messages.iter().filter(|it| it.producer == 9).count();
     assert_eq!((messages[509].producer, batched), (9, 10));
@@ -185,7 +187,7 @@ fn the_links_time_is_the_wires_and_nobody_elses() {
     // A pause, so that the consumer's next request is back at the server before the next message.
     let think = Duration::from_millis(15);
     let (sent, received) = broker(&server, &mut tap, 60, |uri| produce(uri, 1, 60, think));
-    let (told, messages) = told(&tap, sent, received);
+    let (told, messages) = told(&tap, sent, &received);
     assert_eq!((told.messages, told.matched), (60, 60));
     say(&messages);
     for it in &messages {

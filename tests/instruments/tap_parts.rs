@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use record::samples::{Sample, WARMUP};
 use tap::exchange::{Exchange, Mark, flags};
-use tap::messages::{Message, Parts, Told, Unmatched, tell};
+use tap::messages::{Message, Parts, Told, Unmatched, Ways};
 
 /// What was recorded of a broker.
 #[derive(Clone, Default)]
@@ -57,7 +57,10 @@ fn told(broker: &Broker) -> (Told, Vec<Message>) {
     }
     let mut messages = Vec::new();
     let Broker { received, sent, inserts, replies } = broker;
-    let told = tell(all(received), all(sent), all(inserts), all(replies), |it| messages.push(it));
+    let mut ways = Ways::with_capacity(received.len());
+    received.iter().for_each(|it| ways.take(it));
+    let sent = sent.iter().copied();
+    let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     for it in &messages {
         if let Ok(parts) = it.parts {

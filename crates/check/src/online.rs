@@ -15,7 +15,8 @@ use base::clock::Epoch;
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
 use measure::materials::Materials;
-use measure::phase::{Measured, Which, prepares};
+use measure::measured::Measured;
+use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
 use record::records::PhaseRun;
@@ -325,16 +326,15 @@ impl<'a> Session<'a> {
             }
         }
         measured.counters = difference(&before, &after);
-        let file = self.materials.samples(1, 0, number, 0, false);
-        let files = vec![file.into()];
         let source = Source {
             plan,
-            phase,
-            expected: self.materials.expected(plan, number, &files).map_err(text)?,
-            files,
+            number,
+            files: vec![self.materials.samples(1, 0, number, 0, false).into()],
+            materials: &self.materials,
             exclusive: self.bench.exclusive,
             hlog: format!("hlog/{}.hlog", phase.name),
             arm: "the adapter",
+            tapped: None,
         };
         Ok((summarise(&source, &measured, self.bench.folder).map_err(text)?, ended))
     }

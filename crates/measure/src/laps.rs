@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::admin::difference;
 use crate::arm::LiveArm;
-use crate::phase::{Measured, Stage};
+use crate::context::Stage;
+use crate::measured::Measured;
 use crate::progress::{Laps, duration};
 use crate::unacknowledged::counters;
 use crate::{broker, settings, shuffle};

@@ -10,9 +10,7 @@ use crate::arm::noop_prepare;
 use adapter::messages::Prepare;
 use base::error::{Error, Result};
 use record::folder::Folder;
-use record::samples::Samples;
-use workload::expected::{Answered, Expected, expected};
-use workload::plan::{Collection, Pacing, Phase, Plan};
+use workload::plan::{Collection, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule};
 
@@ -169,45 +167,6 @@ impl Materials {
                 .expect("stamps fit the documents their plan was made with");
             RawDocumentBuf::try_from(&document).expect("documents encode")
         })
-    }
-
-    /// What the right answers of a phase add up to over all processes; a field is None where the
-    /// core cannot know.
-    ///
-    /// # Errors
-    /// Files that cannot be read.
-    pub fn expected(&self, plan: &Plan, number: usize, files: &[PathBuf]) -> Result<Expected> {
-        let phase = &plan.phases[number];
-        let mut total = Expected { documents: Some(0), sum: Some(0) };
-        if phase.writes {
-            // What a mix finds depends on the order in which its workers came to write.
-            return Ok(Expected { documents: None, sum: None });
-        }
-        let shared = matches!(phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
-        for (process, file) in files.iter().enumerate() {
-            let process = process as u32;
-            let path = schedule_path(&self.folder, number, phase.processes, process);
-            let schedule =
-                Schedule::read(&path).map_err(|error| Error::file("read", &path, &error))?;
-            let mut lost = Ok(());
-            let samples = Samples::open(file)?
-                .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
-            let first = process * phase.workers;
-            let answered = samples.filter_map(|sample| {
-                let slice = if shared { 0 } else { u32::from(sample.worker).checked_sub(first)? };
-                let index = u64::from(sample.index);
-                (sample.result() == 0).then_some(Answered {
-                    slice,
-                    index,
-                    operation: sample.operation,
-                })
-            });
-            let more = expected(plan, phase, &schedule, answered);
-            lost?;
-            total.documents = total.documents.zip(more.documents).map(|(a, b)| a + b);
-            total.sum = total.sum.zip(more.sum).map(|(a, b)| a + b);
-        }
-        Ok(total)
     }
 }
 

@@ -4,122 +4,20 @@
 
 use std::time::{Duration, Instant};
 
-use rand_chacha::ChaCha8Rng;
-
-use crate::admin::{Admin, Counters};
-use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
-use crate::awake::Awake;
-use crate::broker::{self, Read};
+use crate::admin::Counters;
+use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm};
+use crate::broker;
+use crate::context::Stage;
 use crate::laps::{self, take_turns, warm_up};
 use crate::materials::Materials;
-use crate::progress::Progress;
-use crate::sampler::Sampler;
+use crate::measured::Measured;
 use crate::shuffle;
-use crate::stop::Stop;
-use crate::unacknowledged::counters;
-use adapter::messages::{Ended, Prepare, Role};
-use base::clock::Epoch;
+use crate::unacknowledged::{counters, drain};
+use adapter::messages::{Prepare, Role};
 use base::error::Result;
 use stats::threshold::Interleave;
 use workload::plan::{Phase, Plan};
 use workload::schedule;
-
-/// What all phases of a round share.
-pub struct Stage<'a> {
-    /// What is done.
-    pub plan: &'a Plan,
-    /// Files of pools and schedules.
-    pub materials: &'a Materials,
-    /// The experiment's clock.
-    pub epoch: &'a Epoch,
-    /// Administration; None with `--server none`.
-    pub admin: Option<&'a Admin>,
-    /// Readings of the server once a second.
-    pub sampler: &'a mut Sampler,
-    /// Randomness of orders and names.
-    pub rng: &'a mut ChaCha8Rng,
-    /// The live line.
-    pub progress: &'a mut Progress,
-    /// Ctrl-C.
-    pub stop: &'a Stop,
-    /// Round, from 1.
-    pub round: u32,
-    /// Quick form.
-    pub quick: bool,
-    /// Some writes of the phase have no answer: they are waited for before anything is counted.
-    pub unacknowledged: bool,
-    /// Measured seconds where the phase does not say.
-    pub measured_s: f64,
-    /// Length of a turn, once the first round has decided it.
-    pub turn: Option<Duration>,
-    /// Time that the plan gives the phase, over all arms.
-    pub planned: Duration,
-    /// Keeps cores awake during turns.
-    pub awake: Option<&'a Awake>,
-    /// Reads the messages of phases that have a consumer.
-    pub consumer: Option<&'a mut LiveArm>,
-}
-
-/// What one arm did in one phase, before its samples are read.
-pub struct Measured {
-    /// Index of the arm in the experiment.
-    pub arm: usize,
-    /// Turns in order.
-    pub turns: Vec<Turn>,
-    /// Operations a second in each of them.
-    pub rates: Vec<f64>,
-    /// Place of each of them within its lap, from 0.
-    pub positions: Vec<u32>,
-    /// Length asked of each turn.
-    pub turn_length: Duration,
-    /// CPU of the other arms during its turns, ns.
-    pub idle_cpu_ns: u64,
-    /// Server counters over its turns.
-    pub counters: Counters,
-    /// Making one document, ns.
-    pub document_ns: Option<f64>,
-    /// Operations a second in each second of the warm-up.
-    pub warmup_throughput: Vec<f64>,
-    /// Totals, once the phase has ended.
-    pub ended: Option<Ended>,
-    /// Resident set when armed, bytes.
-    pub rss_armed_bytes: u64,
-    /// Peak resident set, bytes.
-    pub rss_peak_bytes: u64,
-    /// Collection sizes before and after.
-    pub sizes: Counters,
-    /// Collection that this arm wrote.
-    pub written: Option<String>,
-    /// Documents in it after the phase and its drain.
-    pub documents_after: Option<i64>,
-    /// What the consumer did, in a phase that has one.
-    pub read: Option<Read>,
-}
-
-impl Measured {
-    /// Nothing measured yet.
-    #[must_use]
-    pub fn new(arm: usize) -> Self {
-        Self {
-            arm,
-            turns: Vec::new(),
-            rates: Vec::new(),
-            positions: Vec::new(),
-            turn_length: Duration::ZERO,
-            idle_cpu_ns: 0,
-            counters: Counters::new(),
-            document_ns: None,
-            warmup_throughput: Vec::new(),
-            ended: None,
-            rss_armed_bytes: 0,
-            rss_peak_bytes: 0,
-            sizes: Counters::new(),
-            written: None,
-            documents_after: None,
-            read: None,
-        }
-    }
-}
 
 /// Runs one phase for the arms that share it; the answer is in the order of `arms`.
 ///
@@ -179,24 +77,6 @@ pub async fn run(
 
 fn prefixed(prefix: &str, counters: Counters) -> Counters {
     counters.into_iter().map(|(name, value)| (format!("{prefix}.{name}"), value)).collect()
-}
-
-/// Unacknowledged writes go on after the last `end`: the count has settled when two readings
-/// 50 ms apart agree. Answers it.
-///
-/// # Errors
-/// The server lost.
-pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
-    let mut count = admin.count(name).await?;
-    for _ in 0..600 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let again = admin.count(name).await?;
-        if again == count {
-            break;
-        }
-        count = again;
-    }
-    Ok(count)
 }
 
 /// Name on the server of a collection that an arm writes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::phase::Measured;
+use crate::measured::Measured;
 use record::records::Receipt;
 use workload::plan::{Kind, Operation, Phase};
 

@@ -7,23 +7,24 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
+use crate::context::Stage;
 use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
-use crate::parts::{self, Files};
-use crate::phase::{self, Stage};
+use crate::measured::Measured;
+use crate::messages::Tapped;
+use crate::phase;
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
 use crate::{settings, shuffle};
 use base::error::{Error, Result};
 use record::machine::Reading;
-use record::messages::Messages;
-use record::records::{Experiment, PhaseRun, Run, Tap};
-use record::samples::{self, SAMPLE_BUDGET_BYTES, Samples};
+use record::records::{Experiment, PhaseRun, Run};
+use record::samples::SAMPLE_BUDGET_BYTES;
 use server::listeners;
 use stats::descriptive::median;
 use stats::disturbed::{Standing, Step};
 use stats::looks::{Look, NextStep};
 use stats::threshold::Interleave;
-use tap::{self, recording};
+use tap::recording;
 
 /// Less free space than the smallest of the adapters' files may take.
 const DISK_FULL_BYTES: u64 = 4 << 20;
@@ -284,7 +285,7 @@ impl Laboratory {
         round: u32,
         number: usize,
         arm: &str,
-        measured: &phase::Measured,
+        measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
         let own = self.seats[measured.arm].environment.processes;
@@ -297,38 +298,28 @@ impl Laboratory {
             .collect();
         let source = Source {
             plan,
-            phase,
-            files: files.clone(),
-            expected: self.materials.expected(plan, number, &files)?,
+            number,
+            files,
+            materials: &self.materials,
             exclusive: self.is_own_server,
             hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
             arm,
+            tapped: tap.map(|prefix| Tapped {
+                prefix,
+                arm: measured.arm,
+                consumer: self.seats.len(),
+            }),
         };
         let mut run = summarise(&source, measured, &self.folder)?;
-        let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
+        let files = source.files;
         self.materials.forget_warmup(round, measured.arm, number, phase.processes);
-        if let Some(read) = &measured.read {
-            let received = Samples::open(&read.samples)?;
-            let mut broker =
-                Messages::read(samples::all(&files), received)?.record(phase, read.record());
-            if let Some(prefix) = tap {
-                broker.parts = Some(parts::measure(&Files {
-                    prefix,
-                    producers_port: measured.arm,
-                    consumer_port: self.seats.len(),
-                    from_ns: measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0),
-                    sent: &files,
-                    received: &read.samples,
-                })?);
-            }
-            broker.consumer.samples =
-                self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
-            run.broker = Some(broker);
+        if let (Some(broker), Some(read)) = (&mut run.broker, &measured.read) {
+            let kept = self.keep_samples(std::slice::from_ref(&read.samples))?;
+            broker.consumer.samples = kept.into_iter().next();
         }
         run.samples = self.keep_samples(&files)?;
-        if let Some((tap, exchanges)) = tapped {
-            run.tap = Some(tap);
-            self.keep_samples(&[exchanges])?;
+        if let Some(prefix) = tap {
+            self.keep_samples(&[recording::paths(prefix, measured.arm).0])?;
         }
         Ok(run)
     }
@@ -356,22 +347,4 @@ fn pretend_cpu(phase: &mut PhaseRun) {
     phase.idle_cpu_fraction = Some(0.0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
-}
-
-/// What the tap saw of the arm's turns, and its file of exchanges.
-fn tapped(
-    prefix: &FilePath,
-    source: &Source<'_>,
-    measured: &phase::Measured,
-    run: &PhaseRun,
-) -> Result<(Tap, PathBuf)> {
-    let (exchanges, recording) = recording::read(prefix, measured.arm)?;
-    let turns: Vec<_> =
-        measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    let mut lost = Ok(());
-    let samples = samples::all(&source.files)
-        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
-    let operations = run.by_operation.iter().map(|it| it.count).sum();
-    let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
 }

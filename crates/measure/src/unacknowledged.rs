@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
-use crate::phase::Stage;
+use crate::context::Stage;
 use crate::sampler::Sampler;
 use base::error::Result;
 use record::records::Arm;
@@ -74,4 +74,22 @@ async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Resu
         tokio::time::sleep(SETTLED).await;
     }
     sampler.counters().await
+}
+
+/// Unacknowledged writes go on after the last `end`: the count has settled when two readings
+/// 50 ms apart agree. Answers it.
+///
+/// # Errors
+/// The server lost.
+pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
+    let mut count = admin.count(name).await?;
+    for _ in 0..600 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let again = admin.count(name).await?;
+        if again == count {
+            break;
+        }
+        count = again;
+    }
+    Ok(count)
 }

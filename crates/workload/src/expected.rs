@@ -24,26 +24,38 @@ pub struct Answered {
     pub operation: u8,
 }
 
-/// Totals of one process's right answers.
-pub fn expected(
-    plan: &Plan,
-    phase: &Phase,
-    schedule: &Schedule,
-    answered: impl IntoIterator<Item = Answered>,
-) -> Expected {
-    let answers: Vec<Answer> = phase.operations.iter().map(|made| answer(plan, made)).collect();
-    let mut total = Expected { documents: Some(0), sum: Some(0) };
-    for one in answered {
-        let answer = answers.get(usize::from(one.operation));
-        let record = schedule.record(one.slice, one.index);
-        let (Some(answer), Some((record, _))) = (answer, record) else {
-            return Expected { documents: None, sum: None };
-        };
-        let add = answer.to(record.key);
-        total.documents = total.documents.zip(add.documents).map(|(a, b)| a + b);
-        total.sum = total.sum.zip(add.sum).map(|(a, b)| a + b);
+/// Adds up what the right answers of a phase must come to.
+pub struct Expectation {
+    /// By operation.
+    answers: Vec<Answer>,
+    total: Expected,
+}
+
+impl Expectation {
+    /// Before the first answer.
+    #[must_use]
+    pub fn new(plan: &Plan, phase: &Phase) -> Self {
+        let answers = phase.operations.iter().map(|made| answer(plan, made)).collect();
+        Self { answers, total: Expected { documents: Some(0), sum: Some(0) } }
     }
-    total
+
+    /// Adds an operation of the process whose schedule this is.
+    pub fn add(&mut self, schedule: &Schedule, answered: Answered) {
+        let answer = self.answers.get(usize::from(answered.operation));
+        let record = schedule.record(answered.slice, answered.index);
+        let add = match (answer, record) {
+            (Some(answer), Some((record, _))) => answer.to(record.key),
+            _ => Expected { documents: None, sum: None },
+        };
+        self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
+        self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
+    }
+
+    /// The totals so far.
+    #[must_use]
+    pub fn total(&self) -> Expected {
+        self.total
+    }
 }
 
 /// Totals where every operation of each slice up to a count was answered rightly.
@@ -54,15 +66,15 @@ pub fn expected_of_counts(
     schedule: &Schedule,
     counts: &[u64],
 ) -> Expected {
-    let answered = counts.iter().enumerate().flat_map(|(slice, count)| {
-        let slice = slice as u32;
-        (0..*count).map(move |index| {
+    let mut expectation = Expectation::new(plan, phase);
+    for (slice, count) in (0..).zip(counts) {
+        for index in 0..*count {
             let operation =
                 schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
-            Answered { slice, index, operation }
-        })
-    });
-    expected(plan, phase, schedule, answered)
+            expectation.add(schedule, Answered { slice, index, operation });
+        }
+    }
+    expectation.total()
 }
 
 /// How an operation's answer follows from its key.

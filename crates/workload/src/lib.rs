@@ -36,7 +36,7 @@ mod user_file;
 pub use build::{Workload, build};
 pub use builtin::{BUILTINS, Builtin, DEFAULT, open};
 pub use error::WorkloadError;
-pub use expected::{Answered, Expected, expected, expected_of_counts};
+pub use expected::{Answered, Expectation, Expected, expected_of_counts};
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
 pub use schedule::{Record, Request, Schedule, Scheduled, counter, schedule};

@@ -176,6 +176,14 @@ pub enum Pacing {
     Burst {},
 }
 
+impl Pacing {
+    /// Whether operations are intended at times of their own, whatever comes back.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Rate { .. } | Self::Burst {})
+    }
+}
+
 /// Keys of inserted documents (SPEC section 4, "Keys").
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counter {

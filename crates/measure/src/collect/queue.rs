@@ -1,11 +1,11 @@
-//! The evidence of the overload test (methodology 8.2), from the samples of an open loop: two more
-//! streaming passes, in memory that does not grow with the operations.
+//! The evidence of the overload test (methodology 8.2), from the samples of an open loop: a second
+//! pass, once it is known how many there are and from when to when.
 
 use std::path::PathBuf;
 
 use base::error::Result;
 use record::records::Queue;
-use record::samples::{Sample, Samples};
+use record::samples::{self, Sample};
 use stats::histogram::Histogram;
 use stats::mann_kendall::mann_kendall;
 use stats::overload::{Depth, capacity_per_s};
@@ -17,41 +17,9 @@ const SUBSAMPLE: u64 = 1_000;
 /// Fewer show no trend.
 const OPERATIONS_MIN: u64 = 20;
 
-/// Measures one phase of one run; `files` are its samples, one a process.
-///
-/// None for a closed loop: no worker begins before its last operation has ended, so nothing can
-/// pile up, and its intended starts are its starts.
-///
-/// # Errors
-/// Files that cannot be read.
-pub fn measure(phase: &Phase, files: &[PathBuf]) -> Result<Option<Queue>> {
-    let burst = match phase.pacing {
-        Pacing::Awaited { .. } | Pacing::Window { .. } => return Ok(None),
-        Pacing::Rate { .. } => false,
-        Pacing::Burst {} => true,
-    };
-    let mut extent = Extent::default();
-    each(files, |_, sample| extent.add(sample))?;
-    if extent.operations < OPERATIONS_MIN {
-        return Ok(None);
-    }
-    let mut trace = Trace::new(&extent, files.len() as u64);
-    each(files, |process, sample| trace.add(process, sample))?;
-    Ok(trace.queue(&extent, burst))
-}
-
-fn each(files: &[PathBuf], mut take: impl FnMut(u64, &Sample)) -> Result<()> {
-    for (process, file) in (0..).zip(files) {
-        for sample in Samples::open(file)? {
-            take(process, &sample?);
-        }
-    }
-    Ok(())
-}
-
 /// From when to when operations arrived and ended.
-#[derive(Default)]
-struct Extent {
+pub struct Extent {
+    burst: bool,
     operations: u64,
     first_ns: u64,
     last_arrival_ns: u64,
@@ -59,12 +27,40 @@ struct Extent {
 }
 
 impl Extent {
-    fn add(&mut self, sample: &Sample) {
-        let first = if self.operations == 0 { u64::MAX } else { self.first_ns };
+    /// Before the first sample. None for a closed loop: no worker begins before its last operation
+    /// has ended, so nothing can pile up, and its intended starts are its starts.
+    pub fn of(phase: &Phase) -> Option<Self> {
+        phase.pacing.is_open().then(|| Self {
+            burst: phase.pacing == Pacing::Burst {},
+            operations: 0,
+            first_ns: u64::MAX,
+            last_arrival_ns: 0,
+            last_end_ns: 0,
+        })
+    }
+
+    /// Adds a sample.
+    pub fn take(&mut self, sample: &Sample) {
         self.operations += 1;
-        self.first_ns = first.min(sample.intended_ns);
+        self.first_ns = self.first_ns.min(sample.intended_ns);
         self.last_arrival_ns = self.last_arrival_ns.max(sample.intended_ns);
         self.last_end_ns = self.last_end_ns.max(sample.end_ns());
+    }
+
+    /// Reads the same files again. None: too few operations for a trend.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn queue(&self, files: &[PathBuf]) -> Result<Option<Queue>> {
+        if self.operations < OPERATIONS_MIN {
+            return Ok(None);
+        }
+        let mut trace = Trace::new(self, files.len() as u64);
+        samples::each(files, |process, sample| {
+            trace.take(u64::from(process), sample);
+            Ok(())
+        })?;
+        Ok(trace.queue(self))
     }
 }
 
@@ -97,7 +93,7 @@ impl Trace {
         }
     }
 
-    fn add(&mut self, process: u64, sample: &Sample) {
+    fn take(&mut self, process: u64, sample: &Sample) {
         // Failed ones were in the queue as well; only their times say nothing.
         self.depth.add(sample.intended_ns, sample.end_ns());
         self.ended_while_arriving += u64::from(sample.end_ns() <= self.last_arrival_ns);
@@ -116,10 +112,10 @@ impl Trace {
         }
     }
 
-    fn queue(&self, extent: &Extent, burst: bool) -> Option<Queue> {
+    fn queue(&self, extent: &Extent) -> Option<Queue> {
         let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
         let arriving_s = seconds(extent.first_ns, extent.last_arrival_ns);
-        let arriving = !burst && arriving_s > 0.0;
+        let arriving = !extent.burst && arriving_s > 0.0;
         let count = extent.operations as f64;
         let arrivals_per_s = arriving.then(|| (count - 1.0) / arriving_s);
         let completions_per_s = if arriving {
@@ -152,5 +148,44 @@ impl Trace {
             depth_p: trend.map(|it| it.p),
             drain_s: seconds(extent.last_arrival_ns, extent.last_end_ns),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_support::{phase, sample};
+    use super::*;
+
+    /// Arrivals 1 us apart at one worker that takes so long, over two processes in turn.
+    fn measured(service_ns: u64, count: u64) -> Option<Queue> {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let mut extent = Extent::of(&phase("rate: 1000000", 1)).expect("an open loop");
+        let (mut files, mut free_ns) = ([Vec::new(), Vec::new()], 0);
+        for number in 0..count {
+            let intended_ns = 1_000_000 + number * 1_000;
+            let mut sample = sample(0, intended_ns, intended_ns.max(free_ns), service_ns);
+            sample.index = (number / 2) as u32;
+            free_ns = sample.end_ns();
+            extent.take(&sample);
+            files[(number % 2) as usize].extend(sample.to_bytes());
+        }
+        let files = [0, 1].map(|process| {
+            let path = scratch.path().join(format!("{process}.bin"));
+            std::fs::write(&path, &files[process]).expect("a file");
+            path
+        });
+        extent.queue(&files).expect("files")
+    }
+
+    #[test]
+    fn the_slope_is_what_each_operation_comes_too_late() {
+        let queue = measured(1_250, 5_000).expect("operations enough");
+        assert_eq!((queue.operations, queue.slope_us_per_op), (5_000, 0.25));
+        assert_eq!((queue.service_slope_us_per_op, queue.service_p50_us), (0.0, 1.25));
+        assert_eq!(queue.arrivals_per_s, Some(1e6));
+        assert!(queue.depth_peak >= 990, "{}", queue.depth_peak);
+        assert_eq!(measured(900, 5_000).expect("operations enough").slope_us_per_op, 0.0);
+        assert_eq!(measured(900, 19), None);
+        assert!(Extent::of(&phase("think: 1ms", 1)).is_none());
     }
 }
