@@ -103,8 +103,7 @@ impl<R> Counted<R> {
     }
 
     fn keep(&mut self, bytes: u64) -> io::Result<()> {
-        let full = || io::Error::other("the memory is full (--memory)");
-        self.share.set(bytes).then_some(()).ok_or_else(full)
+        self.share.set(bytes).map_err(|_| io::Error::other("the memory is full (--memory)"))
     }
 }
 

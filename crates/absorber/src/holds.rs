@@ -90,8 +90,6 @@ impl HoldLog {
         Ok(records.iter().map(Hold::from_bytes).collect())
     }
 
-    /// The part of one connection.
-    #[must_use]
     pub fn connection(self: &Arc<Self>) -> ConnectionHolds {
         let records = Arc::new(Mutex::new(Vec::new()));
         let mut connections = lock(&self.connections);

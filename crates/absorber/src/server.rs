@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::connection::serve;
 use super::counters::Counters;
-use super::engine::{self, Engine};
+use super::engine::Engine;
 use super::faults::{FaultOptions, Faults};
 use super::handshake::WireVersions;
 use super::holds::HoldLog;
@@ -33,7 +33,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// What an absorber is started with.
 #[derive(Debug, Clone)]
-#[allow(missing_docs)]
 pub struct Options {
     pub listen: SocketAddr,
     pub wire: WireVersions,
@@ -77,7 +76,7 @@ impl Server {
             wire: options.wire,
             began_ns,
             connections_max: connections_max(),
-            engine: Engine::new(engine::Options { memory_bytes: options.memory_bytes }),
+            engine: Engine::new(options.memory_bytes),
             counters: Counters::default(),
             load: Load::new(options.load, began_ns),
             faults: Faults::new(options.faults),
@@ -114,8 +113,6 @@ impl Absorber {
         Ok(Self { server })
     }
 
-    /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }

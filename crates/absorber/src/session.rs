@@ -27,7 +27,7 @@ pub struct Session {
     pub(super) connection: i32,
     pub(super) peer: SocketAddr,
     /// None: the last request was neither a legacy write nor a legacy command that failed.
-    pub(super) last_write: Option<LastWrite>,
+    pub(super) last_write: Option<WriteOutcome>,
     draws: Option<Random>,
     /// On documents, so far.
     commands: u64,
@@ -36,13 +36,6 @@ pub struct Session {
     answer: Answer,
     /// None: the client is no socket, and stays.
     pub(super) client: Option<Arc<TcpStream>>,
-}
-
-/// For getLastError.
-#[derive(Debug)]
-pub(super) struct LastWrite {
-    pub is_update: bool,
-    pub outcome: WriteOutcome,
 }
 
 /// What is to be done with the bytes of an answer.
@@ -65,8 +58,6 @@ pub struct Held {
 }
 
 impl Session {
-    /// The session of a new connection.
-    #[must_use]
     pub fn new(server: Arc<Server>, connection: i32, peer: SocketAddr) -> Self {
         let number = u64::from(connection.cast_unsigned());
         let draws = server.load.as_ref().map(|load| load.draws(number));
@@ -129,17 +120,16 @@ impl Session {
             }
             Request::KillCursors { cursors } => self.server.engine.kill_cursors(&cursors),
             Request::Insert { flags, namespace, documents } => {
-                let tried =
-                    self.write(false, |engine| engine.legacy_insert(flags, namespace, &documents));
+                let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));
                 self.server.counters.add(Counted::Insert, tried);
             }
             Request::Update { flags, namespace, filter, update } => {
                 self.server.counters.add(Counted::Update, 1);
-                self.write(true, |engine| engine.legacy_update(flags, namespace, filter, update));
+                self.write(|engine| engine.legacy_update(flags, namespace, filter, update));
             }
             Request::Delete { flags, namespace, filter } => {
                 self.server.counters.add(Counted::Delete, 1);
-                self.write(false, |engine| engine.legacy_delete(flags, namespace, filter));
+                self.write(|engine| engine.legacy_delete(flags, namespace, filter));
             }
         }
         if self.answer.garbage {
@@ -231,7 +221,7 @@ impl Session {
     }
 
     /// A write without an answer; how many documents of an insert were tried.
-    fn write(&mut self, is_update: bool, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
+    fn write(&mut self, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
         let outcome = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => {
                 WriteOutcome { error: Some((code, ASKED_FOR.to_owned())), ..Default::default() }
@@ -239,7 +229,7 @@ impl Session {
             None => write(engine),
         });
         let tried = outcome.tried;
-        self.last_write = Some(LastWrite { is_update, outcome });
+        self.last_write = Some(outcome);
         tried
     }
 
@@ -294,7 +284,7 @@ const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
 /// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
 /// command mongod tells the last one's outcome, and this the outcome of all.
-fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> {
+fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
     let error_of =
         |it: &RawDocument| Some((it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()));
     let failed = write_errors(answer).and_then(|errors| errors.into_iter().last()?.ok());
@@ -309,10 +299,9 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> 
     let upserts = answer.get_array("upserted").ok();
     let upsert = upserts.and_then(|upserts| upserts.into_iter().next()?.ok());
     let upserted = upsert.and_then(|it| it.as_document()?.get("_id").ok()?);
-    let updated_existing = is_update && upserted.is_none() && n > 0;
+    let updated_existing = is_update.then_some(upserted.is_none() && n > 0);
     let upserted = upserted.map(RawBson::from);
-    let outcome = WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() };
-    Some(LastWrite { is_update, outcome })
+    Some(WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() })
 }
 
 /// The opcounter of commands on documents; None: a command on anything else.
@@ -323,7 +312,7 @@ fn kind(name: &str) -> Option<Counted> {
         "update" => Counted::Update,
         "delete" => Counted::Delete,
         "getMore" => Counted::GetMore,
-        "count" | "aggregate" | "distinct" | "findAndModify" | "findandmodify" => Counted::Command,
+        "count" | "aggregate" => Counted::Command,
         _ => return None,
     })
 }

@@ -375,7 +375,7 @@ impl Connection {
             request_in_ns: message.read_ns,
             request_out_ns: message.written_ns,
             bytes_out: message.header.length as u32,
-            documents: body.documents,
+            documents: body.command.documents,
             connection: self.number,
             shape: self.arm.shapes.number(opcode, body, key),
             flags: flag(body.more_to_come, flags::MORE_TO_COME)

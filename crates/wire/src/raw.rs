@@ -1,13 +1,13 @@
-//! BSON as bytes: checked once as a whole, then read and written without a tree of values.
+//! BSON as bytes: the table of its types, and documents that are there as a whole, checked once
+//! and then read as they stand. [`super::walk`] follows those that are not.
 //!
 //! Not `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every reading:
 //! here one check stands at the door ([`check`]), and everything behind it cannot fail.
 
 use std::borrow::Cow;
 
-/// Kinds of values, as the BSON specification numbers them.
+/// Types of values, as the BSON specification numbers them.
 pub mod kind {
-    #![allow(missing_docs)]
     pub const DOUBLE: u8 = 1;
     pub const STRING: u8 = 2;
     pub const DOCUMENT: u8 = 3;
@@ -38,6 +38,60 @@ const DEPTH_MAX: usize = 200;
 /// The empty document.
 pub const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
+/// Length and terminator of an empty document, bytes.
+const DOCUMENT_BYTES_MIN: usize = EMPTY.len();
+
+/// How many bytes the value of a field takes: the one table of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Fixed(usize),
+    /// A length of four bytes comes first. It counts `before` bytes that are behind us then, is at
+    /// least `least`, and leaves out `after` bytes.
+    Counted {
+        before: usize,
+        least: usize,
+        after: usize,
+    },
+    /// A regular expression: two strings that end with a zero byte.
+    Pattern,
+    /// No BSON type.
+    Unknown,
+}
+
+impl Size {
+    #[inline]
+    pub const fn of(kind: u8) -> Self {
+        match kind {
+            kind::DOUBLE | kind::DATE | kind::TIMESTAMP | kind::LONG => Self::Fixed(8),
+            kind::STRING | kind::CODE | kind::SYMBOL => Self::counted(0, 1, 0),
+            kind::DOCUMENT | kind::ARRAY | kind::SCOPED_CODE => {
+                Self::counted(4, DOCUMENT_BYTES_MIN, 0)
+            }
+            kind::BINARY => Self::counted(0, 0, 1), // its subtype
+            kind::UNDEFINED | kind::NULL | kind::MAX_KEY | kind::MIN_KEY => Self::Fixed(0),
+            kind::OBJECT_ID => Self::Fixed(12),
+            kind::BOOL => Self::Fixed(1),
+            kind::REGEX => Self::Pattern,
+            kind::POINTER => Self::counted(0, 1, 12), // a string and an ObjectId
+            kind::INT => Self::Fixed(4),
+            kind::DECIMAL => Self::Fixed(16),
+            _ => Self::Unknown,
+        }
+    }
+
+    const fn counted(before: usize, least: usize, after: usize) -> Self {
+        Self::Counted { before, least, after }
+    }
+
+    /// Bytes behind the four of a length that says `length`; None: it cannot say that.
+    #[inline]
+    pub fn behind(self, length: [u8; 4]) -> Option<usize> {
+        let Self::Counted { before, least, after } = self else { return None };
+        let length = u32::from_le_bytes(length) as usize;
+        (length >= least).then(|| length - before + after)
+    }
+}
+
 /// A value within a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
@@ -59,7 +113,6 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// For messages.
     pub fn name(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.name)
     }
@@ -101,31 +154,24 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// Bytes of a value of this kind at the beginning of `rest`.
+#[inline]
 fn length(kind: u8, rest: &[u8]) -> Option<usize> {
-    let prefix = || {
-        let length = i32::from_le_bytes(*rest.first_chunk()?);
-        usize::try_from(length).ok()
-    };
-    Some(match kind {
-        kind::DOUBLE | kind::DATE | kind::TIMESTAMP | kind::LONG => 8,
-        kind::STRING | kind::CODE | kind::SYMBOL => 4 + prefix()?,
-        kind::DOCUMENT | kind::ARRAY | kind::SCOPED_CODE => prefix()?,
-        kind::BINARY => 5 + prefix()?,
-        kind::UNDEFINED | kind::NULL | kind::MAX_KEY | kind::MIN_KEY => 0,
-        kind::OBJECT_ID => 12,
-        kind::BOOL => 1,
-        kind::REGEX => {
+    let size = Size::of(kind);
+    Some(match size {
+        Size::Fixed(bytes) => bytes,
+        Size::Counted { .. } => 4 + size.behind(*rest.first_chunk()?)?,
+        Size::Pattern => {
             let pattern = rest.iter().position(|byte| *byte == 0)? + 1;
             pattern + rest[pattern..].iter().position(|byte| *byte == 0)? + 1
         }
-        kind::POINTER => 4 + prefix()? + 12,
-        kind::INT => 4,
-        kind::DECIMAL => 16,
-        _ => return None,
+        Size::Unknown => return None,
     })
 }
 
-/// Whether all of a document is what BSON allows; says where it is not.
+/// Whether all of a document is what BSON allows.
+///
+/// # Errors
+/// Where it is not.
 pub fn check(document: &[u8]) -> Result<(), String> {
     check_at(document, 0)
 }
@@ -173,7 +219,6 @@ fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
 
 /// A number, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(missing_docs)]
 pub enum Number {
     Int(i32),
     Long(i64),
@@ -245,33 +290,6 @@ impl<'a> Value<'a> {
             _ => self.number().is_none_or(|number| number.as_f64() != 0.0),
         }
     }
-
-    /// The name that mongod's messages give a kind.
-    pub fn kind_name(self) -> &'static str {
-        match self.kind {
-            kind::DOUBLE => "double",
-            kind::STRING => "string",
-            kind::DOCUMENT => "object",
-            kind::ARRAY => "array",
-            kind::BINARY => "binData",
-            kind::UNDEFINED => "undefined",
-            kind::OBJECT_ID => "objectId",
-            kind::BOOL => "bool",
-            kind::DATE => "date",
-            kind::NULL => "null",
-            kind::REGEX => "regex",
-            kind::POINTER => "dbPointer",
-            kind::CODE => "javascript",
-            kind::SYMBOL => "symbol",
-            kind::SCOPED_CODE => "javascriptWithScope",
-            kind::INT => "int",
-            kind::TIMESTAMP => "timestamp",
-            kind::LONG => "long",
-            kind::DECIMAL => "decimal",
-            kind::MAX_KEY => "maxKey",
-            _ => "minKey",
-        }
-    }
 }
 
 impl Number {
@@ -295,7 +313,6 @@ fn decimal_to_f64(number: bson::Decimal128) -> f64 {
 mod tests {
     use bson::raw::cstr;
 
-    use super::super::writer::Writer;
     use super::*;
 
     #[test]
@@ -339,12 +356,10 @@ mod tests {
 
     #[test]
     fn nesting_is_bounded() {
-        let mut document = EMPTY.to_vec();
+        let mut document = bson::RawDocumentBuf::new();
         for _ in 0..=DEPTH_MAX {
-            let mut writer = Writer::new(document.len() + 16);
-            writer.document("a", &document);
-            document = writer.finish();
+            document = bson::rawdoc! { "a": document };
         }
-        assert!(check(&document).unwrap_err().contains("nested"));
+        assert!(check(document.as_bytes()).unwrap_err().contains("nested"));
     }
 }

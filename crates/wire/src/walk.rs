@@ -1,60 +1,14 @@
 //! Follows one BSON document while its bytes pass, in pieces of any size, and shows a visitor the
 //! fields that it wants to see. Nothing is kept but a name and eight bytes.
 
+use super::raw::{Size, kind};
+
 /// Names longer than this are cut: nobody asks for them.
-pub(super) const NAME_BYTES_MAX: usize = 128;
-/// Length and terminator of an empty document, bytes.
-pub(super) const DOCUMENT_BYTES_MIN: usize = 5;
-
-/// The types that are looked into.
-pub(super) mod kind {
-    pub const DOUBLE: u8 = 0x01;
-    pub const DOCUMENT: u8 = 0x03;
-    pub const ARRAY: u8 = 0x04;
-    pub const INT32: u8 = 0x10;
-    pub const INT64: u8 = 0x12;
-}
-
-/// How many bytes the value of a field takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Size {
-    Fixed(usize),
-    /// A length of four bytes comes first. It counts `before` bytes that are behind us then, is at
-    /// least `least`, and leaves out `after` bytes.
-    Counted {
-        before: usize,
-        least: usize,
-        after: usize,
-    },
-    /// A regular expression: two strings that end with a zero byte.
-    Pattern,
-    /// No BSON type.
-    Unknown,
-}
-
-impl Size {
-    pub fn of(kind: u8) -> Self {
-        let counted = |before, least, after| Self::Counted { before, least, after };
-        match kind {
-            0x01 | 0x09 | 0x11 | 0x12 => Self::Fixed(8),
-            0x02 | 0x0d | 0x0e => counted(0, 1, 0),
-            0x03 | 0x04 | 0x0f => counted(4, DOCUMENT_BYTES_MIN, 0),
-            0x05 => counted(0, 0, 1), // its subtype
-            0x06 | 0x0a | 0x7f | 0xff => Self::Fixed(0),
-            0x07 => Self::Fixed(12),
-            0x08 => Self::Fixed(1),
-            0x0b => Self::Pattern,
-            0x0c => counted(0, 1, 12), // DBPointer: a string and an ObjectId
-            0x10 => Self::Fixed(4),
-            0x13 => Self::Fixed(16),
-            _ => Self::Unknown,
-        }
-    }
-}
+pub const NAME_BYTES_MAX: usize = 128;
 
 /// What a visitor wants of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Go {
+pub enum Go {
     /// Nothing.
     Over,
     /// The fields inside; for documents and arrays.
@@ -64,7 +18,7 @@ pub(super) enum Go {
 }
 
 /// Who looks at the fields of a document.
-pub(super) trait Visitor {
+pub trait Visitor {
     /// A field begins, `depth` documents inside of the outermost.
     fn field(&mut self, depth: usize, kind: u8, name: &[u8]) -> Go;
     /// The value of the field that was to be read; shorter ones are followed by zeros.
@@ -82,14 +36,16 @@ enum Step {
     ValueLength,
     Pattern,
     PatternOptions,
-    /// The document is through, or cannot be followed.
+    /// The document is through, or there is none.
     #[default]
-    Done,
+    Ended,
+    /// It cannot be followed.
+    Failed,
 }
 
 /// The document under way; at first none.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub struct Walk {
     step: Step,
     /// Bytes to hop over before `step`.
     skip: usize,
@@ -110,11 +66,15 @@ impl Walk {
 
     /// Nothing more is looked at.
     pub fn stop(&mut self) {
-        self.step = Step::Done;
+        self.step = Step::Ended;
     }
 
     pub fn is_done(&self) -> bool {
-        self.step == Step::Done
+        self.step == Step::Ended || self.has_failed()
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.step == Step::Failed
     }
 
     /// The next bytes; answers those behind the document's end.
@@ -130,10 +90,10 @@ impl Walk {
                 Step::Length | Step::ValueLength => self.take(bytes, 4, visitor),
                 Step::Kind => self.take(bytes, 1, visitor),
                 Step::Value => {
-                    self.take(bytes, if self.kind == kind::INT32 { 4 } else { 8 }, visitor)
+                    self.take(bytes, if self.kind == kind::INT { 4 } else { 8 }, visitor)
                 }
                 Step::Name | Step::Pattern | Step::PatternOptions => self.text(bytes, visitor),
-                Step::Done => 0,
+                Step::Ended | Step::Failed => 0,
             };
             bytes = &bytes[used..];
         }
@@ -158,25 +118,21 @@ impl Walk {
                 self.kind = self.fixed[0];
                 if self.kind == 0 {
                     visitor.end(self.depth);
-                    self.step = if self.depth == 0 { Step::Done } else { Step::Kind };
+                    self.step = if self.depth == 0 { Step::Ended } else { Step::Kind };
                     self.depth = self.depth.saturating_sub(1);
                 } else {
                     self.step = Step::Name;
                 }
             }
             Step::ValueLength => {
-                let length = u32::from_le_bytes(*self.fixed.first_chunk().expect("eight bytes"));
-                self.step = match Size::of(self.kind) {
-                    Size::Counted { before, least, after } if length as usize >= least => {
-                        self.skip = length as usize - before + after;
-                        Step::Kind
-                    }
-                    _ => Step::Done,
-                };
+                let length = *self.fixed.first_chunk().expect("eight bytes");
+                let behind = Size::of(self.kind).behind(length);
+                self.step = if behind.is_some() { Step::Kind } else { Step::Failed };
+                self.skip = behind.unwrap_or_default();
             }
             _ => {
                 let mut value = self.fixed;
-                if self.kind == kind::INT32 {
+                if self.kind == kind::INT {
                     value[4..].fill(0);
                 }
                 visitor.value(self.kind, value);
@@ -218,7 +174,7 @@ impl Walk {
             }
             (Go::Over, Size::Counted { .. }) => Step::ValueLength,
             (Go::Over, Size::Pattern) => Step::Pattern,
-            (Go::Over, Size::Unknown) => Step::Done,
+            (Go::Over, Size::Unknown) => Step::Failed,
         }
     }
 }
