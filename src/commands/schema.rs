@@ -7,8 +7,8 @@ use crate::cli::SchemaName;
 use adapter::messages::{Answer, Request};
 use base::error::Result;
 use judge::analysis::types::Analysis;
-use judge::study::broker::types::BrokerAnalysis;
 use record::records::{Experiment, Run};
+use studies::broker::types::BrokerAnalysis;
 
 /// Prints a schema.
 ///

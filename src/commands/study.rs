@@ -10,8 +10,6 @@ use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use judge::analysis;
-use judge::study::broker::analyse;
-use judge::study::definition::{Definition, Producer};
 use measure::arms::{self, Arm};
 use measure::laboratory::Judge;
 use measure::progress::duration;
@@ -20,8 +18,10 @@ use measure::settings;
 use measure::setup::{Setup, new_id};
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
-use report::broker;
+use report::study as shared;
 use stats::looks::LookPlan;
+use studies::broker::{self, analyse};
+use studies::definition::{Definition, Producer};
 use workload::Workload;
 use workload::builtin;
 
@@ -294,13 +294,13 @@ pub fn report(
             let mut options = super::report::terminal_options();
             let page = folder.join("report.html");
             options.page = page.exists().then(|| page.display().to_string());
-            broker::terminal(&view, &options, &mut out)
+            shared::terminal(&view, &options, &mut out)
         }
         FormatArg::Html => {
             for phase in &mut view.phases {
                 phase.figures = broker::figures(folder, experiment, runs, &phase.name)?;
             }
-            broker::render(&view, &mut out)
+            shared::render(&view, &mut out)
         }
         FormatArg::Json => {
             let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
@@ -314,7 +314,7 @@ pub fn report(
         }
         FormatArg::Svg => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
         FormatArg::Png => {
-            out = broker::png(&broker::picture(folder, experiment, runs)?)?;
+            out = report::png(&broker::picture(folder, experiment, runs)?)?;
             Ok(())
         }
         FormatArg::Md | FormatArg::Benchstat => {

@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
 use record::records::Run;
-use report::broker::{
-    Axes, Cloud, Content, Drawing, Measured, POINTS_MAX, Panel, Row, Since, arms, facts, lost,
-    messages, pacing, parts, parts_rows, picture, png, rows, scatter, taking_part,
-};
+use report::drawing::Drawing;
+use report::png;
 use resvg::tiny_skia::Pixmap;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
+use studies::broker::{
+    Axes, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, arms, facts, lost, messages,
+    pacing, parts, parts_rows, picture, rows, scatter, taking_part,
+};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
     let first_and_last = [(1.0, latencies_ms[0]), (axes.messages as f64, 3.0)];

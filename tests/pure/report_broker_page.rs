@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use crate::broker_support::made_up;
-use report::broker::{
-    Column, EvidenceView, PhaseView, Table, TableRow, View, arms, facts, figures, lost, pacing,
-    render, taking_part,
-};
+use report::study::{Column, EvidenceView, PhaseView, Table, TableRow, View, render};
+use studies::broker::{arms, facts, figures, lost, pacing, taking_part};
 
 /// A page of everything, the analysis made up.
 fn page(path: &Path) -> String {

@@ -231,7 +231,7 @@ fn inserts_that_fail_are_said_and_their_round_does_not_count() {
     let broker = of_phase(hit, BURST);
     assert_eq!(broker.sent + failed, phase.by_operation[0].count);
     assert_eq!(broker.sent, broker.received + broker.lost, "what failed was not sent");
-    let analysis = judge::study::broker::analyse(&experiment, &runs);
+    let analysis = studies::broker::analyse(&experiment, &runs);
     let row = &analysis.phases.last().expect("phases").rows[0];
     assert_eq!(row.lost_rounds.iter().map(|lost| lost.round).collect::<Vec<_>>(), [1]);
     assert!(row.curves.is_empty(), "the latency of survivors is no course: {row:?}");

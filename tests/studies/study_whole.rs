@@ -8,10 +8,10 @@ use crate::fake_support::{Lab, code, stderr, stdout};
 use crate::study_support::{flat, of_phase, read, study_lab};
 use crate::support::said;
 use jsonschema::Validator;
-use judge::study::broker::types::BrokerAnalysis;
-use judge::study::definition::{Definition, Producer};
 use record::records::{Ended, Experiment, Run};
 use serde_json::Value;
+use studies::broker::types::BrokerAnalysis;
+use studies::definition::{Definition, Producer};
 
 /// Producers as the study defines them, by the ids of their arms, which are in the same order.
 fn producers(experiment: &Experiment) -> BTreeMap<String, Producer> {

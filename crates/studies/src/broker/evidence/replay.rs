@@ -1,7 +1,7 @@
 //! Issued as the programs did whose result the study replays: is the puzzle there?
 
 use super::{Course, classes, course, evidence, growth, names};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 
 pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     let originals: Vec<(&PhaseAnalysis, &Row)> = phases

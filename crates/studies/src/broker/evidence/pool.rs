@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{BURST, Course, classes, course, evidence, over, phase};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 
 /// Pool sizes: does a larger one end the growth?
 pub fn pools(phases: &[PhaseAnalysis]) -> Option<Evidence> {

@@ -1,7 +1,7 @@
 //! The same pacing for all: does the growth go with the driver, or with the pacing?
 
 use super::{AWAITED, BURST, Course, RATE, classes, course, evidence, names, phase, with_course};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
 use stats::curve::Class;
 
 /// Everybody awaits: is everybody flat?

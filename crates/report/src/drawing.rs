@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::svg::escape;
+pub use crate::svg::escape;
 use crate::text::wrap;
 
 const FAMILIES: &str =
@@ -22,7 +22,7 @@ const LETTER_OF_NAMES: f64 = 0.63;
 
 /// What a text or line is for; the page's style knows the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub enum Role {
     Ink,
     Soft,
     Grid,
@@ -62,7 +62,7 @@ impl Role {
 
 /// Which end of a text stands where it is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
@@ -78,7 +78,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    pub(super) fn new(title: &str, width: f64) -> Self {
+    pub fn new(title: &str, width: f64) -> Self {
         Self { title: title.to_owned(), width, height: 0.0, body: String::new() }
     }
 
@@ -127,15 +127,15 @@ impl Drawing {
         all
     }
 
-    pub(super) fn reach(&mut self, y: f64) {
+    pub fn reach(&mut self, y: f64) {
         self.height = self.height.max(y);
     }
 
-    pub(super) fn raw(&mut self, markup: std::fmt::Arguments<'_>) {
+    pub fn raw(&mut self, markup: std::fmt::Arguments<'_>) {
         self.body.write_fmt(markup).expect("writing to memory");
     }
 
-    pub(super) fn text(&mut self, at: (f64, f64), size: f64, role: Role, end: Anchor, text: &str) {
+    pub fn text(&mut self, at: (f64, f64), size: f64, role: Role, end: Anchor, text: &str) {
         let anchor = match end {
             Anchor::Start => "",
             Anchor::Middle => r#" text-anchor="middle""#,
@@ -150,7 +150,7 @@ impl Drawing {
     }
 
     /// Title and explanation over the whole width; answers where they end.
-    pub(super) fn head(&mut self, title: &str, words: &str) -> f64 {
+    pub fn head(&mut self, title: &str, words: &str) -> f64 {
         let columns = (self.width / (LETTER * 16.0)) as usize;
         let mut y = 0.0;
         for line in wrap(title, columns) {
@@ -166,7 +166,7 @@ impl Drawing {
     }
 
     /// An arm's name, right-aligned, in as many lines as it needs; answers where they end.
-    pub(super) fn name(&mut self, right: f64, first: f64, width: f64, name: &str) -> f64 {
+    pub fn name(&mut self, right: f64, first: f64, width: f64, name: &str) -> f64 {
         let columns = (width / (LETTER_OF_NAMES * 11.5)) as usize;
         let mut y = first;
         for line in name_lines(name, columns) {
@@ -192,7 +192,7 @@ fn name_lines(name: &str, columns: usize) -> Vec<String> {
 }
 
 /// A coordinate with at most one decimal.
-pub(super) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

@@ -9,7 +9,7 @@ use super::drawing::Drawing;
 use base::error::{Error, Result};
 
 /// Inter, the Latin letters and a few signs; its licence lies beside it.
-const FONT: &[u8] = include_bytes!("../../page/font/inter-latin-400.ttf");
+const FONT: &[u8] = include_bytes!("../page/font/inter-latin-400.ttf");
 const FAMILY: &str = "Inter";
 /// Width of the picture, pixels, within what keeps small print legible and files small.
 const WIDTH: f64 = 1_600.0;

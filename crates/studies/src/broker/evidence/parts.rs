@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{BURST, Course, evidence, list, phase, with_course};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 use figures::time;
 use record::broker::{Part, Parts};
 

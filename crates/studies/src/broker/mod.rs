@@ -5,33 +5,31 @@
 //! are drawn from plain data ([`scatter`], [`parts`]), which [`rows`] and [`parts_rows`] read from
 //! the folder, one run after the other.
 
+mod analysis;
 mod cloud;
 mod csv;
-mod drawing;
+pub mod evidence;
 mod facts;
-mod page;
 mod parts;
 mod picture;
-mod png;
 mod rows;
-mod terminal;
+pub mod types;
 mod view;
 
+pub use analysis::analyse;
 pub use cloud::{Axes, Cloud, POINTS_MAX};
 pub use csv::messages;
-pub use drawing::Drawing;
 pub use facts::{arms, facts, lost, pacing};
-pub use page::{Column, EvidenceView, Figure, PhaseView, Table, TableRow, View, render};
 pub use parts::{PartsRow, parts, parts_rows};
 pub use picture::{Content, Measured, Panel, Row, Since, scatter};
-pub use png::png;
 pub use rows::{rows, taking_part};
-pub use terminal::terminal;
 pub use view::view;
 
 use base::error::Result;
 use record::folder::Folder;
 use record::records::{Experiment, Run};
+use report::drawing::Drawing;
+use report::study::Figure;
 use workload::plan::Pacing;
 
 /// The pictures of one phase: the scatter; for pacings with intended starts the same since those;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::drawing::{Drawing, Role, short};
+use report::drawing::{Drawing, Role, short};
 
 /// A panel's grid of cells.
 const COLUMNS: usize = 88;

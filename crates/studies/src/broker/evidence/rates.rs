@@ -1,7 +1,7 @@
 //! Issue rate against capacity: the slope of one saturated queue (methodology 8.2).
 
 use super::{AGREEING, BURST, Course, evidence, over, phase, with_course};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
 
 /// How far the measured slope may lie from the predicted one: both come from the same times, but
 /// one from block medians and the other from the ends.

@@ -1,9 +1,9 @@
 //! What every format of the study shows, of its analysis and its records.
 
 use super::facts;
-use super::page::{Column, EvidenceView, PhaseView, Table, TableRow, View};
+use report::study::{Column, EvidenceView, PhaseView, Table, TableRow, View};
 use figures::{self, MISSING, time};
-use judge::study::broker::types::{
+use crate::broker::types::{
     BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally,
 };
 use record::records::{Experiment, Run};

@@ -1,7 +1,7 @@
 //! The pause after each message: does it take the rate and leave latency alone?
 
 use super::{AWAITED, THINK, evidence, over, phase};
-use crate::study::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
+use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 use figures::time;
 
 /// `halves`: the rate with the pause lies between these parts of the rate without.

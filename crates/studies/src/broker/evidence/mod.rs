@@ -11,7 +11,7 @@ mod replay;
 mod tests;
 mod think;
 
-use crate::study::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally};
+use crate::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally};
 use figures::{signed_figure, time};
 use stats::curve::Class;
 use stats::descriptive::{OverRounds, median, over_rounds};

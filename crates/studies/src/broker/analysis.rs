@@ -1,9 +1,9 @@
 //! From runs to the study's tables.
 
-use crate::analysis;
-use crate::study::broker::evidence;
-use crate::study::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
+use crate::broker::evidence;
+use crate::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
 use figures::time;
+use judge::analysis;
 use record::records::{Broker, Experiment, Gap, PhaseRun, Run};
 use stats::curve::Curve;
 use stats::descriptive::{OverRounds, over_rounds};

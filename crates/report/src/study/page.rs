@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::drawing::Drawing;
+use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;
@@ -130,7 +130,7 @@ pub struct TableRow {
 /// # Errors
 /// Whatever writing to `out` gives.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    html::write("broker.html", Page::of(view), "", out)
+    html::write("study.html", Page::of(view), "", out)
 }
 
 /// The view as the template takes it: cleaned, with colours and anchors.

@@ -1,8 +1,8 @@
 //! Where the time passed: five parts of the way, at the beginning and at the end of a run.
 
-use super::drawing::{Anchor, Drawing, Role, short};
+use report::drawing::{Anchor, Drawing, Role, short};
 use super::rows::in_phase;
-use crate::svg::escape;
+use report::drawing::escape;
 use base::say::clean;
 use figures;
 use record::broker::{Part, Parts};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::page::{Column, Table, TableRow};
+use report::study::{Column, Table, TableRow};
 use super::rows::in_phase;
-use crate::view::{machine_text, server_text};
+use report::study::{machine_text, server_text};
 use base::say::clean;
 use figures::{self, MISSING};
 use record::records::{Arm, Broker, Ended, Experiment, Run};

@@ -41,7 +41,7 @@ impl Definition {
     /// On a file that is wrong, which a test rules out.
     #[must_use]
     pub fn broker() -> Self {
-        let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/broker.toml"));
+        let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/broker/study.toml"));
         toml::from_str(text).expect("a study that its tests have read")
     }
 }

@@ -1,7 +1,7 @@
 //! The answer, as far as its parts are shown.
 
 use super::evidence;
-use crate::study::broker::types::{Evidence, Shown};
+use crate::broker::types::{Evidence, Shown};
 
 /// What the answer rests on, and the clause that each of them gives it.
 const PARTS: [(&str, &str); 5] = [

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
-use super::drawing::{Anchor, Drawing, Role, short};
-use crate::svg::escape;
-use crate::text::wrap;
+use report::drawing::{Anchor, Drawing, Role, short};
+use report::drawing::escape;
+use report::text::wrap;
 use figures;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
