@@ -18,7 +18,7 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
-pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
+pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 
 const EXIT_CODES: &str = "\
@@ -53,7 +53,7 @@ pub enum Verb {
     /// Compare drivers on a workload
     Run(Box<RunArgs>),
     /// Answer a question with experiments that are made for it
-    Study(StudyArgs),
+    Study(Box<StudyArgs>),
     /// Go on with an experiment that was cut short: Ctrl-C, a full disk, a server that ended
     Resume(ResumeArgs),
     /// Show the results of an experiment again
@@ -75,10 +75,11 @@ pub enum Verb {
     Tap(TapArgs),
     /// Be a server whose own cost is next to nothing, with a load and faults as asked for
     Absorber(AbsorberArgs),
-    /// Print a JSON Schema: workload, messages, experiment, run, analysis
+    /// Print a JSON Schema
     Schema {
-        /// Which one
-        name: SchemaName,
+        /// Which one; a study's name is that of its JSON
+        #[arg(value_parser = study::schemas())]
+        name: String,
     },
     /// Parent of a mongod we started: ends with us, ends it, removes its data
     #[command(hide = true)]
@@ -456,8 +457,6 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
-    /// The same of `study broker`
-    Broker,
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ fn a_driver_that_the_server_refuses_fails_with_the_server_that_would_work() {
     std::fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.run(words(&[old], 200, &more));
     assert_eq!(code(&output), 6, "{}", said(&output));
-    let expected = "error: no producer's messages could be measured: each run is void\nhint: ";
+    let expected = "error: nothing could be measured: each run is void\nhint: ";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     lab.assert_nothing_runs();
 }

@@ -3,15 +3,18 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Value;
 
+use super::facts;
 use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;
-use record::records::SCHEMA_VERSION;
+use record::records::{Experiment, Run, SCHEMA_VERSION};
 
-/// The whole page. Its strings are text, not markup, but for the SVG of [`Figure`].
-#[derive(Debug, Clone, Default, PartialEq)]
+/// What every format of a study shows. Its strings are text, not markup, but for the SVG of
+/// [`Figure`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
     /// Heading.
     pub title: String,
@@ -21,7 +24,7 @@ pub struct View {
     pub command: String,
     /// The command that makes this page again; empty where there is none.
     pub again: String,
-    /// Name and value, for the list at the top ([`super::facts`] and what the study adds).
+    /// Name and value, for the list at the top ([`super::facts`]).
     pub facts: Vec<(String, String)>,
     /// The answer, piece by piece.
     pub evidence: Vec<EvidenceView>,
@@ -33,10 +36,28 @@ pub struct View {
     pub arms: Table,
     /// What could not take part: name, reason, what to do.
     pub unavailable: Vec<[String; 3]>,
-    /// What became of messages that did not arrive once ([`super::lost`]).
+    /// What became of messages that did not arrive once.
     pub lost: Vec<String>,
     /// How to read the page, a sentence each.
     pub notes: Vec<String>,
+}
+
+impl View {
+    /// What the records alone say; `folder` is how a user calls the experiment's folder.
+    #[must_use]
+    pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
+        let unavailable = experiment.unavailable.iter();
+        Self {
+            command: experiment.command.join(" "),
+            again: format!("mongodyno report {folder}"),
+            facts: facts::facts(experiment, runs),
+            arms: facts::arms(experiment, runs),
+            unavailable: unavailable
+                .map(|it| [it.adapter.clone(), it.reason.clone(), it.hint.clone()])
+                .collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// One piece of evidence.
@@ -51,15 +72,15 @@ pub struct EvidenceView {
 }
 
 /// One phase.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseView {
     /// Its name.
     pub name: String,
-    /// How messages are issued in it ([`super::pacing`]).
-    pub pacing: String,
+    /// What is done in it, in a paragraph.
+    pub about: String,
     /// Its figures, a row an arm.
     pub table: Table,
-    /// Its pictures ([`super::figures`]).
+    /// Its pictures.
     pub figures: Vec<Figure>,
 }
 
@@ -81,7 +102,7 @@ impl Figure {
 }
 
 /// A table with a row an arm.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Table {
     /// What it holds.
     pub caption: String,
@@ -100,24 +121,32 @@ pub struct Column {
     pub unit: String,
     /// Whether it holds figures, which stand to the right and sort as numbers.
     pub is_figure: bool,
+    /// Too much for a terminal.
+    pub page_only: bool,
 }
 
 impl Column {
     /// A column of words.
     #[must_use]
     pub fn words(name: &str) -> Self {
-        Self { name: name.to_owned(), unit: String::new(), is_figure: false }
+        Self { name: name.to_owned(), unit: String::new(), is_figure: false, page_only: false }
     }
 
     /// A column of figures; `unit` may be empty.
     #[must_use]
     pub fn figures(name: &str, unit: &str) -> Self {
-        Self { name: name.to_owned(), unit: unit.to_owned(), is_figure: true }
+        Self { unit: unit.to_owned(), is_figure: true, ..Self::words(name) }
+    }
+
+    /// The same, left out on a terminal.
+    #[must_use]
+    pub fn page_only(self) -> Self {
+        Self { page_only: true, ..self }
     }
 }
 
 /// One arm's row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TableRow {
     /// Its name.
     pub arm: String,
@@ -130,101 +159,24 @@ pub struct TableRow {
 /// # Errors
 /// Whatever writing to `out` gives.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    html::write("study.html", Page::of(view), "", out)
+    let mut page = serde_json::to_value(view)?;
+    finish(&mut page);
+    page["schema_version"] = SCHEMA_VERSION.into();
+    html::write("study.html", page, "", out)
 }
 
-/// The view as the template takes it: cleaned, with colours and anchors.
-#[derive(Serialize)]
-struct Page {
-    title: String,
-    question: String,
-    command: String,
-    again: String,
-    facts: Vec<[String; 2]>,
-    evidence: Vec<EvidenceView>,
-    warnings: Vec<String>,
-    phases: Vec<PagePhase>,
-    arms: PageTable,
-    unavailable: Vec<[String; 3]>,
-    lost: Vec<String>,
-    notes: Vec<String>,
-    schema_version: u32,
-}
-
-#[derive(Serialize)]
-struct PagePhase {
-    anchor: String,
-    name: String,
-    pacing: String,
-    table: PageTable,
-    figures: Vec<Figure>,
-}
-
-#[derive(Serialize)]
-struct PageTable {
-    caption: String,
-    columns: Vec<Column>,
-    rows: Vec<PageRow>,
-}
-
-#[derive(Serialize)]
-struct PageRow {
-    arm: String,
-    hue: u32,
-    cells: Vec<String>,
-}
-
-impl Page {
-    fn of(view: &View) -> Self {
-        let phases = view.phases.iter().enumerate().map(|(number, phase)| PagePhase {
-            anchor: format!("phase-{}", number + 1),
-            name: clean(&phase.name),
-            pacing: clean(&phase.pacing),
-            table: PageTable::of(&phase.table),
-            figures: phase.figures.clone(),
-        });
-        let evidence = view.evidence.iter().map(|it| EvidenceView {
-            heading: clean(&it.heading),
-            sentences: all_clean(&it.sentences),
-            shown: it.shown,
-        });
-        Self {
-            title: clean(&view.title),
-            question: clean(&view.question),
-            command: clean(&view.command),
-            again: clean(&view.again),
-            facts: view.facts.iter().map(|(name, value)| [clean(name), clean(value)]).collect(),
-            evidence: evidence.collect(),
-            warnings: all_clean(&view.warnings),
-            phases: phases.collect(),
-            arms: PageTable::of(&view.arms),
-            unavailable: view
-                .unavailable
-                .iter()
-                .map(|it| it.each_ref().map(|it| clean(it)))
-                .collect(),
-            lost: all_clean(&view.lost),
-            notes: all_clean(&view.notes),
-            schema_version: SCHEMA_VERSION,
+/// Text is cleaned, markup is left as it is, and every arm has its colour.
+fn finish(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = clean(text),
+        Value::Array(items) => items.iter_mut().for_each(finish),
+        Value::Object(fields) => {
+            let markup = |name: &str| name == "svg";
+            fields.iter_mut().filter(|(name, _)| !markup(name)).for_each(|(_, it)| finish(it));
+            if let Some(hue) = fields.get("arm").and_then(Value::as_str).map(hue) {
+                fields.insert("hue".to_owned(), hue.into());
+            }
         }
+        _ => {}
     }
-}
-
-impl PageTable {
-    fn of(table: &Table) -> Self {
-        let rows = table.rows.iter().map(|row| PageRow {
-            arm: clean(&row.arm),
-            hue: hue(&row.arm),
-            cells: all_clean(&row.cells),
-        });
-        Self {
-            caption: clean(&table.caption),
-            columns: table.columns.clone(),
-            rows: rows.collect(),
-        }
-    }
-}
-
-fn all_clean(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text)).collect()
 }

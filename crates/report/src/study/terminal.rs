@@ -14,10 +14,8 @@ use crate::text::shorten;
 use base::say::clean;
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
-/// Columns of a terminal's table; the page has all of them.
-const COLUMNS: [&str; 4] = ["p50", "curve", "slope", "received"];
 /// What is said of the experiment; the page says more.
-const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Iterations"];
+const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Rounds"];
 
 /// Writes the study.
 ///
@@ -35,7 +33,7 @@ pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Resu
         page.line("")?;
         let name = page.paint.ink(Ink::Bold, &clean(&phase.name));
         page.line(&name)?;
-        page.wrapped(2, Ink::Dim, &clean(&phase.pacing))?;
+        page.wrapped(2, Ink::Dim, &clean(&phase.about))?;
         table(&phase.table, &mut page)?;
     }
     page.list("Messages", Ink::Bold, &cleaned(&view.lost))?;
@@ -62,10 +60,8 @@ fn cleaned(texts: &[String]) -> Vec<String> {
 
 fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     let columns = from.columns.iter().enumerate();
-    let shown: Vec<usize> = columns
-        .filter(|(_, column)| COLUMNS.contains(&column.name.as_str()))
-        .map(|(at, _)| at)
-        .collect();
+    let shown: Vec<usize> =
+        columns.filter(|(_, column)| !column.page_only).map(|(at, _)| at).collect();
     let cell = |at: usize, text: &str| {
         let figure = from.columns[at].is_figure;
         let way = if figure { CellAlignment::Right } else { CellAlignment::Left };

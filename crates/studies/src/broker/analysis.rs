@@ -3,8 +3,7 @@
 use crate::broker::evidence;
 use crate::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
 use figures::time;
-use judge::analysis;
-use record::records::{Broker, Experiment, Gap, PhaseRun, Run};
+use record::records::{Broker, Experiment, PhaseRun, Run};
 use stats::curve::Curve;
 use stats::descriptive::{OverRounds, over_rounds};
 use stats::gates::Gate;
@@ -147,34 +146,13 @@ fn pacing(phase: &Phase) -> String {
 
 /// What a reader has to know beside the tables.
 fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
-    let mut notes = Vec::new();
-    for it in &experiment.unavailable {
-        notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
-    }
-    notes.extend(experiment.gaps.iter().map(Gap::sentence));
-    notes.extend(analysis::errors(experiment, runs));
-    for arm in &experiment.arms {
-        // An arm that is broken is broken in every round: that is said once.
-        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-        for run in runs.iter().filter(|run| run.arm == arm.id) {
-            let Some(reason) = run.failed.as_deref() else { continue };
-            let round = run.round.to_string();
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, rounds)) => rounds.push(round),
-                None => reasons.push((reason, vec![round])),
-            }
+    let mut notes = crate::evidence::notes(experiment, runs);
+    for run in runs {
+        for phase in &run.phases {
+            notes.extend(failed_inserts(phase).map(|reason| {
+                format!("{}, round {}: {reason}; it does not count", phase.phase, run.round)
+            }));
         }
-        for run in runs.iter().filter(|run| run.arm == arm.id) {
-            for phase in &run.phases {
-                notes.extend(failed_inserts(phase).map(|reason| {
-                    format!("{}, round {}: {reason}; it does not count", phase.phase, run.round)
-                }));
-            }
-        }
-        notes.extend(reasons.into_iter().map(|(reason, rounds)| {
-            let which = if rounds.len() == 1 { "round" } else { "rounds" };
-            format!("{} is lost in {which} {}: {reason}", arm.id, rounds.join(", "))
-        }));
     }
     notes
 }

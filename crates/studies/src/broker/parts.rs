@@ -1,12 +1,12 @@
 //! Where the time passed: five parts of the way, at the beginning and at the end of a run.
 
-use report::drawing::{Anchor, Drawing, Role, short};
 use super::rows::in_phase;
-use report::drawing::escape;
 use base::say::clean;
 use figures;
 use record::broker::{Part, Parts};
 use record::records::{Arm, Run};
+use report::drawing::escape;
+use report::drawing::{Anchor, Drawing, Role, short};
 
 const LEFT: f64 = 270.0;
 const BARS: f64 = 420.0;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
-use report::drawing::{Anchor, Drawing, Role, short};
-use report::drawing::escape;
-use report::text::wrap;
 use figures;
+use report::drawing::escape;
+use report::drawing::{Anchor, Drawing, Role, short};
+use report::text::wrap;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
 

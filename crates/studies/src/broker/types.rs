@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::evidence::{Evidence, Shown};
 use record::broker::Parts;
 use stats::curve::Class;
 use stats::descriptive::{Interval, OverRounds};
@@ -115,31 +116,6 @@ pub struct RoundCurve {
     pub made_per_s: Option<f64>,
     /// Messages received a second.
     pub received_per_s: Option<f64>,
-}
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Evidence {
-    /// Stable name.
-    pub id: String,
-    /// The question it answers.
-    pub question: String,
-    /// Whether the figures show it.
-    pub shown: Shown,
-    /// What they say, with the figures; the first one is the answer.
-    pub sentences: Vec<String>,
-}
-
-/// What became of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Shown {
-    /// The figures show it.
-    Shown,
-    /// The figures show that it is not so.
-    Refuted,
-    /// Neither.
-    NotShown,
 }
 
 impl RoundCurve {

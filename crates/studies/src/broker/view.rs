@@ -1,67 +1,35 @@
 //! What every format of the study shows, of its analysis and its records.
 
 use super::facts;
-use report::study::{Column, EvidenceView, PhaseView, Table, TableRow, View};
+use crate::broker::types::{BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, tally};
+use crate::definition::Definition;
+use crate::study::Made;
 use figures::{self, MISSING, time};
-use crate::broker::types::{
-    BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, Shown, tally,
-};
-use record::records::{Experiment, Run};
+use report::study::{Column, PhaseView, Table, TableRow, View};
 use stats::descriptive::OverRounds;
 use workload::plan::Phase;
 
-/// The study without its pictures; `folder` is how a user calls its folder.
+/// The study without its pictures.
 #[must_use]
-pub fn view(
-    experiment: &Experiment,
-    runs: &[Run],
-    analysis: &BrokerAnalysis,
-    folder: &str,
-) -> View {
+pub fn view(made: &Made<'_>, definition: Definition, analysis: &BrokerAnalysis) -> View {
+    let Made { experiment, runs, .. } = *made;
     let phase = |analysed: &PhaseAnalysis| {
         let planned = experiment.plan.phases.iter().find(|it| it.name == analysed.phase);
         PhaseView {
             name: analysed.phase.clone(),
-            pacing: planned.map_or(String::new(), |it| words(it, analysed)),
+            about: planned.map_or(String::new(), |it| words(it, analysed)),
             table: table(analysed),
             figures: Vec::new(),
         }
     };
-    let unavailable = experiment.unavailable.iter();
     View {
-        title: "A capped collection as message broker".to_owned(),
-        question: "Producers insert into a capped collection, and one consumer reads along with a \
-                   tailable cursor. In 2014 the latency of each message grew with the count for \
-                   some drivers and stayed constant for others; why?"
-            .to_owned(),
-        command: experiment.command.join(" "),
-        again: format!("mongodyno report {folder}"),
-        facts: facts::facts(experiment, runs),
-        evidence: analysis.evidence.iter().map(evidence).collect(),
+        evidence: analysis.evidence.iter().map(Evidence::view).collect(),
         warnings: analysis.notes.clone(),
         phases: analysis.phases.iter().map(phase).collect(),
-        arms: facts::arms(experiment, runs),
-        unavailable: unavailable
-            .map(|it| [it.adapter.clone(), it.reason.clone(), it.hint.clone()])
-            .collect(),
         lost: facts::lost(experiment, runs),
-        notes: READING.map(str::to_owned).to_vec(),
+        ..made.view(definition)
     }
 }
-
-/// How to read it.
-const READING: [&str; 5] = [
-    "Latency is from the moment the program made a message to the moment the consumer's program \
-     had it. Figures are medians over the iterations past the tap.",
-    "A curve is flat, linear or logarithmic only where the others are excluded by the rule of \
-     docs/methodology.md, section 8.7; else it is unclear.",
-    "The slope predicted is that of one queue, 1/capacity - 1/issue rate: what each message waits \
-     longer than the one before it, where messages are made faster than they are received.",
-    "The last iteration goes through the tap and tells where the time passed; its latencies hold \
-     the tap's own cost and stand in no other figure.",
-    "CPU and memory are those of the producers' processes and of the consumer's, while messages \
-     were under way.",
-];
 
 fn words(phase: &Phase, analysed: &PhaseAnalysis) -> String {
     let originals = analysed.rows.iter().filter(|row| row.original);
@@ -73,37 +41,23 @@ fn words(phase: &Phase, analysed: &PhaseAnalysis) -> String {
     facts::pacing(phase) + &so
 }
 
-fn evidence(it: &Evidence) -> EvidenceView {
-    let mark = match it.shown {
-        Shown::Shown => "",
-        Shown::Refuted => "No. ",
-        Shown::NotShown => "Not shown. ",
-    };
-    let mut sentences = it.sentences.clone();
-    if let Some(first) = sentences.first_mut().filter(|first| !first.starts_with("Not shown")) {
-        first.insert_str(0, mark);
-    }
-    let shown = it.shown != Shown::NotShown;
-    EvidenceView { heading: it.question.clone(), sentences, shown }
-}
-
 fn table(phase: &PhaseAnalysis) -> Table {
-    let mut columns =
-        vec![Column::figures("p50", ""), Column::figures("p90", ""), Column::words("curve")];
+    let page = |name, unit| Column::figures(name, unit).page_only();
+    let mut columns = vec![Column::figures("p50", ""), page("p90", ""), Column::words("curve")];
     if phase.open {
-        columns.push(Column::words("since issued"));
+        columns.push(Column::words("since issued").page_only());
     }
     columns.extend([
         Column::figures("slope", "µs a message"),
-        Column::figures("predicted", "µs a message"),
-        Column::figures("made", "messages a second"),
+        page("predicted", "µs a message"),
+        page("made", "messages a second"),
         Column::figures("received", "messages a second"),
-        Column::figures("lost", ""),
-        Column::figures("out of order", "%"),
-        Column::figures("CPU", "µs"),
-        Column::figures("RSS", "MiB"),
-        Column::figures("consumer CPU", "µs"),
-        Column::figures("consumer RSS", "MiB"),
+        page("lost", ""),
+        page("out of order", "%"),
+        page("CPU", "µs"),
+        page("RSS", "MiB"),
+        page("consumer CPU", "µs"),
+        page("consumer RSS", "MiB"),
     ]);
     let row = |row: &Row| TableRow { arm: row.arm.clone(), cells: cells(row, phase.open) };
     Table {
