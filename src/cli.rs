@@ -18,7 +18,7 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
-pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
+pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 
 const EXIT_CODES: &str = "\
@@ -53,7 +53,7 @@ pub enum Verb {
     /// Compare drivers on a workload
     Run(Box<RunArgs>),
     /// Answer one question by its own experiments
-    Study(StudyArgs),
+    Study(Box<StudyArgs>),
     /// Continue an interrupted experiment: after Ctrl-C, a full disk, a dead server
     Resume(ResumeArgs),
     /// Show the results of an experiment again
@@ -75,10 +75,11 @@ pub enum Verb {
     Tap(TapArgs),
     /// Run an in-memory server with a known load and faults
     Absorber(AbsorberArgs),
-    /// Print a JSON Schema: workload, messages, experiment, run, analysis
+    /// Print a JSON Schema
     Schema {
         /// Schema to print
-        name: SchemaName,
+        #[arg(value_parser = study::schemas())]
+        name: String,
     },
     /// Parent of a mongod we started: ends with us, ends it, removes its data
     #[command(hide = true)]
@@ -456,8 +457,6 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
-    /// The JSON of `study broker`
-    Broker,
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ fn a_driver_that_the_server_refuses_fails_with_the_server_that_would_work() {
     std::fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.run(words(&[old], 200, &more));
     assert_eq!(code(&output), 6, "{}", said(&output));
-    let expected = "error: no producer's messages could be measured: each run is void\nhint: ";
+    let expected = "error: nothing could be measured: each run is void\nhint: ";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     lab.assert_nothing_runs();
 }
@@ -235,7 +235,7 @@ fn inserts_that_fail_are_said_and_their_round_does_not_count() {
     let broker = of_phase(hit, BURST);
     assert_eq!(broker.sent + failed, phase.by_operation[0].count);
     assert_eq!(broker.sent, broker.received + broker.lost, "what failed was not sent");
-    let analysis = judge::study::broker::analyse(&experiment, &runs);
+    let analysis = studies::broker::analyse(&experiment, &runs);
     let row = &analysis.phases.last().expect("phases").rows[0];
     assert_eq!(row.lost_rounds.iter().map(|lost| lost.round).collect::<Vec<_>>(), [1]);
     assert!(row.curves.is_empty(), "the latency of survivors is no course: {row:?}");

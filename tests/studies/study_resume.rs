@@ -272,7 +272,7 @@ fn requests_of_a_folder_are_checked_like_a_command_line() {
     gift.assert_refused("kept too little of it to go on", &[], |record| {
         record["request"] = json!(null);
     });
-    gift.assert_refused("its study is nothing", &[], |record| {
+    gift.assert_refused("this mongodyno has no study", &[], |record| {
         record["study"] = json!({ "name": "gift", "scale": 1.0, "originals": {} });
     });
     gift.assert_refused("is not what it was", &[], |record| {

@@ -1,5 +1,4 @@
-//! The judging side: from a folder's records to verdicts, causes and answers.
+//! The judging side: from a folder's records to verdicts and causes.
 
 pub mod analysis;
 pub mod diagnosis;
-pub mod study;

@@ -2,14 +2,16 @@
 //! formats share is in [`view`] (what is shown), [`number`] and [`text`] (how it is written).
 
 mod benchstat;
-pub mod broker;
 mod csv;
+pub mod drawing;
 mod html;
 mod json;
 mod lines;
 mod markdown;
 mod page;
 mod paint;
+mod png;
+pub mod study;
 mod svg;
 mod terminal;
 pub mod text;
@@ -18,6 +20,7 @@ mod wire;
 
 use std::io::{self, Write};
 
+pub use png::png;
 pub use view::finding_line;
 
 use judge::analysis::types::Analysis;

@@ -227,7 +227,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Text as it may stand in an element or in quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

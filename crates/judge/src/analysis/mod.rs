@@ -169,7 +169,8 @@ fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
 }
 
 /// Errors by arm, phase and code, over all rounds.
-pub(crate) fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
+#[must_use]
+pub fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut counts: BTreeMap<(String, String, i64, String), (u64, String)> = BTreeMap::new();
     for run in runs {
         for phase in &run.phases {
