@@ -284,6 +284,7 @@ fn blur(name: &str, value: &mut Bson) {
         "sizeOnDisk",
         "indexSize",
         "_id_",
+        "a_1",
         "b_1",
         "c.d_-1_e_1",
     ];

@@ -8,6 +8,7 @@ use super::super::collection::{Capped, Collection};
 use super::super::error::{Fault, INVALID_OPTIONS, Outcome, UNAUTHORIZED};
 use super::super::matching::Filter;
 use super::super::writer::Writer;
+use super::read::list;
 use super::stats::totals;
 
 /// mongod rounds the size of a capped collection up to a multiple of this.
@@ -95,20 +96,10 @@ fn listed(name: &str, collection: &Collection, name_only: bool) -> Vec<u8> {
 pub fn list_collections(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let known: &[&[u8]] = &[b"filter", b"nameOnly", b"authorizedCollections", b"cursor"];
     let (filter, name_only) = list_options(request, known)?;
-    let mut reply = Writer::new(512);
-    let at = reply.open(kind::DOCUMENT, "cursor");
-    reply.long("id", 0);
-    reply.text("ns", &format!("{}.$cmd.listCollections", request.database));
-    let array = reply.open(kind::ARRAY, "firstBatch");
     let collections = engine.store.collections(request.database);
     let all = collections.iter().filter(|(name, it)| filter.matches(&listed(name, it, false)));
-    for (index, (name, collection)) in all.enumerate() {
-        let bytes = &listed(name, collection, name_only);
-        reply.element(index, Value { kind: kind::DOCUMENT, bytes });
-    }
-    reply.close(array);
-    reply.close(at);
-    Ok(reply.ok())
+    let shown = all.map(|(name, collection)| listed(name, collection, name_only));
+    Ok(list(&format!("{}.$cmd.listCollections", request.database), shown))
 }
 
 fn list_options(request: &Request<'_>, known: &[&[u8]]) -> Outcome<(Filter, bool)> {

@@ -139,7 +139,7 @@ pub fn find(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let name = request.collection()?;
     let (options, batch, single) = parse_find(request, name.namespace())?;
     let Some(collection) = engine.store.find(name) else {
-        return first_batch(engine, options.cursor, batch, true);
+        return Ok(list(&options.cursor.namespace, []));
     };
     let (cursor, dead) = open_cursor(engine, &collection, options)?;
     first_batch(engine, cursor, batch, single || dead)
@@ -152,6 +152,21 @@ pub fn first_batch(engine: &Engine, mut cursor: Cursor, batch: u64, last: bool) 
     let ((reply, at), ended) = begin_batch(&mut cursor, "firstBatch", batch)?;
     let id = if ended || last { 0 } else { engine.cursors.keep(cursor)? };
     Ok(end_batch(reply, at, id, &namespace))
+}
+
+/// The reply that holds all there is in one batch, which stands behind its id there.
+pub fn list(namespace: &str, documents: impl IntoIterator<Item = Vec<u8>>) -> Writer {
+    let mut reply = Writer::new(512);
+    let at = reply.open(kind::DOCUMENT, "cursor");
+    reply.long("id", 0);
+    reply.text("ns", namespace);
+    let array = reply.open(kind::ARRAY, "firstBatch");
+    for (index, document) in documents.into_iter().enumerate() {
+        reply.element(index, Value { kind: kind::DOCUMENT, bytes: &document });
+    }
+    reply.close(array);
+    reply.close(at);
+    reply.ok()
 }
 
 /// The beginning of a reply, where the cursor in it begins, and whether the cursor has ended.
