@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::error::ServerError;
 use super::health;
 use super::launch::StartOptions;
 use super::log_tail;
 use super::record::{ServerKind, ServerRecord};
 use base::child::{die_with_parent, keep_to, signal};
+use base::error::{Error, Result};
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -41,25 +41,25 @@ struct Listening {
 }
 
 /// Starts `mongodyno absorber` with the further flags of `options`, and waits until it answers.
-pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, ServerError> {
+pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber> {
     let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
-    let failed = |doing: &str, error: &std::io::Error| ServerError::io(doing, &options.log, error);
-    let log = File::create(&options.log).map_err(|error| failed("write its log", &error))?;
+    let log = File::create(&options.log);
+    let log = log.map_err(|error| Error::file("write", &options.log, &error))?;
     let own = std::env::current_exe();
-    let own = own.map_err(|error| failed("find this program", &error))?;
+    let own = own.map_err(|error| Error::file("find", Path::new("/proc/self/exe"), &error))?;
     let program = options.guard_program.as_ref().unwrap_or(&own);
     let mut command = Command::new(program);
     command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     die_with_parent(command.as_std_mut());
     keep_to(command.as_std_mut(), &options.cores);
-    let mut child =
-        command.kill_on_drop(true).spawn().map_err(|error| failed("start the absorber", &error))?;
+    let child = command.kill_on_drop(true).spawn();
+    let mut child = child.map_err(|error| Error::file("start", program, &error))?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let line = timeout(START_LIMIT, lines.next_line()).await.ok().and_then(Result::ok).flatten();
     let listening = line.and_then(|line| serde_json::from_str::<Listening>(&line).ok());
     let Some(listening) = listening else {
         let _ = child.kill().await;
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("the absorber did not start. {}", log_tail::quote(&options.log, 0)),
             "see `mongodyno absorber --help` for what its options take",
         ));
@@ -101,9 +101,9 @@ impl RunningAbsorber {
     }
 
     /// Resolves if it ends before it is stopped, with the end of its log.
-    pub async fn died(&self) -> ServerError {
+    pub async fn died(&self) -> Error {
         let ended = self.child.lock().await.wait().await;
-        ServerError::unreachable(
+        Error::unreachable(
             format!(
                 "the absorber {}. {}",
                 ended.map_or_else(|error| error.to_string(), describe),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::error::ServerError;
+use base::error::{Error, Result};
+
 use super::mask::mask_uri;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -19,12 +20,12 @@ pub enum ServerChoice {
 
 impl ServerChoice {
     /// `--uri` wins over `--server`; neither means `embedded`.
-    pub fn parse(server: Option<&str>, uri: Option<&str>) -> Result<Self, ServerError> {
+    pub fn parse(server: Option<&str>, uri: Option<&str>) -> Result<Self> {
         if let Some(uri) = uri {
             if uri.starts_with("mongodb://") || uri.starts_with("mongodb+srv://") {
                 return Ok(Self::External(uri.to_string()));
             }
-            return Err(ServerError::usage(
+            return Err(Error::usage(
                 "--uri takes a MongoDB connection string",
                 "write it as mongodb://HOST:PORT or mongodb+srv://HOST",
             ));
@@ -34,14 +35,12 @@ impl ServerChoice {
             ("embedded", version) => Ok(Self::Embedded(version.map(String::from))),
             ("mongod", None) => Ok(Self::Mongod(None)),
             ("absorber", None) => Ok(Self::Absorber),
-            _ if server.starts_with("mongodb") && server.contains("://") => {
-                Err(ServerError::usage(
-                    "--server names a kind of server, not a connection string",
-                    "give the connection string with --uri",
-                ))
-            }
+            _ if server.starts_with("mongodb") && server.contains("://") => Err(Error::usage(
+                "--server names a kind of server, not a connection string",
+                "give the connection string with --uri",
+            )),
             _ if server.contains('/') => Ok(Self::Mongod(Some(server.into()))),
-            _ => Err(ServerError::usage(
+            _ => Err(Error::usage(
                 format!("there is no server {server:?}"),
                 "write `embedded`, `embedded@4.4`, `absorber`, `mongod` or a path to a mongod; \
                  for a running server give --uri",
@@ -64,6 +63,8 @@ impl std::fmt::Debug for ServerChoice {
 
 #[cfg(test)]
 mod tests {
+    use base::error::Exit;
+
     use super::*;
 
     #[test]
@@ -88,7 +89,7 @@ mod tests {
             (None, Some("u:s3cret@h")),
         ] {
             let error = ServerChoice::parse(server, uri).expect_err("a mistake");
-            assert_eq!(error.exit_code(), 2);
+            assert_eq!(error.exit, Exit::Usage);
             assert!(!error.to_string().contains("s3cret"));
         }
     }

@@ -17,7 +17,8 @@ use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::ServerError;
+use base::error::{Error, Result};
+
 use super::guard::{GuardEvent, GuardOrder};
 use super::host::{Host, create_folder, lock};
 
@@ -76,7 +77,7 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
 
 /// Keeps starts and sweeps apart: held from before an instance folder is made until its guard
 /// holds the lock in it.
-pub(super) fn registry_lock(host: &Host) -> Result<File, ServerError> {
+pub(super) fn registry_lock(host: &Host) -> Result<File> {
     create_folder(&host.instances())?;
     lock(&host.instances().join(".lock"), || ())
 }
@@ -115,17 +116,17 @@ pub(super) fn sweep_one(instance: &Instance) {
 }
 
 /// A data folder with mongod's own folder `db` in it; an earlier one is used again if it is ours.
-pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<(), ServerError> {
+pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<()> {
     let marker = folder.join(MARKER);
     if folder.exists() && !(reuse && marker.is_file()) {
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("the data folder {} exists already", folder.display()),
             "keep on using it with --keep-data, or delete it",
         ));
     }
     create_folder(&folder.join("db"))?;
     fs::write(&marker, "mongodyno made this folder and removes it.\n")
-        .map_err(|error| ServerError::io("write", &marker, &error))
+        .map_err(|error| Error::file("write", &marker, &error))
 }
 
 pub(super) fn remove_data(folder: &Path) {

@@ -11,7 +11,7 @@
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,
-    reason = "names say what plain fields hold, and every ServerError explains itself"
+    reason = "names say what plain fields hold, and every error explains itself"
 )]
 
 mod absorber;
@@ -19,7 +19,6 @@ mod background;
 mod catalogue;
 mod choice;
 mod download;
-mod error;
 mod guard;
 mod guard_handle;
 mod health;
@@ -43,7 +42,6 @@ pub use background::{start as start_background, stop as stop_background};
 pub use catalogue::{Catalogue, Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 pub use choice::ServerChoice;
 pub use download::fetch;
-pub use error::ServerError;
 pub use guard::guard_main;
 pub use host::Host;
 pub use install::{Depth, folder_of, install, is_installed};

@@ -1,8 +1,9 @@
 //! A server in use: ours, which ends with the value, or somebody else's.
 
+use base::error::{Error, Result};
+
 use super::absorber::{self, RunningAbsorber};
 use super::choice::ServerChoice;
-use super::error::ServerError;
 use super::health;
 use super::host::Host;
 use super::launch::{Launched, StartOptions, describe, launch};
@@ -30,11 +31,7 @@ pub enum Server {
 
 /// The mongod that `choice` names, installed if need be. Blocks (downloads): call it before the
 /// runtime is busy, or on a blocking thread. None where there is nothing to start.
-pub fn prepare(
-    host: &Host,
-    choice: &ServerChoice,
-    progress: Progress,
-) -> Result<Option<Program>, ServerError> {
+pub fn prepare(host: &Host, choice: &ServerChoice, progress: Progress) -> Result<Option<Program>> {
     match choice {
         ServerChoice::Embedded(wanted) => {
             Program::embedded(host, wanted.as_deref(), progress).map(Some)
@@ -51,7 +48,7 @@ pub async fn start(
     host: &Host,
     program: &Program,
     options: &StartOptions,
-) -> Result<RunningServer, ServerError> {
+) -> Result<RunningServer> {
     // Two containers on one cache may both be process 1.
     let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
@@ -60,7 +57,7 @@ pub async fn start(
 }
 
 /// Asks a server that is already there who it is.
-pub async fn connect(uri: &str) -> Result<ServerRecord, ServerError> {
+pub async fn connect(uri: &str) -> Result<ServerRecord> {
     keep_secret(uri);
     let health = health::external(uri).await?;
     Ok(ServerRecord {
@@ -106,7 +103,7 @@ impl Server {
         choice: &ServerChoice,
         program: Option<&Program>,
         options: &StartOptions,
-    ) -> Result<Self, ServerError> {
+    ) -> Result<Self> {
         match (choice, program) {
             (ServerChoice::External(uri), _) => {
                 let record = Box::new(connect(uri).await?);
@@ -116,10 +113,9 @@ impl Server {
                 Ok(Self::Absorber(Box::new(absorber::start(options).await?)))
             }
             (_, Some(program)) => Ok(Self::Managed(Box::new(start(host, program, options).await?))),
-            (_, None) => Err(ServerError::usage(
-                "this kind of server is not a process",
-                "use `--server embedded`",
-            )),
+            (_, None) => {
+                Err(Error::usage("this kind of server is not a process", "use `--server embedded`"))
+            }
         }
     }
 
@@ -153,7 +149,7 @@ impl Server {
     }
 
     /// Resolves if a server of ours ends before it is stopped; never for others.
-    pub async fn died(&self) -> ServerError {
+    pub async fn died(&self) -> Error {
         match self {
             Self::Managed(server) => server.died().await,
             Self::Absorber(absorber) => absorber.died().await,
@@ -193,9 +189,9 @@ impl RunningServer {
     }
 
     /// Resolves if mongod ends before it is stopped, with the end of its log.
-    pub async fn died(&self) -> ServerError {
+    pub async fn died(&self) -> Error {
         let ending = self.launched.guard.ended().await;
-        ServerError::unreachable(
+        Error::unreachable(
             format!(
                 "the server (mongod {}) {}. {}",
                 self.record.version,
