@@ -124,7 +124,6 @@ const TURNS: ThresholdParts = ThresholdParts {
     interleave: Interleave::Turns,
     quick: false,
     noise_floor_percent: None,
-    history_fence_percent: None,
     timer_cost_ns: 0.0,
 };
 

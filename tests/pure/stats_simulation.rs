@@ -72,7 +72,6 @@ fn judge(arms: &[Vec<Option<f64>>; 2], delta_percent: f64, alpha: f64) -> Compar
         interleave: Interleave::Runs,
         quick: false,
         noise_floor_percent: None,
-        history_fence_percent: None,
         timer_cost_ns: 0.0,
     };
     let arms = Arms { name_a: "A", name_b: "B", a: &arms[0], b: &arms[1] };

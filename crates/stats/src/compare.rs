@@ -126,8 +126,6 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// SLOWER or FASTER of uncertain size: the threshold lies inside the interval.
     pub direction_only: bool,
-    /// Rounds paired (A and B of one round); false for imported or separate sessions.
-    pub paired: bool,
     /// Made with `--quick`.
     pub quick: bool,
     /// Hodges-Lehmann estimate; None without usable rounds.
@@ -138,7 +136,7 @@ pub struct Comparison {
     pub high_percent: Option<f64>,
     /// Level achieved by the interval, 0 to 1; None when unbounded.
     pub level: Option<f64>,
-    /// Rounds kept (paired), or runs of the smaller side (unpaired).
+    /// Rounds kept.
     pub rounds: usize,
     /// Rounds thrown out by gates.
     pub rounds_lost: usize,
@@ -257,7 +255,6 @@ fn empty(
         metric: metric.to_owned(),
         verdict: Verdict::Inconclusive,
         direction_only: false,
-        paired: true,
         quick: rules.threshold.quick,
         estimate_percent: None,
         low_percent: None,

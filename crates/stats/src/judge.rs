@@ -183,7 +183,6 @@ fn one(
         interleave: terms.interleave,
         quick: terms.quick,
         noise_floor_percent,
-        history_fence_percent: None,
         timer_cost_ns: base.timer_cost_ns.max(other.timer_cost_ns),
     };
     let witnesses = witnesses(arms, arm, measure, terms);

@@ -46,25 +46,6 @@ pub fn expected(
     total
 }
 
-/// Totals where every operation of each slice up to a count was answered rightly.
-#[must_use]
-pub fn expected_of_counts(
-    plan: &Plan,
-    phase: &Phase,
-    schedule: &Schedule,
-    counts: &[u64],
-) -> Expected {
-    let answered = counts.iter().enumerate().flat_map(|(slice, count)| {
-        let slice = slice as u32;
-        (0..*count).map(move |index| {
-            let operation =
-                schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
-            Answered { slice, index, operation }
-        })
-    });
-    expected(plan, phase, schedule, answered)
-}
-
 /// How an operation's answer follows from its key.
 enum Answer {
     /// It adds nothing.

@@ -34,9 +34,9 @@ mod tree;
 mod user_file;
 
 pub use build::{Workload, build};
-pub use builtin::{BUILTINS, Builtin, DEFAULT, open};
+pub use builtin::{BUILTINS, Builtin, open};
 pub use error::WorkloadError;
-pub use expected::{Answered, Expected, expected, expected_of_counts};
+pub use expected::{Answered, Expected, expected};
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
 pub use schedule::{Record, Request, Schedule, Scheduled, counter, schedule};
