@@ -270,7 +270,7 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 #[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
-    jiff::Timestamp::now().as_nanosecond() as u64 & 0xffff_ffff
+    base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }
 
 fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {

@@ -339,7 +339,7 @@ fn powerless(lab: &Lab, words: &[String]) -> std::process::Command {
             None => powerless.env_remove(name),
         };
     }
-    if rustix::process::geteuid().is_root() { powerless } else { command }
+    if nix::unistd::geteuid().is_root() { powerless } else { command }
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn a_cache_that_others_may_write_is_refused() {
             set(0o755).expect("it is ours");
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         std::os::unix::fs::chown(lab.path("home"), Some(12_345), None).expect("root may");
         refused(&mut lab.command(words), "error: somebody else owns ");
         std::os::unix::fs::chown(lab.path("home"), Some(0), None).expect("root may");

@@ -1,14 +1,14 @@
 //! A server of ours ends with us, however we end, and leaves no data behind.
 
 use crate::server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use server::{
     Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
 };
 
 fn kill(pid: u32) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
-    kill_process(pid, Signal::KILL).expect("it lives");
+    signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it lives");
 }
 
 fn program(host: &Host) -> Program {

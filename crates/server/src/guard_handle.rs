@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::guard::{Ending, GuardEvent};
@@ -110,7 +110,7 @@ impl GuardHandle {
         if self.stdin.take().is_none()
             && let Some(guard) = ProcessId::of(self.child.id())
         {
-            guard.signal(Signal::TERM);
+            guard.signal(Signal::SIGTERM);
         }
     }
 

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -102,7 +102,7 @@ pub(super) fn sweep_one(instance: &Instance) {
     }
     if let Ok(GuardEvent::Started { mongod, .. }) = read_json(&instance.processes()) {
         // The kernel has killed it with its guard; this waits until it really is gone.
-        mongod.signal(Signal::KILL);
+        mongod.signal(Signal::SIGKILL);
         if !mongod.wait_gone(Duration::from_secs(5)) {
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base::words::hex;
 use sha2::{Digest, Sha256};
 
 use super::at::At;
@@ -69,14 +70,6 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         phases,
     };
     Ok(Workload { plan, pools })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, before: &[Phase]) {

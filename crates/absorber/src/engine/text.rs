@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use base::words::hex;
+
 use super::raw::{Field, Number, Value, fields, kind};
 
 /// A value: `1`, `"x"`, `{ a: 1 }`, `ObjectId('…')`.
@@ -29,7 +31,7 @@ fn write_value(text: &mut String, value: Value<'_>) {
         kind::STRING => write!(text, "\"{}\"", value.string()),
         kind::DOCUMENT => write_list(text, value, "{ ", " }", true),
         kind::ARRAY => write_list(text, value, "[ ", " ]", false),
-        kind::OBJECT_ID => write!(text, "ObjectId('{}')", hex(value.bytes, false)),
+        kind::OBJECT_ID => write!(text, "ObjectId('{}')", hex(value.bytes)),
         kind::BOOL => write!(text, "{}", value.truth()),
         kind::NULL => write!(text, "null"),
         kind::UNDEFINED => write!(text, "undefined"),
@@ -41,7 +43,7 @@ fn write_value(text: &mut String, value: Value<'_>) {
             write!(text, "UUID(\"{}\")", uuid_text(&value.bytes[5..]))
         }
         kind::BINARY => {
-            write!(text, "BinData({}, {})", value.bytes[4], hex(&value.bytes[5..], true))
+            write!(text, "BinData({}, {})", value.bytes[4], hex(&value.bytes[5..]).to_uppercase())
         }
         kind::TIMESTAMP => {
             let number = |at: usize| {
@@ -95,16 +97,9 @@ fn double_text(number: f64) -> String {
     }
 }
 
-fn hex(bytes: &[u8], upper: bool) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
-        text
-    })
-}
-
 /// Sixteen bytes with dashes.
 pub fn uuid_text(bytes: &[u8]) -> String {
-    let text = hex(bytes, false);
+    let text = hex(bytes);
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
     parts.map(|part| text.get(part).unwrap_or_default()).join("-")
 }
