@@ -6,7 +6,7 @@ use terminal_size::terminal_size_of;
 
 use crate::cli::{FormatArg, ReportArgs};
 use base::error::{Error, Result};
-use judge::analysis::analyse;
+use judge::analyse;
 use judge::analysis::types::Analysis;
 use record::folder::Folder;
 use record::records::Run;

@@ -9,7 +9,6 @@ use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use judge::analysis;
 use judge::study::broker::analyse;
 use judge::study::definition::{Definition, Producer};
 use measure::arms::{self, Arm};
@@ -113,7 +112,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

@@ -117,7 +117,7 @@ fn legacy_opcodes_are_counted_by_name() {
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
     let started = Host::detect().and_then(|host| {
         let choice = ServerChoice::Embedded(Some("4.4".to_owned()));
-        let program = server::prepare(&host, &choice, Progress { quiet: true })?;
+        let program = choice.prepare(&host, Progress { quiet: true })?;
         let program = program.expect("embedded is a program");
         block_on(server::start(&host, &program, &options))
     });

@@ -7,9 +7,10 @@
 #[path = "../../benches/figures/operating/world.rs"]
 mod world;
 
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::looks::LookPlan;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
 
 /// Random draws and the machine's slow drift.
 struct Noise {

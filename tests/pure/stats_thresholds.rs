@@ -1,10 +1,11 @@
 //! Log ratios, decimals, thresholds, the A/A noise floor and the plan of looks.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
-use stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::disturbed::{Around, Step, only_quiet, step, words};
 use stats::looks::{LookPlan, NextStep};
 use stats::noise::noise_floor_percent;
+use stats::ratio::log_ratios;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts};
 use stats::wording::{decimals, fixed, level, threshold};
 

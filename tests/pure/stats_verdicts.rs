@@ -2,8 +2,9 @@
 //! were computed with the reference program (`rank_cusum_reference.py`, `hl_ci`).
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare, rounds_for_an_interval};
+use stats::compare::{Arms, Comparison, Rules, compare, rounds_for_an_interval};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
 use stats::wording::BANNED;
 
 const RUNS: ThresholdParts = ThresholdParts {

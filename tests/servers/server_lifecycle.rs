@@ -3,9 +3,7 @@
 use crate::server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
-use server::{
-    Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
-};
+use server::{Host, Program, ServerChoice, start, start_background, status, stop_background};
 
 fn kill(pid: u32) {
     signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it lives");
@@ -82,7 +80,7 @@ async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
     let bin = path.parent().expect("a folder").to_path_buf();
     let found = Host { path: bin.into(), ..host.clone() };
     let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
-    let program = prepare(&found, &choice, QUIET).expect("found").expect("a program");
+    let program = choice.prepare(&found, QUIET).expect("found").expect("a program");
     let mut kept = options(host);
     kept.keep_data = true;
     kept.data_parent = Some(host.home.join("mine"));

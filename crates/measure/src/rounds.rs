@@ -20,8 +20,8 @@ use record::records::{Experiment, PhaseRun, Run, Tap};
 use record::samples::{self, SAMPLE_BUDGET_BYTES, Samples};
 use server::listeners;
 use stats::descriptive::median;
-use stats::disturbed::{Standing, Step};
-use stats::looks::{Look, NextStep};
+use stats::disturbed::Step;
+use stats::looks::{Look, NextStep, Standing};
 use stats::threshold::Interleave;
 use tap::{self, recording};
 

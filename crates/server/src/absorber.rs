@@ -17,9 +17,11 @@ use tokio::time::timeout;
 use super::health;
 use super::launch::StartOptions;
 use super::log_tail;
-use super::record::{ServerKind, ServerRecord};
+use super::record::ServerRecord;
+use super::server::{Later, Process, Server};
 use base::child::{die_with_parent, keep_to, signal};
 use base::error::{Error, Result};
+use record::records::ServerKind;
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -28,11 +30,10 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// An absorber; it ends with the value, and with this process.
 #[derive(Debug)]
-pub struct RunningAbsorber {
+struct RunningAbsorber {
     child: Mutex<Child>,
     pid: u32,
     log: PathBuf,
-    record: ServerRecord,
 }
 
 #[derive(Deserialize)]
@@ -41,7 +42,7 @@ struct Listening {
 }
 
 /// Starts `mongodyno absorber` with the further flags of `options`, and waits until it answers.
-pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber> {
+pub(super) async fn start(options: &StartOptions) -> Result<Server> {
     let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
     let log = File::create(&options.log);
     let log = log.map_err(|error| Error::file("write", &options.log, &error))?;
@@ -67,59 +68,42 @@ pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber> {
     let uri = format!("mongodb://{}/", listening.address);
     let port = listening.address.rsplit(':').next().and_then(|port| port.parse().ok());
     let health = health::managed(port.unwrap_or_default(), START_LIMIT).await?;
-    Ok(RunningAbsorber {
-        pid: child.id().unwrap_or_default(),
-        child: Mutex::new(child),
-        log: options.log.clone(),
-        record: ServerRecord {
-            kind: ServerKind::Absorber,
-            version: health.version,
-            git_version: health.git_version,
-            topology: health.topology,
-            max_wire_version: health.max_wire_version,
-            uri,
-            program: Some(program.clone()),
-            flags,
-            cache_gb: None,
-            source: None,
-            log: Some(options.log.clone()),
-            data_folder: None,
-            openssl_from_cache: false,
-        },
-    })
+    let record = ServerRecord {
+        program: Some(program.clone()),
+        flags,
+        log: Some(options.log.clone()),
+        ..ServerRecord::new(ServerKind::Absorber, uri.clone(), health)
+    };
+    let pid = child.id().unwrap_or_default();
+    let running = RunningAbsorber { child: Mutex::new(child), pid, log: options.log.clone() };
+    Ok(Server { uri, record, pid: Some(pid), process: Some(Box::new(running)) })
 }
 
-impl RunningAbsorber {
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.pid
+impl Process for RunningAbsorber {
+    /// With the end of its log.
+    fn died(&self) -> Later<'_, Error> {
+        Box::pin(async {
+            let ended = self.child.lock().await.wait().await;
+            Error::unreachable(
+                format!(
+                    "the absorber {}. {}",
+                    ended.map_or_else(|error| error.to_string(), describe),
+                    log_tail::quote(&self.log, 0)
+                ),
+                "remove the cause named in its log and run again; finished runs are kept",
+            )
+        })
     }
 
-    #[must_use]
-    pub fn record(&self) -> &ServerRecord {
-        &self.record
-    }
-
-    /// Resolves if it ends before it is stopped, with the end of its log.
-    pub async fn died(&self) -> Error {
-        let ended = self.child.lock().await.wait().await;
-        Error::unreachable(
-            format!(
-                "the absorber {}. {}",
-                ended.map_or_else(|error| error.to_string(), describe),
-                log_tail::quote(&self.log, 0)
-            ),
-            "remove the cause named in its log and run again; finished runs are kept",
-        )
-    }
-
-    /// Stops it, once its hold log is written.
-    pub async fn stop(self) {
-        signal(Pid::from_raw(self.pid.cast_signed()), Signal::SIGTERM);
-        let mut child = self.child.into_inner();
-        if timeout(STOP_LIMIT, child.wait()).await.is_err() {
-            let _ = child.kill().await;
-        }
+    /// Once its hold log is written.
+    fn stop(self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move {
+            signal(Pid::from_raw(self.pid.cast_signed()), Signal::SIGTERM);
+            let mut child = self.child.into_inner();
+            if timeout(STOP_LIMIT, child.wait()).await.is_err() {
+                let _ = child.kill().await;
+            }
+        })
     }
 }
 

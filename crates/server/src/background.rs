@@ -6,10 +6,9 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::catalogue::{LICENCE, catalogue};
-use super::guard::{Ending, GuardEvent};
 use super::host::Host;
 use super::install::{Depth, folder_of, install, is_installed};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, Instance};
 use super::launch::{StartOptions, describe, launch};
 use super::log_tail;
 use super::managed::record_of;

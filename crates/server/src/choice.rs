@@ -4,7 +4,14 @@ use std::path::PathBuf;
 
 use base::error::{Error, Result};
 
+use super::host::Host;
+use super::launch::StartOptions;
+use super::managed::start;
 use super::mask::mask_uri;
+use super::program::Program;
+use super::progress::Progress;
+use super::server::Server;
+use super::{absorber, external};
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum ServerChoice {
@@ -45,6 +52,41 @@ impl ServerChoice {
                 "write `embedded`, `embedded@4.4`, `absorber`, `mongod` or a path to a mongod; \
                  for a running server give --uri",
             )),
+        }
+    }
+}
+
+impl ServerChoice {
+    /// The mongod that it names, installed if need be; None where there is nothing to install.
+    /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
+    pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {
+        match self {
+            Self::Embedded(wanted) => {
+                Program::embedded(host, wanted.as_deref(), progress).map(Some)
+            }
+            Self::Mongod(path) => {
+                Program::of_this_machine(host, path.as_deref(), progress).map(Some)
+            }
+            Self::Absorber | Self::External(_) => Ok(None),
+        }
+    }
+
+    /// Starts it, or connects to it. `program` is what [`ServerChoice::prepare`] answered.
+    pub async fn open(
+        &self,
+        host: &Host,
+        program: Option<&Program>,
+        options: &StartOptions,
+    ) -> Result<Server> {
+        match (self, program) {
+            (Self::External(uri), _) => external::open(uri).await,
+            (Self::Absorber, _) => absorber::start(options).await,
+            (Self::Embedded(_) | Self::Mongod(_), Some(program)) => {
+                start(host, program, options).await.map(Server::from)
+            }
+            (Self::Embedded(_) | Self::Mongod(_), None) => {
+                unreachable!("a mongod is prepared before it is opened")
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,46 +24,14 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, GuardOrder, Instance};
 use base::child::die_with_parent;
 use base::process::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct GuardOrder {
-    pub program: PathBuf,
-    pub arguments: Vec<String>,
-    pub library_path: Option<PathBuf>,
-    pub log: PathBuf,
-    pub data_folder: PathBuf,
-    pub keep_data: bool,
-    /// Outlives mongodyno: ends by SIGTERM only.
-    pub detached: bool,
-}
-
-/// What the guard says, one JSON document a line, on stdout.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-pub(super) enum GuardEvent {
-    Started { guard: ProcessId, mongod: ProcessId },
-    Ended(Ending),
-    Failed { reason: String },
-}
-
-/// How mongod ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ending {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    /// Whether the guard had asked for it.
-    pub expected: bool,
-}
 
 /// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
 /// before any other thread exists: mongod dies with the thread that starts it.

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::guard::{Ending, GuardEvent};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, Instance};
 use super::launch::StartOptions;
 use base::child::keep_to;
 use base::error::{Error, Result};

@@ -14,16 +14,47 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
+use base::process::ProcessId;
 
-use super::guard::{GuardEvent, GuardOrder};
 use super::host::{Host, create_folder, lock};
 
 /// In every data folder that we made: nothing else is ever removed.
 const MARKER: &str = "made-by-mongodyno";
+
+/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GuardOrder {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub library_path: Option<PathBuf>,
+    pub log: PathBuf,
+    pub data_folder: PathBuf,
+    pub keep_data: bool,
+    /// Outlives mongodyno: ends by SIGTERM only.
+    pub detached: bool,
+}
+
+/// What the guard says, one JSON document a line, on stdout.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(super) enum GuardEvent {
+    Started { guard: ProcessId, mongod: ProcessId },
+    Ended(Ending),
+    Failed { reason: String },
+}
+
+/// How mongod ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Whether the guard had asked for it.
+    pub expected: bool,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Instance {

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::guard::{Ending, GuardOrder};
 use super::guard_handle::{GuardHandle, absolute};
 use super::health::{self, Health};
 use super::host::{Host, create_folder};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardOrder, Instance};
 use super::log_tail;
 use super::program::Program;
 use base::error::{Error, Result};

@@ -2,8 +2,9 @@
 //! order, the drift and the waiting arms say of possible bias (sections 2.5, 3.2 to 3.5).
 
 use super::bias::{self, Bias, Drift};
-use super::compare::{Arms, Comparison, Rules, Witness, compare, log_ratios};
+use super::compare::{Arms, Comparison, Rules, Witness, compare};
 use super::noise::noise_floor_percent;
+use super::ratio::log_ratios;
 use super::threshold::{Interleave, Quantity, ThresholdParts};
 
 /// An arm in one phase; lists are by compared round.

@@ -32,6 +32,7 @@ mod substitute;
 mod template;
 mod tree;
 mod user_file;
+mod values;
 
 pub use build::{Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};

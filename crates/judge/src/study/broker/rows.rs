@@ -152,7 +152,7 @@ fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
     notes.extend(experiment.gaps.iter().map(Gap::sentence));
-    notes.extend(analysis::errors(experiment, runs));
+    notes.extend(analysis::rows::errors(experiment, runs));
     for arm in &experiment.arms {
         // An arm that is broken is broken in every round: that is said once.
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
