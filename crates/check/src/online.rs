@@ -21,6 +21,7 @@ use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Samples;
 use workload::build::{Workload, build};
+use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Kind, Limit, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
@@ -209,7 +210,7 @@ impl<'a> Session<'a> {
         }
         let (run, _) = result?;
         right(phase, &run)?;
-        if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
+        if inserts(&phase.operations[0]) > 0 {
             let found = self.admin.documents(&collection).await.map_err(text)?;
             if collection == NUMBERED {
                 return self.numbered(number, phase, &found);

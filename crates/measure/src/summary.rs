@@ -16,6 +16,7 @@ use stats::histogram::Histogram;
 use stats::hlog::{Interval, IntervalLog};
 use stats::little::{Stretch, little};
 use workload::expected::Expected;
+use workload::operations::about;
 use workload::plan::{Pacing, Phase, Plan};
 
 /// Intervals of one `.hlog`: one second each, longer where a phase lasts longer than this many.
@@ -147,7 +148,7 @@ fn document_bytes(plan: &Plan, phase: &Phase, measured: &Measured, pass: &Pass) 
         }
     }
     let read = measured.ended.as_ref().map_or(0, |ended| ended.totals.documents);
-    let reader = phase.operations.iter().find(|operation| operation.kind.reads_documents());
+    let reader = phase.operations.iter().find(|operation| about(operation.kind).reads_documents);
     if let Some(operation) = reader {
         bytes += read as f64 * mean(&operation.collection);
     }

@@ -10,8 +10,9 @@ use super::check::Check;
 use super::collection::collection;
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
+use super::operations::inserts;
 use super::phase::phase;
-use super::plan::{KeySource, Kind, Limit, Phase, Plan, StampForm, StampSource};
+use super::plan::{KeySource, Limit, Phase, Plan, StampForm, StampSource};
 use super::pool::Pool;
 use super::schema;
 use super::tree::Tree;
@@ -100,11 +101,7 @@ fn check_inserted(
         let Some(collection) = collections.iter().find(|it| it.name == operation.collection) else {
             continue;
         };
-        let batch = match operation.kind {
-            Kind::InsertMany => u64::from(operation.batch.unwrap_or(1)),
-            _ => 1,
-        };
-        let largest = collection.loaded + count.saturating_mul(batch);
+        let largest = collection.loaded + count.saturating_mul(inserts(operation));
         let narrow = collection
             .stamps
             .iter()

@@ -1,7 +1,8 @@
 //! What the answers of a phase must add up to ("Answers are read", SPEC section 4).
 
 use super::meaning::{Meaning, meaning};
-use super::plan::{Collection, KeySource, Kind, Operation, Phase, Plan, StampSource};
+use super::operations::{Answers, about};
+use super::plan::{Collection, KeySource, Operation, Phase, Plan, StampSource};
 use super::schedule::Schedule;
 
 /// Totals of the right answers; None where the core cannot know.
@@ -59,10 +60,10 @@ enum Answer {
 }
 
 fn answer(plan: &Plan, made: &Operation) -> Answer {
-    match made.kind {
-        Kind::FindOne | Kind::Find | Kind::Count => {}
-        Kind::Aggregate => return Answer::Unknown,
-        _ => return Answer::Nothing,
+    match about(made.kind).answers {
+        Answers::ByFilter => {}
+        Answers::Unknown => return Answer::Unknown,
+        Answers::Nothing => return Answer::Nothing,
     }
     let collection = plan.collections.iter().find(|it| it.name == made.collection);
     let Some(collection) = collection.filter(|it| it.capped.is_none()) else {

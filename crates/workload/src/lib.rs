@@ -19,6 +19,7 @@ mod meaning;
 mod numbers;
 mod operation;
 pub mod operation_keys;
+pub mod operations;
 mod pacing;
 mod phase;
 pub mod plan;
