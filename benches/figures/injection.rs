@@ -14,9 +14,9 @@ use std::path::Path;
 use adapter::manifest::discover;
 use base::child::usable_cores;
 use record::records::PhaseRun;
-use stats::compare::log_ratios;
 use stats::descriptive::median;
 use stats::rank::hodges_lehmann;
+use stats::ratio::log_ratios;
 use stats::threshold::Quantity;
 
 use crate::support::{Bench, Condition, Measured, Outcome, benches, table};

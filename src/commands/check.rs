@@ -13,8 +13,9 @@ use measure::admin::{Admin, new_database};
 use measure::arms;
 use measure::stop::Requests;
 use record::folder::Folder;
+use record::records::ServerKind;
 use server::uri::{with_arm_options, with_options};
-use server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
+use server::{Host, Progress, ServerChoice, StartOptions};
 
 /// Runs the verb.
 ///
@@ -69,9 +70,9 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
     }
     let host = Host::detect()?;
     let choice = ServerChoice::parse(Some(&args.server), args.uri.as_deref())?;
-    let program = prepare(&host, &choice, Progress::default())?;
+    let program = choice.prepare(&host, Progress::default())?;
     let options = StartOptions::new(folder.join("logs/mongod.log"));
-    let opening = Server::open(&host, &choice, program.as_ref(), &options);
+    let opening = choice.open(&host, program.as_ref(), &options);
     let server = requests.or(opening).await??;
     for environment in environments {
         super::print(&format!(
@@ -86,7 +87,7 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
                 &environment.uri_options,
             ),
             database: new_database(),
-            exclusive: matches!(server, Server::Managed(_)),
+            exclusive: matches!(server.record().kind, ServerKind::Embedded | ServerKind::Mongod),
             folder,
             epoch: &epoch,
         };

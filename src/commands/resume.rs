@@ -19,7 +19,7 @@ use measure::arms::is_plain;
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use record::folder::utf8;
-use record::records::{Experiment, Request};
+use record::records::{Experiment, Request, ServerKind};
 use server::uri::arm_option;
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
@@ -160,8 +160,8 @@ fn drivers(was: &Experiment) -> Vec<String> {
 
 /// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
-    let started = match (was.server.kind.as_str(), &args.server) {
-        ("external", _) => {
+    let started = match (was.server.kind, &args.server) {
+        (ServerKind::External, _) => {
             // Credentials are in it.
             let uri = args.uri.clone().ok_or_else(|| {
                 Error::usage(
@@ -169,18 +169,17 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
                     "add --uri-file FILE, or set MDYN_URI",
                 )
             })?;
-            return Ok(("external".to_owned(), Some(uri)));
+            return Ok((ServerKind::External.word().to_owned(), Some(uri)));
         }
         (_, Some(server)) => server.clone(),
-        ("mongod", None) => {
+        (ServerKind::Mongod, None) => {
             return Err(Error::usage(
                 "it was made against a mongod of that machine, which no folder can name",
                 "add --server mongod, or --server and the path of a mongod",
             ));
         }
-        ("embedded", None) => format!("embedded@{}", was.server.version),
-        (kind @ ("absorber" | "none"), None) => kind.to_owned(),
-        _ => return Err(unknown("its server")),
+        (ServerKind::Embedded, None) => format!("embedded@{}", was.server.version),
+        (kind @ (ServerKind::Absorber | ServerKind::None), None) => kind.word().to_owned(),
     };
     Ok((started, None))
 }

@@ -9,7 +9,7 @@ use crate::commands::plan_text;
 use crate::commands::report::render;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
-use judge::analysis::{self, types::Analysis};
+use judge::analysis::types::Analysis;
 use measure::arms;
 use measure::laboratory::Judge;
 use measure::progress::duration;
@@ -228,7 +228,7 @@ async fn one(
         options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;
@@ -270,7 +270,7 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 #[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
-    jiff::Timestamp::now().as_nanosecond() as u64 & 0xffff_ffff
+    base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }
 
 fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
@@ -303,7 +303,7 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
 /// An interrupted one is shown as far as it came, and is still an error.
 fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
-    let analysis = analysis::analyse(folder, &experiment)?.analysis;
+    let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
     let mut options = super::report::terminal_options();
     let page = render(&analysis, &runs, Format::Html, &options);

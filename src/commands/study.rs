@@ -11,7 +11,6 @@ use crate::cli::{FormatArg, StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use judge::analysis;
 use measure::arms::{self, Arm};
 use measure::laboratory::Judge;
 use measure::progress::duration;
@@ -114,7 +113,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run()).await?;

@@ -1,5 +1,6 @@
 //! Clients that are many, rude or broken: the absorber drops them one by one and goes on.
 
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -260,8 +261,8 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
         raw.send(&whole[..7]);
         drop(raw);
         let mut raw = absorber.connect();
-        let linger = Some(std::time::Duration::ZERO);
-        rustix::net::sockopt::set_socket_linger(&raw.stream, linger).expect("a socket");
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        setsockopt(&raw.stream, sockopt::Linger, &linger).expect("a socket");
         raw.send(&whole[..30]);
         drop(raw);
         dropped += 3;
@@ -346,14 +347,11 @@ fn a_wait_for_documents_ends_with_its_client() {
 
 #[test]
 fn thousands_of_connections_are_served_at_once() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
     let name = "thousands_of_connections_are_served_at_once";
-    if limit.maximum.is_some_and(|files| files < 2200) {
+    if base::process::raise_file_limit() < 2200 {
         crate::support::skip(name, "this user may not open 2200 files");
         return;
     }
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("a limit");
     let absorber = Absorber::start(&[]);
     let mut all: Vec<_> = (0..2000).map(|_| absorber.connect()).collect();
     let request = |id| msg(id, 0, &insert_command("t", "c", id), &[]);

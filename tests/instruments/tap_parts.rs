@@ -294,18 +294,19 @@ fn a_million_messages_take_less_than_100_mb() {
     let of = |n: u64| ((n % 1024) as u16, (n / 1024) as u32);
     let sample = |n: u64, at: u64| {
         let (worker, index) = of(n);
-        Ok::<_, Infallible>(sample(worker, index, n, n + at))
+        sample(worker, index, n, n + at)
     };
     let exchange = |n: u64, make: fn(u32, u64, u64) -> Exchange| {
         let (worker, index) = of(n);
-        Ok(make(worker.into(), index.into(), n))
+        Ok::<_, Infallible>(make(worker.into(), index.into(), n))
     };
     let inserts = (0..COUNT).map(|n| exchange(n, |p, s, n| insert(p, s, 1, n + 50)));
     let replies = (0..COUNT).map(|n| exchange(n, |p, s, n| reply(p, s, 1, n + 3, n + 155)));
-    let received = (0..COUNT).map(|n| sample(n, 192));
+    let mut ways = Ways::with_capacity(COUNT as usize);
+    (0..COUNT).for_each(|n| ways.take(&sample(n, 192)));
     let sent = (0..COUNT).map(|n| sample(n, 20));
     let mut parts_ns = 0;
-    let told = tell(received, sent, inserts, replies, |it| {
+    let told = ways.tell(inserts, sent, replies, |it| {
         parts_ns += it.parts.expect("matched").total_ns();
     });
     assert_eq!(told.map(|it| it.matched), Ok(COUNT));

@@ -324,7 +324,7 @@ fn the_command_line_wins_over_the_variable() {
 
 /// Without any rights over files, whoever owns them: what root is in a test may write everywhere.
 fn powerless(lab: &Lab, words: &[String]) -> std::process::Command {
-    if !rustix::process::geteuid().is_root() {
+    if !nix::unistd::geteuid().is_root() {
         return lab.command(words);
     }
     lab.wrapped(&["setpriv", "--bounding-set=-all", "--inh-caps=-all"], words)
@@ -383,7 +383,7 @@ fn a_cache_that_others_may_write_is_refused() {
             set(0o755).expect("it is ours");
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         std::os::unix::fs::chown(lab.path("home"), Some(12_345), None).expect("root may");
         refused(&mut lab.command(words), "error: somebody else owns ");
         std::os::unix::fs::chown(lab.path("home"), Some(0), None).expect("root may");

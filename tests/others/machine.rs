@@ -15,9 +15,7 @@ use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use server::{
-    Host, Progress, ServerChoice, StartOptions, prepare, start_background, stop_background,
-};
+use server::{Host, Progress, ServerChoice, StartOptions, start_background, stop_background};
 
 /// A lab whose adapter `even` does not say that it pretends.
 fn real() -> Lab {
@@ -149,7 +147,7 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let lab = real();
     let host = Host::detect().expect("a host");
     let choice = ServerChoice::Embedded(None);
-    let mut program = match prepare(&host, &choice, Progress { quiet: true }) {
+    let mut program = match choice.prepare(&host, Progress { quiet: true }) {
         Ok(program) => program.expect("embedded is a program"),
         Err(reason) => return skip(name, &reason.to_string()),
     };

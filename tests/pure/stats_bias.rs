@@ -6,10 +6,11 @@ use crate::stats_verdicts::RUNS;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use stats::bias::{self, Bias};
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::gates::Gate;
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::threshold::{Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
 
 fn logs(percents: &[f64]) -> Vec<Option<f64>> {
     percents.iter().map(|percent| Some((percent / 100.0).ln_1p())).collect()

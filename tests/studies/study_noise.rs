@@ -1,7 +1,7 @@
 //! The noise study with a real driver, cut short and gone on with.
 
-use crate::fake_support::{code, pid, send, stderr, stdout};
-use crate::study_support::{flat, read, study_lab};
+use crate::fake_support::{code, flat, pid, send, stderr, stdout};
+use crate::study_support::{read, study_lab};
 use crate::support::said;
 use nix::sys::signal::Signal;
 use record::records::Ended;

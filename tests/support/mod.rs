@@ -151,7 +151,7 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningSer
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
         let choice = ServerChoice::Embedded(version.map(str::to_owned));
-        let program = server::prepare(&host, &choice, quiet)?;
+        let program = choice.prepare(&host, quiet)?;
         let program = program.expect("embedded is a program");
         block_on(server::start(&host, &program, &options))
     })();

@@ -1,10 +1,11 @@
 //! What one connection asks for and is answered: bytes in, bytes out, no socket.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::administration::{self, refusal};
 use super::counters::Counted;
@@ -272,11 +273,11 @@ fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<He
 /// Whether a client still waits for its answer. One that only ended its sending counts as gone, as
 /// it does with mongod.
 fn is_there(client: Option<&TcpStream>) -> bool {
-    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    // It has no name in nix. Errors and the end of both ways are told unasked.
+    let ended = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
     client.is_none_or(|stream| {
-        let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
-        poll(&mut watched, Some(&Timespec::default())).is_err()
-            || !watched[0].revents().intersects(gone)
+        let mut watched = [PollFd::new(stream.as_fd(), ended)];
+        poll(&mut watched, PollTimeout::ZERO) != Ok(1)
     })
 }
 

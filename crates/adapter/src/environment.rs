@@ -19,6 +19,7 @@ use base::child;
 use base::error::{Error, Result};
 use base::paths::cache_dir;
 use base::secrets::mask_text;
+use base::words::hex;
 
 /// Variables that would let packages of the user's machine into an environment, and the one with
 /// credentials: an adapter hears of them in `open` and nowhere else.
@@ -280,14 +281,4 @@ fn step(
         ),
         format!("the whole output is in {}; is the package registry reachable?", log.display()),
     ))
-}
-
-/// Lower-case hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -22,6 +22,7 @@ use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Samples;
 use workload::build::{Workload, build};
+use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Kind, Limit, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
@@ -210,7 +211,7 @@ impl<'a> Session<'a> {
         }
         let (run, _) = result?;
         right(phase, &run)?;
-        if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
+        if inserts(&phase.operations[0]) > 0 {
             let found = self.admin.documents(&collection).await.map_err(text)?;
             if collection == NUMBERED {
                 return self.numbered(number, phase, &found);
@@ -424,8 +425,8 @@ fn inserted(
         None => Ok(()),
         Some((wanted, there)) => Err(format!(
             "a document arrived as {}, expected {}",
-            adapter::environment::hex(there),
-            adapter::environment::hex(wanted)
+            base::words::hex(there),
+            base::words::hex(wanted)
         )),
     }
 }

@@ -7,6 +7,7 @@ use adapter::choice::{Asked, PROCESSES};
 use adapter::environment::{self, Environment};
 use adapter::manifest::{self, Manifest};
 use base::error::{Error, Result};
+use base::words::nearest;
 use record::records::Unavailable;
 use server::uri;
 
@@ -97,20 +98,14 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
-    let near = own
-        .iter()
-        .chain(&uri::ARM_OPTIONS)
-        .min_by_key(|known| strsim::levenshtein(&known.to_lowercase(), &key.to_lowercase()));
-    let hint = match near {
-        Some(near) if strsim::levenshtein(&near.to_lowercase(), &key.to_lowercase()) <= 3 => {
-            format!("did you mean {near}?")
-        }
-        _ if own.is_empty() => {
+    let hint = match nearest(key, own.iter().copied().chain(uri::ARM_OPTIONS)) {
+        Some(near) => format!("did you mean {near}?"),
+        None if own.is_empty() => {
             "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
              alike stands in --uri"
                 .to_owned()
         }
-        _ => format!("it takes {}, and options of connection strings", own.join(", ")),
+        None => format!("it takes {}, and options of connection strings", own.join(", ")),
     };
     Error::usage(format!("{} takes no option {key}", manifest.name), hint)
 }
@@ -122,10 +117,9 @@ fn unknown_option(manifest: &Manifest, key: &str) -> Error {
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
-        let near = names.iter().min_by_key(|known| strsim::levenshtein(known, name));
-        let hint = match near {
-            Some(near) if strsim::levenshtein(near, name) <= 2 => format!("did you mean {near}?"),
-            _ => format!("there are: {}", names.join(", ")),
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are: {}", names.join(", ")),
         };
         Error::usage(format!("there is no driver {name}"), hint)
     })

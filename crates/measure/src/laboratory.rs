@@ -19,7 +19,7 @@ use record::machine::Reading;
 use record::records::{Arm, Experiment, MachineNoise, Run};
 use server::Place;
 use stats::compare::Comparison;
-use stats::disturbed::Standing;
+use stats::looks::Standing;
 
 /// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
 /// each loss may cost a minute of waiting.

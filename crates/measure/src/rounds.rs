@@ -21,8 +21,8 @@ use record::records::{Experiment, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::listeners;
 use stats::descriptive::median;
-use stats::disturbed::{Standing, Step};
-use stats::looks::{Look, NextStep};
+use stats::disturbed::Step;
+use stats::looks::{Look, NextStep, Standing};
 use stats::threshold::Interleave;
 use tap::recording;
 

@@ -24,11 +24,11 @@ use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
     Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
-    Server as ServerFacts, Settings, Study, Unavailable,
+    Server as ServerFacts, ServerKind, Settings, Study, Unavailable,
 };
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::uri::{arm_option, with_arm_options, with_options};
-use server::{Host, Server, ServerChoice, StartOptions, places, prepare};
+use server::{Host, Server, ServerChoice, StartOptions, places};
 use tap::link::LinkSpec;
 use tap::validate::validate;
 use workload::Workload;
@@ -135,7 +135,7 @@ impl Setup {
         }
         let host = Host::detect()?;
         let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
-        let program = prepare(&host, &choice, server::Progress::default())?;
+        let program = choice.prepare(&host, server::Progress::default())?;
         let absorber = choice == ServerChoice::Absorber;
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
@@ -145,7 +145,7 @@ impl Setup {
             options.extra_flags.clone_from(&self.absorber_words);
             options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
         }
-        Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
+        Ok(Some(choice.open(&host, program.as_ref(), &options).await?))
     }
 
     async fn measure(
@@ -159,11 +159,11 @@ impl Setup {
         laboratory.folder.write_experiment(&laboratory.experiment)?;
         let died = async {
             match server {
-                Some(server) => server.died().await.into(),
+                Some(server) => server.died().await,
                 None => std::future::pending().await,
             }
         };
-        let external = matches!(server, Some(Server::External { .. }));
+        let external = server.is_some_and(|it| it.record().kind == ServerKind::External);
         let work = async {
             let rounds = async {
                 if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
@@ -187,7 +187,7 @@ impl Setup {
             // The rounds may miss the server before its guard has told why it ended.
             (Err(error), Some(server)) if error.exit == Exit::Unreachable => {
                 let died = tokio::time::timeout(Duration::from_secs(2), server.died()).await;
-                Err(died.map_or(error, Into::into))
+                Err(died.unwrap_or(error))
             }
             (result, _) => result,
         };
@@ -415,7 +415,7 @@ fn link_facts(asked: &str) -> Result<Link> {
 fn facts(server: Option<&Server>) -> ServerFacts {
     let Some(server) = server else {
         return ServerFacts {
-            kind: "none".to_owned(),
+            kind: ServerKind::None,
             version: String::new(),
             uri: String::new(),
             flags: Vec::new(),
@@ -425,10 +425,7 @@ fn facts(server: Option<&Server>) -> ServerFacts {
     };
     let record = server.record();
     ServerFacts {
-        kind: serde_json::to_value(record.kind)
-            .ok()
-            .and_then(|kind| kind.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        kind: record.kind,
         version: record.version.clone(),
         uri: record.uri.clone(),
         flags: record.flags.clone(),

@@ -15,6 +15,7 @@ use stats::gates::{self, Checked, Outcome};
 use tap::recording;
 use tap::summary::Call;
 use workload::expected::Expected;
+use workload::operations::about;
 use workload::plan::{Phase, Plan};
 
 /// Where the samples of one phase of one run lie, and what they are held against.
@@ -167,7 +168,7 @@ fn document_bytes(plan: &Plan, phase: &Phase, measured: &Measured, done: &[u64])
         }
     }
     let read = measured.ended.as_ref().map_or(0, |ended| ended.totals.documents);
-    let reader = phase.operations.iter().find(|operation| operation.kind.reads_documents());
+    let reader = phase.operations.iter().find(|operation| about(operation.kind).reads_documents);
     if let Some(operation) = reader {
         bytes += read as f64 * mean(&operation.collection);
     }

@@ -82,7 +82,10 @@ pub struct Database {
 impl Experiment {
     /// Databases that may still be on somebody else's server.
     pub fn leftovers(&self) -> impl Iterator<Item = &str> {
-        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        let left = self
+            .databases
+            .iter()
+            .filter(|it| self.server.kind == ServerKind::External && !it.dropped);
         left.map(|it| it.name.as_str())
     }
 }
@@ -110,7 +113,7 @@ impl Gap {
     }
 }
 
-/// How an experiment ended.
+/// How an experiment ended; `unfinished` of analyses alone, for a record then says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -118,6 +121,20 @@ pub enum Ended {
     Completed,
     Interrupted,
     Failed,
+    Unfinished,
+}
+
+impl Ended {
+    /// The word as printed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
 }
 
 /// How the experiment is run and judged.
@@ -199,11 +216,41 @@ pub struct Unavailable {
     pub hint: String,
 }
 
+/// Where a server comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Out of the catalogue, installed and started by mongodyno.
+    Embedded,
+    /// A mongod of the machine, started by mongodyno.
+    Mongod,
+    /// The absorber, started by mongodyno.
+    Absorber,
+    /// Somebody else's, by connection string.
+    External,
+    /// There is none: the workload needs none.
+    None,
+}
+
+impl ServerKind {
+    /// The word as printed, and as `--server` takes it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Mongod => "mongod",
+            Self::Absorber => "absorber",
+            Self::External => "external",
+            Self::None => "none",
+        }
+    }
+}
+
 /// The server measured against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// `embedded`, `mongod`, `absorber`, `external` or `none`.
-    pub kind: String,
+    /// Where it comes from.
+    pub kind: ServerKind,
     /// Version of buildInfo.
     pub version: String,
     /// URI with credentials masked.

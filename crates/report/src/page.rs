@@ -225,7 +225,7 @@ fn label_of(analysis: &Analysis, id: &str) -> String {
 fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
     let comparison = verdict.comparison;
     let text = clean(&comparison.sentence);
-    let word = clean(&comparison.verdict);
+    let word = comparison.verdict.word().to_owned();
     let (word, rest) = match text.strip_prefix(&word) {
         Some(rest) => (word, rest.trim_start_matches(':').trim_start().to_owned()),
         None => (word, text),
@@ -251,7 +251,7 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         operation: clean(&c.operation),
         metric: clean(view::metric_label(&c.metric)),
         verdict: view::verdict_class(c),
-        word: clean(&c.verdict) + if c.direction_only { ", size uncertain" } else { "" },
+        word: c.verdict.word().to_owned() + if c.direction_only { ", size uncertain" } else { "" },
         change: view::change(c),
         threshold: format!("±{} %", figures::short_percent(c.threshold_percent)),
         level: c.level.map_or(MISSING.to_owned(), |level| {

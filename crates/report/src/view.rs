@@ -9,7 +9,9 @@ use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
     ResultRow,
 };
-use record::records::{Machine, Server};
+use record::records::{Machine, Server, ServerKind};
+use stats::threshold::Interleave;
+use stats::verdict::Verdict;
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -195,9 +197,11 @@ fn throughput_comparison<'a>(
 pub fn change(comparison: &ComparisonRow) -> String {
     let (low, high) = (comparison.low_percent, comparison.high_percent);
     let interval = figures::interval(low, high);
-    match comparison.verdict.as_str() {
-        "NOT COMPARABLE" => "not comparable".to_owned(),
-        "INCONCLUSIVE" => interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})")),
+    match comparison.verdict {
+        Verdict::NotComparable => "not comparable".to_owned(),
+        Verdict::Inconclusive => {
+            interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})"))
+        }
         _ => figures::change(comparison.estimate_percent, low, high)
             .unwrap_or_else(|| MISSING.to_owned()),
     }
@@ -205,12 +209,12 @@ pub fn change(comparison: &ComparisonRow) -> String {
 
 /// The verdict as a word that a style sheet and a palette can name.
 pub fn verdict_class(comparison: &ComparisonRow) -> &'static str {
-    match comparison.verdict.as_str() {
-        "SLOWER" => "slower",
-        "FASTER" => "faster",
-        "SAME" => "same",
-        "INCONCLUSIVE" => "inconclusive",
-        _ => "not-comparable",
+    match comparison.verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Same => "same",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotComparable => "not-comparable",
     }
 }
 
@@ -233,8 +237,9 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
-    let (theirs, ours) = (verdict_class(other), verdict_class(throughput));
-    other.metric != "throughput" && theirs != ours && matches!(theirs, "slower" | "faster")
+    let (theirs, ours) = (other.verdict, throughput.verdict);
+    let clear = matches!(theirs, Verdict::Slower | Verdict::Faster);
+    other.metric != "throughput" && theirs != ours && clear
 }
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
@@ -249,7 +254,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
     clean(&format!(
         "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
-        comparison.verdict,
+        comparison.verdict.word(),
         change(comparison)
     ))
 }
@@ -265,11 +270,11 @@ pub fn metric_label(metric: &str) -> &str {
 
 fn notes(phase: &PhaseSummary) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.push(match (phase.interleave.as_str(), phase.turn_ms) {
-        ("turns", Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
-        ("turns", None) => "turns".to_owned(),
-        (other, _) if phase.interleave_reason.is_empty() => format!("whole {other}"),
-        (other, _) => format!("whole {other}: {}", clean(&phase.interleave_reason)),
+    notes.push(match (phase.interleave, phase.turn_ms) {
+        (Interleave::Turns, Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
+        (Interleave::Turns, None) => "turns".to_owned(),
+        (Interleave::Runs, _) if phase.interleave_reason.is_empty() => "whole runs".to_owned(),
+        (Interleave::Runs, _) => format!("whole runs: {}", clean(&phase.interleave_reason)),
     });
     if !phase.loop_note.is_empty() {
         notes.push(clean(&phase.loop_note));
@@ -299,15 +304,15 @@ pub fn server_line(analysis: &Analysis) -> String {
 
 /// The same, of the record.
 pub fn server_text(server: &Server) -> String {
-    if server.kind == "none" {
+    if server.kind == ServerKind::None {
         return "none".to_owned();
     }
-    if server.kind == "absorber" {
+    if server.kind == ServerKind::Absorber {
         let load: Vec<&str> = server.flags.iter().map(String::as_str).filter(is_load).collect();
         let load = if load.is_empty() { "no load of its own".to_owned() } else { load.join(" ") };
         return clean(&format!("absorber, {load}; announced as MongoDB {}", server.version));
     }
-    clean(&format!("{} MongoDB {}, {}", server.kind, server.version, server.topology))
+    clean(&format!("{} MongoDB {}, {}", server.kind.word(), server.version, server.topology))
 }
 
 /// Whether a flag of an absorber is about what it does, and not about where it is.
@@ -350,7 +355,10 @@ pub fn rounds_line(analysis: &Analysis) -> String {
     });
     clean(&format!(
         "{} {rounds}{disturbed}{quick}, {}; seed {}; started {}",
-        analysis.rounds, analysis.ended, analysis.seed, analysis.started_at
+        analysis.rounds,
+        analysis.ended.word(),
+        analysis.seed,
+        analysis.started_at
     ))
 }
 

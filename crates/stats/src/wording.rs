@@ -1,7 +1,7 @@
 //! The sentences of section 3.5: fixed templates, no more decimals than the interval supports.
 
-use super::compare::Verdict;
 use super::threshold::Quantity;
+use super::verdict::Verdict;
 
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
 pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];

@@ -56,7 +56,7 @@ pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
     notes.extend(experiment.gaps.iter().map(Gap::sentence));
-    notes.extend(judge::analysis::errors(experiment, runs));
+    notes.extend(judge::analysis::rows::errors(experiment, runs));
     for arm in &experiment.arms {
         // An arm that is broken is broken in every round: that is said once.
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();

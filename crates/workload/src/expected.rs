@@ -1,7 +1,8 @@
 //! What the answers of a phase must add up to ("Answers are read", SPEC section 4).
 
 use super::meaning::{Meaning, meaning};
-use super::plan::{Collection, KeySource, Kind, Operation, Phase, Plan, StampSource};
+use super::operations::{Answers, about};
+use super::plan::{Collection, KeySource, Operation, Phase, Plan, StampSource};
 use super::schedule::Schedule;
 
 /// Totals of the right answers; None where the core cannot know.
@@ -58,25 +59,6 @@ impl Expectation {
     }
 }
 
-/// Totals where every operation of each slice up to a count was answered rightly.
-#[must_use]
-pub fn expected_of_counts(
-    plan: &Plan,
-    phase: &Phase,
-    schedule: &Schedule,
-    counts: &[u64],
-) -> Expected {
-    let mut expectation = Expectation::new(plan, phase);
-    for (slice, count) in (0..).zip(counts) {
-        for index in 0..*count {
-            let operation =
-                schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
-            expectation.add(schedule, Answered { slice, index, operation });
-        }
-    }
-    expectation.total()
-}
-
 /// How an operation's answer follows from its key.
 enum Answer {
     /// It adds nothing.
@@ -90,10 +72,10 @@ enum Answer {
 }
 
 fn answer(plan: &Plan, made: &Operation) -> Answer {
-    match made.kind {
-        Kind::FindOne | Kind::Find | Kind::Count => {}
-        Kind::Aggregate => return Answer::Unknown,
-        _ => return Answer::Nothing,
+    match about(made.kind).answers {
+        Answers::ByFilter => {}
+        Answers::Unknown => return Answer::Unknown,
+        Answers::Nothing => return Answer::Nothing,
     }
     let collection = plan.collections.iter().find(|it| it.name == made.collection);
     let Some(collection) = collection.filter(|it| it.capped.is_none()) else {

@@ -207,7 +207,7 @@ pub enum KeySource {
     Latest,
 }
 
-/// The operations a driver is asked for.
+/// The operations a driver is asked for; `operations` has a file for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -223,14 +223,6 @@ pub enum Kind {
     Count,
     Aggregate,
     Command,
-}
-
-impl Kind {
-    /// Whether its answer holds documents.
-    #[must_use]
-    pub fn reads_documents(self) -> bool {
-        matches!(self, Self::FindOne | Self::Find | Self::Aggregate)
-    }
 }
 
 impl Plan {

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use crate::materials::Materials;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
 use adapter::messages::{Consumed, Ended, Totals, Turned};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Sample;
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use serde_json::json;
 use stats::hlog::{Interval, IntervalLog};
 use tap::exchange::{Exchange, Mark, flags};
@@ -388,17 +387,15 @@ fn summed(bed: &Bed, left: &Left) -> PhaseRun {
 
 /// How often each file of samples is opened while a phase is summed up, as the kernel sees it.
 fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
-    let watch = inotify::init(CreateFlags::NONBLOCK).expect("a watch");
+    let watch = Inotify::init(InitFlags::IN_NONBLOCK).expect("a watch");
     // With what closes them: equal events that follow each other would be one.
-    let events = WatchFlags::OPEN | WatchFlags::CLOSE;
-    inotify::add_watch(&watch, bed.folder.join("samples"), events).expect("a watch");
+    let events = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE;
+    watch.add_watch(&bed.folder.join("samples"), events).expect("a watch");
     summed(bed, left);
-    let mut buffer = [const { MaybeUninit::uninit() }; 4096];
-    let mut reader = inotify::Reader::new(watch, &mut buffer);
     let mut opened = BTreeMap::new();
-    while let Ok(event) = reader.next() {
-        if event.events().contains(ReadFlags::OPEN) {
-            let name = event.file_name().expect("a file's").to_string_lossy().into_owned();
+    while let Ok(events) = watch.read_events() {
+        for event in events.iter().filter(|it| it.mask.contains(AddWatchFlags::IN_OPEN)) {
+            let name = event.name.as_ref().expect("a file's").to_string_lossy().into_owned();
             *opened.entry(name).or_default() += 1;
         }
     }

@@ -148,12 +148,7 @@ fn rounds(experiment: &Experiment, runs: &[Run]) -> String {
         0 => String::new(),
         count => format!(" and {count} through the tap"),
     };
-    let ended = match experiment.ended {
-        Some(Ended::Completed) => "completed",
-        Some(Ended::Interrupted) => "interrupted",
-        Some(Ended::Failed) => "failed",
-        None => "unfinished",
-    };
+    let ended = experiment.ended.unwrap_or(Ended::Unfinished).word();
     let (seed, started) = (experiment.settings.seed, &experiment.started_at);
     format!("{}{tapped}, {ended}; seed {seed}; started {started}", count(false))
 }

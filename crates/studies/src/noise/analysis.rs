@@ -10,9 +10,9 @@ use super::types::{NoiseAnalysis, PhaseNoise, Row};
 use crate::evidence;
 use judge::analysis::rounds::Rounds;
 use record::records::{Experiment, Run};
-use stats::compare::{log_ratios, percent};
 use stats::descriptive::{median, over_rounds};
 use stats::disturbed::{self, Around};
+use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;
 
 /// Makes of the runs of a study its tables and its answer.

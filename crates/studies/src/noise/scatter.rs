@@ -4,9 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use stats::compare::{percent, rounds_for_an_interval};
+use stats::compare::rounds_for_an_interval;
 use stats::descriptive::Interval;
 use stats::looks::LookPlan;
+use stats::ratio::percent;
 
 /// Points of the standard normal distribution: of a two-sided 95 % interval, and of a power of 80 %.
 const Z_LEVEL: f64 = 1.959_964;
@@ -105,7 +106,7 @@ fn correction() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stats::compare::log_ratios;
+    use stats::ratio::log_ratios;
     use stats::threshold::Direction;
 
     /// Tables of the chi-squared distribution: 2.5 % and 97.5 %.
