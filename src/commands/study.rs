@@ -13,11 +13,14 @@ use judge::analysis;
 use judge::study::broker::analyse;
 use judge::study::definition::{Definition, Producer};
 use measure::arms::{self, Arm};
+use measure::install::{Installed, install_all};
 use measure::laboratory::Judge;
 use measure::progress::duration;
+use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::settings;
 use measure::setup::{Setup, new_id};
+use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
 use report::broker;
@@ -77,8 +80,13 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
     }
     // What was asked for by name must install; of the study's own the others go on without it.
     let by_name = !args.drivers.is_empty();
-    let environments = arms::install_all(&chosen, by_name, &mut unavailable)?;
     let consumer = arms::consumer(&manifests, args.consumer.as_deref())?;
+    let server = args.server.as_ref().unwrap_or(&definition.server);
+    let server = Reached::at(server, args.uri.as_deref()).await?;
+    let mut requests = Requests::watch();
+    let install = install_all(&chosen, Some(&consumer), by_name, &mut unavailable, &mut requests);
+    let Installed { arms: environments, consumer } = install.await?;
+    let (reader, _) = consumer.as_ref().expect("it was asked for");
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate = settings::estimate(&workload.plan, &profiles, false, settings.measured_s);
     let until_look = estimate.round * (rounds + 1);
@@ -89,7 +97,7 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         environments.len(),
         workload.plan.parameters.get("messages").map_or("", String::as_str),
         workload.plan.phases.len(),
-        consumer.0,
+        reader,
     );
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
@@ -102,21 +110,20 @@ pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<(
         until_look,
         path: out,
         id,
-        server: args.server.clone().unwrap_or(definition.server),
+        server: Some(server),
         absorber_words: Vec::new(),
-        consumer: Some(consumer),
+        consumer,
         study: Some(study),
         resumed,
         tap: true,
         link: None,
-        uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run()).await?;
+    let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json)
 }
 

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use bson::RawDocumentBuf;
 use rand_chacha::ChaCha8Rng;
 
 use crate::admin::{Admin, Counters};
@@ -21,8 +22,11 @@ use adapter::messages::{Ended, Prepare, Role};
 use base::clock::Epoch;
 use base::error::Result;
 use stats::threshold::Interleave;
-use workload::plan::{Phase, Plan};
+use workload::plan::{Collection, Phase, Plan};
 use workload::schedule;
+
+/// Documents between two words about how far a collection is loaded.
+const LOADED_EVERY: u64 = 1_000;
 
 /// What all phases of a round share.
 pub struct Stage<'a> {
@@ -228,8 +232,8 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
         let (number, collection) = stage.materials.collection(stage.plan, name);
         for slot in slots {
             let own = own_name(name, *slot, warmup);
-            admin.create(&own, collection).await?;
-            admin.load(&own, stage.materials.documents(stage.plan, number)).await?;
+            let documents = stage.materials.documents(stage.plan, number);
+            load(admin, &own, collection, documents, stage.progress, stage.stop).await?;
             if phase.consumer && !warmup {
                 broker::sentinel(admin, &own).await?;
             }
@@ -237,6 +241,31 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
     }
     admin.settle().await;
     Ok(())
+}
+
+/// Makes a collection anew and loads its documents, until somebody asks to stop.
+///
+/// # Errors
+/// The server's refusal; interrupted.
+pub async fn load(
+    admin: &Admin,
+    name: &str,
+    collection: &Collection,
+    documents: impl Iterator<Item = RawDocumentBuf>,
+    progress: &Progress,
+    stop: &Stop,
+) -> Result<()> {
+    let total = collection.loaded;
+    stop.check()?;
+    admin.create(name, collection).await?;
+    let counted = (0_u64..).zip(documents).take_while(|(loaded, _)| {
+        if loaded.is_multiple_of(LOADED_EVERY) {
+            progress.doing(&format!("loading {name}: {loaded} of {total} documents"));
+        }
+        stop.check().is_ok()
+    });
+    admin.load(name, counted.map(|(_, document)| document)).await?;
+    stop.check()
 }
 
 async fn clear(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool) -> Result<()> {
