@@ -171,7 +171,6 @@ fn build_rust(environment: &Environment, source: &str) -> Result<Vec<String>, St
     }
     let target = environment.folder.join("target");
     let mut cargo = Command::new("cargo");
-    cargo.env("CARGO_BUILD_BUILD_DIR", environment.folder.join("../build")); // as its manifest says
     cargo.args(["build", "--release", "--locked", "--example", "loop", "--target-dir"]);
     finish(cargo.arg(&target), &folder)?;
     Ok(vec![target.join("release/examples/loop").display().to_string()])

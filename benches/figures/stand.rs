@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adapter::choice::Asked;
-use adapter::environment::{Environment, install};
+use adapter::environment::Environment;
+use adapter::install::Installation;
 use adapter::manifest::discover;
 use adapter::messages::Role;
 use base::clock::Epoch;
@@ -67,8 +68,13 @@ pub fn pairs(
 pub fn environment(adapter: &str) -> Result<Environment, String> {
     let manifests = discover(None).map_err(|error| error.to_string())?;
     let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
-    install(manifest.ok_or("no such adapter")?, &Asked::default())
-        .map_err(|error| error.to_string())
+    let asked = Asked::default();
+    let installation = Installation::of(manifest.ok_or("no such adapter")?, &asked);
+    let installation = installation.map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(installation.run(|_| ())).map_err(|error| error.to_string())?;
+    Ok(installation.environment())
 }
 
 impl Stand {

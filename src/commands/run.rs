@@ -11,10 +11,13 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use judge::analysis::types::Analysis;
 use measure::arms;
+use measure::install::{Installed, install_all};
 use measure::laboratory::Judge;
 use measure::progress::duration;
+use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::setup::{Setup, new_id};
+use measure::stop::Requests;
 use measure::{settings, unacknowledged};
 use record::folder::Folder;
 use record::records::{Ended, Settings};
@@ -196,10 +199,16 @@ async fn one(
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
-    let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
+    // Installing takes minutes: whatever else may be wrong is found before.
+    let server =
+        if serverless { None } else { Some(Reached::at(&args.server, args.uri.as_deref()).await?) };
+    let mut requests = Requests::watch();
+    let by_name = !args.drivers.is_empty();
+    let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let Installed { arms: environments, consumer } = install.await?;
     say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
@@ -217,21 +226,20 @@ async fn one(
         until_look,
         path: out(args, &id, label),
         id,
-        server: args.server.clone(),
+        server,
         absorber_words,
         consumer,
         study: None,
         resumed,
         tap: args.tap,
         link: args.link.clone(),
-        uri: args.uri.clone(),
         options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run()).await?;
+    let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json).map(Some)
 }
 

@@ -12,11 +12,14 @@ use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use measure::arms::{self, Arm};
+use measure::install::{Installed, install_all};
 use measure::laboratory::Judge;
 use measure::progress::duration;
+use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::settings;
 use measure::setup::{Setup, new_id};
+use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
 use stats::looks::LookPlan;
@@ -74,11 +77,15 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     }
     // What was asked for by name must install; of the study's own the others go on without it.
     let by_name = !args.drivers.is_empty();
-    let environments = arms::install_all(&chosen, by_name, &mut unavailable)?;
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
     let consumer = was.or(plan.consumer);
     let consumer = reads.then(|| arms::consumer(&manifests, consumer.as_deref())).transpose()?;
+    let server = args.server.clone().unwrap_or_else(|| study.definition().server);
+    let server = Reached::at(&server, args.uri.as_deref()).await?;
+    let mut requests = Requests::watch();
+    let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let Installed { arms: environments, consumer } = install.await?;
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate =
         settings::estimate(&plan.workload.plan, &profiles, plan.quick, settings.measured_s);
@@ -102,21 +109,20 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         until_look,
         path: out,
         id,
-        server: args.server.clone().unwrap_or_else(|| study.definition().server),
+        server: Some(server),
         absorber_words: Vec::new(),
         consumer,
         study: Some(record),
         resumed,
         tap: plan.tap,
         link: None,
-        uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run()).await?;
+    let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json)
 }
 

@@ -27,6 +27,9 @@ fn plain(lab: &Lab, text: &str) -> String {
         .replace(&canonical, "LAB")
         .replace(&lab.path("").display().to_string(), "LAB/")
         .replace(&fixture("").display().to_string(), "FIXTURES/");
+    let text = regex_lite::Regex::new("installed after [0-9]+ s")
+        .expect("an expression")
+        .replace_all(&text, "installed after N s");
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 

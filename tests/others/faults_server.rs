@@ -251,8 +251,9 @@ fn ctrl_c_while_the_server_starts_leaves_nothing() {
     let mongod = Mongod::of(&lab);
     send(pid(&child), Signal::SIGINT);
     let done = lab.finish(&mut child);
-    // Killed by the signal, which a shell shows as 130 too, or already at work and ended.
-    assert!([-1, 130].contains(&done.code), "{}", done.stderr);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let out = lab.path("out");
+    assert!(!out.exists() || out.join("experiment.json").exists(), "no half folder");
     mongod.assert_gone(&lab);
 }
 

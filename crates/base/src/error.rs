@@ -27,7 +27,7 @@ pub enum Exit {
 }
 
 /// An error for people.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error {
     /// Exit code of the program.
     pub exit: Exit,

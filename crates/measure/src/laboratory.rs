@@ -125,6 +125,7 @@ impl Laboratory {
         let mut runs = Vec::new();
         for &index in group {
             self.stop.check()?;
+            self.progress.arm(index, "starting");
             let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let seat = &self.seats[index];
@@ -149,6 +150,7 @@ impl Laboratory {
             self.identify(arm);
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
+            self.progress.arm(arm.index, "calibrating");
             run.noop_ns = arm.calibrate(&self.epoch, &self.materials.folder).await;
         }
         Ok((arms, runs))

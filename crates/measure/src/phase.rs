@@ -4,20 +4,27 @@
 
 use std::time::{Duration, Instant};
 
-use crate::admin::Counters;
+use bson::RawDocumentBuf;
+
+use crate::admin::{Admin, Counters};
 use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm};
 use crate::broker;
 use crate::context::Stage;
 use crate::laps::{self, take_turns, warm_up};
 use crate::materials::Materials;
 use crate::measured::Measured;
+use crate::progress::Progress;
 use crate::shuffle;
+use crate::stop::Stop;
 use crate::unacknowledged::{counters, drain};
 use adapter::messages::{Prepare, Role};
 use base::error::Result;
 use stats::threshold::Interleave;
-use workload::plan::{Phase, Plan};
+use workload::plan::{Collection, Phase, Plan};
 use workload::schedule;
+
+/// Documents between two words about how far a collection is loaded.
+const LOADED_EVERY: u64 = 1_000;
 
 /// Runs one phase for the arms that share it; the answer is in the order of `arms`.
 ///
@@ -108,8 +115,8 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
         let (number, collection) = stage.materials.collection(stage.plan, name);
         for slot in slots {
             let own = own_name(name, *slot, warmup);
-            admin.create(&own, collection).await?;
-            admin.load(&own, stage.materials.documents(stage.plan, number)).await?;
+            let documents = stage.materials.documents(stage.plan, number);
+            load(admin, &own, collection, documents, stage.progress, stage.stop).await?;
             if phase.consumer && !warmup {
                 broker::sentinel(admin, &own).await?;
             }
@@ -117,6 +124,31 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
     }
     admin.settle().await;
     Ok(())
+}
+
+/// Makes a collection anew and loads its documents, until somebody asks to stop.
+///
+/// # Errors
+/// The server's refusal; interrupted.
+pub async fn load(
+    admin: &Admin,
+    name: &str,
+    collection: &Collection,
+    documents: impl Iterator<Item = RawDocumentBuf>,
+    progress: &Progress,
+    stop: &Stop,
+) -> Result<()> {
+    let total = collection.loaded;
+    stop.check()?;
+    admin.create(name, collection).await?;
+    let counted = (0_u64..).zip(documents).take_while(|(loaded, _)| {
+        if loaded.is_multiple_of(LOADED_EVERY) {
+            progress.doing(&format!("loading {name}: {loaded} of {total} documents"));
+        }
+        stop.check().is_ok()
+    });
+    admin.load(name, counted.map(|(_, document)| document)).await?;
+    stop.check()
 }
 
 async fn clear(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool) -> Result<()> {

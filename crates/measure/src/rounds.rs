@@ -11,7 +11,7 @@ use crate::context::Stage;
 use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
 use crate::measured::Measured;
 use crate::messages::Tapped;
-use crate::phase;
+use crate::phase::{self, load};
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
 use crate::{settings, shuffle};
@@ -91,7 +91,7 @@ impl Laboratory {
 
     /// Collections that are only read are loaded once and shared: with one for each arm the
     /// scatter doubled, because the trees on the server differ.
-    async fn load_shared(&mut self) -> Result<()> {
+    async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
         for (number, collection) in plan.collections.iter().enumerate() {
@@ -99,11 +99,12 @@ impl Laboratory {
                 !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
             });
             if read {
-                self.stop.check()?;
-                admin.create(&collection.name, collection).await?;
-                admin.load(&collection.name, self.materials.documents(plan, number)).await?;
+                let documents = self.materials.documents(plan, number);
+                let name = &collection.name;
+                load(admin, name, collection, documents, &self.progress, &self.stop).await?;
             }
         }
+        self.progress.doing("waiting until the server has written what was loaded");
         admin.settle().await;
         Ok(())
     }
@@ -234,6 +235,7 @@ impl Laboratory {
         }
         let mut making = Vec::new();
         for arm in arms.iter_mut() {
+            stage.progress.arm(arm.index, "calibrating");
             making.push(match self.materials.making(plan, number) {
                 Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
                 None => None,
