@@ -15,8 +15,8 @@ use measure::reach::Reached;
 use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::ServerKind;
-use server::uri::{with_arm_options, with_options};
 use server::StartOptions;
+use server::uri::{with_arm_options, with_options};
 
 /// Runs the verb.
 ///

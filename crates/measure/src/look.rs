@@ -11,8 +11,8 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::time::sleep;
 
 use crate::awake::{Awake, decide};
-use crate::laboratory::Laboratory;
 use crate::progress::duration;
+use crate::runner::Runner;
 use base::error::Result;
 use record::machine::Reading;
 use record::records::MachineNoise;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// More of the machine in the hands of others disturbs a round (methodology 3.4, G4).
 const BUSY_FRACTION: f64 = 0.1;
 
-impl Laboratory {
+impl Runner {
     /// Looks at the machine since it was first read. A busy one is named and waited for. Pretended
     /// work is disturbed by nothing.
     ///

@@ -8,10 +8,10 @@ use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
 use crate::context::Stage;
-use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
 use crate::measured::Measured;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
+use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
 use crate::{settings, shuffle};
@@ -29,7 +29,7 @@ use tap::recording;
 /// Less free space than the smallest of the adapters' files may take.
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
-impl Laboratory {
+impl Runner {
     /// Makes rounds until a look decides or the last one is made. What comes next is judged from
     /// the folder, by the same functions as the analysis has it.
     ///

@@ -1,4 +1,4 @@
-//! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
+//! An experiment from its first to its last step: folder, server, runner, rounds, end.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::admin::{self, Admin};
-use crate::laboratory::{Judge, Laboratory, Seat};
 use crate::materials::Materials;
 use crate::path::Path;
 use crate::placement;
 use crate::progress::Progress;
 use crate::reach::Reached;
 use crate::resume::Resumed;
+use crate::runner::{Judge, Runner, Seat};
 use crate::sampler::Sampler;
 use crate::stop::{Requests, Stop, caught};
 use adapter::choice::PROCESSES;
@@ -104,11 +104,11 @@ impl Setup {
             }
         })?;
         // On the heap: everything an experiment holds is in these futures.
-        let prepared = Box::pin(self.laboratory(&folder, server.as_ref(), placement, progress));
+        let prepared = Box::pin(self.runner(&folder, server.as_ref(), placement, progress));
         let prepared = requests.or(prepared).await.flatten();
         let began = prepared.is_ok();
         let result = match prepared {
-            Ok(laboratory) => Box::pin(measure(laboratory, server.as_ref(), requests)).await,
+            Ok(runner) => Box::pin(measure(runner, server.as_ref(), requests)).await,
             Err(error) => Err(error),
         };
         if let Some(server) = server {
@@ -162,13 +162,13 @@ impl Setup {
         server.open(&options).await.map(Some)
     }
 
-    async fn laboratory(
+    async fn runner(
         self,
         folder: &Folder,
         server: Option<&Server>,
         placement: Option<Placement>,
         progress: Progress,
-    ) -> Result<Laboratory> {
+    ) -> Result<Runner> {
         let looked = Some((Instant::now(), Reading::take()));
         let places = match self.server.as_ref().and_then(Reached::uri) {
             Some(uri) => places(uri).await,
@@ -248,7 +248,7 @@ impl Setup {
         if server.is_some() {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
-        Ok(Laboratory {
+        Ok(Runner {
             seats,
             consumer,
             folder: folder.clone(),
@@ -292,12 +292,12 @@ impl Setup {
 
 /// Makes the rounds, ends the record and drops the database.
 async fn measure(
-    mut laboratory: Laboratory,
+    mut runner: Runner,
     server: Option<&Server>,
     requests: &mut Requests,
 ) -> Result<()> {
-    let stop = laboratory.stop.clone();
-    laboratory.folder.write_experiment(&laboratory.experiment)?;
+    let stop = runner.stop.clone();
+    runner.folder.write_experiment(&runner.experiment)?;
     let died = async {
         match server {
             Some(server) => server.died().await,
@@ -307,10 +307,10 @@ async fn measure(
     let external = server.is_some_and(|it| it.record().kind == ServerKind::External);
     let work = async {
         let rounds = async {
-            if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
-                admin.claim(&laboratory.experiment.id).await?;
+            if let Some(admin) = runner.admin.as_mut().filter(|_| external) {
+                admin.claim(&runner.experiment.id).await?;
             }
-            laboratory.rounds().await
+            runner.rounds().await
         };
         tokio::select! {
             result = rounds => result,
@@ -332,20 +332,20 @@ async fn measure(
         }
         (result, _) => result,
     };
-    laboratory.progress.finish();
-    laboratory.experiment.finished_at = Some(wall());
-    laboratory.experiment.ended = Some(match &result {
+    runner.progress.finish();
+    runner.experiment.finished_at = Some(wall());
+    runner.experiment.ended = Some(match &result {
         Ok(()) => Ended::Completed,
         Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
         Err(_) => Ended::Failed,
     });
-    let mut recorded = laboratory.folder.write_experiment(&laboratory.experiment);
+    let mut recorded = runner.folder.write_experiment(&runner.experiment);
     // On a server of ours the database goes with its data folder.
-    if let Some(admin) = laboratory.admin.as_ref().filter(|_| external) {
+    if let Some(admin) = runner.admin.as_ref().filter(|_| external) {
         let dropped = admin.leave().await;
-        let own = laboratory.experiment.databases.last_mut();
+        let own = runner.experiment.databases.last_mut();
         own.expect("it was recorded").dropped = dropped;
-        recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
+        recorded = recorded.and(runner.folder.write_experiment(&runner.experiment));
     }
     if let Some(panic) = panic {
         resume_unwind(panic);

@@ -27,7 +27,7 @@ pub const LOST_ROUNDS_MAX: usize = 3;
 const GIVEN_UP: &str = "given up: ";
 
 /// Everything the rounds need.
-pub struct Laboratory {
+pub struct Runner {
     /// What is known beforehand; arms learn their versions from the running adapters.
     pub experiment: Experiment,
     /// One per arm.
@@ -102,7 +102,7 @@ impl Seat {
     }
 }
 
-impl Laboratory {
+impl Runner {
     /// Whether all times are pretended.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
