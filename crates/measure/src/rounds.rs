@@ -62,7 +62,7 @@ impl Runner {
             if round == self.finished + 1 {
                 self.folder.write_experiment(&self.experiment)?;
             }
-            let baseline_lost = self.seats[0].losses.len() >= LOST_ROUNDS_MAX;
+            let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
             if baseline_lost && self.experiment.study.is_none() {
                 // Without its baseline nothing can be compared.
                 return Ok(());
@@ -134,7 +134,7 @@ impl Runner {
         let simulated = self.is_simulated();
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
-            let losses = &mut self.seats[arm.expect("runs are of arms")].losses;
+            let losses = &mut self.configurations[arm.expect("runs are of arms")].losses;
             match &run.failed {
                 Some(reason) => {
                     losses.push(reason.clone());
@@ -166,7 +166,7 @@ impl Runner {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            if !group.iter().any(|arm| self.seats[*arm].takes(&name)) {
+            if !group.iter().any(|arm| self.configurations[*arm].takes(&name)) {
                 continue;
             }
             self.sampler.label(round, &name);
@@ -202,7 +202,7 @@ impl Runner {
         let warmups: Vec<Duration> = arms
             .iter()
             .map(|arm| {
-                let profile_s = self.seats[arm.index].environment.warmup_s;
+                let profile_s = self.configurations[arm.index].environment.warmup_s;
                 settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
             })
             .collect();
@@ -290,7 +290,7 @@ impl Runner {
         measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
-        let own = self.seats[measured.arm].environment.processes;
+        let own = self.configurations[measured.arm].environment.processes;
         let plan = &self.experiment.plan.with_processes(own);
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
@@ -309,7 +309,7 @@ impl Runner {
             tapped: tap.map(|prefix| Tapped {
                 prefix,
                 arm: measured.arm,
-                consumer: self.seats.len(),
+                consumer: self.configurations.len(),
             }),
         };
         let mut run = summarise(&source, measured, &self.folder)?;

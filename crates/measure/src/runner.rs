@@ -31,9 +31,9 @@ pub struct Runner {
     /// What is known beforehand; arms learn their versions from the running adapters.
     pub experiment: Experiment,
     /// One per arm.
-    pub seats: Vec<Seat>,
+    pub configurations: Vec<ArmConfiguration>,
     /// Who reads the messages of phases that have a consumer; of its phases nothing is said.
-    pub consumer: Option<Seat>,
+    pub consumer: Option<ArmConfiguration>,
     /// The experiment's folder.
     pub folder: Folder,
     /// Zero of all times.
@@ -81,7 +81,7 @@ pub struct Judge {
 }
 
 /// What an arm is started with.
-pub struct Seat {
+pub struct ArmConfiguration {
     /// Its environment.
     pub environment: Environment,
     /// URI past the tap, with the arm's options and credentials; empty with `--server none`.
@@ -94,7 +94,7 @@ pub struct Seat {
     pub losses: Vec<String>,
 }
 
-impl Seat {
+impl ArmConfiguration {
     /// Whether it takes part in a phase.
     #[must_use]
     pub fn takes(&self, phase: &str) -> bool {
@@ -106,7 +106,7 @@ impl Runner {
     /// Whether all times are pretended.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        self.seats.iter().all(|it| it.environment.simulated)
+        self.configurations.iter().all(|it| it.environment.simulated)
     }
 
     /// Starts the processes of a group of arms, and has each say what it is.
@@ -128,13 +128,13 @@ impl Runner {
             self.progress.arm(index, "starting");
             let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
-            let seat = &self.seats[index];
-            let (environment, tapped) = (&seat.environment, self.taps(round, index));
-            let target = self.target(seat, tapped, Role::Worker);
+            let configuration = &self.configurations[index];
+            let (environment, tapped) = (&configuration.environment, self.taps(round, index));
+            let target = self.target(configuration, tapped, Role::Worker);
             let started_at = wall();
             let processes = environment.processes.unwrap_or(processes);
-            arms.push(match seat.losses.last() {
-                Some(last) if seat.losses.len() >= LOST_ROUNDS_MAX => {
+            arms.push(match configuration.losses.last() {
+                Some(last) if configuration.losses.len() >= LOST_ROUNDS_MAX => {
                     let reason = last.trim_start_matches(GIVEN_UP);
                     LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
                 }
@@ -164,10 +164,10 @@ impl Runner {
         arm: usize,
         arms: &mut [LiveArm],
     ) -> Option<LiveArm> {
-        let seat = self.consumer.as_ref()?;
+        let configuration = self.consumer.as_ref()?;
         let log = self.folder.join(&format!("logs/r{round:02}-arm{arm}-consumer.log"));
-        let target = self.target(seat, self.taps_round(round), Role::Consumer);
-        let (index, environment) = (self.seats.len(), &seat.environment);
+        let target = self.target(configuration, self.taps_round(round), Role::Consumer);
+        let (index, environment) = (self.configurations.len(), &configuration.environment);
         let live = LiveArm::start(index, 0, environment, 1, &log, &self.epoch, &target).await;
         if let Some(reason) = &live.failed {
             for arm in arms {
@@ -181,8 +181,14 @@ impl Runner {
         Some(live)
     }
 
-    fn target<'a>(&'a self, seat: &'a Seat, tapped: bool, role: Role) -> Target<'a> {
-        let uri = seat.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&seat.uri);
+    fn target<'a>(
+        &'a self,
+        configuration: &'a ArmConfiguration,
+        tapped: bool,
+        role: Role,
+    ) -> Target<'a> {
+        let uri =
+            configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
         Target { role, uri, database: &self.database }
     }
 
@@ -195,7 +201,7 @@ impl Runner {
     /// Whether an arm goes through the tap in a round.
     #[must_use]
     pub fn taps(&self, round: u32, arm: usize) -> bool {
-        self.taps_round(round) && self.seats[arm].tapped_uri.is_some()
+        self.taps_round(round) && self.configurations[arm].tapped_uri.is_some()
     }
 
     /// No version, no measurement: what stands in the result comes from the running adapter.

@@ -13,7 +13,7 @@ use crate::placement;
 use crate::progress::Progress;
 use crate::reach::Reached;
 use crate::resume::Resumed;
-use crate::runner::{Judge, Runner, Seat};
+use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
 use crate::stop::{Requests, Stop, caught};
 use adapter::choice::PROCESSES;
@@ -203,19 +203,23 @@ impl Setup {
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
-        let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
-            uri: with_arm_options(&uri, &environment.uri_options),
-            tapped_uri: through(port)
-                .filter(|_| !direct)
-                .map(|uri| with_arm_options(&uri, &environment.uri_options)),
-            phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
-            losses: Vec::new(),
-            environment: Environment { cores: cores.clone(), ..environment },
-        };
-        let consumer = self.consumer.clone().map(|(id, it)| seat(named.len(), &id, it, false));
-        let seats = named.into_iter().enumerate();
-        let seats = seats
-            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT))
+        let configuration =
+            |port: usize, id: &str, environment: Environment, direct: bool| ArmConfiguration {
+                uri: with_arm_options(&uri, &environment.uri_options),
+                tapped_uri: through(port)
+                    .filter(|_| !direct)
+                    .map(|uri| with_arm_options(&uri, &environment.uri_options)),
+                phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
+                losses: Vec::new(),
+                environment: Environment { cores: cores.clone(), ..environment },
+            };
+        let consumer =
+            self.consumer.clone().map(|(id, it)| configuration(named.len(), &id, it, false));
+        let configurations = named.into_iter().enumerate();
+        let configurations = configurations
+            .map(|(port, (id, environment, twin))| {
+                configuration(port, &id, environment, twin == DIRECT)
+            })
             .collect();
         let rounds = self.settings.looks.first_rounds();
         let request = Request {
@@ -249,7 +253,7 @@ impl Setup {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
         Ok(Runner {
-            seats,
+            configurations,
             consumer,
             folder: folder.clone(),
             epoch,
