@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use adapter::messages::{Ended, Totals, Turned};
 use base::child;
 use measure::arm::Turn;
-use measure::materials::Materials;
+use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
@@ -86,11 +86,11 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
     let Workload { plan, pools } = workload;
-    let materials =
-        Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
+    let inputs =
+        InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");
     let number = named.expect("crud has find_one");
-    let file = PathBuf::from(materials.samples(1, 0, number, 0, false));
+    let file = PathBuf::from(inputs.samples(1, 0, number, 0, false));
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
     let mut measured = Measured::new(0);
     measured.ended = Some(Ended {
@@ -108,7 +108,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
         plan: &plan,
         number,
         files: vec![file],
-        materials: &materials,
+        inputs: &inputs,
         exclusive: false,
         hlog: "hlog/drain.hlog".to_owned(),
         arm: "drained",

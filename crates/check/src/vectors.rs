@@ -14,7 +14,7 @@ use adapter::messages::{Answer, Request};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use base::error::Error;
-use measure::materials::write_noop_schedule;
+use measure::input_files::write_noop_schedule;
 use workload::plan::Stamp;
 use workload::stamp::Input;
 

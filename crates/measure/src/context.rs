@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::admin::Admin;
 use crate::arm::LiveArm;
 use crate::awake::Awake;
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::stop::Stop;
@@ -19,7 +19,7 @@ pub struct Stage<'a> {
     /// What is done.
     pub plan: &'a Plan,
     /// Files of pools and schedules.
-    pub materials: &'a Materials,
+    pub inputs: &'a InputFiles,
     /// The experiment's clock.
     pub epoch: &'a Epoch,
     /// Administration; None with `--server none`.

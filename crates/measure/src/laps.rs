@@ -146,7 +146,7 @@ pub async fn take_turns(
             let others_before = idle_cpu_ns(arms, place);
             let written = measured[place].written.clone().filter(|_| phase.consumer);
             let (turn, after) = if let Some(collection) = written {
-                let (arm, files) = (&mut arms[place], stage.materials);
+                let (arm, files) = (&mut arms[place], stage.inputs);
                 let samples = files.received(stage.round, arm.index, number);
                 let (turn, after, read) =
                     broker::turn(stage, phase, &collection, arm, turns.length, samples).await?;

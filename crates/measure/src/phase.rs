@@ -10,8 +10,8 @@ use crate::admin::{Admin, Counters};
 use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm};
 use crate::broker;
 use crate::context::Stage;
+use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
-use crate::materials::Materials;
 use crate::measured::Measured;
 use crate::progress::Progress;
 use crate::shuffle;
@@ -112,10 +112,10 @@ async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool)
         return Ok(());
     }
     for name in collections(phase) {
-        let (number, collection) = stage.materials.collection(stage.plan, name);
+        let (number, collection) = stage.inputs.collection(stage.plan, name);
         for slot in slots {
             let own = own_name(name, *slot, warmup);
-            let documents = stage.materials.documents(stage.plan, number);
+            let documents = stage.inputs.documents(stage.plan, number);
             load(admin, &own, collection, documents, stage.progress, stage.stop).await?;
             if phase.consumer && !warmup {
                 broker::sentinel(admin, &own).await?;
@@ -177,7 +177,7 @@ async fn prepare(
         };
         let which = Which { round: stage.round, arm: arm.index, phase: number, warmup };
         let plan = stage.plan.with_processes(arm.own_processes);
-        arm.prepare(prepares(stage.materials, &plan, which, own)).await;
+        arm.prepare(prepares(stage.inputs, &plan, which, own)).await;
     }
 }
 
@@ -196,7 +196,7 @@ pub struct Which {
 
 /// The `prepare` of each process; `own` names a collection as it is called on the server.
 pub fn prepares(
-    materials: &Materials,
+    inputs: &InputFiles,
     plan: &Plan,
     which: Which,
     own: impl Fn(&str) -> String,
@@ -210,13 +210,13 @@ pub fn prepares(
         phase: phase.name.clone(),
         role: Role::Worker,
         warmup: which.warmup,
-        samples: materials.samples(which.round, which.arm, which.phase, process, which.warmup),
-        schedule: materials.schedule(which.phase, phase.processes, process),
-        pools: materials.pools(phase),
+        samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
+        schedule: inputs.schedule(which.phase, phase.processes, process),
+        pools: inputs.pools(phase),
         document_form: phase.document_form.clone(),
         workers: phase.workers,
         first_worker: process * phase.workers,
-        limits: materials.limits(which.phase, phase.processes, process),
+        limits: inputs.limits(which.phase, phase.processes, process),
         pacing: phase.pacing,
         counter: schedule::counter(plan, phase),
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,

@@ -99,7 +99,7 @@ impl Runner {
                 !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
             });
             if read {
-                let documents = self.materials.documents(plan, number);
+                let documents = self.inputs.documents(plan, number);
                 let name = &collection.name;
                 load(admin, name, collection, documents, &self.progress, &self.stop).await?;
             }
@@ -210,7 +210,7 @@ impl Runner {
         let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
         let mut stage = Stage {
             plan,
-            materials: &self.materials,
+            inputs: &self.inputs,
             epoch: &self.epoch,
             admin: self.admin.as_ref(),
             sampler: &mut self.sampler,
@@ -236,7 +236,7 @@ impl Runner {
         let mut making = Vec::new();
         for arm in arms.iter_mut() {
             stage.progress.arm(arm.index, "calibrating");
-            making.push(match self.materials.making(plan, number) {
+            making.push(match self.inputs.making(plan, number) {
                 Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
                 None => None,
             });
@@ -294,15 +294,13 @@ impl Runner {
         let plan = &self.experiment.plan.with_processes(own);
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
-            .map(|process| {
-                self.materials.samples(round, measured.arm, number, process, false).into()
-            })
+            .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())
             .collect();
         let source = Source {
             plan,
             number,
             files,
-            materials: &self.materials,
+            inputs: &self.inputs,
             exclusive: self.is_own_server,
             hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
             arm,
@@ -314,7 +312,7 @@ impl Runner {
         };
         let mut run = summarise(&source, measured, &self.folder)?;
         let files = source.files;
-        self.materials.forget_warmup(round, measured.arm, number, phase.processes);
+        self.inputs.forget_warmup(round, measured.arm, number, phase.processes);
         if let (Some(broker), Some(read)) = (&mut run.broker, &measured.read) {
             let kept = self.keep_samples(std::slice::from_ref(&read.samples))?;
             broker.consumer.samples = kept.into_iter().next();
@@ -331,11 +329,11 @@ impl Runner {
         let mut kept = Vec::new();
         for file in files {
             let bytes = file.metadata().map_or(0, |it| it.len());
-            if self.materials.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
+            if self.inputs.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
                 std::fs::remove_file(file).map_err(|error| Error::file("remove", file, &error))?;
                 continue;
             }
-            self.materials.sample_bytes += bytes;
+            self.inputs.sample_bytes += bytes;
             let name = file.strip_prefix(self.folder.path()).unwrap_or(file);
             kept.push(name.to_string_lossy().into_owned());
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::admin::Admin;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
@@ -63,7 +63,7 @@ pub struct Runner {
     /// Readings of the server.
     pub sampler: Sampler,
     /// Pools and schedules.
-    pub materials: Materials,
+    pub inputs: InputFiles,
     /// Live line.
     pub progress: Progress,
     /// Ctrl-C.
@@ -151,7 +151,7 @@ impl Runner {
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
             self.progress.arm(arm.index, "calibrating");
-            run.noop_ns = arm.calibrate(&self.epoch, &self.materials.folder).await;
+            run.noop_ns = arm.calibrate(&self.epoch, &self.inputs.folder).await;
         }
         Ok((arms, runs))
     }

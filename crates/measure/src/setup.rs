@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::admin::{self, Admin};
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
 use crate::progress::Progress;
@@ -189,8 +189,8 @@ impl Setup {
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
         progress.doing("writing documents and schedules");
-        let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
-        materials.sample_bytes = folder.sample_bytes();
+        let mut inputs = InputFiles::write(&plan, &processes, pools, folder, measured_s)?;
+        inputs.sample_bytes = folder.sample_bytes();
         let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
         // It takes seconds without waiting for anything: a request to stop is heard here.
@@ -270,7 +270,7 @@ impl Setup {
             judge: self.judge,
             awake: None,
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
-            materials,
+            inputs,
             progress,
             stop: Stop::default(),
         })

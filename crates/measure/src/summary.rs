@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::arm::Turn;
 use crate::collect::{self, Collected, RightAnswers};
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::measured::Measured;
 use crate::messages::{self, Tapped};
 use crate::receipt;
@@ -27,7 +27,7 @@ pub struct Source<'a> {
     /// Files of samples, one a process.
     pub files: Vec<PathBuf>,
     /// The schedules, from which follows what the answers should have added up to.
-    pub materials: &'a Materials,
+    pub inputs: &'a InputFiles,
     /// Whether the server is ours alone: then its counters are a receipt.
     pub exclusive: bool,
     /// Name of the `.hlog` under the folder.
@@ -44,7 +44,7 @@ pub struct Source<'a> {
 /// Files that cannot be read or written.
 pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
     let phase = &source.plan.phases[source.number];
-    let right = RightAnswers::new(source.materials, source.plan, source.number);
+    let right = RightAnswers::new(source.inputs, source.plan, source.number);
     let tapped = source.tapped.as_ref();
     let collected = collect::read(&source.files, phase, measured, right, tapped.is_some())?;
     let Collected { counts, lateness, sent, mut calls, .. } = collected;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use base::error::{Error, Result};
 use record::samples::Sample;
 use workload::expected::{Answered, Expectation, Expected};
@@ -11,7 +11,7 @@ use workload::schedule::Schedule;
 
 /// Holds each sample against the schedule of its process.
 pub struct RightAnswers<'a> {
-    materials: &'a Materials,
+    inputs: &'a InputFiles,
     number: usize,
     phase: &'a Phase,
     /// None where the core cannot know: what a mix finds depends on the order in which its workers
@@ -23,10 +23,10 @@ pub struct RightAnswers<'a> {
 
 impl<'a> RightAnswers<'a> {
     /// Before the first sample of a phase.
-    pub fn new(materials: &'a Materials, plan: &'a Plan, number: usize) -> Self {
+    pub fn new(inputs: &'a InputFiles, plan: &'a Plan, number: usize) -> Self {
         let phase = &plan.phases[number];
         let expectation = (!phase.writes).then(|| Expectation::new(plan, phase));
-        Self { materials, number, phase, expectation, schedule: None }
+        Self { inputs, number, phase, expectation, schedule: None }
     }
 
     /// Adds a sample of a process.
@@ -41,7 +41,7 @@ impl<'a> RightAnswers<'a> {
             Some((of, schedule)) if *of == process => schedule,
             other => {
                 *other = None;
-                let path = self.materials.schedule(self.number, self.phase.processes, process);
+                let path = self.inputs.schedule(self.number, self.phase.processes, process);
                 let read = Schedule::read(Path::new(&path))
                     .map_err(|error| Error::file("read", Path::new(&path), &error))?;
                 &mut other.insert((process, read)).1
@@ -79,8 +79,8 @@ mod tests {
         let folder = Folder::create(&scratch.path().join("results")).expect("a folder");
         let Workload { plan, pools } = workload("processes: 2, keys: sequential", 1);
         let processes = BTreeSet::from([None]);
-        let materials = Materials::write(&plan, &processes, pools, &folder, 0.01).expect("files");
-        let mut answers = RightAnswers::new(&materials, &plan, 0);
+        let inputs = InputFiles::write(&plan, &processes, pools, &folder, 0.01).expect("files");
+        let mut answers = RightAnswers::new(&inputs, &plan, 0);
         let total = |documents, sum| Expected { documents: Some(documents), sum: Some(sum) };
         assert_eq!(answers.expected(), total(0, 0));
         for (process, index) in [(0, 0), (0, 1), (1, 0), (1, 1), (0, 0)] {

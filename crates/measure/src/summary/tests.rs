@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Source, summarise};
 use crate::arm::Turn;
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
 use adapter::messages::{Consumed, Ended, Totals, Turned};
@@ -71,7 +71,7 @@ const MS: u64 = 1_000_000;
 struct Bed {
     folder: Folder,
     plan: Plan,
-    materials: Materials,
+    inputs: InputFiles,
     random: u64,
     _scratch: tempfile::TempDir,
 }
@@ -92,9 +92,9 @@ impl Bed {
         let loaded = workload::parse(WORKLOAD, Path::new("made.yaml"), &BTreeMap::new());
         let made = loaded.and_then(|loaded| workload::build(&loaded, 1));
         let Workload { plan, pools } = made.unwrap_or_else(|error| panic!("{error}"));
-        let materials = Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 1.0)
+        let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 1.0)
             .unwrap_or_else(|error| panic!("{error}"));
-        Self { folder, plan, materials, random: 0x9e37_79b9_7f4a_7c15, _scratch: scratch }
+        Self { folder, plan, inputs, random: 0x9e37_79b9_7f4a_7c15, _scratch: scratch }
     }
 
     /// From 0 up to `below`; xorshift64, the same on every machine.
@@ -376,7 +376,7 @@ fn summed(bed: &Bed, left: &Left) -> PhaseRun {
         plan: &bed.plan,
         number: left.number,
         files: left.files.clone(),
-        materials: &bed.materials,
+        inputs: &bed.inputs,
         exclusive: left.number == CLOSED,
         hlog: format!("hlog/{}.hlog", left.number),
         arm: "made",

@@ -21,7 +21,7 @@ const NOOP_RECORDS: usize = 1024;
 const MADE_MAX: u64 = 20_000;
 
 /// Where pools, schedules and samples lie.
-pub struct Materials {
+pub struct InputFiles {
     /// Pools and schedules; samples lie in the experiment folder.
     pub folder: PathBuf,
     /// Bytes of raw samples kept so far.
@@ -32,7 +32,7 @@ pub struct Materials {
     limits: BTreeMap<(usize, u32, u32), Option<Vec<u64>>>,
 }
 
-impl Materials {
+impl InputFiles {
     /// Writes the files of a workload below the experiment folder; the pools stay in memory, for
     /// the documents that are loaded. `processes` are those that arms have of their own.
     ///
