@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
 use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
-use crate::context::Stage;
+use crate::context::PhaseContext;
 use crate::measured::Read;
 use crate::unacknowledged::drain;
 use adapter::messages::{Consumer, Prepare, Role};
@@ -37,14 +37,14 @@ pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
 /// # Errors
 /// The server lost.
 pub async fn turn(
-    stage: &mut Stage<'_>,
+    context: &mut PhaseContext<'_>,
     phase: &Phase,
     collection: &str,
     arm: &mut LiveArm,
     length: Duration,
     samples: PathBuf,
 ) -> Result<(Option<Turn>, Counters, Option<Read>)> {
-    let Stage { consumer, sampler, admin, epoch, .. } = stage;
+    let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
     let (Some(consumer), Some(admin)) = (consumer, admin) else {
         unreachable!("a phase with a consumer has one, and a server")
     };

@@ -15,7 +15,7 @@ use base::clock::Epoch;
 use workload::plan::Plan;
 
 /// What all phases of a round share.
-pub struct Stage<'a> {
+pub struct PhaseContext<'a> {
     /// What is done.
     pub plan: &'a Plan,
     /// Files of pools and schedules.

@@ -9,7 +9,7 @@ use bson::RawDocumentBuf;
 use crate::admin::{Admin, Counters};
 use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm};
 use crate::broker;
-use crate::context::Stage;
+use crate::context::PhaseContext;
 use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
 use crate::measured::Measured;
@@ -31,54 +31,54 @@ const LOADED_EVERY: u64 = 1_000;
 /// # Errors
 /// The server lost, or Ctrl-C.
 pub async fn run(
-    stage: &mut Stage<'_>,
+    context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
     number: usize,
     warmups: &[Duration],
     interleave: Interleave,
 ) -> Result<Vec<Measured>> {
-    let phase = &stage.plan.phases[number];
+    let phase = &context.plan.phases[number];
     let began = Instant::now();
     let mut measured: Vec<_> = arms.iter().map(|arm| Measured::new(arm.index)).collect();
     // Which arm gets which collection is shuffled: the trees on the server differ.
     let mut slots: Vec<usize> = (0..arms.len()).collect();
-    shuffle(&mut slots, stage.rng);
+    shuffle(&mut slots, context.rng);
 
-    set_up(stage, phase, &slots, true).await?;
-    prepare(stage, arms, number, &slots, true).await;
-    let rates = warm_up(stage, arms, warmups, &mut measured).await?;
+    set_up(context, phase, &slots, true).await?;
+    prepare(context, arms, number, &slots, true).await;
+    let rates = warm_up(context, arms, warmups, &mut measured).await?;
     for arm in arms.iter_mut() {
         arm.end().await;
     }
     // What still comes would make the dropped collections anew.
-    counters(stage, written_collection(phase, slots[0], true)).await?;
-    clear(stage, phase, &slots, true).await?;
+    counters(context, written_collection(phase, slots[0], true)).await?;
+    clear(context, phase, &slots, true).await?;
 
-    set_up(stage, phase, &slots, false).await?;
-    prepare(stage, arms, number, &slots, false).await;
+    set_up(context, phase, &slots, false).await?;
+    prepare(context, arms, number, &slots, false).await;
     for (place, arm) in arms.iter_mut().enumerate() {
         let written = written_collection(phase, slots[place], false);
-        if let (Some(admin), Some(name)) = (stage.admin, &written) {
+        if let (Some(admin), Some(name)) = (context.admin, &written) {
             measured[place].sizes = prefixed("before", admin.sizes(name).await);
         }
         measured[place].written = written;
         arm.reset_rss_peak();
         measured[place].rss_armed_bytes = arm.rss_bytes().0;
     }
-    let turns = laps::plan(stage, phase, &rates, interleave);
+    let turns = laps::plan(context, phase, &rates, interleave);
     for entry in &mut measured {
         entry.turn_length = turns.length;
     }
-    take_turns(stage, arms, number, &turns, began, &mut measured).await?;
+    take_turns(context, arms, number, &turns, began, &mut measured).await?;
     for (place, arm) in arms.iter_mut().enumerate() {
         measured[place].ended = arm.end().await;
         measured[place].rss_peak_bytes = arm.rss_bytes().1;
-        if let (Some(admin), Some(name)) = (stage.admin, measured[place].written.clone()) {
+        if let (Some(admin), Some(name)) = (context.admin, measured[place].written.clone()) {
             measured[place].documents_after = Some(drain(admin, &name).await?);
             measured[place].sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
     }
-    clear(stage, phase, &slots, false).await?;
+    clear(context, phase, &slots, false).await?;
     Ok(measured)
 }
 
@@ -106,17 +106,22 @@ fn collections(phase: &Phase) -> Vec<&str> {
     names
 }
 
-async fn set_up(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool) -> Result<()> {
-    let Some(admin) = stage.admin else { return Ok(()) };
+async fn set_up(
+    context: &PhaseContext<'_>,
+    phase: &Phase,
+    slots: &[usize],
+    warmup: bool,
+) -> Result<()> {
+    let Some(admin) = context.admin else { return Ok(()) };
     if !phase.writes {
         return Ok(());
     }
     for name in collections(phase) {
-        let (number, collection) = stage.inputs.collection(stage.plan, name);
+        let (number, collection) = context.inputs.collection(context.plan, name);
         for slot in slots {
             let own = own_name(name, *slot, warmup);
-            let documents = stage.inputs.documents(stage.plan, number);
-            load(admin, &own, collection, documents, stage.progress, stage.stop).await?;
+            let documents = context.inputs.documents(context.plan, number);
+            load(admin, &own, collection, documents, context.progress, context.stop).await?;
             if phase.consumer && !warmup {
                 broker::sentinel(admin, &own).await?;
             }
@@ -151,8 +156,13 @@ pub async fn load(
     stop.check()
 }
 
-async fn clear(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool) -> Result<()> {
-    let Some(admin) = stage.admin else { return Ok(()) };
+async fn clear(
+    context: &PhaseContext<'_>,
+    phase: &Phase,
+    slots: &[usize],
+    warmup: bool,
+) -> Result<()> {
+    let Some(admin) = context.admin else { return Ok(()) };
     if phase.writes {
         for name in collections(phase) {
             for slot in slots {
@@ -164,20 +174,20 @@ async fn clear(stage: &Stage<'_>, phase: &Phase, slots: &[usize], warmup: bool) 
 }
 
 async fn prepare(
-    stage: &Stage<'_>,
+    context: &PhaseContext<'_>,
     arms: &mut [LiveArm],
     number: usize,
     slots: &[usize],
     warmup: bool,
 ) {
-    let phase = &stage.plan.phases[number];
+    let phase = &context.plan.phases[number];
     for (place, arm) in arms.iter_mut().enumerate() {
         let own = |name: &str| {
             if phase.writes { own_name(name, slots[place], warmup) } else { name.to_owned() }
         };
-        let which = Which { round: stage.round, arm: arm.index, phase: number, warmup };
-        let plan = stage.plan.with_processes(arm.own_processes);
-        arm.prepare(prepares(stage.inputs, &plan, which, own)).await;
+        let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
+        let plan = context.plan.with_processes(arm.own_processes);
+        arm.prepare(prepares(context.inputs, &plan, which, own)).await;
     }
 }
 

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
-use crate::context::Stage;
+use crate::context::PhaseContext;
 use crate::measured::Measured;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
@@ -208,7 +208,7 @@ impl Runner {
             .collect();
         let measured_s = settings::measured(&plan.phases[number], settings.measured_s);
         let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
-        let mut stage = Stage {
+        let mut context = PhaseContext {
             plan,
             inputs: &self.inputs,
             epoch: &self.epoch,
@@ -235,13 +235,13 @@ impl Runner {
         }
         let mut making = Vec::new();
         for arm in arms.iter_mut() {
-            stage.progress.arm(arm.index, "calibrating");
+            context.progress.arm(arm.index, "calibrating");
             making.push(match self.inputs.making(plan, number) {
                 Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
                 None => None,
             });
         }
-        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        let mut measured = phase::run(&mut context, arms, number, &warmups, interleave).await?;
         for (measured, making) in measured.iter_mut().zip(making) {
             measured.document_ns = making;
         }

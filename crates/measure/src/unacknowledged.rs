@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
-use crate::context::Stage;
+use crate::context::PhaseContext;
 use crate::sampler::Sampler;
 use base::error::Result;
 use record::records::Arm;
@@ -51,12 +51,12 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
 ///
 /// # Errors
 /// The server lost.
-pub async fn counters(stage: &mut Stage<'_>, written: Option<String>) -> Result<Counters> {
-    match (stage.admin, written) {
-        (Some(admin), Some(name)) if stage.unacknowledged => {
-            settled(stage.sampler, admin, &name).await
+pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -> Result<Counters> {
+    match (context.admin, written) {
+        (Some(admin), Some(name)) if context.unacknowledged => {
+            settled(context.sampler, admin, &name).await
         }
-        _ => stage.sampler.counters().await,
+        _ => context.sampler.counters().await,
     }
 }
 
