@@ -89,7 +89,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
             in_flight: little.in_flight,
             throughput_times_residence: little.rate_times_time,
         }),
-        half_log_ratio: collected.drift.ratio(),
+        drift: collected.drift.ratio(),
         document_ns: measured.document_ns,
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),

@@ -340,7 +340,8 @@ pub struct PhaseRun {
     /// Little's law over all turns (gate G2).
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
-    pub half_log_ratio: Option<f64>,
+    #[serde(alias = "half_log_ratio")]
+    pub drift: Option<f64>,
     /// Making one document before its operation is timed, ns: calibrated before the phase. None
     /// where none is made or the adapter does not tell.
     #[serde(default)]

@@ -153,7 +153,7 @@ impl PhaseComparison<'_> {
         Entrant {
             name: &arm.id,
             is_aa: arm.is_aa,
-            halves: runs.iter().map(|run| (*run)?.half_log_ratio).collect(),
+            halves: runs.iter().map(|run| (*run)?.drift).collect(),
             positions: self.rounds.positions(&arm.id),
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
             // Two clock readings are part of the no-op loop: half of it bounds one from above.
