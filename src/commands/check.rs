@@ -7,6 +7,7 @@ use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use base::paths::work_dir;
 use base::say;
+use check::bench::Bench;
 use check::{Checked, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
@@ -82,7 +83,7 @@ async fn check_all(
             environment.version,
             server.record().version
         ))?;
-        let bench = online::Bench {
+        let bench = Bench {
             uri: &with_arm_options(
                 &with_options(server.uri(), &std::collections::BTreeMap::new()),
                 &environment.uri_options,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bson::oid::ObjectId;
 use bson::{Document, RawDocumentBuf, doc};
 
+use crate::bench::Bench;
 use crate::consumed::{Sent, judge};
-use crate::online::Bench;
 use crate::{ANSWER_TIMEOUT, Checked, ask, equal, start};
 use adapter::environment::Environment;
 use adapter::messages::{Answer, Consumer, Ended, Request, Role, Turned};

@@ -2,6 +2,7 @@
 //! faults on a server. Some checks fail on purpose, so that an adapter that never looks at an
 //! answer does not pass.
 
+pub mod bench;
 mod consumed;
 mod consumer;
 pub mod offline;

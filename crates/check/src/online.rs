@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf};
 
+use crate::bench::Bench;
 use crate::{
     ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start, without_whole_doubles,
 };
 use adapter::environment::Environment;
 use adapter::messages::{Ended, Request, Role};
-use base::clock::Epoch;
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
-use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Samples;
 use workload::build::{Workload, build};
@@ -38,20 +37,6 @@ const TURN: Duration = Duration::from_secs(10);
 const NUMBERED: &str = "numbered";
 const OUTCOME_WRONG: u8 = 1;
 const OUTCOME_ERROR: u8 = 2;
-
-/// Where the adapter is checked.
-pub struct Bench<'a> {
-    /// URI with credentials and options.
-    pub uri: &'a str,
-    /// Database of this check.
-    pub database: String,
-    /// Whether the server is ours alone.
-    pub exclusive: bool,
-    /// Scratch folder, laid out like an experiment's.
-    pub folder: &'a Folder,
-    /// Zero of all times.
-    pub epoch: &'a Epoch,
-}
 
 /// All checks on a server, in a database that is claimed. What the adapter does not declare is left
 /// out, and named.

@@ -15,8 +15,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::health;
-use super::launch::StartOptions;
 use super::log_tail;
+use super::options::StartOptions;
 use super::record::ServerRecord;
 use super::server::{Later, Process, Server};
 use base::child::{die_with_parent, keep_to, signal};

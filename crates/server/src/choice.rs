@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use base::error::{Error, Result};
 
 use super::host::Host;
-use super::launch::StartOptions;
 use super::managed::start;
 use super::mask::mask_uri;
+use super::options::StartOptions;
 use super::program::Program;
 use super::progress::Progress;
 use super::server::Server;

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::instance::{self, Ending, GuardEvent, Instance};
-use super::launch::StartOptions;
+use super::options::StartOptions;
 use base::child::keep_to;
 use base::error::{Error, Result};
 use base::process::ProcessId;

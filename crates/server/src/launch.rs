@@ -11,6 +11,7 @@ use super::health::{self, Health};
 use super::host::{Host, create_folder};
 use super::instance::{self, Ending, GuardOrder, Instance};
 use super::log_tail;
+use super::options::StartOptions;
 use super::program::Program;
 use base::error::{Error, Result};
 use base::process::ProcessId;
@@ -19,41 +20,6 @@ use base::process::ProcessId;
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// Exit code of a mongod that cannot bind its port.
 const NET_ERROR: i32 = 48;
-
-/// How to start a server.
-#[derive(Debug, Clone)]
-pub struct StartOptions {
-    /// mongod's log; kept. Its folder is made if need be.
-    pub log: PathBuf,
-    /// Where the data folder goes; `<home>/data` if None.
-    pub data_parent: Option<PathBuf>,
-    pub keep_data: bool,
-    /// A free one if None.
-    pub port: Option<u16>,
-    /// `--wiredTigerCacheSizeGB`; a quarter of the memory, 0.25 to 1, if None.
-    pub cache_gb: Option<f64>,
-    /// Further flags for mongod, for example `--replSet=rs0`.
-    pub extra_flags: Vec<String>,
-    /// The program that has the verb `guard-server`; this one if None.
-    pub guard_program: Option<PathBuf>,
-    /// Cores that it keeps to; none: all of them.
-    pub cores: Vec<usize>,
-}
-
-impl StartOptions {
-    pub fn new(log: impl Into<PathBuf>) -> Self {
-        Self {
-            log: log.into(),
-            data_parent: None,
-            keep_data: false,
-            port: None,
-            cache_gb: None,
-            extra_flags: Vec::new(),
-            guard_program: None,
-            cores: Vec::new(),
-        }
-    }
-}
 
 /// A guard with its mongod, healthy.
 #[derive(Debug)]

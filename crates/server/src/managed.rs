@@ -4,8 +4,9 @@ use base::error::{Error, Result};
 use record::records::ServerKind;
 
 use super::host::Host;
-use super::launch::{Launched, StartOptions, describe, launch};
+use super::launch::{Launched, describe, launch};
 use super::log_tail;
+use super::options::StartOptions;
 use super::program::Program;
 use super::record::{ServerRecord, ServerSource};
 use super::server::{Later, Process, Server};

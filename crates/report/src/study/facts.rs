@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::page::{Column, Table, TableRow};
+use super::table::{Column, Table, TableRow};
 use crate::view::{machine_text, server_text};
 use base::say::clean;
 use figures::{self, MISSING};

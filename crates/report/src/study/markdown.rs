@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::page::{Table, View};
+use super::page::View;
+use super::table::Table;
 use crate::markdown::{escape, list};
 
 /// Writes the study without its pictures.

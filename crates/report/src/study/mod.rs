@@ -3,9 +3,11 @@
 mod facts;
 mod markdown;
 mod page;
+mod table;
 mod terminal;
 
 pub use facts::{arms, facts};
 pub use markdown::markdown;
-pub use page::{Column, EvidenceView, Figure, PhaseView, Table, TableRow, View, render};
+pub use page::{EvidenceView, Figure, PhaseView, View, render};
+pub use table::{Column, Table, TableRow};
 pub use terminal::terminal;

@@ -6,7 +6,8 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle,
 };
 
-use super::page::{Table, View};
+use super::page::View;
+use super::table::Table;
 use crate::Options;
 use crate::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page};
 use crate::paint::{Ink, Paint};

@@ -1,0 +1,38 @@
+//! What a start can be told.
+
+use std::path::PathBuf;
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub struct StartOptions {
+    /// mongod's log; kept. Its folder is made if need be.
+    pub log: PathBuf,
+    /// Where the data folder goes; `<home>/data` if None.
+    pub data_parent: Option<PathBuf>,
+    pub keep_data: bool,
+    /// A free one if None.
+    pub port: Option<u16>,
+    /// `--wiredTigerCacheSizeGB`; a quarter of the memory, 0.25 to 1, if None.
+    pub cache_gb: Option<f64>,
+    /// Further flags for mongod, for example `--replSet=rs0`.
+    pub extra_flags: Vec<String>,
+    /// The program that has the verb `guard-server`; this one if None.
+    pub guard_program: Option<PathBuf>,
+    /// Cores that it keeps to; none: all of them.
+    pub cores: Vec<usize>,
+}
+
+impl StartOptions {
+    pub fn new(log: impl Into<PathBuf>) -> Self {
+        Self {
+            log: log.into(),
+            data_parent: None,
+            keep_data: false,
+            port: None,
+            cache_gb: None,
+            extra_flags: Vec::new(),
+            guard_program: None,
+            cores: Vec::new(),
+        }
+    }
+}
