@@ -3,9 +3,13 @@
 
 use std::path::Path;
 
-use judge::analysis::types::Analysis;
+use judge::analysis::types::{Analysis, ComparisonRow};
 use record::records::Run;
+use regex_lite::Regex;
 use report::{Format, Options, render, text};
+use stats::compare::Verdict;
+use stats::threshold::Quantity;
+use stats::wording::Finding;
 
 fn fixture(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
@@ -150,4 +154,48 @@ fn every_format_takes_an_experiment_without_results() {
         assert_eq!(format.name(), name);
     }
     assert!("pdf".parse::<Format>().unwrap_err().contains("benchstat"));
+}
+
+fn written(analysis: &Analysis, format: Format) -> String {
+    let mut out = Vec::new();
+    render(analysis, &runs(), format, &columns(80), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The ends of the interval in percent, half the width of which decides the decimals.
+const INTERVALS: [[f64; 2]; 5] =
+    [[5.0, 6.99], [4.25, 6.25], [0.011, 0.094], [38.0, 131.0], [7.2, 7.2]];
+
+#[test]
+fn table_and_sentence_say_the_same_interval() {
+    let numbers = Regex::new(r"takes (\S+) % longer .*? CI (\S+) to (\S+) %, .* threshold (\S+) %")
+        .expect("a pattern");
+    for [low, high] in INTERVALS {
+        let mut analysis = analysis("everything.json");
+        let slower = |it: &&mut ComparisonRow| it.sentence.starts_with("SLOWER: ");
+        let row = analysis.comparisons.iter_mut().find(slower).expect("one that is slower");
+        let estimate = (low + high) / 2.0;
+        let (name_a, name_b) = (row.baseline.clone(), row.arm.clone());
+        let finding = Finding {
+            name_a: &name_a,
+            name_b: &name_b,
+            quantity: Quantity::Throughput,
+            estimate_percent: estimate,
+            low_percent: low,
+            high_percent: high,
+            level: 0.952,
+            rounds: 10,
+            threshold_percent: 3.46,
+        };
+        row.sentence = finding.clear_sentence(Verdict::Slower, "");
+        (row.estimate_percent, row.low_percent) = (Some(estimate), Some(low));
+        (row.high_percent, row.threshold_percent) = (Some(high), 3.46);
+        let sentence = row.sentence.clone();
+        let said = numbers.captures(&sentence).expect("its numbers");
+        let change = format!("+{} % (+{} to +{} %)", &said[1], &said[2], &said[3]);
+        let page = written(&analysis, Format::Html).replace("&#x2f;", "/");
+        assert!(page.contains(&format!(">{change}</td>")), "{change}");
+        assert!(page.contains(&format!(">±{} %</td>", &said[4])), "{}", &said[4]);
+        assert!(written(&analysis, Format::Markdown).contains(&format!("| {change} |")));
+    }
 }
