@@ -16,7 +16,7 @@ use crate::cli::TapArgs;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 use base::say::clean;
-use figures::{bytes, count, figure, optional};
+use figures::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
 use tap::alone::{Row, Session, TapReport};
@@ -181,9 +181,9 @@ fn text(report: &TapReport) -> String {
     let tap = &report.tap;
     let _ = writeln!(
         text,
-        "{:.1} s; connections: {} opened, {} closed, at most {} at once; commands under way: {} on \
+        "{} s; connections: {} opened, {} closed, at most {} at once; commands under way: {} on \
          average",
-        report.seconds,
+        fixed(report.seconds, 1),
         count(tap.connections_opened),
         count(tap.connections_closed),
         count(tap.connections_peak),

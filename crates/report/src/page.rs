@@ -253,13 +253,11 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         verdict: view::verdict_class(c),
         word: clean(&c.verdict) + if c.direction_only { ", size uncertain" } else { "" },
         change: view::change(c),
-        threshold: format!("±{} %", figures::short_percent(c.threshold_percent)),
-        level: c.level.map_or(MISSING.to_owned(), |level| {
-            format!("{} %", figures::short_percent((level * 1e3).round() / 10.0))
-        }),
+        threshold: format!("±{} %", figures::threshold(c.threshold_percent)),
+        level: c.level.map_or(MISSING.to_owned(), figures::level),
         rounds: c.rounds,
         p_value: c.p_value.map_or(MISSING.to_owned(), |p| {
-            if p < 0.0005 { "< 0.0005".to_owned() } else { format!("{p:.3}") }
+            if p < 0.0005 { "< 0.0005".to_owned() } else { figures::fixed(p, 3) }
         }),
         discovery: match c.bh_rejected {
             Some(true) => "yes",

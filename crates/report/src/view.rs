@@ -245,7 +245,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     } else {
         format!(" of {}", comparison.operation)
     };
-    let threshold = figures::short_percent(comparison.threshold_percent);
+    let threshold = figures::threshold(comparison.threshold_percent);
     let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
     clean(&format!(
         "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
@@ -275,7 +275,7 @@ fn notes(phase: &PhaseSummary) -> Vec<String> {
         notes.push(clean(&phase.loop_note));
     }
     notes.push(match phase.aa_noise_percent.filter(|v| v.is_finite()) {
-        Some(noise) => format!("A/A noise floor ±{noise:.1} %"),
+        Some(noise) => format!("A/A noise floor ±{} %", figures::fixed(noise, 1)),
         None => "A/A noise floor n/a".to_owned(),
     });
     notes

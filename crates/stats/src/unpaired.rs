@@ -4,7 +4,7 @@ use super::compare::{Comparison, Margins, Verdict, percent};
 use super::descriptive::median;
 use super::mann_whitney::{mann_whitney, samples_needed, shift};
 use super::threshold::{Direction, Quantity, ThresholdParts};
-use super::wording::{self, Finding};
+use super::wording::Finding;
 
 /// The remark every such comparison carries.
 pub const REMARK: &str = "not interleaved; drift cannot be excluded";
@@ -100,7 +100,7 @@ fn sentence(
         return format!("INCONCLUSIVE: {}; {REMARK}.", finding.between());
     }
     let decimals = finding.decimals();
-    let size = |value: f64| wording::fixed(value.abs(), decimals);
+    let size = |value: f64| figures::fixed(value.abs(), decimals);
     let (near, far) = if low > 0.0 { (low, high) } else { (high, low) };
     format!(
         "INCONCLUSIVE: {} looks {} than {} by {} % ({} CI {} to {} %, {runs_a} and {runs_b} runs, \
@@ -109,9 +109,9 @@ fn sentence(
         if low > 0.0 { "slower" } else { "faster" },
         arms.name_a,
         size(estimate),
-        wording::level(level),
+        figures::level(level),
         size(near),
         size(far),
-        wording::threshold(delta),
+        figures::threshold(delta),
     )
 }
