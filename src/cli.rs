@@ -219,8 +219,6 @@ pub enum FormatArg {
     Benchstat,
     /// The pictures of a study
     Svg,
-    /// The same as pixels
-    Png,
 }
 
 /// `diagnose`

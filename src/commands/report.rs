@@ -29,7 +29,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         FormatArg::Json => Format::Json,
         FormatArg::Csv => Format::Csv,
         FormatArg::Benchstat => Format::Benchstat,
-        FormatArg::Svg | FormatArg::Png => {
+        FormatArg::Svg => {
             return Err(Error::usage(
                 "only studies have pictures of their own",
                 "--format html has those of this experiment",

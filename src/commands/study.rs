@@ -313,14 +313,10 @@ pub fn report(
             Ok(())
         }
         FormatArg::Svg => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
-        FormatArg::Png => {
-            out = broker::png(&broker::picture(folder, experiment, runs)?)?;
-            Ok(())
-        }
         FormatArg::Md | FormatArg::Benchstat => {
             return Err(Error::usage(
                 "a study has no such format",
-                "it has terminal, html, json, csv (one line a message), svg and png",
+                "it has terminal, html, json, csv (one line a message) and svg",
             ));
         }
     };

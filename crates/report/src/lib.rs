@@ -4,13 +4,14 @@
 mod benchstat;
 pub mod broker;
 mod csv;
+mod drawing;
 mod html;
 mod json;
 mod lines;
 mod markdown;
 mod page;
 mod paint;
-mod svg;
+mod plots;
 mod terminal;
 pub mod text;
 mod view;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::svg::{self, Dots, Interval};
+use super::plots::{self, Dots, Interval};
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
 use base::say::clean;
@@ -180,9 +180,9 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         wire,
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
-        intervals: svg::intervals(&bars, &view.name),
+        intervals: plots::intervals(&bars, &view.name),
         comparisons: compared.into_iter().map(|c| comparison(analysis, c)).collect(),
-        dots: svg::dots(&strips, &view.name),
+        dots: plots::dots(&strips, &view.name),
         rounds: strips.iter().map(|strip| rounds(strip, longest)).collect(),
         round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,

@@ -7,28 +7,25 @@
 
 mod cloud;
 mod csv;
-mod drawing;
 mod facts;
 mod page;
 mod parts;
 mod picture;
-mod png;
 mod rows;
 mod terminal;
 mod view;
 
 pub use cloud::{Axes, Cloud, POINTS_MAX};
 pub use csv::messages;
-pub use drawing::Drawing;
 pub use facts::{arms, facts, lost, pacing};
 pub use page::{Column, EvidenceView, Figure, PhaseView, Table, TableRow, View, render};
 pub use parts::{PartsRow, parts, parts_rows};
 pub use picture::{Content, Measured, Panel, Row, Since, scatter};
-pub use png::png;
 pub use rows::{rows, taking_part};
 pub use terminal::terminal;
 pub use view::view;
 
+pub use crate::drawing::Drawing;
 use base::error::Result;
 use record::folder::Folder;
 use record::records::{Experiment, Run};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::drawing::Drawing;
+use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;

@@ -1,8 +1,7 @@
 //! Where the time passed: five parts of the way, at the beginning and at the end of a run.
 
-use super::drawing::{Anchor, Drawing, Role, short};
 use super::rows::in_phase;
-use crate::svg::escape;
+use crate::drawing::{Anchor, Drawing, Role, escape, short};
 use base::say::clean;
 use figures;
 use record::broker::{Part, Parts};
