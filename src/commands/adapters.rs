@@ -63,8 +63,8 @@ fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> 
 }
 
 fn list(manifests: &[Manifest], json: bool) -> Result<()> {
-    let mut table = super::table();
-    table.set_header(["adapter", "driver", "default", "versions", "this machine"]);
+    let mut table = super::Table::default();
+    table.add_row(["adapter", "driver", "default", "versions", "this machine"]);
     let mut rows = Vec::new();
     for manifest in manifests {
         let state = match manifest.probe() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{BrokerArgs, FormatArg, StudyArgs, StudyVerb};
+use crate::cli::{BrokerArgs, StudyArgs, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
@@ -256,8 +256,8 @@ fn eject(args: &BrokerArgs, path: &Path) -> Result<()> {
 fn show(folder: &Folder, json: bool) -> Result<()> {
     let (_, experiment) = Folder::open(folder.path())?;
     let runs = folder.runs()?;
-    let format = if json { FormatArg::Json } else { FormatArg::Terminal };
-    let page = report(folder, &experiment, &runs, FormatArg::Html)?;
+    let format = if json { "json" } else { "terminal" };
+    let page = report(folder, &experiment, &runs, "html")?;
     folder.write_whole("report.html", &page)?;
     let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
@@ -283,37 +283,37 @@ pub fn report(
     folder: &Folder,
     experiment: &Experiment,
     runs: &[Run],
-    format: FormatArg,
+    format: &str,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let analysis = analyse(experiment, runs);
     let name = folder.path().display().to_string();
     let mut view = broker::view(experiment, runs, &analysis, &name);
     let written = match format {
-        FormatArg::Terminal => {
+        "terminal" => {
             let mut options = super::report::terminal_options();
             let page = folder.join("report.html");
             options.page = page.exists().then(|| page.display().to_string());
             broker::terminal(&view, &options, &mut out)
         }
-        FormatArg::Html => {
+        "html" => {
             for phase in &mut view.phases {
                 phase.figures = broker::figures(folder, experiment, runs, &phase.name)?;
             }
             broker::render(&view, &mut out)
         }
-        FormatArg::Json => {
+        "json" => {
             let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
             writeln!(out, "{text}")
         }
-        FormatArg::Csv => {
+        "csv" => {
             for missing in broker::messages(folder, runs, &mut out)? {
                 say!("warning: {missing}");
             }
             Ok(())
         }
-        FormatArg::Svg => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
-        FormatArg::Md | FormatArg::Benchstat => {
+        "svg" => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
+        _ => {
             return Err(Error::usage(
                 "a study has no such format",
                 "it has terminal, html, json, csv (one line a message) and svg",

@@ -136,8 +136,8 @@ impl Live {
 
     fn show(&self, rows: &[Row]) {
         let Some(bar) = &self.bar else { return };
-        let mut table = super::table();
-        table.set_header(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);
+        let mut table = super::Table::default();
+        table.add_row(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);
         for row in rows {
             table.add_row([
                 row.command.clone(),
@@ -162,8 +162,8 @@ impl Live {
 /// The summary: one row a command, then connections and warnings.
 fn text(report: &TapReport) -> String {
     use std::fmt::Write as _;
-    let mut table = super::table();
-    table.set_header([
+    let mut table = super::Table::default();
+    table.add_row([
         "command",
         "count",
         "per s",

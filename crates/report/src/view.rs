@@ -9,7 +9,8 @@ use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
     ResultRow,
 };
-use record::records::{Machine, Server};
+use record::records::{Machine, Server, Unavailable};
+use stats::compare::Verdict;
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -46,8 +47,8 @@ pub struct RowView {
     pub throughput: String,
     /// Change of time per operation against the baseline.
     pub change: String,
-    /// `slower`, `faster`, `same`, `inconclusive`, `not-comparable` or empty.
-    pub verdict: &'static str,
+    /// Of throughput.
+    pub verdict: Option<Verdict>,
     /// p50, p90, p99, p99.9 of service time.
     pub quantiles: [String; 4],
     /// p50, p99 of response time.
@@ -56,7 +57,6 @@ pub struct RowView {
     pub rss: String,
     pub errors: String,
     pub operations: String,
-    pub document_bytes: String,
 }
 
 /// A throughput comparison and what else differs in direction.
@@ -99,15 +99,13 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
             rows.push(missing_row(arm));
         }
         for (index, result) in of_arm.into_iter().enumerate() {
-            let mut row = result_row(result, time, cpu);
-            row.is_aa = arm.is_aa;
-            row.arm = arm_label(arm);
+            let mut row = result_row(arm, result, time, cpu);
             row.is_first = index == 0;
             let compared = throughput_comparison(analysis, name, &arm.id);
             (row.change, row.verdict) = match compared {
-                Some(comparison) => (change(comparison), verdict_class(comparison)),
-                None if is_baseline(analysis, arm) => ("baseline".to_owned(), ""),
-                None => (MISSING.to_owned(), ""),
+                Some(comparison) => (change(comparison), Some(verdict(comparison))),
+                None if is_baseline(analysis, arm) => ("baseline".to_owned(), None),
+                None => (MISSING.to_owned(), None),
             };
             rows.push(row);
         }
@@ -128,17 +126,11 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
     }
 }
 
-fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
+fn result_row(arm: &ArmSummary, result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
     RowView {
-        arm: clean(&result.arm),
-        hue: hue(&result.arm),
-        is_aa: false,
-        is_first: true,
         is_missing: false,
         operation: clean(&result.operation),
         throughput: figures::optional(result.throughput),
-        change: String::new(),
-        verdict: "",
         quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
             .map(|q| time.figure(q)),
         response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
@@ -146,7 +138,7 @@ fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
         rss: figures::mebibytes(result.rss_peak_bytes),
         errors: figures::count(result.errors),
         operations: figures::count(result.operations),
-        document_bytes: figures::bytes(result.document_bytes),
+        ..missing_row(arm)
     }
 }
 
@@ -161,14 +153,13 @@ fn missing_row(arm: &ArmSummary) -> RowView {
         operation: missing(),
         throughput: missing(),
         change: missing(),
-        verdict: "",
+        verdict: None,
         quantiles: std::array::from_fn(|_| missing()),
         response: std::array::from_fn(|_| missing()),
         cpu: missing(),
         rss: missing(),
         errors: missing(),
         operations: missing(),
-        document_bytes: missing(),
     }
 }
 
@@ -176,6 +167,12 @@ fn missing_row(arm: &ArmSummary) -> RowView {
 pub fn arm_label(arm: &ArmSummary) -> String {
     let id = clean(&arm.id);
     if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
+}
+
+/// The same by its id.
+pub fn label_of(analysis: &Analysis, id: &str) -> String {
+    let arm = analysis.arms.iter().find(|arm| arm.id == id);
+    arm.map_or_else(|| clean(id), arm_label)
 }
 
 fn is_baseline(analysis: &Analysis, arm: &ArmSummary) -> bool {
@@ -195,23 +192,21 @@ fn throughput_comparison<'a>(
 pub fn change(comparison: &ComparisonRow) -> String {
     let (low, high) = (comparison.low_percent, comparison.high_percent);
     let interval = figures::interval(low, high);
-    match comparison.verdict.as_str() {
-        "NOT COMPARABLE" => "not comparable".to_owned(),
-        "INCONCLUSIVE" => interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})")),
+    match verdict(comparison) {
+        Verdict::NotComparable => "not comparable".to_owned(),
+        Verdict::Inconclusive => {
+            interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})"))
+        }
         _ => figures::change(comparison.estimate_percent, low, high)
             .unwrap_or_else(|| MISSING.to_owned()),
     }
 }
 
-/// The verdict as a word that a style sheet and a palette can name.
-pub fn verdict_class(comparison: &ComparisonRow) -> &'static str {
-    match comparison.verdict.as_str() {
-        "SLOWER" => "slower",
-        "FASTER" => "faster",
-        "SAME" => "same",
-        "INCONCLUSIVE" => "inconclusive",
-        _ => "not-comparable",
-    }
+/// The verdict; a word that is none is not comparable.
+pub fn verdict(comparison: &ComparisonRow) -> Verdict {
+    let all = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive];
+    let found = all.into_iter().find(|verdict| verdict.word() == comparison.verdict);
+    found.unwrap_or(Verdict::NotComparable)
 }
 
 fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
@@ -233,8 +228,10 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
-    let (theirs, ours) = (verdict_class(other), verdict_class(throughput));
-    other.metric != "throughput" && theirs != ours && matches!(theirs, "slower" | "faster")
+    let theirs = verdict(other);
+    other.metric != "throughput"
+        && theirs != verdict(throughput)
+        && matches!(theirs, Verdict::Slower | Verdict::Faster)
 }
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
@@ -293,11 +290,6 @@ pub fn hue(name: &str) -> u32 {
 }
 
 /// `embedded MongoDB 6.0.5, standalone`.
-pub fn server_line(analysis: &Analysis) -> String {
-    server_text(&analysis.server)
-}
-
-/// The same, of the record.
 pub fn server_text(server: &Server) -> String {
     if server.kind == "none" {
         return "none".to_owned();
@@ -316,11 +308,6 @@ fn is_load(flag: &&str) -> bool {
 }
 
 /// `AMD EPYC 7B13, 2 cores, 7.75 GiB, Debian 12, kernel 6.1.0`.
-pub fn machine_line(analysis: &Analysis) -> String {
-    machine_text(&analysis.machine)
-}
-
-/// The same, of the record.
 pub fn machine_text(machine: &Machine) -> String {
     let cores = if machine.cores == 1 { "core" } else { "cores" };
     let awake = machine.keep_awake.as_ref().is_some_and(|it| it.used);
@@ -416,7 +403,7 @@ pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
     analysis.conditions.iter().map(line).collect()
 }
 
-fn is_aa(analysis: &Analysis, arm: &str) -> bool {
+pub fn is_aa(analysis: &Analysis, arm: &str) -> bool {
     analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
 }
 
@@ -446,6 +433,12 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
     .collect()
 }
 
+/// `java: no JDK 17 or newer on PATH → apt-get install openjdk-17-jdk-headless`.
+pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
+    let line = |it: &Unavailable| clean(&format!("{}: {} → {}", it.adapter, it.reason, it.hint));
+    analysis.unavailable.iter().map(line).collect()
+}
+
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
 #[must_use]
 pub fn finding_line(finding: &Finding) -> String {
@@ -462,12 +455,7 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
-    again_from(&analysis.experiment)
-}
-
-/// The same, of a folder.
-pub fn again_from(folder: &str) -> String {
-    format!("mongodyno report {}", shell_quoted(&clean(folder)))
+    format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
 }
 
 fn shell_quoted(path: &str) -> String {

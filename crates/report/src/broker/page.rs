@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::drawing::Drawing;
 use crate::html;
+use crate::text::clean_all;
 use crate::view::hue;
 use base::say::clean;
 use record::records::SCHEMA_VERSION;
@@ -185,7 +186,7 @@ impl Page {
         });
         let evidence = view.evidence.iter().map(|it| EvidenceView {
             heading: clean(&it.heading),
-            sentences: all_clean(&it.sentences),
+            sentences: clean_all(&it.sentences),
             shown: it.shown,
         });
         Self {
@@ -195,7 +196,7 @@ impl Page {
             again: clean(&view.again),
             facts: view.facts.iter().map(|(name, value)| [clean(name), clean(value)]).collect(),
             evidence: evidence.collect(),
-            warnings: all_clean(&view.warnings),
+            warnings: clean_all(&view.warnings),
             phases: phases.collect(),
             arms: PageTable::of(&view.arms),
             unavailable: view
@@ -203,8 +204,8 @@ impl Page {
                 .iter()
                 .map(|it| it.each_ref().map(|it| clean(it)))
                 .collect(),
-            lost: all_clean(&view.lost),
-            notes: all_clean(&view.notes),
+            lost: clean_all(&view.lost),
+            notes: clean_all(&view.notes),
             schema_version: SCHEMA_VERSION,
         }
     }
@@ -215,7 +216,7 @@ impl PageTable {
         let rows = table.rows.iter().map(|row| PageRow {
             arm: clean(&row.arm),
             hue: hue(&row.arm),
-            cells: all_clean(&row.cells),
+            cells: clean_all(&row.cells),
         });
         Self {
             caption: clean(&table.caption),
@@ -223,8 +224,4 @@ impl PageTable {
             rows: rows.collect(),
         }
     }
-}
-
-fn all_clean(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text)).collect()
 }
