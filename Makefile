@@ -15,7 +15,7 @@ suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
 # A suite of tests/ is one program: linking one for each file took longer than running them.
 tests = $(call suite,$(1),$(2),$(CARGO) test --release --no-fail-fast --test $(1))
 
-.PHONY: help build test check bench lint
+.PHONY: help build test check bench lint lint-core
 help: ## this text
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
@@ -24,6 +24,7 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
+	$(call suite,lint,600,$(MAKE) --no-print-directory -k lint)
 	$(call suite,build,1800,$(CARGO) test --release --workspace --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --workspace --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --workspace --doc)
@@ -51,5 +52,17 @@ endif
 bench: ## figures of the project itself, in minutes; `make bench -- turns --long` for some
 	$(CARGO) bench --bench figures -- $(FIGURES)
 
-lint: ## what the compiler and clippy think
-	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+# Adapters are found, never listed: each says in its own `lint` how its ecosystem checks it.
+ADAPTERS := $(patsubst adapters/%/adapter.toml,%,$(wildcard adapters/*/adapter.toml))
+lint: lint-core $(ADAPTERS:%=lint-%) ## formatters and linters; `make lint-core`, `make lint-go` for one
+
+lint-core:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --release --all-targets -- -D warnings
+
+# Exit code 77: its toolchain is not on this machine.
+lint-%:
+	@mkdir -p target; echo "adapters/$*/lint"; \
+	adapters/$*/lint $(wildcard benches/loops/$*) tests/clients; status=$$?; \
+	[ $$status != 77 ] || [ "$$MDYN_NO_SKIP" = 1 ] || \
+	  { echo "skipped: lint: $*" >> $(MDYN_SKIPS); status=0; }; exit $$status

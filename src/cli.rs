@@ -20,7 +20,7 @@ use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
 use report::terminal;
-pub use study::{BrokerArgs, ResumeArgs, StudyArgs, StudyVerb};
+pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 
 const EXIT_CODES: &str = "\
@@ -35,10 +35,10 @@ Exit codes:
   130  interrupted; what was finished is kept";
 
 const TAP_HELP: &str = "\
-The tap passes bytes on and follows them afterwards; it never changes one. It works for a
-standalone server or one mongos: the members of a replica set tell drivers their own addresses, and
-drivers go there past the tap. Of encrypted connections (TLS) it sees bytes, of compressed messages
-their number. Files: tap.json (sums), exchanges.bin (80 bytes a command), tap.hlog.";
+The tap passes bytes on first and reads them afterwards. It never changes one. It works for a
+standalone server or one mongos. The members of a replica set tell drivers their own addresses, and
+drivers then go past the tap. Of an encrypted connection (TLS) it counts bytes, of compressed
+messages their number. Files: tap.json (sums), exchanges.bin (80 bytes a command), tap.hlog.";
 
 /// The dynamometer for MongoDB drivers and deployments.
 #[derive(Debug, Parser)]
@@ -54,15 +54,15 @@ pub struct Cli {
 pub enum Verb {
     /// Compare drivers on a workload
     Run(Box<RunArgs>),
-    /// Answer a question with experiments that are made for it
-    Study(StudyArgs),
-    /// Go on with an experiment that was cut short: Ctrl-C, a full disk, a server that ended
+    /// Answer one question by its own experiments
+    Study(Box<StudyArgs>),
+    /// Continue an interrupted experiment: after Ctrl-C, a full disk, a dead server
     Resume(ResumeArgs),
     /// Show the results of an experiment again
     Report(ReportArgs),
-    /// Say where the time goes, by the records of an experiment or a sweep
+    /// Show where the time goes in an experiment or a sweep
     Diagnose(DiagnoseArgs),
-    /// Hold an adapter against the contract
+    /// Test an adapter against the contract
     Check(CheckArgs),
     /// Drop the databases that killed experiments left on a server
     Clean(CleanArgs),
@@ -72,15 +72,16 @@ pub enum Verb {
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
-    /// Time every command between an application and its server, from the outside
+    /// Time every command between an application and its server, as a proxy
     #[command(after_help = TAP_HELP)]
     Tap(TapArgs),
-    /// Be a server whose own cost is next to nothing, with a load and faults as asked for
+    /// Run an in-memory server with a known load and faults
     Absorber(AbsorberArgs),
-    /// Print a JSON Schema: workload, messages, experiment, run, analysis
+    /// Print a JSON Schema
     Schema {
-        /// Which one
-        name: SchemaName,
+        /// Schema to print
+        #[arg(value_parser = study::schemas())]
+        name: String,
     },
     /// Parent of a mongod we started: ends with us, ends it, removes its data
     #[command(hide = true)]
@@ -110,44 +111,44 @@ pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file
     #[arg(default_value = "crud")]
     pub workload: String,
-    /// Driver to compare, as ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...; repeat it. The first one
-    /// is the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
+    /// Driver to compare: ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]... (repeatable). The first one is
+    /// the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Who reads the messages of a workload with a consumer [default: the fastest]
+    /// Driver that consumes the messages of a broker workload [default: the fastest]
     #[arg(long, value_name = "DRIVER")]
     pub consumer: Option<String>,
-    /// Driver option of every arm, as a standard URI option (maxPoolSize=10); repeat it
+    /// Driver option of every arm, as in a connection string: maxPoolSize=10 (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,
-    /// Set a parameter of the workload; repeat it
+    /// Set a parameter of the workload (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Run once for each value of a parameter: threads=1,2,4
+    /// Make one experiment for each value of a parameter: threads=1,2,4
     #[arg(long, value_name = "NAME=V1,V2,…")]
     pub sweep: Option<String>,
-    /// Only these phases; repeat it
+    /// Run only this phase (repeatable)
     #[arg(long = "phase", value_name = "PHASE")]
     pub phases: Vec<String>,
-    /// Six rounds, short windows, at most two phases, wide threshold: about two minutes
+    /// Six rounds, short phases, at most two of them, a wide threshold: about two minutes
     #[arg(long)]
     pub quick: bool,
-    /// Exactly so many rounds and one look, instead of looks at 10, 20 and 40
+    /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "quick")]
     pub rounds: Option<u32>,
     /// How arms share the machine [default: turns where they fit]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
-    /// Seed of everything random [default: drawn and recorded]
+    /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Server to measure against, by connection string
+    /// Connection string of the server to measure against
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
         "uri", "server",
     ])]
@@ -162,25 +163,25 @@ pub struct RunArgs {
     /// What goes wrong on an absorber.
     #[command(flatten)]
     pub faults: FaultArgs,
-    /// Time every command on its way, and compare with the way past the tap
+    /// Time every command by the tap, and measure what the tap costs
     #[arg(long)]
     pub tap: bool,
-    /// Shape the way to the server: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
+    /// Limit bandwidth and add delay: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
-    /// Keep the data folder of the server we start
+    /// Keep the data folder of the started server
     #[arg(long)]
     pub keep_data: bool,
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Show what would be done, and do nothing
+    /// Show the plan and stop
     #[arg(long)]
     pub plan: bool,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
 }
@@ -188,9 +189,9 @@ pub struct RunArgs {
 /// `--interleave`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InterleaveArg {
-    /// Living processes take turns of some 50 ms
+    /// All processes live side by side and take turns of some 50 ms
     Turns,
-    /// Whole runs one after the other
+    /// Each arm measures alone, one after the other
     Runs,
 }
 
@@ -199,7 +200,7 @@ pub enum InterleaveArg {
 pub struct ReportArgs {
     /// Experiment folder
     pub folder: PathBuf,
-    /// Format
+    /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
     pub format: String,
 }
@@ -213,9 +214,9 @@ fn formats() -> PossibleValuesParser {
 /// `diagnose`
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
-    /// Experiment folder, or the folder that `run --sweep --out` filled
+    /// Experiment folder, or the folder of `run --sweep --out`
     pub folder: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -223,7 +224,7 @@ pub struct DiagnoseArgs {
 /// `workloads`
 #[derive(Debug, Args)]
 pub struct WorkloadsArgs {
-    /// Print this one
+    /// Print this workload
     pub name: Option<String>,
 }
 
@@ -233,7 +234,7 @@ pub struct AdaptersArgs {
     /// What to do
     #[command(subcommand)]
     pub action: AdaptersAction,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS", global = true)]
     pub adapters_dir: Option<PathBuf>,
 }
@@ -241,13 +242,13 @@ pub struct AdaptersArgs {
 /// `adapters …`
 #[derive(Debug, Subcommand)]
 pub enum AdaptersAction {
-    /// What is there, and whether this machine can run it
+    /// List the adapters, and whether this machine can run them
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Install an environment and print its folder
+    /// Install an adapter's environment and print its folder
     Install {
         /// Adapter, as `run -d` takes it
         adapter: String,
@@ -256,7 +257,7 @@ pub enum AdaptersAction {
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
-        /// Server for those of them that need one
+        /// Connection string of the server for the tests that need one
         #[arg(long, env = "MDYN_URI", hide_env_values = true)]
         uri: Option<String>,
     },
@@ -273,7 +274,7 @@ pub struct ServerArgs {
 /// `server …`
 #[derive(Debug, Subcommand)]
 pub enum ServerAction {
-    /// Servers of the catalogue
+    /// List the servers of the catalogue
     List,
     /// Download a server into the cache
     Install {
@@ -290,9 +291,9 @@ pub enum ServerAction {
         #[arg(long)]
         keep_data: bool,
     },
-    /// Servers that run in the background
+    /// List the servers that run in the background
     Status,
-    /// Stop a server of `status`, or all
+    /// Stop one background server, or all
     Stop {
         /// Its name in `status`
         name: Option<String>,
@@ -302,7 +303,7 @@ pub enum ServerAction {
 /// `tap`
 #[derive(Debug, Args)]
 pub struct TapArgs {
-    /// Address to listen on, which the application connects to
+    /// Address that the application connects to
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:27018")]
     pub listen: String,
     /// Address of the server
@@ -314,7 +315,7 @@ pub struct TapArgs {
     #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
     #[allow(missing_docs)]
     pub mark: Option<MarkFields>,
-    /// Folder for its files, new or empty [default: mongodyno-results/tap-ID]
+    /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Driven by the core: so many listeners, each on a free port of 127.0.0.1
@@ -328,21 +329,21 @@ pub struct TapArgs {
 /// `absorber`
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
-    /// Where to listen; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
+    /// Address to listen on; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:27017")]
     pub listen: SocketAddr,
-    /// Wire versions to announce; all are understood, whatever is announced
+    /// Wire versions to announce; it understands all of them
     #[arg(
         long, value_name = "MIN..MAX", default_value = "0..17", value_parser = WireVersions::parse
     )]
     pub wire: WireVersions,
-    /// Room for documents, indexes, cursors and messages under way; past it inserts fail
+    /// Memory for documents, indexes, cursors and messages; inserts beyond it fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How long commands take
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Write a record of every answer that was held back to this file
+    /// Log every held answer to this file
     #[arg(long, value_name = "FILE")]
     pub holds: Option<PathBuf>,
     /// What goes wrong
@@ -354,16 +355,16 @@ pub struct AbsorberArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
 pub struct LoadArgs {
-    /// Hold every answer back for so long: 200us, 1.5ms
+    /// Hold every answer for this time: 200us, 1.5ms
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub service_time: Option<Duration>,
-    /// Let service times scatter, with --service-time as their mean
+    /// Draw service times, with --service-time as their mean
     #[arg(long, value_enum, requires = "service_time")]
     pub jitter: Option<Jitter>,
     /// Serve nothing for LENGTH at the start of every PERIOD: 100ms/5s
     #[arg(long, value_name = "LENGTH/PERIOD", value_parser = Stall::parse)]
     pub stall: Option<Stall>,
-    /// Serve at most so many commands at a time, the others queue [default: no limit]
+    /// Serve at most N commands at a time; the others queue [default: no limit]
     #[arg(
         long, value_name = "N", requires = "service_time",
         value_parser = clap::value_parser!(u32).range(1..=4096)
@@ -411,21 +412,21 @@ impl FaultArgs {
 
 /// What goes wrong on an absorber.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Faults (for testing how programs take them)")]
+#[command(next_help_heading = "Faults (to see how a program handles them)")]
 pub struct FaultArgs {
-    /// Close every N-th connection as soon as it is made; 1: all
+    /// Close every N-th connection at once; 1: all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub refuse: Option<u64>,
-    /// Close a connection when it has answered N commands on documents
+    /// Close each connection after N commands on documents
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub close_after: Option<u64>,
-    /// Answer every N-th command on documents with an error and do nothing: 11600/100
+    /// Refuse every N-th command on documents with an error: 11600/100
     #[arg(long, value_name = "CODE/N", value_parser = Every::parse_code)]
     pub error: Option<Every<i32>>,
-    /// Answer every N-th command on documents so much later: 50ms/100
+    /// Delay the answer to every N-th command on documents: 50ms/100
     #[arg(long, value_name = "TIME/N", value_parser = Every::parse_duration)]
     pub slow: Option<Every<Duration>>,
-    /// Answer every N-th command on documents with bytes that nobody can read
+    /// Answer every N-th command on documents with garbage
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub garbage: Option<u64>,
 }
@@ -435,7 +436,7 @@ pub struct FaultArgs {
 pub enum SchemaName {
     /// Workload files
     Workload,
-    /// Messages of the contract
+    /// Messages between core and adapter
     Messages,
     /// experiment.json
     Experiment,
@@ -443,8 +444,6 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
-    /// The same of `study broker`
-    Broker,
 }
 
 #[cfg(test)]

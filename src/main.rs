@@ -50,18 +50,18 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
-            Verb::Study(args) => commands::study::run(args).await,
+            Verb::Study(args) => commands::study::run(*args).await,
             Verb::Resume(args) => commands::resume::run(args).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
-            Verb::Adapters(args) => commands::adapters::run(args),
+            Verb::Adapters(args) => commands::adapters::run(args).await,
             Verb::Server(args) => commands::server::run(args).await,
             Verb::Tap(args) => commands::tap::run(&args),
             Verb::Absorber(args) => commands::absorber::run(&args),
-            Verb::Schema { name } => commands::schema::run(name),
+            Verb::Schema { name } => commands::schema::run(&name),
             Verb::GuardServer { arguments } => commands::server::guard(&arguments),
             Verb::GuardChildren { mark } => {
                 child::guard(&mark);

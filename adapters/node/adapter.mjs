@@ -1,8 +1,8 @@
 // The adapter's main loop: a line, its answer (protocol/SPEC.md).
 import { Consumer } from './consumer.mjs';
-import { KIND_NAMES, connect, driverInfo } from './operations.mjs';
+import { connect, driverInfo, KIND_NAMES } from './operations.mjs';
 import { stop } from './phase.mjs';
-import { Refusal, masked, now_ns, parseLine, printLine, render, setEpoch } from './protocol.mjs';
+import { masked, now_ns, parseLine, printLine, Refusal, render, setEpoch } from './protocol.mjs';
 import { PACING_NAMES, Workers } from './workers.mjs';
 
 const PROTOCOL = 1;
@@ -86,8 +86,12 @@ const HANDLERS = {
 };
 
 const ANSWERS = {
-  open: 'opened', prepare: 'armed', turn: 'turned',
-  end: 'ended', close: 'closed', render: 'rendered',
+  open: 'opened',
+  prepare: 'armed',
+  turn: 'turned',
+  end: 'ended',
+  close: 'closed',
+  render: 'rendered',
 };
 
 async function answer(line) {
@@ -96,7 +100,7 @@ async function answer(line) {
     const { type } = message;
     check(Object.hasOwn(HANDLERS, type), 'an unknown type');
     check(state.greeted || type === 'hello', `${type} before hello`);
-    printLine({ type: ANSWERS[type] ?? type, ...await HANDLERS[type](message) });
+    printLine({ type: ANSWERS[type] ?? type, ...(await HANDLERS[type](message)) });
     if (type === 'close') process.exit(0);
   } catch (error) {
     const code = error instanceof Refusal ? error.code : 'internal';

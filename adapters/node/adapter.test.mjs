@@ -1,28 +1,50 @@
 // node --test: the contract's vectors, formats, key rules, stopping; with MDYN_URI a server.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { serialize } from 'mongodb/lib/bson.js';
 import {
-  FOREVER, dir, epoch_ns, greeted, here, needsServer, readSamples, start, writeSchedule,
+  dir,
+  epoch_ns,
+  FOREVER,
+  greeted,
+  here,
+  needsServer,
+  readSamples,
+  start,
+  writeSchedule,
 } from './harness.mjs';
 import { prepareOperation } from './operations.mjs';
-import { Samples, Schedule, masked, pooled, readPool, render } from './protocol.mjs';
+import { masked, pooled, readPool, render, Samples, Schedule } from './protocol.mjs';
 
 const vectors = process.env.MDYN_VECTORS ?? join(here, '../../protocol/vectors');
 
 function jsonLines(path) {
-  return readFileSync(path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 }
 
 function prepareMessage(name, fields) {
   return {
-    type: 'prepare', phase: name, role: 'worker', warmup: false, samples: join(dir, `${name}.bin`),
-    schedule: join(dir, `${name}.schedule`), pools: [], document_form: 'native', workers: 1,
-    first_worker: 0, limits: null, pacing: { mode: 'awaited', think_ns: 0 },
-    counter: { first: 0, stride: 1, loaded: 0 }, errors_consecutive_max: 10,
-    operations: [{ name: 'noop', kind: 'noop', key: 'schedule' }], ...fields,
+    type: 'prepare',
+    phase: name,
+    role: 'worker',
+    warmup: false,
+    samples: join(dir, `${name}.bin`),
+    schedule: join(dir, `${name}.schedule`),
+    pools: [],
+    document_form: 'native',
+    workers: 1,
+    first_worker: 0,
+    limits: null,
+    pacing: { mode: 'awaited', think_ns: 0 },
+    counter: { first: 0, stride: 1, loaded: 0 },
+    errors_consecutive_max: 10,
+    operations: [{ name: 'noop', kind: 'noop', key: 'schedule' }],
+    ...fields,
   };
 }
 
@@ -77,7 +99,11 @@ test('schedule: equal slices, laps, limits', () => {
   while (schedule.take(worker)) {
     taken.push([worker.index, worker.lap, worker.intended_ns, worker.record_key, worker.document]);
   }
-  assert.deepEqual(taken, [[0, 0, 20, 7, 2], [1, 0, 30, 2 ** 40 + 3, 3], [2, 1, 1020, 7, 2]]);
+  assert.deepEqual(taken, [
+    [0, 0, 20, 7, 2],
+    [1, 0, 30, 2 ** 40 + 3, 3],
+    [2, 1, 1020, 7, 2],
+  ]);
   writeFileSync(path, 'MDYNSCH2');
   assert.throws(() => new Schedule(path));
 });
@@ -102,8 +128,15 @@ test('samples: 32 bytes, written when the buffer is full', () => {
   assert.equal(readFileSync(path).length, 32768 * 32);
   samples.close();
   const [first, ...rest] = readSamples(path);
-  assert.deepEqual(first, { intended: 2 ** 53 - 1, start: 2 ** 33 + 5, service: long_ns,
-    index: 2 ** 32 - 1, operation: 3, outcome: 130, worker: 65535 });
+  assert.deepEqual(first, {
+    intended: 2 ** 53 - 1,
+    start: 2 ** 33 + 5,
+    service: long_ns,
+    index: 2 ** 32 - 1,
+    operation: 3,
+    outcome: 130,
+    worker: 65535,
+  });
   assert.equal(rest.length, 32768);
   assert.equal(rest.at(-1).index, 32768);
 });
@@ -123,8 +156,14 @@ test('keys: counter and latest', () => {
   const worker = { number: 2, made: 0, document: 0, item: 0, index: 0, record_key: 0 };
   const keyAt = (back) => latest.make(Object.assign(worker, { record_key: back })).filter._id;
   assert.deepEqual([keyAt(0), keyAt(49), keyAt(60)], [49, 0, 0]);
-  assert.deepEqual(insert.make(worker).documents.map(({ _id }) => _id), [102, 106, 110]);
-  assert.deepEqual(insert.make(worker).documents.map(({ _id }) => _id), [114, 118, 122]);
+  assert.deepEqual(
+    insert.make(worker).documents.map(({ _id }) => _id),
+    [102, 106, 110],
+  );
+  assert.deepEqual(
+    insert.make(worker).documents.map(({ _id }) => _id),
+    [114, 118, 122],
+  );
   assert.deepEqual([keyAt(0), keyAt(5), keyAt(6)], [122, 102, 49]);
 });
 
@@ -146,7 +185,9 @@ test('SIGTERM ends a long turn of noop with its samples', async () => {
   writeSchedule(join(dir, 'long.schedule'), Array(4).fill({}), { slices: 2 });
   await adapter.ask(prepareMessage('long', { workers: 2 }));
   adapter.send(JSON.stringify({ type: 'turn', start_ns: 0, until_ns: FOREVER }));
-  await new Promise((resolve) => { setTimeout(resolve, 100); });
+  await new Promise((resolve) => {
+    setTimeout(resolve, 100);
+  });
   adapter.child.kill('SIGTERM');
   assert.deepEqual(await adapter.ended, { code: 0, signal: null, log: '' });
   const samples = readSamples(join(dir, 'long.bin'));
@@ -166,13 +207,19 @@ test('SIGTERM between turns and during a sleep, end of file', async () => {
   writeSchedule(join(dir, 'sleep.schedule'), [{ intended: 60e9 }]);
   await asleep.ask(prepareMessage('sleep', { pacing: { mode: 'rate' }, workers: 3 }));
   asleep.send(JSON.stringify({ type: 'turn', start_ns: 0, until_ns: FOREVER }));
-  await new Promise((resolve) => { setTimeout(resolve, 50); });
+  await new Promise((resolve) => {
+    setTimeout(resolve, 50);
+  });
   asleep.child.kill('SIGTERM');
   assert.equal((await asleep.ended).code, 0);
 });
 
-for (const pacing of [{ mode: 'awaited' }, { mode: 'window', size: 3 }, { mode: 'rate' },
-  { mode: 'burst' }]) {
+for (const pacing of [
+  { mode: 'awaited' },
+  { mode: 'window', size: 3 },
+  { mode: 'rate' },
+  { mode: 'burst' },
+]) {
   const { mode } = pacing;
   test(`pacing ${mode}: every record once, over turns`, async () => {
     const adapter = await greeted();
@@ -213,8 +260,10 @@ test('open: no server there', async () => {
   assert.equal((await adapter.ended).log, '');
 });
 
-const ID = { document: { _id: { $numberLong: '0' } },
-  stamps: [{ path: ['_id'], as: 'int64', from: 'key' }] };
+const ID = {
+  document: { _id: { $numberLong: '0' } },
+  stamps: [{ path: ['_id'], as: 'int64', from: 'key' }],
+};
 const DOCUMENTS = { pool: 0, stamps: ID.stamps };
 const SET = { document: { $set: { seen: true } } };
 const ALL = { document: {} };
@@ -250,7 +299,10 @@ test('operations on a server', needsServer, async () => {
   const document = { _id: { $numberLong: '0' }, number: { $numberInt: '7' } };
   writeFileSync(pool, Buffer.from(render({ document }), 'hex'));
   const run = async (operation, keys) => {
-    writeSchedule(join(dir, 'step.schedule'), keys.map((key) => ({ key })));
+    writeSchedule(
+      join(dir, 'step.schedule'),
+      keys.map((key) => ({ key })),
+    );
     const fields = { pools: [pool], limits: [keys.length], operations: [operation] };
     const armed = await adapter.ask(prepareMessage('step', fields));
     assert.equal(armed.type, 'armed', JSON.stringify(armed));
@@ -267,7 +319,11 @@ test('operations on a server', needsServer, async () => {
     assert.deepEqual([turned.errors, documents, sum], expected, told);
     const wrong = readSamples(join(dir, 'step.bin')).filter(({ outcome }) => outcome !== 0);
     assert.equal(wrong.length, turned.errors, told);
-    assert.equal(ended.errors.reduce((n, { count }) => n + count, 0), turned.errors, told);
+    assert.equal(
+      ended.errors.reduce((n, { count }) => n + count, 0),
+      turned.errors,
+      told,
+    );
   }
   const drop = { document: { dropDatabase: { $numberInt: '1' } } };
   await run({ name: 'drop', kind: 'command', command: drop }, [0]);

@@ -1,7 +1,7 @@
 // The consumer (protocol/SPEC.md, section 8): reads messages behind a tailable cursor.
 import { serialize } from 'mongodb/lib/bson.js';
 import { Phase, RIGHT, stop } from './phase.mjs';
-import { Refusal, Samples, now_ns } from './protocol.mjs';
+import { now_ns, Refusal, Samples } from './protocol.mjs';
 
 // The natural order needs no asking for: tailable cursors know no other.
 const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Int32, Long, MongoClient } from 'mongodb';
-import { FOREVER, dir, epoch_ns, greeted, needsServer, readSamples } from './harness.mjs';
+import { dir, epoch_ns, FOREVER, greeted, needsServer, readSamples } from './harness.mjs';
 
 const DATABASE = `mdyn_node_consumer_${process.pid}`;
 const ROOM = 4096 * 256;
-const client = process.env.MDYN_URI && await new MongoClient(process.env.MDYN_URI).connect();
+const client = process.env.MDYN_URI && (await new MongoClient(process.env.MDYN_URI).connect());
 const database = client?.db(DATABASE);
 after(async () => {
   await database?.dropDatabase();
@@ -18,8 +18,10 @@ after(async () => {
 const now_ns = () => Number(process.hrtime.bigint() - BigInt(epoch_ns));
 
 const message = (sequence, producer = 3) => ({
-  producer: new Int32(producer), sequence: Long.fromNumber(sequence),
-  made_ns: Long.fromNumber(now_ns()), text: 'x'.repeat(60),
+  producer: new Int32(producer),
+  sequence: Long.fromNumber(sequence),
+  made_ns: Long.fromNumber(now_ns()),
+  text: 'x'.repeat(60),
 });
 const messages = (from, to) => Array.from({ length: to - from }, (_, i) => message(from + i));
 const numbers = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -41,9 +43,18 @@ async function armed(name, { max, ...fields } = {}) {
 
 function prepareMessage(name, { warmup = false, errors_consecutive_max = 10, ...consumer }) {
   return {
-    type: 'prepare', phase: name, role: 'consumer', warmup, samples: join(dir, `${name}.bin`),
-    errors_consecutive_max, consumer: {
-      collection: name, expected: 1e6, idle_ms: 5000, marker_field: 'last', ...consumer,
+    type: 'prepare',
+    phase: name,
+    role: 'consumer',
+    warmup,
+    samples: join(dir, `${name}.bin`),
+    errors_consecutive_max,
+    consumer: {
+      collection: name,
+      expected: 1e6,
+      idle_ms: 5000,
+      marker_field: 'last',
+      ...consumer,
     },
   };
 }
@@ -67,16 +78,29 @@ test('messages as they come, until all expected are here', needsServer, async ()
   }
   const { type, operations, completed_by_deadline, errors, exhausted, ended_ns, began_ns } =
     await turned;
-  assert.deepEqual({ type, operations, completed_by_deadline, errors, exhausted }, {
-    type: 'turned', operations: 3000, completed_by_deadline: 3000, errors: 0, exhausted: true,
-  });
+  assert.deepEqual(
+    { type, operations, completed_by_deadline, errors, exhausted },
+    {
+      type: 'turned',
+      operations: 3000,
+      completed_by_deadline: 3000,
+      errors: 0,
+      exhausted: true,
+    },
+  );
   const answer = await ended(consumer);
   assert.deepEqual([answer.operations, answer.samples, answer.errors], [3000, 3000, []]);
   assert.deepEqual(answer.totals, { documents: 3000, sum: 0 });
   assert.deepEqual(answer.consumer, { cursors: 1, positions_lost: 0 });
   const samples = consumer.samples();
-  assert.deepEqual(samples.map(({ index }) => index), numbers(0, 3000));
-  assert.deepEqual(samples.map(({ intended }) => intended), made_ns);
+  assert.deepEqual(
+    samples.map(({ index }) => index),
+    numbers(0, 3000),
+  );
+  assert.deepEqual(
+    samples.map(({ intended }) => intended),
+    made_ns,
+  );
   for (const { start, intended, service, operation, outcome, worker } of samples) {
     assert.deepEqual([service, operation, outcome, worker], [0, 0, 0, 3]);
     assert.ok(start >= intended && start >= began_ns && start <= ended_ns);
@@ -123,15 +147,19 @@ test('until_ns ends a turn, the next one goes on behind it', needsServer, async 
   const second = await consumer.turn();
   assert.deepEqual([second.operations, second.exhausted], [10, true]);
   assert.deepEqual((await ended(consumer)).consumer, { cursors: 1, positions_lost: 0 });
-  assert.deepEqual(consumer.samples().map(({ index }) => index), numbers(0, 20));
+  assert.deepEqual(
+    consumer.samples().map(({ index }) => index),
+    numbers(0, 20),
+  );
 });
 
 /** The open cursors on a collection, busy with a getMore or idle between two. */
 async function killCursorsOf(name) {
   const ns = `${DATABASE}.${name}`;
-  const found = await client.db('admin').aggregate([
-    { $currentOp: { idleCursors: true } }, { $match: { ns, 'cursor.tailable': true } },
-  ]).toArray();
+  const found = await client
+    .db('admin')
+    .aggregate([{ $currentOp: { idleCursors: true } }, { $match: { ns, 'cursor.tailable': true } }])
+    .toArray();
   const cursors = found.map(({ cursor }) => cursor.cursorId);
   assert.equal(cursors.length, 1);
   await database.command({ killCursors: name, cursors: cursors.map((id) => Long.fromValue(id)) });
@@ -149,8 +177,14 @@ test('a cursor that was killed is opened again behind the last message', needsSe
   assert.equal(errors, 1);
   const answer = await ended(consumer);
   assert.deepEqual(answer.consumer, { cursors: 2, positions_lost: 0 });
-  assert.deepEqual(answer.errors.map(({ count }) => count), [1]);
-  assert.deepEqual(consumer.samples().map(({ index }) => index), numbers(0, 900));
+  assert.deepEqual(
+    answer.errors.map(({ count }) => count),
+    [1],
+  );
+  assert.deepEqual(
+    consumer.samples().map(({ index }) => index),
+    numbers(0, 900),
+  );
 });
 
 test('killed before the first message: the sentinel is its position', needsServer, async () => {
@@ -186,7 +220,10 @@ test('it gives up after so many failures in a row', needsServer, async () => {
   assert.equal((await consumer.turn()).gave_up, true);
   const answer = await ended(consumer);
   assert.equal(answer.consumer.positions_lost, 0);
-  assert.equal(answer.errors.reduce((sum, { count }) => sum + count, 0), 4);
+  assert.equal(
+    answer.errors.reduce((sum, { count }) => sum + count, 0),
+    4,
+  );
 });
 
 test('SIGTERM ends it with its samples', needsServer, async () => {

@@ -17,7 +17,9 @@ export const FOREVER = Number.MAX_SAFE_INTEGER;
 export function writeSchedule(path, records, { slices = 1, lap_ns = 0, record_bytes = 24 } = {}) {
   const bytes = Buffer.alloc(32 + records.length * record_bytes);
   bytes.write('MDYNSCH1');
-  [record_bytes, records.length, slices].forEach((n, i) => bytes.writeUInt32LE(n, 8 + 4 * i));
+  bytes.writeUInt32LE(record_bytes, 8);
+  bytes.writeUInt32LE(records.length, 12);
+  bytes.writeUInt32LE(slices, 16);
   bytes.writeBigUInt64LE(BigInt(lap_ns), 24);
   records.forEach(({ intended = 0, key = 0, document = 0, operation = 0, guid }, i) => {
     const at = 32 + i * record_bytes;
@@ -55,9 +57,11 @@ export function start() {
       rest = parts.pop();
       yield* parts;
     }
-  }());
+  })();
   let log = '';
-  child.stderr.on('data', (chunk) => { log += chunk; });
+  child.stderr.on('data', (chunk) => {
+    log += chunk;
+  });
   const ended = new Promise((resolve) => {
     child.on('close', (code, signal) => resolve({ code, signal, log }));
   });

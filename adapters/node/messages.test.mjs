@@ -5,12 +5,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { FOREVER, dir, greeted, needsServer, readSamples, writeSchedule } from './harness.mjs';
+import { dir, FOREVER, greeted, needsServer, readSamples, writeSchedule } from './harness.mjs';
 import { render } from './protocol.mjs';
 
 const DATABASE = `mdyn_node_messages_${process.pid}`;
 const WORKERS = 3;
-const client = process.env.MDYN_URI && await new MongoClient(process.env.MDYN_URI).connect();
+const client = process.env.MDYN_URI && (await new MongoClient(process.env.MDYN_URI).connect());
 const database = client?.db(DATABASE);
 after(async () => {
   await database?.dropDatabase();
@@ -31,20 +31,36 @@ async function armed(name, pacing, count, operation) {
   const adapter = await greeted();
   await adapter.ask({ type: 'open', uri: process.env.MDYN_URI, database: DATABASE });
   const document = {
-    _id: LONG, producer: { $numberInt: '0' }, sequence: LONG, made_ns: LONG, text: 'x'.repeat(30),
+    _id: LONG,
+    producer: { $numberInt: '0' },
+    sequence: LONG,
+    made_ns: LONG,
+    text: 'x'.repeat(30),
   };
   const [pool, schedule, samples] = ['bson', 'schedule', 'samples'].map((end) =>
-    join(dir, `${name}.${end}`));
+    join(dir, `${name}.${end}`),
+  );
   writeFileSync(pool, Buffer.from(render({ document }), 'hex'));
   const records = Array.from({ length: count }, (_, i) => ({ intended: i * 50_000 }));
   writeSchedule(schedule, records, { slices: shared ? 1 : WORKERS });
   const answer = await adapter.ask({
-    type: 'prepare', phase: name, role: 'worker', warmup: false, samples, schedule, pacing,
-    pools: [pool], document_form: 'native', workers: WORKERS, first_worker: 4,
+    type: 'prepare',
+    phase: name,
+    role: 'worker',
+    warmup: false,
+    samples,
+    schedule,
+    pacing,
+    pools: [pool],
+    document_form: 'native',
+    workers: WORKERS,
+    first_worker: 4,
     limits: shared ? [count] : Array(WORKERS).fill(count / WORKERS),
-    counter: { first: 0, stride: WORKERS, loaded: 0 }, errors_consecutive_max: 10,
-    operations: [{ collection: name, key: 'counter', documents: { pool: 0, stamps: STAMPS },
-      ...operation }],
+    counter: { first: 0, stride: WORKERS, loaded: 0 },
+    errors_consecutive_max: 10,
+    operations: [
+      { collection: name, key: 'counter', documents: { pool: 0, stamps: STAMPS }, ...operation },
+    ],
   });
   assert.equal(answer.type, 'armed', JSON.stringify(answer));
   return adapter;
@@ -74,7 +90,8 @@ for (const [mode, batch] of [...MODES.map((it) => [it, 1]), ['awaited', 2], ['bu
     assert.equal(documents.length, 60 * batch);
     assert.ok(batch > 1 || seen.size === 60);
     const items = samples.flatMap(({ worker, index }) =>
-      Array.from({ length: batch }, (_, item) => `${worker} ${index + item}`));
+      Array.from({ length: batch }, (_, item) => `${worker} ${index + item}`),
+    );
     assert.deepEqual([...seen].sort(), [...new Set(items)].sort());
     const shared = mode === 'rate' || mode === 'burst';
     const indices = new Set(samples.map(({ index }) => index));

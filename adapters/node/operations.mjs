@@ -1,7 +1,7 @@
 // What is measured: each operation's call as users of the driver write it.
 import { createRequire } from 'node:module';
 import { MongoClient } from 'mongodb';
-import { Refusal, masked, pooled, template } from './protocol.mjs';
+import { masked, pooled, Refusal, template } from './protocol.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -85,11 +85,16 @@ function reader(totals, name) {
 
 const KEYS = {
   schedule: () => (worker) => worker.record_key,
-  counter: ({ first, stride }) => (worker) => first + worker.number + stride * worker.made,
-  latest: ({ first, stride, loaded }) => (worker) => {
-    const m = worker.made - 1 - worker.record_key;
-    return m >= 0 ? first + worker.number + stride * m : Math.max(0, loaded + m);
-  },
+  counter:
+    ({ first, stride }) =>
+    (worker) =>
+      first + worker.number + stride * worker.made,
+  latest:
+    ({ first, stride, loaded }) =>
+    (worker) => {
+      const m = worker.made - 1 - worker.record_key;
+      return m >= 0 ? first + worker.number + stride * m : Math.max(0, loaded + m);
+    },
 };
 
 /** Without the fields that were not given: the driver takes some `undefined` for a choice. */

@@ -80,7 +80,9 @@ export class Phase {
         Atomics.wait(never, 0, 0, left_ns / 1e6);
       } else {
         const sleep_ms = Math.min(Math.floor(left_ns / 1e6 - 0.5), SLEEP_MAX_MS);
-        await new Promise((wake) => { setTimeout(wake, sleep_ms); });
+        await new Promise((wake) => {
+          setTimeout(wake, sleep_ms);
+        });
       }
       this.last_ns = now_ns();
     }
@@ -88,7 +90,11 @@ export class Phase {
 
   end() {
     this.samples.close();
-    const { samples: { total }, totals, errors } = this;
+    const {
+      samples: { total },
+      totals,
+      errors,
+    } = this;
     return { operations: total, samples: total, totals, errors: [...errors.values()] };
   }
 }

@@ -75,7 +75,7 @@ export class Schedule {
   /** The w-th of the equal contiguous parts, with the position in it. */
   slice(w, limit) {
     const length = Math.floor(this.records / this.slices);
-    const most = length === 0 ? 0 : limit ?? Infinity;
+    const most = length === 0 ? 0 : (limit ?? Infinity);
     return { first: w * length, length, position: 0, lap: 0, taken: 0, limit: most };
   }
 
@@ -139,7 +139,7 @@ export class Samples {
   /** Synchronous: an asynchronous write would still be reading while the buffer is filled again. */
   flush() {
     const length = this.held * SAMPLE_BYTES;
-    for (let at = 0; at < length;) at += writeSync(this.file, buffer, at, length - at);
+    for (let at = 0; at < length; ) at += writeSync(this.file, buffer, at, length - at);
     this.held = 0;
   }
 
@@ -239,7 +239,7 @@ const FORMS = {
     id.writeUInt32BE(value >>> 0, 8);
     return new ObjectId(id);
   },
-  guid: (_, stamp, worker) => {
+  guid: (_, _stamp, worker) => {
     const id = Buffer.from(worker.guids.subarray(worker.guid_at, worker.guid_at + 16));
     id.writeUInt32BE((id.readUInt32BE(0) ^ worker.lap) >>> 0, 0);
     id.writeUInt32BE((id.readUInt32BE(12) ^ worker.item) >>> 0, 12);

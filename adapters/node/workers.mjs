@@ -1,8 +1,8 @@
 // The worker's phase: workers and their pacing. A worker is a loop of awaited promises.
 import { prepareAlarm } from './alarm.mjs';
 import { prepareOperation } from './operations.mjs';
-import { Phase, RIGHT, WRONG, stop } from './phase.mjs';
-import { CLOCKS, Refusal, Samples, Schedule, now_ns, readPool } from './protocol.mjs';
+import { Phase, RIGHT, stop, WRONG } from './phase.mjs';
+import { CLOCKS, now_ns, Refusal, readPool, Samples, Schedule } from './protocol.mjs';
 
 const LOOPS = { awaited, window: windowed, rate, burst };
 export const PACING_NAMES = Object.keys(LOOPS);
@@ -36,9 +36,12 @@ export class Workers extends Phase {
     const shared = pacing.mode === 'rate' || pacing.mode === 'burst';
     if (this.schedule.slices !== (shared ? 1 : workers)) throw new Error('wrong number of slices');
     const slices = Array.from({ length: this.schedule.slices }, (_, w) =>
-      this.schedule.slice(w, limits?.[w]));
-    this.workers = Array.from({ length: workers }, (_, w) =>
-      new Worker(first_worker + w, slices[shared ? 0 : w], this.schedule.bytes));
+      this.schedule.slice(w, limits?.[w]),
+    );
+    this.workers = Array.from(
+      { length: workers },
+      (_, w) => new Worker(first_worker + w, slices[shared ? 0 : w], this.schedule.bytes),
+    );
     this.samples = new Samples(message.samples, message.warmup);
   }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import tempfile
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import bson
 
-from protocol import Schedule, key_rule, masked, render
+from protocol import Refusal, Schedule, key_rule, masked, render
 from testing import NOOP, URI, VECTORS, Case, Process, ServerCase, schedule
 
 
@@ -67,7 +66,7 @@ class Parts(Case):
             ("operation", schedule([(0, 0, 0, 1)] * 2, 2), 2), ("empty", schedule([], 1), 1),
         ):  # fmt: skip
             file.write_bytes(data)
-            with self.subTest(name), self.assertRaises(Exception):
+            with self.subTest(name), self.assertRaises(Refusal):
                 Schedule(str(file), slices, 1)
 
     def test_key_rules(self):

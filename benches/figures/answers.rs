@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use judge::analysis::analyse;
+use judge::analyse;
 use record::folder::Folder;
+use stats::verdict::Verdict;
 
 use crate::disturb::Disturber;
 use crate::support::{Bench, Outcome, table};
@@ -27,10 +28,12 @@ pub fn run(bench: &Bench) -> Outcome {
         let (folder, experiment) = Folder::open(&folder).map_err(|error| error.to_string())?;
         let outcome = analyse(&folder, &experiment).map_err(|error| error.to_string())?;
         for row in outcome.analysis.comparisons {
-            let apart = ["SLOWER", "FASTER"].contains(&row.verdict.as_str());
+            let apart = matches!(row.verdict, Verdict::Slower | Verdict::Faster);
             wrong += usize::from(apart && !row.direction_only);
             let unsure = if row.direction_only { ", size uncertain" } else { "" };
-            *verdicts.entry((row.metric, format!("{}{unsure}", row.verdict))).or_default() += 1;
+            *verdicts
+                .entry((row.metric, format!("{}{unsure}", row.verdict.word())))
+                .or_default() += 1;
         }
     }
     let rows: Vec<Vec<String>> = verdicts

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use adapter::messages::{Ended, Totals, Turned};
 use base::child;
 use measure::arm::Turn;
-use measure::materials::Materials;
-use measure::phase::Measured;
+use measure::input_files::InputFiles;
+use measure::measured::Measured;
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};
@@ -86,11 +86,11 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
     let Workload { plan, pools } = workload;
-    let materials =
-        Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
+    let inputs =
+        InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");
     let number = named.expect("crud has find_one");
-    let file = PathBuf::from(materials.samples(1, 0, number, 0, false));
+    let file = PathBuf::from(inputs.samples(1, 0, number, 0, false));
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
     let mut measured = Measured::new(0);
     measured.ended = Some(Ended {
@@ -104,15 +104,15 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     measured.turn_length = Duration::from_nanos(TURN_NS);
 
     let began = Instant::now();
-    let files = vec![file];
     let source = Source {
         plan: &plan,
-        phase: &plan.phases[number],
-        expected: materials.expected(&plan, number, &files).map_err(text)?,
-        files,
+        number,
+        files: vec![file],
+        inputs: &inputs,
         exclusive: false,
         hlog: "hlog/drain.hlog".to_owned(),
         arm: "drained",
+        tapped: None,
     };
     let run = summarise(&source, &measured, &folder).map_err(text)?;
     let seconds = began.elapsed().as_secs_f64();

@@ -6,6 +6,7 @@
 mod adapter_memory;
 mod answers;
 mod broker_memory;
+mod build;
 mod canned;
 mod core_memory;
 mod disturb;
@@ -31,7 +32,8 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 13] = [
+const FIGURES: [Figure; 14] = [
+    ("build", build::run),
     ("drain", drain::run),
     ("core-memory", core_memory::run),
     ("broker-memory", broker_memory::run),

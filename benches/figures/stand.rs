@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adapter::choice::Asked;
-use adapter::environment::{Environment, install};
+use adapter::environment::Environment;
+use adapter::install::Installation;
 use adapter::manifest::discover;
 use adapter::messages::Role;
 use base::clock::Epoch;
 use measure::admin::Admin;
 use measure::arm::{LiveArm, Target};
-use measure::materials::Materials;
+use measure::input_files::InputFiles;
 use measure::phase::{Which, prepares};
 use record::folder::Folder;
 use record::samples::{Sample, Samples};
@@ -34,7 +35,7 @@ pub struct Stand {
     epoch: Epoch,
     folder: Folder,
     plan: Plan,
-    materials: Materials,
+    inputs: InputFiles,
 }
 
 /// An adapter at a server, armed for one phase.
@@ -67,8 +68,13 @@ pub fn pairs(
 pub fn environment(adapter: &str) -> Result<Environment, String> {
     let manifests = discover(None).map_err(|error| error.to_string())?;
     let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
-    install(manifest.ok_or("no such adapter")?, &Asked::default())
-        .map_err(|error| error.to_string())
+    let asked = Asked::default();
+    let installation = Installation::of(manifest.ok_or("no such adapter")?, &asked);
+    let installation = installation.map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(installation.run(|_| ())).map_err(|error| error.to_string())?;
+    Ok(installation.environment())
 }
 
 impl Stand {
@@ -78,21 +84,21 @@ impl Stand {
         let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
         let Workload { plan, pools } = workload;
         let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
-        let materials = Materials::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
-        let materials = materials.map_err(|error| error.to_string())?;
+        let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
+        let inputs = inputs.map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        Ok(Self { runtime, epoch: Epoch::start(), folder, plan, materials })
+        Ok(Self { runtime, epoch: Epoch::start(), folder, plan, inputs })
     }
 
     /// Makes and loads the collection of a phase on a server; answers its name.
     pub fn load(&self, uri: &str, database: &str, phase: &str) -> Result<String, String> {
         let name = self.plan.phases[self.number(phase)].operations[0].collection.clone();
-        let (number, collection) = self.materials.collection(&self.plan, &name);
+        let (number, collection) = self.inputs.collection(&self.plan, &name);
         let loading = async {
             let admin = Admin::connect(uri, database).await?;
             admin.create(&name, collection).await?;
-            admin.load(&name, self.materials.documents(&self.plan, number)).await
+            admin.load(&name, self.inputs.documents(&self.plan, number)).await
         };
         self.runtime.block_on(loading).map_err(|error| error.to_string())?;
         Ok(name)
@@ -100,8 +106,8 @@ impl Stand {
 
     /// Path of the pool of a phase's documents.
     pub fn pool(&self, collection: &str) -> PathBuf {
-        let (number, _) = self.materials.collection(&self.plan, collection);
-        self.materials.folder.join(format!("pool{number}.bson"))
+        let (number, _) = self.inputs.collection(&self.plan, collection);
+        self.inputs.folder.join(format!("pool{number}.bson"))
     }
 
     /// Starts an adapter at a server and arms it; `number` keeps several of them apart.
@@ -116,7 +122,7 @@ impl Stand {
         let target = Target { role: Role::Worker, uri, database };
         let log = self.folder.join(&format!("adapter{number}.log"));
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
-        let prepares = prepares(&self.materials, &self.plan, which, str::to_owned);
+        let prepares = prepares(&self.inputs, &self.plan, which, str::to_owned);
         let samples = PathBuf::from(&prepares[0].samples);
         fs::create_dir_all(samples.parent().expect("below the folder"))
             .map_err(|error| error.to_string())?;

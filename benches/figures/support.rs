@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapter::manifest::discover;
+use base::child::keep_to;
 use record::folder::Folder;
 use record::machine;
 use record::records::{Experiment, PhaseRun, Run};
@@ -113,12 +114,19 @@ impl Bench {
     /// Runs an experiment and reads its records. Gates void rounds of a busy machine, and then
     /// the binary answers 6; the figures are made of the rounds as they were.
     pub fn experiment(&self, words: &[&str]) -> Result<Measured, String> {
-        self.experiment_on(Condition::Quiet, words)
+        self.experiment_on(Condition::Quiet, &[], words)
     }
 
-    /// The same on a machine that is quiet or disturbed; the quiet one is waited for.
-    pub fn experiment_on(&self, condition: Condition, words: &[&str]) -> Result<Measured, String> {
+    /// The same on a machine that is quiet or disturbed; the quiet one is waited for. All that the
+    /// experiment starts runs on `cores`; on any where there are none.
+    pub fn experiment_on(
+        &self,
+        condition: Condition,
+        cores: &[usize],
+        words: &[&str],
+    ) -> Result<Measured, String> {
         let (folder, mut command) = self.run_command(words)?;
+        keep_to(&mut command, cores);
         let disturbed = condition == Condition::Disturbed;
         if disturbed {
             command.arg("--no-wait");

@@ -81,7 +81,7 @@ fn measure(bench: &Bench, adapter: &str, condition: Condition) -> Result<[Kind; 
     for block in 0..if bench.long { LONG_BLOCKS } else { BLOCKS } {
         for kind in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
             let more: &[&str] = if kind == 0 { &["--no-keep-awake"] } else { &[] };
-            let measured = bench.experiment_on(condition, &[&words[..], more].concat())?;
+            let measured = bench.experiment_on(condition, &[], &[&words[..], more].concat())?;
             let into = &mut kinds[kind];
             let ratios = |value: fn(&PhaseRun) -> f64| -> Vec<f64> {
                 let [base, twin] = [0, 1].map(|arm| measured.by_round(arm, PHASE, value));

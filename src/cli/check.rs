@@ -12,13 +12,13 @@ pub struct CheckArgs {
     /// Adapter, as `run -d` takes it [default: every one this machine can run]
     #[arg(conflicts_with = "command")]
     pub adapter: Option<String>,
-    /// Only what needs no server
+    /// Run only the checks that need no server
     #[arg(long)]
     pub offline: bool,
-    /// Server to check against, by connection string
+    /// Connection string of the server to check against
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
         "uri", "server",
     ])]
@@ -26,10 +26,10 @@ pub struct CheckArgs {
     /// Server to start
     #[arg(long, default_value = "embedded")]
     pub server: String,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
-    /// Any program that speaks the contract
+    /// Command line of a program that speaks the contract
     #[arg(last = true)]
     pub command: Vec<String>,
 }
@@ -37,13 +37,13 @@ pub struct CheckArgs {
 /// `clean`
 #[derive(Debug, Args)]
 pub struct CleanArgs {
-    /// Server, by connection string
+    /// Connection string of the server
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
     pub uri_file: Option<String>,
-    /// Show what would be dropped, and drop nothing
+    /// List the databases and drop nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Drop without asking

@@ -1,75 +1,134 @@
 //! Flags of `study` and `resume`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
 use super::uri;
-use crate::cli::{MachineArgs, WaitArgs};
+use crate::cli::{MachineArgs, SchemaName, WaitArgs};
+use studies::{STUDIES, Study};
 
 /// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
-    /// Which one
+    /// Question to answer; none lists them
     #[command(subcommand)]
-    pub study: StudyVerb,
+    pub study: Option<StudyVerb>,
 }
 
-/// `study …`
-#[derive(Debug, Subcommand)]
-pub enum StudyVerb {
-    /// A capped collection as message broker: why does the latency of some drivers' messages grow?
-    Broker(Box<BrokerArgs>),
+/// `study NAME`: a subcommand for each study that there is.
+#[derive(Debug)]
+pub struct StudyVerb {
+    /// Which one.
+    pub study: &'static dyn Study,
+    /// Flags that all studies have.
+    pub common: StudyFlags,
+    /// Its own, by name.
+    pub own: BTreeMap<&'static str, String>,
 }
 
-/// `study broker`
+impl Subcommand for StudyVerb {
+    fn augment_subcommands(command: Command) -> Command {
+        STUDIES.into_iter().fold(command, |command, study| {
+            let definition = study.definition();
+            let (one, unit) = (figures::count(definition.size), definition.unit);
+            let scale = format!("Size: 1 is {one} {unit} [default: {}]", definition.scale);
+            let quick = format!("Scale {}, short windows and warm-ups", definition.quick_scale);
+            let server =
+                format!("Server to start, as `run` takes it [default: {}]", definition.server);
+            let own = study.flags().iter();
+            let own =
+                own.map(|it| Arg::new(it.name).long(it.name).value_name(it.value).help(it.help));
+            command.subcommand(
+                StudyFlags::augment_args(Command::new(study.name()))
+                    .about(definition.about)
+                    .args(own)
+                    .mut_arg("scale", |arg| arg.help(scale))
+                    .mut_arg("quick", |arg| arg.help(quick))
+                    .mut_arg("server", |arg| arg.help(server)),
+            )
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        studies::find(name).is_some()
+    }
+}
+
+impl FromArgMatches for StudyVerb {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let named = matches.subcommand();
+        let named = named.and_then(|(name, matches)| Some((studies::find(name)?, matches)));
+        let (study, matches) = named.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        let value = |name| Some((name, matches.get_one::<String>(name)?.clone()));
+        let own = study.flags().iter().filter_map(|flag| value(flag.name)).collect();
+        Ok(Self { study, common: StudyFlags::from_arg_matches(matches)?, own })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// `schema NAME`: our own, and one of each study.
+pub fn schemas() -> PossibleValuesParser {
+    let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let help = |it: &dyn Study| format!("The JSON of `study {}`", it.name());
+    let studies = STUDIES.into_iter().map(|it| PossibleValue::new(it.name()).help(help(it)));
+    PossibleValuesParser::new(own.chain(studies))
+}
+
+/// What all studies can be told. The help of some flags is the study's own.
 #[derive(Debug, Args)]
-pub struct BrokerArgs {
-    /// Messages of each producer in each phase and round, as a part of 100,000 [default: 0.05]
+#[allow(missing_docs)]
+pub struct StudyFlags {
     #[arg(long, value_name = "N")]
     pub scale: Option<f64>,
-    /// A hundredth of the messages, short warm-ups
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
-    /// Producer, as `run -d` takes it; repeat it [default: those of 2014 beside today's]
+    /// Driver, as `run -d` takes it (repeatable) [default: the study's]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Who reads the messages [default: the fastest]
-    #[arg(long, value_name = "DRIVER")]
-    pub consumer: Option<String>,
-    /// Iterations of each producer, before the one through the tap
+    /// Rounds past the tap [default: the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
-    /// Set a parameter of the workload; repeat it (`mongodyno workloads broker` shows them)
+    /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Seed of everything random [default: drawn and recorded]
+    /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Server to measure against, by connection string
+    /// Connection string of the server to measure against
     #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
         "uri", "server",
     ])]
     pub uri_file: Option<String>,
-    /// Server to start, as `run` takes it [default: embedded@4.4, which all of them can speak with]
     #[arg(long)]
     pub server: Option<String>,
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Write the workload to a file, to be changed and run, and do nothing else
+    /// Write the workload to a file for your own changes, and stop
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
 }
@@ -79,25 +138,25 @@ pub struct BrokerArgs {
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,
-    /// Server, where the experiment was made against one by connection string
+    /// Connection string of the server, if the experiment used one
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]
     pub uri: Option<String>,
-    /// The same, read from a file: every user of the machine can read a command line
+    /// File with the connection string: every user of the machine can read a command line
     #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
     pub uri_file: Option<String>,
-    /// Server to start, where that was a mongod of this machine: mongod (on PATH) or a path
+    /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,
-    /// Workload, where that was a file
+    /// Workload, if it was a file
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,
-    /// Driver option of every arm, where it is none that an arm may set for itself; repeat it
+    /// Driver option of every arm that `resume` cannot take from the folder (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub options: Vec<String>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Further adapters: a folder of adapter folders
+    /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
     /// The machine.

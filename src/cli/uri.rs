@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use clap::Parser as _;
 
-use super::{Cli, StudyVerb, Verb};
+use super::{Cli, Verb};
 use server::keep_secret;
 
 const VARIABLE: &str = "MDYN_URI";
@@ -64,10 +64,10 @@ impl Cli {
             Verb::Check(it) => (&mut it.uri, &mut it.uri_file),
             Verb::Clean(it) => (&mut it.uri, &mut it.uri_file),
             Verb::Resume(it) => (&mut it.uri, &mut it.uri_file),
-            Verb::Study(it) => {
-                let StudyVerb::Broker(it) = &mut it.study;
-                (&mut it.uri, &mut it.uri_file)
-            }
+            Verb::Study(it) => match &mut it.study {
+                Some(it) => (&mut it.common.uri, &mut it.common.uri_file),
+                None => return,
+            },
             _ => return,
         };
         *uri = uri.take().or(file.take());

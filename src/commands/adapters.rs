@@ -2,6 +2,7 @@
 
 use base::say;
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::cli::{AdaptersAction, AdaptersArgs};
 use adapter::environment;
@@ -10,35 +11,39 @@ use base::error::{Error, Exit, Result};
 use base::paths::work_dir;
 use check::vectors;
 use measure::arms;
+use measure::install::install;
+use measure::stop::Requests;
 
 /// Runs the verb.
 ///
 /// # Errors
 /// An adapter that is not there or cannot be installed; tests that fail.
-pub fn run(args: AdaptersArgs) -> Result<()> {
+pub async fn run(args: AdaptersArgs) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     match args.action {
         AdaptersAction::List { json } => list(&manifests, json),
         AdaptersAction::Install { adapter } => {
-            let environment = arms::install(&manifests, &adapter)?;
+            let arm = arms::parse(&manifests, &adapter)?;
+            let environment = install(&arm, &mut Requests::watch()).await?;
             super::print(&format!("{}\n", environment.folder.display()))
         }
-        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri.as_deref()),
+        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri.as_deref()).await,
     }
 }
 
 /// Runs the tests an adapter has of its own, with the vectors that this binary carries.
-fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
-    let arms::Arm { manifest, asked, .. } = arms::parse(manifests, adapter)?;
-    let name = &manifest.name;
-    let words = manifest.choose(&asked)?.test;
+async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
+    let arm = arms::parse(manifests, adapter)?;
+    let name = &arm.manifest.name;
+    let words = arm.manifest.choose(&arm.asked)?.test;
     if words.is_empty() {
         return Err(Error::usage(
             format!("{name} has no tests"),
             "its manifest names none: `test`",
         ));
     }
-    let environment = environment::install(manifest, &asked)?;
+    let mut requests = Requests::watch();
+    let environment = install(&arm, &mut requests).await?;
     let vectors = work_dir()?.join("check").join(format!("vectors-{}", bson::Uuid::new()));
     vectors::write(&vectors)?;
     let mut command = environment.command(&words);
@@ -48,9 +53,9 @@ fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> 
     if let Some(uri) = uri {
         command.env("MDYN_URI", uri);
     }
-    let status = command.status();
+    let status = requests.or(Command::from(command).kill_on_drop(true).status()).await;
     let _ = std::fs::remove_dir_all(&vectors);
-    let status = status.map_err(|error| {
+    let status = status?.map_err(|error| {
         Error::environment(format!("cannot run the tests of {name}: {error}"), "")
     })?;
     if uri.is_none() {

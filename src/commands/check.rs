@@ -1,8 +1,7 @@
 //! `mongodyno check [ADAPTER | -- COMMAND]`.
 
 use crate::cli::CheckArgs;
-use adapter::choice::Asked;
-use adapter::environment::{self, Environment};
+use adapter::environment::Environment;
 use adapter::manifest::discover;
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
@@ -11,21 +10,41 @@ use base::say;
 use check::{Checked, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
+use measure::install::install_all;
+use measure::reach::Reached;
 use measure::stop::Requests;
 use record::folder::Folder;
+use record::records::ServerKind;
+use server::StartOptions;
 use server::uri::{with_arm_options, with_options};
-use server::{Host, Progress, Server, ServerChoice, StartOptions, prepare};
 
 /// Runs the verb.
 ///
 /// # Errors
 /// A check that fails, with [`Exit::GateFailed`]; an adapter that cannot be installed; no server.
 pub async fn run(args: CheckArgs) -> Result<()> {
-    let environments = environments(&args)?;
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    let is_adapter = args.command.is_empty();
+    let mut arms = Vec::new();
+    if is_adapter {
+        (arms, _) = arms::choose(args.adapter.as_slice(), &manifests)?;
+    }
+    let server = if args.offline {
+        None
+    } else {
+        Some(Reached::at(&args.server, args.uri.as_deref()).await?)
+    };
+    let mut requests = Requests::watch();
+    // None is left out: an adapter that does not install has failed.
+    let installed = install_all(&arms, None, true, &mut Vec::new(), &mut requests).await?;
+    let mut environments: Vec<_> = installed.arms.into_iter().map(|(_, it)| it).collect();
+    if !is_adapter {
+        environments.push(Environment::of_command(&args.command));
+    }
     // Not the process's id: two containers may share both the id and the cache.
     let path = work_dir()?.join("check").join(new_database());
     let folder = Folder::create(&path)?;
-    let result = Box::pin(check_all(&args, &environments, &folder)).await;
+    let result = Box::pin(check_all(server, &environments, &folder, &mut requests)).await;
     let _ = std::fs::remove_dir_all(&path);
     match result? {
         0 => Ok(()),
@@ -37,42 +56,25 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     }
 }
 
-fn environments(args: &CheckArgs) -> Result<Vec<Environment>> {
-    if !args.command.is_empty() {
-        return Ok(vec![Environment::of_command(&args.command)]);
-    }
-    let manifests = discover(args.adapters_dir.as_deref())?;
-    if let Some(adapter) = &args.adapter {
-        return Ok(vec![arms::install(&manifests, adapter)?]);
-    }
-    let (good, bad) = arms::runnable(&manifests);
-    for (manifest, missing) in bad {
-        say!("{}: left out, {}; {}", manifest.name, missing.reason, missing.hint);
-    }
-    good.into_iter().map(|it| environment::install(it, &Asked::default())).collect()
-}
-
 /// Checks every environment; answers how many checks failed.
 ///
 /// # Errors
 /// Interrupted, with nothing left behind; no server.
-async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Folder) -> Result<u32> {
-    let mut requests = Requests::watch();
+async fn check_all(
+    server: Option<Reached>,
+    environments: &[Environment],
+    folder: &Folder,
+    requests: &mut Requests,
+) -> Result<u32> {
     let epoch = Epoch::start();
     let mut failed = 0;
     for environment in environments {
         super::print(&format!("{} {}, offline\n", environment.adapter, environment.version))?;
         failed += show(&requests.or(offline::check(environment, folder.path(), &epoch)).await?)?;
     }
-    if args.offline {
-        return Ok(failed);
-    }
-    let host = Host::detect()?;
-    let choice = ServerChoice::parse(Some(&args.server), args.uri.as_deref())?;
-    let program = prepare(&host, &choice, Progress::default())?;
+    let Some(server) = server else { return Ok(failed) };
     let options = StartOptions::new(folder.join("logs/mongod.log"));
-    let opening = Server::open(&host, &choice, program.as_ref(), &options);
-    let server = requests.or(opening).await??;
+    let server = requests.or(server.open(&options)).await??;
     for environment in environments {
         super::print(&format!(
             "{} {}, on MongoDB {}\n",
@@ -86,7 +88,7 @@ async fn check_all(args: &CheckArgs, environments: &[Environment], folder: &Fold
                 &environment.uri_options,
             ),
             database: new_database(),
-            exclusive: matches!(server, Server::Managed(_)),
+            exclusive: matches!(server.record().kind, ServerKind::Embedded | ServerKind::Mongod),
             folder,
             epoch: &epoch,
         };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::DiagnoseArgs;
 use base::error::Result;
-use judge::analysis::analyse;
+use judge::analyse;
 use judge::analysis::types::Finding;
 use judge::diagnosis::{
     self,
@@ -30,7 +30,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
             listed(&folder.path().display().to_string(), &findings)
         });
     }
-    let found = sweep::findings(&cells);
+    let found = diagnosis::sweep_findings(&cells);
     let mut text = sweep_text(&cells);
     let mut each: Vec<Value> = Vec::new();
     for cell in &cells {
@@ -89,7 +89,7 @@ pub fn cells(path: &Path) -> Result<Vec<Cell>> {
 /// What the cells of a sweep show together.
 #[must_use]
 pub fn sweep_text(cells: &[Cell]) -> String {
-    let found = sweep::findings(cells);
+    let found = diagnosis::sweep_findings(cells);
     match sweep::too_small(cells).filter(|_| found.is_empty()) {
         Some(why) => format!("The sweep: {why}.\n\n"),
         None => listed("The sweep", &found),

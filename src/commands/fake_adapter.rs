@@ -15,13 +15,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::commands::fake_open_loop::OpenLoop;
-use adapter::environment::hex;
 use adapter::messages::{
     Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
     PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
 };
 use base::clock::Epoch;
 use base::error::{Error, Result};
+use base::words::hex;
 use record::samples::{Sample, WARMUP};
 use workload::plan::{Pacing, Stamp};
 use workload::schedule::Schedule;

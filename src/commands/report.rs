@@ -2,9 +2,11 @@
 
 use std::io::IsTerminal as _;
 
+use terminal_size::terminal_size_of;
+
 use crate::cli::ReportArgs;
 use base::error::{Error, Result};
-use judge::analysis::analyse;
+use judge::analyse;
 use record::folder::Folder;
 use report::{Options, Report};
 
@@ -48,6 +50,5 @@ pub fn terminal_options() -> Options {
 /// Columns of the terminal on stdout; None where stdout is no terminal.
 fn console_width() -> Option<u16> {
     let set = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok());
-    set.or_else(|| Some(rustix::termios::tcgetwinsize(std::io::stdout()).ok()?.ws_col))
-        .filter(|width| *width > 0)
+    set.or_else(|| Some(terminal_size_of(std::io::stdout())?.0.0)).filter(|width| *width > 0)
 }

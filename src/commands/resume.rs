@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 use clap::Parser as _;
 
 use super::run::pairs;
-use super::study::STUDY;
-use crate::cli::{BehaviourArgs, BrokerArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs};
+use crate::cli::{
+    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb,
+};
 use base::error::{Error, Result};
 use measure::arms::is_plain;
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use record::folder::utf8;
-use record::records::{Experiment, Request, Study};
+use record::records::{Experiment, Request, ServerKind};
 use server::uri::arm_option;
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
@@ -39,10 +40,12 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
     if let Some(study) = &was.study {
-        let again = study_again(&args, was, study)?;
-        let drivers = again.drivers.join(", ");
+        let named = studies::find(&study.name).ok_or_else(|| super::study::unknown(&study.name))?;
+        let common = study_again(&args, was, study.scale)?;
+        let drivers = common.drivers.join(", ");
         say!("going on after round {finished}: study {} with {drivers}", study.name);
-        return super::study::run_broker(&again, Some(resumed)).await;
+        let again = StudyVerb { study: named, common, own: BTreeMap::new() };
+        return super::study::make(&again, Some(resumed)).await;
     }
     let again = run_again(&args, was)?;
     let drivers = again.drivers.join(", ");
@@ -95,19 +98,15 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
     })
 }
 
-fn study_again(args: &ResumeArgs, was: &Experiment, study: &Study) -> Result<BrokerArgs> {
-    if study.name != STUDY {
-        return Err(unknown("its study"));
-    }
+/// Its own options stand in the record: the parameters of the plan, the consumer.
+fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyFlags> {
     let (server, uri) = server(args, was)?;
     let set = |(name, value): (&String, &String)| format!("{name}={value}");
-    Ok(BrokerArgs {
-        scale: Some(study.scale),
-        quick: false,
+    Ok(StudyFlags {
+        scale: Some(scale),
+        quick: was.settings.looks.quick,
         drivers: drivers(was),
-        consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
-        // One more goes through the tap.
-        rounds: Some(rounds(was)?.saturating_sub(1)),
+        rounds: Some(rounds(was)?), // the one through the tap with them
         set: was.plan.parameters.iter().map(set).collect(),
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
@@ -161,8 +160,8 @@ fn drivers(was: &Experiment) -> Vec<String> {
 
 /// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
-    let started = match (was.server.kind.as_str(), &args.server) {
-        ("external", _) => {
+    let started = match (was.server.kind, &args.server) {
+        (ServerKind::External, _) => {
             // Credentials are in it.
             let uri = args.uri.clone().ok_or_else(|| {
                 Error::usage(
@@ -170,18 +169,17 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
                     "add --uri-file FILE, or set MDYN_URI",
                 )
             })?;
-            return Ok(("external".to_owned(), Some(uri)));
+            return Ok((ServerKind::External.word().to_owned(), Some(uri)));
         }
         (_, Some(server)) => server.clone(),
-        ("mongod", None) => {
+        (ServerKind::Mongod, None) => {
             return Err(Error::usage(
                 "it was made against a mongod of that machine, which no folder can name",
                 "add --server mongod, or --server and the path of a mongod",
             ));
         }
-        ("embedded", None) => format!("embedded@{}", was.server.version),
-        (kind @ ("absorber" | "none"), None) => kind.to_owned(),
-        _ => return Err(unknown("its server")),
+        (ServerKind::Embedded, None) => format!("embedded@{}", was.server.version),
+        (kind @ (ServerKind::Absorber | ServerKind::None), None) => kind.word().to_owned(),
     };
     Ok((started, None))
 }

@@ -8,12 +8,15 @@ use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::plan_text;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
-use judge::analysis::{self, types::Analysis};
+use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::laboratory::Judge;
+use measure::install::{Installed, install_all};
 use measure::progress::duration;
+use measure::reach::Reached;
 use measure::resume::Resumed;
+use measure::runner::Judge;
 use measure::setup::{Setup, new_id};
+use measure::stop::Requests;
 use measure::{settings, unacknowledged};
 use record::folder::Folder;
 use record::records::{Ended, Settings};
@@ -195,10 +198,16 @@ async fn one(
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
-    let environments = arms::install_all(&arms, !args.drivers.is_empty(), &mut unavailable)?;
     let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
+    // Installing takes minutes: whatever else may be wrong is found before.
+    let server =
+        if serverless { None } else { Some(Reached::at(&args.server, args.uri.as_deref()).await?) };
+    let mut requests = Requests::watch();
+    let by_name = !args.drivers.is_empty();
+    let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let Installed { arms: environments, consumer } = install.await?;
     say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),
@@ -216,21 +225,20 @@ async fn one(
         until_look,
         path: out(args, &id, label),
         id,
-        server: args.server.clone(),
+        server,
         absorber_words,
         consumer,
         study: None,
         resumed,
         tap: args.tap,
         link: args.link.clone(),
-        uri: args.uri.clone(),
         options,
         keep_data: args.keep_data,
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run()).await?;
+    let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json).map(Some)
 }
 
@@ -269,7 +277,7 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 #[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
-    jiff::Timestamp::now().as_nanosecond() as u64 & 0xffff_ffff
+    base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }
 
 fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
@@ -302,7 +310,7 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
 /// An interrupted one is shown as far as it came, and is still an error.
 fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
-    let analysis = analysis::analyse(folder, &experiment)?.analysis;
+    let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
     let mut options = super::report::terminal_options();
     let page = Report { analysis: &analysis, runs: &runs, options: &options }.text(html::FORMAT);

@@ -3,35 +3,35 @@
 use schemars::{SchemaGenerator, schema_for};
 use serde_json::{Value, json};
 
+use clap::ValueEnum as _;
+
 use crate::cli::SchemaName;
 use adapter::messages::{Answer, Request};
 use base::error::Result;
 use judge::analysis::types::Analysis;
-use judge::study::broker::types::BrokerAnalysis;
 use record::records::{Experiment, Run};
 
 /// Prints a schema.
 ///
 /// # Errors
 /// None.
-pub fn run(name: SchemaName) -> Result<()> {
-    super::print(&text(name))
+pub fn run(name: &str) -> Result<()> {
+    let schema = match (SchemaName::from_str(name, false), studies::find(name)) {
+        (Ok(name), _) => own(name),
+        (Err(_), Some(study)) => study.schema().to_value(),
+        (Err(_), None) => unreachable!("the command line takes no other name"),
+    };
+    super::print(&format!("{schema:#}\n"))
 }
 
-/// A schema as it is published.
-#[must_use]
-pub fn text(name: SchemaName) -> String {
-    let value: Value = match name {
+fn own(name: SchemaName) -> Value {
+    match name {
         SchemaName::Workload => workload::schema::schema(),
         SchemaName::Messages => messages(),
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
-        SchemaName::Broker => schema_for!(BrokerAnalysis).to_value(),
-    };
-    let mut text = serde_json::to_string_pretty(&value).expect("schemas serialise");
-    text.push('\n');
-    text
+    }
 }
 
 /// Lines of both directions: `$defs/Request` is what the core says, `$defs/Answer` the adapter.

@@ -5,7 +5,7 @@ use base::error::{Error, Result};
 use base::paths::work_dir;
 use base::say;
 use server::{
-    Host, Progress, ServerChoice, StartOptions, guard_main, install_version, list, prepare,
+    Host, Progress, ServerChoice, StartOptions, guard_main, install_version, list,
     start_background, status, stop_background,
 };
 
@@ -62,7 +62,7 @@ fn print_list(host: &Host) -> Result<()> {
 
 async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
     let choice = ServerChoice::parse(Some(server), None)?;
-    let program = prepare(host, &choice, Progress::default())?.ok_or_else(|| {
+    let program = choice.prepare(host, Progress::default())?.ok_or_else(|| {
         Error::usage(
             format!("{server} is no mongod that lives in the background"),
             "name embedded or mongod; the absorber is started by `mongodyno absorber`",

@@ -1,189 +1,163 @@
-//! `mongodyno study broker`: its experiment, and the answer that follows from it.
+//! `mongodyno study`: the experiment of a study, and the answer that follows from it. Which studies
+//! there are is known to `studies` alone.
 
 use base::say;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{BrokerArgs, StudyArgs, StudyVerb};
+use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use judge::analysis;
-use judge::study::broker::analyse;
-use judge::study::definition::{Definition, Producer};
 use measure::arms::{self, Arm};
-use measure::laboratory::Judge;
+use measure::install::{Installed, install_all};
 use measure::progress::duration;
+use measure::reach::Reached;
 use measure::resume::Resumed;
+use measure::runner::Judge;
 use measure::settings;
 use measure::setup::{Setup, new_id};
+use measure::stop::Requests;
 use record::folder::Folder;
-use record::records::{Ended, Experiment, Run, Settings, Study, Unavailable};
-use report::broker;
+use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
 use stats::looks::LookPlan;
-use workload::Workload;
+use studies::{Asked, Made, Plan, STUDIES, Study};
 use workload::builtin;
-
-/// Its name in the record.
-pub const STUDY: &str = "broker";
-/// `--quick`.
-const QUICK_SCALE: f64 = 0.01;
-/// Its warm-up of each phase, s.
-const QUICK_WARMUP_S: &str = "0.1";
-/// With fewer no curve has a class.
-const MESSAGES_MIN: f64 = 100.0;
-/// With more the numbers of messages would not fit a sample.
-const SCALE_MAX: f64 = 1_000.0;
 
 /// Runs the verb.
 ///
 /// # Errors
 /// Everything a user can fix.
 pub async fn run(args: StudyArgs) -> Result<()> {
-    let StudyVerb::Broker(args) = args.study;
-    if let Some(path) = &args.eject {
-        return eject(&args, path);
+    match args.study {
+        None => list(),
+        Some(verb) => match &verb.common.eject {
+            Some(path) => eject(&verb, path),
+            None => make(&verb, None).await,
+        },
     }
-    run_broker(&args, None).await
 }
 
-/// Makes the study, or goes on with one that was made as `args` ask.
+fn list() -> Result<()> {
+    let mut table = super::Table::default();
+    for study in STUDIES {
+        table.add_row([study.name().to_owned(), study.definition().about]);
+    }
+    super::print(&format!("{table}\n"))
+}
+
+/// Makes the study, or goes on with one that was made as `verb` asks.
 ///
 /// # Errors
 /// As [`run`]; of a resumed one, a workload or an arm that is not what it was.
-pub async fn run_broker(args: &BrokerArgs, resumed: Option<Resumed>) -> Result<()> {
-    let definition = Definition::broker();
-    let scale = scale(args, &definition)?;
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let sets = sets(args, &definition, scale)?;
-    let workload = builtin::open(&definition.workload, &sets, seed)?;
+pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
+    let (study, args) = (verb.study, &verb.common);
     let manifests = discover(args.adapters_dir.as_deref())?;
-    let producers = producers(args, &definition);
-    let (chosen, mut unavailable) = chosen(&producers, &manifests)?;
-    let rounds = args.rounds.unwrap_or(definition.rounds);
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let plan = planned(verb, seed, &manifests)?;
+    let (chosen, mut unavailable) = chosen(&plan, &manifests)?;
+    // A record counts the round through the tap with the others.
+    let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
+    let mut looks = LookPlan::fixed(rounds);
+    looks.quick = plan.quick;
     let settings = Settings {
         seed,
-        interleave: settings::interleave(&workload.plan, None, None)?,
+        interleave: settings::interleave(&plan.workload.plan, None, None)?,
         measured_s: settings::MEASURED_S,
-        looks: LookPlan::fixed(rounds + 1),
+        looks,
         keep_awake: !args.machine.no_keep_awake,
     };
-    let mut study = study(&producers, &chosen, scale)?;
+    let mut record = record(study, &plan, &chosen)?;
     if let Some(resumed) = &resumed {
-        resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&chosen)?)?;
-        // Producers were asked for by other words than their ids.
-        study = resumed.experiment.study.clone().unwrap_or(study);
+        resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;
+        // Arms were asked for by other words than their ids.
+        record = resumed.experiment.study.clone().unwrap_or(record);
     }
     // What was asked for by name must install; of the study's own the others go on without it.
     let by_name = !args.drivers.is_empty();
-    let environments = arms::install_all(&chosen, by_name, &mut unavailable)?;
-    let consumer = arms::consumer(&manifests, args.consumer.as_deref())?;
+    let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
+    let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
+    let consumer = was.or(plan.consumer);
+    let consumer = reads.then(|| arms::consumer(&manifests, consumer.as_deref())).transpose()?;
+    let server = args.server.clone().unwrap_or_else(|| study.definition().server);
+    let server = Reached::at(&server, args.uri.as_deref()).await?;
+    let mut requests = Requests::watch();
+    let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let Installed { arms: environments, consumer } = install.await?;
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
-    let estimate = settings::estimate(&workload.plan, &profiles, false, settings.measured_s);
-    let until_look = estimate.round * (rounds + 1);
+    let estimate =
+        settings::estimate(&plan.workload.plan, &profiles, plan.quick, settings.measured_s);
+    let until_look = estimate.round * rounds;
     say!(
-        "about {}: {} producers, {} messages each in {} phases, {rounds} iterations and one \
-         through the tap; {} reads them",
+        "about {}: {} arms, {} phases, {rounds} rounds{}{}",
         duration(until_look),
         environments.len(),
-        workload.plan.parameters.get("messages").map_or("", String::as_str),
-        workload.plan.phases.len(),
-        consumer.0,
+        plan.workload.plan.phases.len(),
+        if plan.tap { ", the last one through the tap" } else { "" },
+        consumer.as_ref().map_or(String::new(), |(id, _)| format!("; {id} reads the messages")),
     );
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));
     let setup = Setup {
-        workload,
+        workload: plan.workload,
         settings,
         environments,
         unavailable,
         until_look,
         path: out,
         id,
-        server: args.server.clone().unwrap_or(definition.server),
+        server: Some(server),
         absorber_words: Vec::new(),
-        consumer: Some(consumer),
-        study: Some(study),
+        consumer,
+        study: Some(record),
         resumed,
-        tap: true,
+        tap: plan.tap,
         link: None,
-        uri: args.uri.clone(),
         options: BTreeMap::new(),
         keep_data: false,
         waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: analysis::standing, deciding: analysis::deciding },
+        judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run()).await?;
+    let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json)
 }
 
-fn scale(args: &BrokerArgs, definition: &Definition) -> Result<f64> {
-    let scale = args.scale.unwrap_or(if args.quick { QUICK_SCALE } else { definition.scale });
-    let messages = scale * definition.messages as f64;
-    if messages >= MESSAGES_MIN && scale <= SCALE_MAX {
-        return Ok(scale);
+/// What the study makes of the command line; one that names no arms takes every adapter.
+fn planned(verb: &StudyVerb, seed: u64, manifests: &[Manifest]) -> Result<Plan> {
+    let StudyFlags { scale, quick, rounds, set, .. } = &verb.common;
+    let mut drivers = verb.common.drivers.clone();
+    if drivers.is_empty() && verb.study.definition().arms.is_empty() {
+        drivers.extend(manifests.iter().map(|it| it.name.clone()));
     }
-    Err(Error::usage(
-        format!("--scale {scale} makes {messages} messages"),
-        format!(
-            "from {} to {SCALE_MAX}; 1 is the original's {} messages",
-            MESSAGES_MIN / definition.messages as f64,
-            definition.messages
-        ),
-    ))
+    verb.study.plan(&Asked {
+        scale: *scale,
+        quick: *quick,
+        drivers,
+        rounds: *rounds,
+        sets: pairs(set, "--set")?,
+        seed,
+        flags: verb.own.clone(),
+    })
 }
 
-/// Parameters of the workload at this scale; those given by hand win.
-fn sets(
-    args: &BrokerArgs,
-    definition: &Definition,
-    scale: f64,
-) -> Result<BTreeMap<String, String>> {
-    let messages = (scale * definition.messages as f64).round() as u64;
-    // A think time of 1 ms makes of each message more than 1 ms: a tenth is enough to see it.
-    let think = (messages / 10).clamp(100, 1_000);
-    let mut sets = BTreeMap::from([
-        ("messages".to_owned(), messages.to_string()),
-        ("think_messages".to_owned(), think.to_string()),
-    ]);
-    if args.quick {
-        sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
-    }
-    sets.extend(pairs(&args.set, "--set")?);
-    Ok(sets)
-}
-
-/// The producers asked for, with what the study knows of them; or its own.
-fn producers(args: &BrokerArgs, definition: &Definition) -> Vec<Producer> {
-    if args.drivers.is_empty() {
-        return definition.producers.clone();
-    }
-    let known = |driver: &String| definition.producers.iter().find(|it| &it.driver == driver);
-    let plain = |driver: &String| Producer { driver: driver.clone(), original: None, phases: None };
-    let asked = args.drivers.iter();
-    asked.map(|driver| known(driver).cloned().unwrap_or_else(|| plain(driver))).collect()
-}
-
-/// The producers whose adapters this machine can run.
-fn chosen<'a>(
-    producers: &[Producer],
-    manifests: &'a [Manifest],
-) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
-    let mut unavailable = Vec::new();
+/// The arms whose adapters this machine can run.
+fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
+    let mut unavailable: Vec<Unavailable> = Vec::new();
     let mut chosen = Vec::new();
     let mut missing = HashMap::new();
-    for producer in producers {
-        let arm = arms::parse(manifests, &producer.driver)?;
+    for studies::definition::Arm { driver, .. } in &plan.arms {
+        let arm = arms::parse(manifests, driver)?;
         let probe = missing.entry(&arm.manifest.name).or_insert_with(|| arm.manifest.probe().err());
         match probe {
             None => chosen.push(arm),
+            // A driver and its copy are missing once.
+            Some(_) if unavailable.iter().any(|it| &it.adapter == driver) => {}
             Some(missing) => {
-                say!("{}: left out, {}; {}", producer.driver, missing.reason, missing.hint);
+                say!("{driver}: left out, {}; {}", missing.reason, missing.hint);
                 unavailable.push(Unavailable {
-                    adapter: producer.driver.clone(),
+                    adapter: driver.clone(),
                     reason: missing.reason.clone(),
                     hint: missing.hint.clone(),
                 });
@@ -192,7 +166,7 @@ fn chosen<'a>(
     }
     if chosen.is_empty() {
         return Err(Error::environment(
-            "this machine can run none of the producers",
+            "this machine can run none of the drivers",
             "`mongodyno adapters list` says what each of them needs",
         ));
     }
@@ -200,38 +174,37 @@ fn chosen<'a>(
 }
 
 /// What the study knows of its arms, by their ids.
-fn study(producers: &[Producer], chosen: &[Arm<'_>], scale: f64) -> Result<Study> {
+fn record(study: &dyn Study, plan: &Plan, chosen: &[Arm<'_>]) -> Result<StudyRecord> {
     let mut originals = BTreeMap::new();
     let mut phases = BTreeMap::new();
     for arm in chosen {
         let id = arm.asked.id(&arm.manifest.name, &arm.manifest.choose(&arm.asked)?.version);
-        let words = |producer: &&Producer| arm.words == producer.driver;
-        let Some(producer) = producers.iter().find(words) else { continue };
-        originals.extend(producer.original.clone().map(|phase| (id.clone(), phase)));
-        phases.extend(producer.phases.clone().map(|own| (id, own)));
+        let Some(planned) = plan.arms.iter().find(|it| it.driver == arm.words) else { continue };
+        originals.extend(planned.original.clone().map(|phase| (id.clone(), phase)));
+        phases.extend(planned.phases.clone().map(|own| (id, own)));
     }
-    Ok(Study { name: STUDY.to_owned(), scale, originals, phases })
+    Ok(StudyRecord { name: study.name().to_owned(), scale: plan.scale, originals, phases })
 }
 
 /// Writes the workload with this scale's parameters.
-fn eject(args: &BrokerArgs, path: &Path) -> Result<()> {
-    let definition = Definition::broker();
-    let sets = sets(args, &definition, scale(args, &definition)?)?;
+fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
+    let (name, definition) = (verb.study.name(), verb.study.definition());
     // What is written must be what would be run.
-    let Workload { plan, .. } = builtin::open(&definition.workload, &sets, 0)?;
+    let plan = planned(verb, 0, &[])?;
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
-        format!("# The workload of `mongodyno study broker`, to be changed and run:"),
+        format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
         format!("#   mongodyno run {} --server {} \\", path.display(), definition.server),
     ];
-    let drivers = producers(args, &definition);
-    lines.extend(drivers.iter().map(|it| format!("#     -d {} \\", it.driver)));
-    lines.push("#     --rounds 5".to_owned());
+    lines.extend(definition.phases.iter().map(|it| format!("#     --phase {it} \\")));
+    lines.extend(plan.arms.iter().map(|it| format!("#     -d {} \\", it.driver)));
+    lines.push(format!("#     --rounds {}", plan.rounds));
     let mut in_parameters = false;
     for line in text.lines() {
         in_parameters = line == "parameters:" || (in_parameters && line.starts_with(' '));
         let name = line.trim_start().split(':').next().unwrap_or_default();
-        match plan.parameters.get(name).filter(|_| in_parameters && line.starts_with("  ")) {
+        let parameters = &plan.workload.plan.parameters;
+        match parameters.get(name).filter(|_| in_parameters && line.starts_with("  ")) {
             Some(value) => {
                 let comment = line.find('#').map_or("", |at| &line[at..]);
                 lines.push(format!("  {name}: {value}  {comment}").trim_end().to_owned());
@@ -265,126 +238,107 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
         return Err(interrupted(folder));
     }
     printed?;
-    if !runs.iter().flat_map(|run| &run.phases).any(|phase| phase.broker.is_some()) {
+    if runs.iter().all(|run| run.phases.is_empty()) {
         return Err(Error::new(
             Exit::RunInvalid,
-            "no producer's messages could be measured: each run is void",
+            "nothing could be measured: each run is void",
             "the reasons stand above",
         ));
     }
     Ok(())
 }
 
-/// A study's report in one format.
+/// The report of a folder that a study has made, in one format.
 ///
 /// # Errors
-/// A format that studies do not have; files that cannot be read.
+/// A format that studies do not have; files that cannot be read; a study of another version.
 pub fn report(
     folder: &Folder,
     experiment: &Experiment,
     runs: &[Run],
     format: &str,
 ) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let analysis = analyse(experiment, runs);
-    let name = folder.path().display().to_string();
-    let mut view = broker::view(experiment, runs, &analysis, &name);
-    let written = match format {
-        "terminal" => {
-            let mut options = super::report::terminal_options();
-            let page = folder.join("report.html");
-            options.page = page.exists().then(|| page.display().to_string());
-            broker::terminal(&view, &options, &mut out)
-        }
-        "html" => {
-            for phase in &mut view.phases {
-                phase.figures = broker::figures(folder, experiment, runs, &phase.name)?;
-            }
-            broker::render(&view, &mut out)
-        }
-        "json" => {
-            let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
-            writeln!(out, "{text}")
-        }
-        "csv" => {
-            for missing in broker::messages(folder, runs, &mut out)? {
-                say!("warning: {missing}");
-            }
-            Ok(())
-        }
-        "svg" => writeln!(out, "{}", broker::picture(folder, experiment, runs)?.svg()),
-        _ => {
-            return Err(Error::usage(
-                "a study has no such format",
-                "it has terminal, html, json, csv (one line a message) and svg",
-            ));
-        }
-    };
-    written.expect("writing to memory");
-    Ok(out)
+    let name = experiment.study.as_ref().map_or("", |study| &study.name);
+    let study = studies::find(name).ok_or_else(|| unknown(name))?;
+    let mut options = super::report::terminal_options();
+    let page = folder.join("report.html");
+    options.page = page.exists().then(|| page.display().to_string());
+    let made = Made { folder, experiment, runs };
+    studies::render(study, &made, format, &options)
+}
+
+/// The error of a record that names a study which there is not.
+pub fn unknown(name: &str) -> Error {
+    Error::usage(
+        format!("this mongodyno has no study {name}"),
+        "the folder may come from another version: `mongodyno study` lists those that there are",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser as _;
+
+    fn verb(words: &[&str]) -> StudyVerb {
+        let cli = Cli::try_parse_from([&["mongodyno", "study"], words].concat());
+        let Verb::Study(args) = cli.expect("a command line").verb else {
+            unreachable!("it is a study")
+        };
+        args.study.expect("one was named")
+    }
 
     #[test]
-    fn the_study_names_drivers_phases_and_a_server_that_there_are() {
-        let definition = Definition::broker();
+    fn every_study_names_drivers_phases_and_a_server_that_there_are() {
         let manifests = discover(None).expect("manifests");
-        let workload =
-            builtin::open(&definition.workload, &BTreeMap::new(), 0).expect("a workload");
-        let phases: Vec<&str> = workload.plan.phases.iter().map(|it| it.name.as_str()).collect();
-        let mut ids = Vec::new();
-        for producer in &definition.producers {
-            let arm = arms::parse(&manifests, &producer.driver).expect(&producer.driver);
-            let version = arm.manifest.choose(&arm.asked).expect(&producer.driver).version;
-            ids.push(arm.asked.id(&arm.manifest.name, &version));
-            let named = producer.phases.iter().flatten().chain(&producer.original);
-            for name in named {
-                assert!(phases.contains(&name.as_str()), "{}: {name}", producer.driver);
+        for study in STUDIES {
+            let definition = study.definition();
+            let plan = planned(&verb(&[study.name()]), 0, &manifests).expect("a plan");
+            let phases = plan.workload.plan.phases.iter();
+            let phases: Vec<&str> = phases.map(|it| it.name.as_str()).collect();
+            assert!(definition.phases.iter().all(|it| phases.contains(&it.as_str())), "{phases:?}");
+            let mut all = Vec::new();
+            for planned in &plan.arms {
+                all.push(arms::parse(&manifests, &planned.driver).expect(&planned.driver));
+                let named = planned.phases.iter().flatten().chain(&planned.original);
+                for name in named {
+                    assert!(phases.contains(&name.as_str()), "{}: {name}", planned.driver);
+                }
+                let own = planned.phases.as_ref();
+                let takes = |name: &String| own.is_none_or(|own| own.contains(name));
+                assert!(planned.original.as_ref().is_none_or(takes), "{}", planned.driver);
             }
-            let own = producer.phases.as_ref();
-            let takes = |name: &String| own.is_none_or(|own| own.contains(name));
-            assert!(producer.original.as_ref().is_none_or(takes), "{}", producer.driver);
+            let twins = arms::ids(&all).expect("ids").iter().any(|id| id.contains('#'));
+            assert!(!twins || definition.arms.is_empty(), "what is known of an arm would be lost");
+            let server = server::ServerChoice::parse(Some(&definition.server), None);
+            assert!(server.is_ok(), "{}", definition.server);
+            assert!(plan.rounds >= 5, "rounds differ: fewer than five do not show it");
         }
-        let count = ids.len();
-        ids.sort();
-        ids.dedup();
-        assert_eq!(ids.len(), count, "an arm twice would lose what is known of it: {ids:?}");
-        let server = server::ServerChoice::parse(Some(&definition.server), None);
-        assert!(server.is_ok(), "{}", definition.server);
-        assert!(definition.rounds >= 5, "iterations differ: fewer than five do not show it");
-        assert!(definition.producers.iter().any(|it| it.original.as_deref() == Some("burst")));
     }
 
     #[test]
     fn every_scale_makes_a_workload_and_nonsense_is_refused() {
-        let definition = Definition::broker();
-        let args = |words: &[&str]| {
-            use clap::Parser as _;
-            let words = [&["mongodyno", "study", "broker"], words].concat();
-            let cli = crate::cli::Cli::try_parse_from(words).expect("a command line");
-            let crate::cli::Verb::Study(args) = cli.verb else { unreachable!("it is a study") };
-            let StudyVerb::Broker(args) = args.study;
-            *args
-        };
+        let plan = |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), 0, &[]);
         for (words, messages) in [
             (&["--quick"][..], "1000"),
             (&["--scale", "1"], "100000"),
             (&["--scale", "0.001"], "100"),
             (&["--quick", "--set", "messages=77"], "77"),
         ] {
-            let args = args(words);
-            let scale = scale(&args, &definition).expect("a scale");
-            let sets = sets(&args, &definition, scale).expect("parameters");
-            let workload = builtin::open(&definition.workload, &sets, 0).expect("a workload");
-            assert_eq!(workload.plan.parameters["messages"], messages, "{words:?}");
+            let plan = plan(words).expect("a plan");
+            assert_eq!(plan.workload.plan.parameters["messages"], messages, "{words:?}");
         }
         for nonsense in ["0", "-1", "0.0001", "NaN", "1e9", "inf"] {
-            let args = args(&[&format!("--scale={nonsense}")]);
-            let error = scale(&args, &definition).expect_err(nonsense);
+            let error = plan(&[&format!("--scale={nonsense}")]).expect_err(nonsense);
             assert_eq!(error.exit, Exit::Usage, "{nonsense}");
         }
+    }
+
+    #[test]
+    fn an_option_of_one_study_is_no_option_of_another() {
+        assert_eq!(verb(&["broker", "--consumer", "x"]).own["consumer"], "x");
+        let words = ["mongodyno", "study", "noise", "--consumer", "x"];
+        assert!(Cli::try_parse_from(words).is_err());
     }
 }

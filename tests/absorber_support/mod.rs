@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use wire::{HEADER_BYTES, Header, OpCode, read_message};
 
-use crate::support::mongodyno;
+use crate::support::{comes_true, mongodyno};
 
 /// A running absorber; ended with the test.
 pub struct Absorber {
@@ -67,13 +67,8 @@ impl Absorber {
 
     /// Waits until it has logged so many connections as dropped.
     pub fn wait_for_dropped(&self, count: usize) {
-        for _ in 0..500 {
-            if self.stderr().matches(" dropped: ").count() >= count {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{count} dropped connections were to be logged:\n{}", self.stderr());
+        let logged = comes_true(|| self.stderr().matches(" dropped: ").count() >= count);
+        assert!(logged, "{count} dropped connections were to be logged:\n{}", self.stderr());
     }
 
     /// Ends it by a signal; all it said.

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::{mongodyno, root, said, scratch, server, skip, start_version};
+use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
+use adapter::environment::Environment;
+use adapter::install::Installation;
 use adapter::manifest::{Manifest, discover};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
@@ -112,8 +114,7 @@ sed -u -e 's/"from": *"sequence"/"from":"producer"/' -e 's/"expected": *25/"expe
 fn broken_variants_of_an_adapter_do_not_pass() {
     let Some(uri) = server("adapters/broken") else { return };
     for_each_adapter("adapters/broken", |it| {
-        let manifests = discover(None).expect("manifests that can be read");
-        let installed = arms::install(&manifests, &it.name).map_err(|error| error.to_string())?;
+        let installed = block_on(installed(&it.name))?;
         let words = installed.start.iter().map(String::as_str);
         let arguments = ["check", "--uri", uri, "--", "sh", "-c", BREAK, "sh"];
         let mut command = mongodyno(arguments.into_iter().chain(words));
@@ -183,13 +184,21 @@ fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work
     });
 }
 
+/// The environment of an arm, made if need be.
+async fn installed(driver: &str) -> Result<Environment, String> {
+    let manifests = discover(None).expect("manifests that can be read");
+    let said = |error: base::error::Error| error.to_string();
+    let arm = arms::parse(&manifests, driver).map_err(said)?;
+    let installation = Installation::of(arm.manifest, &arm.asked).map_err(said)?;
+    installation.run(|_| ()).await.map_err(said)?;
+    Ok(installation.environment())
+}
+
 /// What the adapter says of its driver when it is started as this arm.
 fn reported_version(driver: &str) -> Result<String, String> {
-    let manifests = discover(None).expect("manifests that can be read");
-    let environment = arms::install(&manifests, driver).map_err(|error| error.to_string())?;
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    block_on(async {
+        let environment = installed(driver).await?;
         let started = AdapterProcess::start(&environment, &log, &Epoch::start()).await;
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");

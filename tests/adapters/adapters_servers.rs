@@ -4,27 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use crate::fake_support::real::{INSERTS, own_server, with_client};
-use crate::fake_support::{Lab, code, stderr, stdout};
+use crate::fake_support::real::{lab_with, own_server, with_client};
+use crate::fake_support::{Lab, code, flat, stderr, stdout};
 use crate::support::{said, skip};
 use bson::doc;
 use server::RunningServer;
 
 const DRIVERS: [&str; 4] = ["python", "go", "node", "rust"];
-
-/// A lab with the user's cache and every adapter; None where that cannot be.
-fn lab(test: &str) -> Option<Lab> {
-    for driver in DRIVERS {
-        let output = crate::support::run(["adapters", "install", driver]);
-        if !output.status.success() {
-            skip(test, &stderr(&output));
-            return None;
-        }
-    }
-    let lab = Lab::with_shared_cache();
-    lab.write("inserts.yaml", INSERTS);
-    Some(lab)
-}
 
 /// `run` of the inserts with every adapter, one round of whole runs: turns would be 40.
 fn words<'a>(uri: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -86,7 +72,7 @@ fn tls_server(test: &str, lab: &Lab) -> Option<RunningServer> {
 #[test]
 fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
     let name = "all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named";
-    let Some(lab) = lab(name) else { return };
+    let Some(lab) = lab_with(name, &DRIVERS) else { return };
     let Some(server) = tls_server(name, &lab) else { return };
     // The file is found from here, where adapters do not stand.
     let uri = |options: &str| format!("{}?tls=true{options}", server.uri());
@@ -119,7 +105,7 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
         "--uri",
         &own,
     ]);
-    let shown = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = flat(&stdout(&output));
     assert!(shown.contains("NOT ALL SEEN by the tap: the connection is TLS"), "{}", said(&output));
 }
 
@@ -130,7 +116,7 @@ fn all_adapters_find_a_cluster_by_its_srv_record() {
     if !private.is_ok_and(|output| output.status.success()) {
         return skip(name, "`unshare -mn` needs root");
     }
-    let Some(lab) = lab(name) else { return };
+    let Some(lab) = lab_with(name, &DRIVERS) else { return };
     // A network with nothing in it but a name server and an absorber.
     let script = r#"
         ip link set lo up || exit 99
@@ -139,16 +125,12 @@ fn all_adapters_find_a_cluster_by_its_srv_record() {
         python3 "$NAMES" 27555 & names=$!
         "$0" absorber --listen 127.0.0.1:27555 >listening & absorber=$!
         until [ -s listening ]; do kill -0 $absorber || exit 97; sleep 0.05; done
-        "$@"; code=$?
+        "$0" "$@"; code=$?
         kill $names $absorber
         exit $code
     "#;
-    let mut command = Command::new("unshare");
-    let program = env!("CARGO_BIN_EXE_mongodyno");
     let uri = "mongodb+srv://db.cluster.test/?tls=false";
-    command.args(["-mn", "sh", "-c", script, program, program]).args(words(uri, &[]));
-    let like = lab.command(["run"]);
-    command.current_dir(lab.path("")).envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let mut command = lab.wrapped(&["unshare", "-mn", "sh", "-c", script], words(uri, &[]));
     command.env("NAMES", crate::support::root().join("tests/clients/names.py"));
     let output = command.output().expect("it starts");
     assert_measured(&lab, &said(&output));

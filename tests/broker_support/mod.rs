@@ -112,7 +112,7 @@ fn phase(name: &str, samples: &[String], broker: &Broker) -> Value {
         "idle_cpu_fraction": null, "server": {},
         "receipt": {"level": "opcounters", "claimed": {}, "counted": {}, "agrees": true},
         "answers": {"documents": 1, "sum": 0, "documents_expected": null, "sum_expected": null},
-        "little": null, "half_log_ratio": null, "warmup_throughput": [], "sizes": {}, "gates": [],
+        "little": null, "drift": null, "warmup_throughput": [], "sizes": {}, "gates": [],
         "open_loop": null, "hlog": null, "samples": samples, "broker": broker,
     })
 }

@@ -1,4 +1,7 @@
-"""A name server for one cluster: names.py PORT answers SRV and A for db.cluster.test on 127.0.0.1:53."""
+"""A name server for one cluster.
+
+names.py PORT answers SRV and A for db.cluster.test on 127.0.0.1:53.
+"""
 
 import socket
 import struct

@@ -121,7 +121,7 @@ fn run(round: u32, arm: &str) -> Run {
         "document_bytes": 0, "idle_cpu_fraction": null, "server": {},
         "receipt": { "level": "none", "claimed": {}, "counted": {}, "agrees": true },
         "answers": { "documents": 0, "sum": 0, "documents_expected": null, "sum_expected": null },
-        "little": null, "half_log_ratio": null, "warmup_throughput": [], "sizes": {}, "gates": [],
+        "little": null, "drift": null, "warmup_throughput": [], "sizes": {}, "gates": [],
         "open_loop": null, "hlog": null, "samples": [],
     });
     let value = json!({

@@ -10,10 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::comes_true;
+pub use crate::support::wait_until;
 
 /// Ten pretended operations a turn: a round takes a fifth of a second.
 pub const QUICK: &str = "turn_operations=10";
@@ -44,6 +46,14 @@ impl Lab {
         Self { home: None, ..Self::new() }
     }
 
+    /// A lab of its own with `even` and `slow`, eight percent apart.
+    pub fn even_and_slow() -> Self {
+        let lab = Self::new();
+        lab.fake("even", &[QUICK, "op_ns=100000"]);
+        lab.fake("slow", &[QUICK, "op_ns=108000"]);
+        lab
+    }
+
     /// A path in the lab.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -70,6 +80,22 @@ impl Lab {
         fs::write(folder.join("adapter.toml"), text).expect("a manifest");
     }
 
+    /// Rewrites the manifest of an adapter.
+    pub fn rewrite(&self, adapter: &str, change: impl FnOnce(&str) -> String) {
+        let manifest = self.path("adapters").join(adapter).join("adapter.toml");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        fs::write(manifest, change(&text)).expect("a manifest");
+    }
+
+    /// Makes an adapter `name` that is a shell script.
+    pub fn scripted(&self, name: &str, script: &str) {
+        self.fake(name, &[]);
+        self.rewrite(name, |text| {
+            let (before, _) = text.split_once("start = ").expect("a start command");
+            format!("{before}start = [\"sh\", \"-c\", {script:?}]\n")
+        });
+    }
+
     /// The binary, at work in the lab with the lab's adapters.
     pub fn command<S: AsRef<std::ffi::OsStr>>(
         &self,
@@ -86,6 +112,25 @@ impl Lab {
         command
     }
 
+    /// The same, started by another program, behind whose words its own come.
+    pub fn wrapped<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        wrapper: &[&str],
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let own = self.command(arguments);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(own.get_program()).args(own.get_args());
+        command.current_dir(self.folder.path());
+        for (name, value) in own.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// Runs the binary to its end.
     pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         self.command(arguments).output().expect("the binary runs")
@@ -98,8 +143,7 @@ impl Lab {
 
     /// The words of [`Lab::experiment`].
     pub fn words(&self, drivers: &[&str], more: &[&str]) -> Vec<String> {
-        let workload = fixture("workloads/noop.yaml").display().to_string();
-        let mut words: Vec<String> = vec!["run".to_owned(), workload];
+        let mut words: Vec<String> = vec!["run".to_owned(), noop()];
         words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
         for driver in drivers {
             words.extend(["-d".to_owned(), (*driver).to_owned()]);
@@ -137,6 +181,63 @@ impl Lab {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// Every file below a folder of the lab: path and content.
+    pub fn files(&self, folder: &str) -> Vec<(String, Vec<u8>)> {
+        let (mut found, mut folders) = (Vec::new(), vec![self.path(folder)]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder").flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let bytes = fs::read(&path).expect("a file");
+                    found.push((path.display().to_string(), bytes));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Runs these words on a disk that is full once `runs` of them are written, and reads what is
+    /// left of `out` by `then`: shell commands in which `$0` is the binary and `small` that disk.
+    /// None where this machine has no disk of its own for a test.
+    pub fn on_a_full_disk(
+        &self,
+        test: &str,
+        runs: usize,
+        words: &[String],
+        then: &str,
+    ) -> Option<Output> {
+        let private = Command::new("unshare").args(["-m", "true"]).output();
+        if !private.is_ok_and(|output| output.status.success()) {
+            crate::support::skip(test, "`unshare -m` needs root");
+            return None;
+        }
+        fs::create_dir(self.path("small")).expect("a folder");
+        // Room for these runs and a few pages; the folder vanishes with the namespace of mounts.
+        let script = format!(
+            r#"
+            mount -t tmpfs -o size=2g tmpfs small || exit 99
+            "$0" "$@" >stdout 2>stderr & run=$!
+            lines() {{ cat small/out/runs.jsonl 2>/dev/null | wc -l; }}
+            while [ "$(lines)" -lt {runs} ] && kill -0 $run; do sleep 0.02; done
+            # What is there may grow between the two looks; then the system refuses.
+            until mount -o remount,size=$(($(du -sk small | cut -f1) + 256))k small 2>/dev/null; do
+                kill -0 $run || exit 98
+            done
+            wait $run; code=$?
+            "$0" report small/out --format json >report.json || exit 97
+            {then}
+            exit $code
+        "#
+        );
+        let words =
+            words.iter().map(|word| if word == "out" { "small/out" } else { word.as_str() });
+        let mut command = self.wrapped(&["unshare", "-m", "sh", "-c", &script], words);
+        Some(command.output().expect("it starts"))
+    }
+
     /// Processes that carry this lab's mark: pid and command line.
     pub fn processes(&self) -> Vec<(i32, String)> {
         let mut found = Vec::new();
@@ -153,13 +254,9 @@ impl Lab {
         found
     }
 
-    /// Fails unless every process of this lab ends within seconds.
+    /// Fails unless every process of this lab ends.
     pub fn assert_nothing_runs(&self) {
-        let deadline = Instant::now() + Duration::from_secs(15);
-        while !self.processes().is_empty() {
-            assert!(Instant::now() < deadline, "left behind: {:?}", self.processes());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        assert!(comes_true(|| self.processes().is_empty()), "left behind: {:?}", self.processes());
     }
 }
 
@@ -168,19 +265,28 @@ pub fn fixture(name: &str) -> PathBuf {
     crate::support::root().join("tests/fixtures").join(name)
 }
 
+/// The workload of nothing.
+pub fn noop() -> String {
+    fixture("workloads/noop.yaml").display().to_string()
+}
+
+/// Text without its line breaks.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The comparison of an arm in one metric of a phase.
+pub fn comparison<'a>(analysis: &'a Value, arm: &str, phase: &str, metric: &str) -> &'a Value {
+    let mut rows = analysis["comparisons"].as_array().expect("comparisons").iter();
+    let wanted =
+        |row: &&Value| row["arm"] == arm && row["phase"] == phase && row["metric"] == metric;
+    rows.find(wanted).unwrap_or_else(|| panic!("{arm}, {phase}, {metric} in {analysis:#}"))
+}
+
 /// A file of one JSON document a line.
 pub fn json_lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
-}
-
-/// Waits for something that another process does.
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The exit code; -1 after a signal.
@@ -203,7 +309,6 @@ impl Lab {
     /// operations of these lengths; after the last one it begins anew. Each process adds a line
     /// with its pid and `name` to the file `started`.
     pub fn paced(&self, name: &str, op_ns: &[u64], behaviour: &[&str]) {
-        self.fake(name, &[]);
         let started = self.path("started").display().to_string();
         let lengths: Vec<String> = op_ns.iter().map(u64::to_string).collect();
         let script = format!(
@@ -213,19 +318,14 @@ impl Lab {
             env!("CARGO_BIN_EXE_mongodyno"),
             behaviour.join(" ")
         );
-        let manifest = self.path("adapters").join(name).join("adapter.toml");
-        let text = fs::read_to_string(&manifest).expect("a manifest");
-        let (before, _) = text.split_once("start = ").expect("a start command");
-        let text = format!("{before}start = [\"sh\", \"-c\", {script:?}]\n");
-        fs::write(manifest, text).expect("a manifest");
+        self.scripted(name, &script);
     }
 
     /// Sets the warm-up, in seconds, of an adapter's first phase.
     pub fn set_warmup(&self, adapter: &str, seconds: &str) {
-        let manifest = self.path("adapters").join(adapter).join("adapter.toml");
-        let text = fs::read_to_string(&manifest).expect("a manifest");
-        let text = text.replace("warmup_s = 0.2", &format!("warmup_s = {seconds}"));
-        fs::write(manifest, text).expect("a manifest");
+        self.rewrite(adapter, |text| {
+            text.replace("warmup_s = 0.2", &format!("warmup_s = {seconds}"))
+        });
     }
 }
 
@@ -242,14 +342,11 @@ pub struct Done {
     pub stdout: String,
     /// What it told.
     pub stderr: String,
-    /// How long it took from here.
-    pub took: Duration,
 }
 
 impl Lab {
     /// Waits for the end of a child of [`Lab::start`].
     pub fn finish(&self, child: &mut Child) -> Done {
-        let begin = Instant::now();
         let mut status = None;
         wait_until("the binary ends", || {
             status = child.try_wait().expect("a child");
@@ -260,7 +357,6 @@ impl Lab {
             code: status.and_then(|status| status.code()).unwrap_or(-1),
             stdout: read("stdout"),
             stderr: read("stderr"),
-            took: begin.elapsed(),
         }
     }
 

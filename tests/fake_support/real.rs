@@ -1,12 +1,13 @@
 //! Experiments with a real driver on a real server, for the tests that need one.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use mongodb::Client;
 use server::RunningServer;
 
 use super::{Lab, stderr};
-use crate::support::{self, skip, start_server};
+use crate::support::{self, block_on, skip, start_server};
 
 /// Half a second of inserts and two warm-ups: a round of two arms takes four seconds.
 pub const INSERTS: &str = "
@@ -22,19 +23,29 @@ phases:
     duration: 0.5
 ";
 
+/// Whether these adapters are in the user's cache now; where they cannot be the test is skipped.
+pub fn installed(test: &str, drivers: &[&str]) -> bool {
+    static READY: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
+    let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
+    drivers.iter().copied().all(|driver| {
+        let install = || {
+            let output = support::run(["adapters", "install", driver]);
+            if output.status.success() { Ok(()) } else { Err(stderr(&output)) }
+        };
+        let done = ready.entry(driver.to_owned()).or_insert_with(install);
+        done.as_ref().map_err(|reason| skip(test, reason)).is_ok()
+    })
+}
+
 /// A lab with the user's cache, the real driver and the workload; None where that cannot be.
 pub fn real_lab(test: &str) -> Option<Lab> {
-    static READY: OnceLock<Result<(), String>> = OnceLock::new();
     support::server(test)?;
-    let installed = READY.get_or_init(|| {
-        let output = support::run(["adapters", "install", "python"]);
-        if output.status.success() { Ok(()) } else { Err(stderr(&output)) }
-    });
-    if let Err(reason) = installed {
-        skip(test, reason);
-        return None;
-    }
-    let lab = Lab::with_shared_cache();
+    lab_with(test, &["python"])
+}
+
+/// The same with other drivers, and whatever server.
+pub fn lab_with(test: &str, drivers: &[&str]) -> Option<Lab> {
+    let lab = installed(test, drivers).then(Lab::with_shared_cache)?;
     lab.write("inserts.yaml", INSERTS);
     Some(lab)
 }
@@ -45,11 +56,15 @@ pub fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 /// Does something with a server, in a runtime of its own.
 pub fn with_client<T>(uri: &str, act: impl AsyncFnOnce(Client) -> mongodb::error::Result<T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    block_on(async {
         let client = Client::with_uri_str(uri).await.expect("a client");
         act(client).await.expect("the server does it")
     })
+}
+
+/// The names of a server's databases.
+pub fn databases(uri: &str) -> Vec<String> {
+    with_client(uri, async |client| client.list_database_names().await)
 }
 
 /// A server of the test's own, or None where there can be none.

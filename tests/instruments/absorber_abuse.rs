@@ -1,5 +1,6 @@
 //! Clients that are many, rude or broken: the absorber drops them one by one and goes on.
 
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use crate::absorber_support::{
     Absorber, bytes, delete, get_more, insert, insert_command, kill_cursors, msg, nested, query,
     update,
 };
+use crate::support::wait_until;
 use absorber::faults::FaultOptions;
 use absorber::handshake::WireVersions;
 use absorber::load::LoadOptions;
@@ -38,7 +40,6 @@ fn corpus() -> Vec<Vec<u8>> {
         doc! { "buildInfo": 1 },
         doc! { "serverStatus": 1 },
         doc! { "getLastError": 1, "w": 1 },
-        doc! { "getParameter": 1, "featureCompatibilityVersion": 1 },
         doc! { "insert": "c", "documents": documents.clone(), "ordered": false },
         doc! { "find": "c", "filter": { "_id": { "$gte": 0, "$lt": 3 } }, "sort": { "_id": -1 } },
         doc! { "find": "c", "filter": { "s": "text" }, "limit": 2, "skip": 1, "batchSize": 1 },
@@ -50,7 +51,6 @@ fn corpus() -> Vec<Vec<u8>> {
         ] },
         doc! { "create": "k", "capped": true, "size": 4096, "max": 10 },
         doc! { "createIndexes": "c", "indexes": [{ "key": { "x": 1 }, "name": "x_1" }] },
-        doc! { "listIndexes": "c" },
         doc! { "listCollections": 1, "filter": { "name": "c" } },
         doc! { "listDatabases": 1 },
         doc! { "collStats": "c" },
@@ -261,8 +261,8 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
         raw.send(&whole[..7]);
         drop(raw);
         let mut raw = absorber.connect();
-        let linger = Some(std::time::Duration::ZERO);
-        rustix::net::sockopt::set_socket_linger(&raw.stream, linger).expect("a socket");
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        setsockopt(&raw.stream, sockopt::Linger, &linger).expect("a socket");
         raw.send(&whole[..30]);
         drop(raw);
         dropped += 3;
@@ -345,25 +345,13 @@ fn a_wait_for_documents_ends_with_its_client() {
     wait_until("nobody waits", || current() == 1);
 }
 
-/// Waits for something that the absorber does.
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !done() {
-        assert!(std::time::Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn thousands_of_connections_are_served_at_once() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
     let name = "thousands_of_connections_are_served_at_once";
-    if limit.maximum.is_some_and(|files| files < 2200) {
+    if base::process::raise_file_limit() < 2200 {
         crate::support::skip(name, "this user may not open 2200 files");
         return;
     }
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("a limit");
     let absorber = Absorber::start(&[]);
     let mut all: Vec<_> = (0..2000).map(|_| absorber.connect()).collect();
     let request = |id| msg(id, 0, &insert_command("t", "c", id), &[]);

@@ -4,14 +4,14 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::absorber_support::Absorber;
+use crate::support::block_on;
 use mongodb::bson::{Document, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::{CursorType, FindOptions};
 use mongodb::{Client, Collection};
 
 fn with_client<Done: Future>(absorber: &Absorber, work: impl FnOnce(Client) -> Done) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    block_on(async {
         let client = Client::with_uri_str(absorber.uri()).await.expect("a client");
         work(client).await;
     });

@@ -147,7 +147,7 @@ fn write_commands_of_old_drivers_are_told_by_get_last_error() {
 }
 
 #[test]
-fn what_wants_no_answer_gets_none_and_is_done() {
+fn unacknowledged_commands_are_done_and_not_answered() {
     let absorber = Absorber::start(&[]);
     let mut raw = absorber.connect();
     for id in 0..10 {
@@ -205,16 +205,12 @@ fn the_service_time_shows_and_every_hold_is_logged() {
     let mut times = find_times(&absorber, 2, 20);
     times.sort_by(f64::total_cmp);
     assert!(times[0] >= 5.0, "never before it is due: {} ms", times[0]);
-    let began = Instant::now();
-    for _ in 0..20 {
-        absorber.connect().command(&doc! { "ping": 1, "$db": "t" });
-    }
-    assert!(began.elapsed() < Duration::from_millis(100), "ping is not held");
+    absorber.connect().command(&doc! { "ping": 1, "$db": "t" });
     // One connection is still open when the signal comes.
     let mut open = absorber.connect();
     open.command(&doc! { "find": "c", "$db": "t" });
     let holds = holds_of(absorber, &path);
-    assert_eq!(holds.len(), 41);
+    assert_eq!(holds.len(), 41, "the finds; ping is not held");
     for hold in holds {
         assert_eq!(hold.due_ns - hold.start_ns, 5_000_000);
         assert!(hold.start_ns == hold.arrival_ns && hold.released_ns >= hold.due_ns, "{hold:?}");
@@ -226,16 +222,14 @@ fn a_queue_has_the_capacity_it_was_given() {
     let path = crate::support::scratch("absorber").join("queue");
     let holds = path.to_str().expect("UTF-8");
     let absorber = Absorber::start(&["--service-time", "5ms", "--workers", "1", "--holds", holds]);
-    let began = Instant::now();
     find_times(&absorber, 4, 25);
-    let rate = 100.0 / began.elapsed().as_secs_f64();
-    // 200 a second; a loaded machine may be slower, nothing makes it faster.
-    assert!((100.0..202.0).contains(&rate), "{rate}");
     let mut holds = holds_of(absorber, &path);
     assert_eq!(holds.len(), 100);
     holds.sort_by_key(|hold| hold.start_ns);
     for pair in holds.windows(2) {
-        assert!(pair[1].start_ns >= pair[0].due_ns, "one at a time: {pair:?}");
+        let free_ns = pair[0].due_ns;
+        assert_eq!(free_ns - pair[0].start_ns, 5_000_000, "200 a second: {pair:?}");
+        assert_eq!(pair[1].start_ns, free_ns.max(pair[1].arrival_ns), "one at a time: {pair:?}");
     }
 }
 
@@ -245,16 +239,22 @@ fn nothing_is_served_during_a_stall() {
     let holds = path.to_str().expect("UTF-8");
     let absorber = Absorber::start(&["--stall", "100ms/300ms", "--holds", holds]);
     let mut raw = absorber.connect();
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_millis(700) {
+    // As many late answers as three stalls give; a busy machine may give some of them.
+    let mut late = 0;
+    while late < 3 {
+        let began = Instant::now();
         raw.command(&doc! { "find": "c", "$db": "t", "filter": { "_id": 1 } });
+        late += u32::from(began.elapsed() >= Duration::from_millis(50));
     }
-    let mut holds = holds_of(absorber, &path);
-    holds.sort_by_key(|hold| hold.due_ns);
-    let stalled = holds.iter().filter(|hold| hold.due_ns > hold.arrival_ns).count();
-    assert!((2..=4).contains(&stalled), "one find in each window of one connection: {stalled}");
-    let longest = holds.iter().map(|hold| hold.due_ns - hold.arrival_ns).max();
-    assert!(longest.expect("holds") > 50_000_000, "{longest:?}");
+    let holds = holds_of(absorber, &path);
+    let stalled = holds.iter().find(|hold| hold.due_ns > hold.arrival_ns).expect("a stall");
+    for hold in &holds {
+        // Since the end of a stall: the next one begins after 200 ms.
+        let since_ns = hold.due_ns.cast_signed() - stalled.due_ns.cast_signed();
+        let since_ns = since_ns.rem_euclid(300_000_000);
+        assert!(since_ns < 200_000_000, "{hold:?}");
+        assert!(hold.due_ns == hold.arrival_ns || since_ns == 0, "to the end of a stall: {hold:?}");
+    }
 }
 
 #[test]

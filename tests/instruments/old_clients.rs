@@ -13,6 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::absorber_support::Absorber;
 use crate::support::{root, said, scratch, skip, start_version};
+use crate::tap_support::host_of;
 use server::RunningServer;
 
 /// What every one of them sees. `all` and `group`: number of documents and sum of their `_id`s.
@@ -85,10 +86,7 @@ fn sees(program: &[String], address: &str) -> String {
 fn mongodb_4_4(test: &str) -> Option<String> {
     static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
     match SERVER.get_or_init(|| start_version(Some("4.4"), &[])) {
-        Ok(server) => {
-            let address = server.uri().trim_start_matches("mongodb://");
-            Some(address.split('/').next().unwrap_or_default().to_owned())
-        }
+        Ok(server) => Some(host_of(server.uri())),
         Err(reason) => {
             skip(test, reason);
             None

@@ -4,11 +4,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use crate::support::{run, said};
+use crate::support::{block_on, run, said};
 use crate::tap_support::{ask, connect, host_of, msg};
 use bson::{Document, doc, rawdoc};
 use mongodb::Client;
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use stats::hlog::IntervalLog;
 use tap::alone::TapReport;
 use tap::exchange;
@@ -43,11 +44,10 @@ fn an_application_is_watched_and_ctrl_c_prints_the_summary() {
         Some(rest.split_once(',')?.0.to_owned())
     });
     let address = address.unwrap_or_else(|| panic!("no address: {line}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let through = format!("mongodb://{address}/?directConnection=true");
-    runtime.expect("a runtime").block_on(application(&through)).expect("it works");
-    let pid = Pid::from_raw(tap.id().cast_signed()).expect("a pid");
-    kill_process(pid, Signal::INT).expect("it lives");
+    block_on(application(&through)).expect("it works");
+    let pid = Pid::from_raw(tap.id().cast_signed());
+    kill(pid, Signal::SIGINT).expect("it lives");
     let (mut summary, mut rest) = (String::new(), String::new());
     tap.stdout.take().expect("piped").read_to_string(&mut summary).expect("text");
     stderr.read_to_string(&mut rest).expect("text");
@@ -106,10 +106,10 @@ fn an_application_goes_on_when_the_disk_is_full_and_the_terminal_gone() {
     };
     ping(100);
     until("nothing is written down any more: cannot write");
-    let pid = Pid::from_raw(tap.id().cast_signed()).expect("a pid");
-    kill_process(pid, Signal::HUP).expect("it lives");
+    let pid = Pid::from_raw(tap.id().cast_signed());
+    kill(pid, Signal::SIGHUP).expect("it lives");
     ping(100);
-    kill_process(pid, Signal::INT).expect("it lives");
+    kill(pid, Signal::SIGINT).expect("it lives");
     until("error: cannot write");
     let mut summary = String::new();
     tap.stdout.take().expect("piped").read_to_string(&mut summary).expect("text");

@@ -1,17 +1,12 @@
 //! What the tap says went over the wire is what went over the wire: the real driver, the real
 //! server, and legacy messages by hand.
 
+use crate::support::{block_on, server_of_all_drivers};
 use crate::tap_support::{Tap, answer, ask, connect, host_of, message, msg};
 use bson::{Document, doc, rawdoc};
 use mongodb::Client;
-use server::{Host, Progress, ServerChoice, StartOptions};
 use tap::exchange::flags;
 use wire::OpCode;
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(work)
-}
 
 #[test]
 fn commands_documents_and_batches_are_those_of_the_driver() {
@@ -111,20 +106,7 @@ fn answers_find_their_requests_by_number() {
 #[test]
 fn legacy_opcodes_are_counted_by_name() {
     let name = "legacy_opcodes_are_counted_by_name";
-    let log =
-        crate::support::scratch("server-logs").join(format!("legacy-{}.log", std::process::id()));
-    let mut options = StartOptions::new(log);
-    options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
-    let started = Host::detect().and_then(|host| {
-        let choice = ServerChoice::Embedded(Some("4.4".to_owned()));
-        let program = server::prepare(&host, &choice, Progress { quiet: true })?;
-        let program = program.expect("embedded is a program");
-        block_on(server::start(&host, &program, &options))
-    });
-    let server = match started {
-        Ok(server) => server,
-        Err(error) => return crate::support::skip(name, &error.to_string()),
-    };
+    let Some(server) = server_of_all_drivers(name) else { return };
     let mut tap = Tap::start(&host_of(server.uri()), 1, &[]);
     tap.rotate(Some("legacy"));
     let mut socket = connect(tap.addresses[0]);

@@ -3,7 +3,8 @@
 
 use crate::tap_support::{Tap, ask, connect, host_of, msg};
 use bson::rawdoc;
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 #[test]
 fn files_begin_and_end_on_request_and_arms_are_apart() {
@@ -37,8 +38,8 @@ fn files_begin_and_end_on_request_and_arms_are_apart() {
 #[test]
 fn an_interrupt_is_left_to_the_core_and_its_end_is_the_taps() {
     let mut tap = Tap::start("127.0.0.1:9", 1, &[]);
-    let pid = Pid::from_raw(tap.pid().cast_signed()).expect("a pid");
-    kill_process(pid, Signal::INT).expect("it lives");
+    let pid = Pid::from_raw(tap.pid().cast_signed());
+    kill(pid, Signal::SIGINT).expect("it lives");
     // It answers after the signal, and so has outlived it.
     tap.rotate(None);
     assert!(tap.is_running());

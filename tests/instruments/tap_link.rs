@@ -14,7 +14,7 @@ fn the_link_measures_itself() {
     let check = validate(&spec).expect("sockets");
     eprintln!("{}", check.sentence);
     // How near it comes is asked by benchmarks; too fast is a fault on any machine.
-    assert!((50.0..106.0).contains(&check.bandwidth_measured_mbit), "{check:?}");
+    assert!(check.bandwidth_measured_mbit < 106.0, "{check:?}");
     assert!(check.ping_rtt_us >= 600.0, "{check:?}");
     assert_eq!(
         check.ok,
@@ -47,11 +47,11 @@ fn commands_take_the_links_time_and_the_server_is_not_blamed() {
     ask(&mut socket, &msg(100, 0, &rawdoc! { "drop": "big", "$db": "tap_link" }));
 
     let pings = tap.summary("pings", 10);
-    assert!((38_000.0..60_000.0).contains(&pings.link_us_per_op), "{pings:?}");
-    assert!(pings.server_us_per_op < 20_000.0, "{pings:?}");
+    assert!(pings.link_us_per_op >= 38_000.0, "{pings:?}");
+    assert!(pings.server_us_per_op < pings.link_us_per_op, "{pings:?}");
     let bulk = tap.summary("bulk", 1);
     assert!(bulk.link_us_per_op > 1_000_000.0, "also while a full buffer held the tap: {bulk:?}");
-    assert!(bulk.server_us_per_op < 500_000.0, "{bulk:?}");
+    assert!(bulk.server_us_per_op < bulk.link_us_per_op, "{bulk:?}");
 }
 
 #[test]

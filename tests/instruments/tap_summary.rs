@@ -6,7 +6,7 @@ use tap::Shape;
 use tap::exchange::{Exchange, flags};
 use tap::fairness::{Side, fairness};
 use tap::recording::{ConnectionRecord, Recording};
-use tap::summary::summarise;
+use tap::summary::Call;
 
 const COMMANDS: [&str; 7] =
     ["find", "insert", "hello", "ping", "OP_INSERT", "getlasterror", "getMore"];
@@ -76,6 +76,17 @@ fn finds(count: u64) -> (Vec<Exchange>, Vec<Sample>) {
 }
 
 const ALL: [(u64, u64); 1] = [(0, 1_000_000)];
+
+fn summarise(
+    exchanges: &[Exchange],
+    recording: &Recording,
+    turns: &[(u64, u64)],
+    samples: impl IntoIterator<Item = Sample>,
+    operations: u64,
+) -> Tap {
+    let calls = samples.into_iter().filter_map(|it| Call::of(&it)).collect();
+    tap::summary::summarise(exchanges, recording, turns, calls, operations)
+}
 
 #[test]
 fn the_drivers_share_is_what_is_left_of_the_service_time() {
@@ -178,7 +189,7 @@ fn reason(exchanges: &[Exchange], recording: &Recording) -> String {
 }
 
 #[test]
-fn what_cannot_be_told_says_why() {
+fn inseparable_times_say_why() {
     let base = finds(3).0;
     let with = |more: Exchange| [&base[..], &[more]].concat();
     let good = recording();

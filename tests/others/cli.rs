@@ -27,14 +27,15 @@ fn plain(lab: &Lab, text: &str) -> String {
         .replace(&canonical, "LAB")
         .replace(&lab.path("").display().to_string(), "LAB/")
         .replace(&fixture("").display().to_string(), "FIXTURES/");
+    let text = regex_lite::Regex::new("installed after [0-9]+ s")
+        .expect("an expression")
+        .replace_all(&text, "installed after N s");
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 /// A lab with `even` and `slow`, and the workload of nothing as `noop.yaml`.
 fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK, "op_ns=100000"]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
+    let lab = Lab::even_and_slow();
     fs::copy(fixture("workloads/noop.yaml"), lab.path("noop.yaml")).expect("a copy");
     lab
 }
@@ -44,6 +45,8 @@ fn every_verb_explains_itself() {
     let verbs = [
         "",
         "run",
+        "study broker",
+        "resume",
         "report",
         "diagnose",
         "check",
@@ -99,11 +102,9 @@ fn adapters_are_listed_with_what_they_lack() {
 /// An adapter whose toolchain no machine has.
 fn absent(lab: &Lab) {
     lab.fake("absent", &[]);
-    let manifest = lab.path("adapters/absent/adapter.toml");
     let needs = "[[needs]]\nrun = [\"no-such-toolchain\", \"--version\"]\nmatch = \"1\"\n\
                  wants = \"Absent 1 or newer\"\ninstall_hint = \"apt install absent\"\n";
-    let text = fs::read_to_string(&manifest).expect("a manifest") + needs;
-    fs::write(manifest, text).expect("a manifest");
+    lab.rewrite("absent", |text| text.to_owned() + needs);
 }
 
 #[test]
@@ -235,15 +236,13 @@ fn results_are_never_written_over() {
 }
 
 #[test]
-fn what_the_machine_lacks_ends_with_5() {
+fn a_lack_of_the_machine_ends_with_5() {
     let lab = lab();
     absent(&lab);
     lab.fake("gone", &[]);
-    let manifest = lab.path("adapters/gone/adapter.toml");
     let install = "install_version = [[\"sh\", \"-c\", \"echo no such version; exit 1\"]]\n\
                    unknown_version = \"no such version\"\nversions_command = \"apt list gone\"\n";
-    let text = fs::read_to_string(&manifest).expect("a manifest") + install;
-    fs::write(&manifest, text).expect("a manifest");
+    lab.rewrite("gone", |text| text.to_owned() + install);
     let lines = [
         "run noop.yaml --server none -d even -d absent",
         "run noop.yaml --server none -d even -d gone@9.9",
@@ -303,7 +302,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn what_the_command_line_names_wins_over_the_variable() {
+fn the_command_line_wins_over_the_variable() {
     let lab = lab();
     let words =
         |more: &[&str]| lab.words(&["even"], &[&["--rounds", "1", "--plan"], more].concat());
@@ -328,18 +327,10 @@ fn what_the_command_line_names_wins_over_the_variable() {
 
 /// Without any rights over files, whoever owns them: what root is in a test may write everywhere.
 fn powerless(lab: &Lab, words: &[String]) -> std::process::Command {
-    let command = lab.command(words);
-    let mut powerless = std::process::Command::new("setpriv");
-    powerless.args(["--bounding-set=-all", "--inh-caps=-all"]);
-    powerless.arg(command.get_program()).args(command.get_args());
-    powerless.current_dir(command.get_current_dir().expect("the lab"));
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => powerless.env(name, value),
-            None => powerless.env_remove(name),
-        };
+    if !nix::unistd::geteuid().is_root() {
+        return lab.command(words);
     }
-    if rustix::process::geteuid().is_root() { powerless } else { command }
+    lab.wrapped(&["setpriv", "--bounding-set=-all", "--inh-caps=-all"], words)
 }
 
 #[test]
@@ -395,7 +386,7 @@ fn a_cache_that_others_may_write_is_refused() {
             set(0o755).expect("it is ours");
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         std::os::unix::fs::chown(lab.path("home"), Some(12_345), None).expect("root may");
         refused(&mut lab.command(words), "error: somebody else owns ");
         std::os::unix::fs::chown(lab.path("home"), Some(0), None).expect("root may");

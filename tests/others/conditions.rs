@@ -1,15 +1,9 @@
 //! Gate G8 and the open loop's timers in whole experiments: what arms differ in beside their driver
 //! is said, drained, or forbids the comparison.
 
-use crate::fake_support::{Lab, QUICK, code, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr, stdout};
 use crate::support::said;
 use serde_json::{Value, json};
-
-fn comparison<'a>(analysis: &'a Value, arm: &str, metric: &str) -> &'a Value {
-    let mut rows = analysis["comparisons"].as_array().expect("comparisons").iter();
-    let found = rows.find(|row| row["arm"] == arm && row["metric"] == metric);
-    found.unwrap_or_else(|| panic!("{arm}, {metric} in {analysis:#}"))
-}
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_else(|| panic!("{key} of {row:#}"))
@@ -30,16 +24,16 @@ fn changed(change: impl Fn(&mut Value)) -> (Lab, Value) {
 }
 
 #[test]
-fn what_an_arms_option_sets_stands_in_its_sentence_and_in_every_report() {
+fn an_arms_option_stands_in_its_sentence_and_in_every_report() {
     let (lab, analysis) = changed(|record| {
         for (arm, size) in [(0, 100), (1, 100), (2, 5)] {
             record["arms"][arm]["resolved"] = json!({ "max_pool_size": size });
         }
     });
-    let row = comparison(&analysis, "even@1.0.0/maxPoolSize=5", "throughput");
+    let row = comparison(&analysis, "even@1.0.0/maxPoolSize=5", "first", "throughput");
     assert!(text(row, "sentence").contains("(pool size 5 against 100)"), "{row:#}");
     assert_eq!(row["verdict"], "SAME", "{row:#}");
-    let twin = comparison(&analysis, "even@1.0.0 (A/A)", "throughput");
+    let twin = comparison(&analysis, "even@1.0.0 (A/A)", "first", "throughput");
     assert!(!text(twin, "sentence").contains("pool size"), "{twin:#}");
     let line = "pool size: 100 (even@1.0.0), 5 (even@1.0.0/maxPoolSize=5)";
     for format in ["terminal", "md", "html"] {
@@ -49,7 +43,7 @@ fn what_an_arms_option_sets_stands_in_its_sentence_and_in_every_report() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_not_comparable() {
+fn a_condition_nobody_asked_for_is_not_comparable() {
     let (_, analysis) = changed(|record| {
         for (arm, w) in [(0, 1), (1, 1), (2, 0)] {
             let resolved = json!({ "write_concern": { "w": w }, "retry_writes": w == 1 });
@@ -57,7 +51,7 @@ fn what_nobody_asked_for_is_not_comparable() {
         }
         record["plan"]["phases"][0]["operations"][0]["kind"] = json!("insert_one");
     });
-    let row = comparison(&analysis, "even@1.0.0/maxPoolSize=5", "throughput");
+    let row = comparison(&analysis, "even@1.0.0/maxPoolSize=5", "first", "throughput");
     let reason = "the arms differ in retried writes true against false, write concern w:1 against \
                   w:0";
     assert_eq!(row["verdict"], "NOT COMPARABLE");
@@ -134,23 +128,23 @@ fn response_times_are_not_judged_where_timers_differ_more() {
     lab.fake("slow", &["op_ns=200000"]);
     let analysis = open_loop(&lab, 16, &["exact", "late", "slow"], "6");
     for metric in ["p50", "p90"] {
-        let row = comparison(&analysis, "late@1.0.0", metric);
+        let row = comparison(&analysis, "late@1.0.0", "open", metric);
         assert_eq!(row["verdict"], "INCONCLUSIVE", "{row:#}");
         let sentence = format!(
             "INCONCLUSIVE: not judged: the arms' timers differ by 1.50 ms ({metric}), more than \
              the arms (1.45 ms)."
         );
         assert_eq!(row["sentence"], sentence);
-        assert_eq!(comparison(&analysis, "slow@1.0.0", metric)["verdict"], "SLOWER");
+        assert_eq!(comparison(&analysis, "slow@1.0.0", "open", metric)["verdict"], "SLOWER");
     }
     let late = lab.run(["report", "out"]);
-    let late = stdout(&late).split_whitespace().collect::<Vec<_>>().join(" ");
+    let late = flat(&stdout(&late));
     assert!(late.contains("own timers late by (p50/p99): exact@1.0.0 1.00 ns/"), "{late}");
     assert!(late.contains("late@1.0.0 1.50 ms/"), "{late}");
 }
 
 #[test]
-fn who_waits_for_a_worker_is_not_late_by_a_timer() {
+fn waiting_for_a_worker_is_no_lateness_of_a_timer() {
     let lab = Lab::new();
     lab.fake("full", &["op_ns=1000000"]);
     let analysis = open_loop(&lab, 1, &["full"], "1");

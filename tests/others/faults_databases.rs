@@ -3,9 +3,9 @@
 
 use std::process::Child;
 
-use crate::fake_support::real::with_client;
-use crate::fake_support::{Lab, QUICK, code, fixture, pid, send, stderr, stdout, wait_until};
-use crate::support::said;
+use crate::fake_support::real::{databases as names, own_server, with_client};
+use crate::fake_support::{Lab, QUICK, code, noop, pid, send, stderr, stdout, wait_until};
+use crate::support::{block_on, said};
 use measure::admin::{Admin, is_database, new_database};
 use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
@@ -14,21 +14,16 @@ const MARKER: &str = "made_by_mongodyno";
 
 /// A lab with a fake, and a server of the test's own: `clean` sees all of a server.
 fn lab(test: &str) -> Option<(Lab, server::RunningServer)> {
-    let server = crate::fake_support::real::own_server(test, &[])?;
+    let server = own_server(test, &[])?;
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
     Some((lab, server))
 }
 
-fn names(uri: &str) -> Vec<String> {
-    with_client(uri, async |client| client.list_database_names().await)
-}
-
 /// A database that is claimed, as an experiment does it.
 fn claimed(uri: &str) -> String {
     let name = new_database();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    block_on(async {
         let mut admin = Admin::connect(uri, &name).await.expect("a client");
         admin.claim("test").await.expect("it is free");
         assert!(admin.claim("again").await.is_err(), "it is there already");
@@ -38,7 +33,7 @@ fn claimed(uri: &str) -> String {
 
 /// Begins an experiment of many rounds and waits for the first.
 fn begin(lab: &Lab, uri: &str) -> (Child, String) {
-    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let noop = noop();
     let words = ["run", &noop, "--out", "out", "--rounds", "900", "-d", "even", "--uri", uri];
     let child = lab.start(words);
     lab.wait_for_runs(2);
@@ -86,8 +81,8 @@ fn only_databases_with_our_marker_are_cleaned_away() {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped() {
-    let test = "faults_databases/what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped";
+fn a_killed_runs_database_is_named_and_no_other_is_dropped() {
+    let test = "faults_databases/a_killed_runs_database_is_named_and_no_other_is_dropped";
     let Some((lab, server)) = lab(test) else { return };
     let uri = server.uri();
     let (mut child, name) = begin(&lab, uri);
@@ -111,7 +106,7 @@ fn what_a_killed_run_leaves_is_named_and_nothing_else_is_dropped() {
         });
     }
     std::fs::write(&path, record.to_string()).expect("a record");
-    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let noop = noop();
     let mut again = lab.start(["resume", "out", "--workload", &noop, "--uri", uri]);
     lab.wait_for_runs(4);
     send(pid(&again), Signal::SIGINT);
@@ -165,7 +160,6 @@ fn ctrl_c_ends_a_check_and_leaves_nothing() {
     send(pid(&child), Signal::SIGINT);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
-    assert!(done.took.as_secs() < 15, "{:?}", done.took);
     assert_eq!(ours(), 0);
     let left = std::fs::read_dir(lab.path("home/check")).expect("a folder").count();
     assert_eq!(left, 0, "its scratch folder is gone");
@@ -175,7 +169,7 @@ fn ctrl_c_ends_a_check_and_leaves_nothing() {
 #[test]
 fn a_user_who_may_only_write_leaves_nothing() {
     let test = "faults_databases/a_user_who_may_only_write_leaves_nothing";
-    let Some(server) = crate::fake_support::real::own_server(test, &["--auth"]) else { return };
+    let Some(server) = own_server(test, &["--auth"]) else { return };
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
     // The first user may be made by whoever comes from the same machine.
@@ -186,7 +180,7 @@ fn a_user_who_may_only_write_leaves_nothing() {
     let writer = doc! { "createUser": "writer", "pwd": "wr1ter", "roles": roles.to_vec() };
     let root = of("root:r00t");
     with_client(&root, async |client| client.database("admin").run_command(writer).await);
-    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let noop = noop();
     let uri = of("writer:wr1ter");
     let words = ["run", &noop, "--out", "out", "--rounds", "1", "-d", "even", "--uri", &uri];
     let output = lab.run(words);

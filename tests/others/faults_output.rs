@@ -3,26 +3,13 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::fake_support::{Lab, QUICK, code, pid, send, stderr};
+use crate::fake_support::real::databases;
+use crate::fake_support::{Lab, QUICK, code, comparison, noop, pid, send, stderr};
 use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::Value;
-
-fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK, "op_ns=100000"]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
-    lab
-}
-
-/// The throughput comparison of an arm.
-fn comparison<'a>(analysis: &'a Value, adapter: &str) -> &'a Value {
-    let all = analysis["comparisons"].as_array().expect("comparisons");
-    let id = format!("{adapter}@1.0.0");
-    all.iter().find(|it| it["arm"] == id.as_str()).expect("a comparison")
-}
 
 /// A disk that is full.
 fn full() -> Stdio {
@@ -36,7 +23,7 @@ fn unread() -> Stdio {
 
 #[test]
 fn results_that_are_lost_are_an_error_and_a_reader_that_went_is_none() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let words = lab.words(&["even", "slow"], &["--rounds", "1"]);
     let run = |out: &str, stdout: Stdio| {
         let mut words = words.clone();
@@ -48,7 +35,7 @@ fn results_that_are_lost_are_an_error_and_a_reader_that_went_is_none() {
     let lost = run("lost", full());
     assert_eq!(code(&lost), 5, "{}", said(&lost));
     assert!(lab.path("lost/report.html").exists(), "the results are in the folder");
-    let workload = crate::fake_support::fixture("workloads/noop.yaml").display().to_string();
+    let workload = noop();
     for words in [
         &["report", "out"][..],
         &["report", "out", "--format", "json"],
@@ -76,7 +63,7 @@ fn results_that_are_lost_are_an_error_and_a_reader_that_went_is_none() {
 
 #[test]
 fn an_experiment_goes_on_when_nobody_hears_it() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     for (number, stream) in [full(), unread()].into_iter().enumerate() {
         let words = lab.words(&["even", "slow"], &["--rounds", "1"]);
         let words =
@@ -96,7 +83,7 @@ fn an_experiment_goes_on_when_nobody_hears_it() {
 
 #[test]
 fn a_terminal_that_is_closed_interrupts() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let mut command = lab.command(lab.words(&["even", "slow"], &["--rounds", "50"]));
     // Of a terminal that has gone every write fails.
     let mut child = command.stdout(full()).stderr(full()).spawn().expect("it starts");
@@ -109,16 +96,12 @@ fn a_terminal_that_is_closed_interrupts() {
 
 #[test]
 fn samples_that_cannot_be_read_void_their_arm() {
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     lab.fake("mute", &[QUICK, "op_ns=100000", "at=end", "fault=no_samples"]);
     lab.fake("folder", &[QUICK, "op_ns=100000", "at=end", "fault=folder"]);
     let words = lab.words(&["even", "slow", "mute", "folder"], &["--rounds", "6"]);
-    let like = lab.command(words);
     // It once read the folder for ever and heard no signal.
-    let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "100"]).arg(like.get_program()).args(like.get_args());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(lab.path(""));
+    let mut command = lab.wrapped(&["timeout", "-s", "KILL", "240"], words);
     let output = command.output().expect("it runs");
     assert_eq!(code(&output), 0, "{}", said(&output));
     let reason = |name: &str| {
@@ -134,7 +117,7 @@ fn samples_that_cannot_be_read_void_their_arm() {
     assert!(reason("folder").as_str().is_some_and(|it| it.ends_with(": no ordinary file")));
     assert_eq!(reason("even"), Value::Null);
     let analysis = lab.analysis();
-    let slow = comparison(&analysis, "slow");
+    let slow = comparison(&analysis, "slow@1.0.0", "first", "throughput");
     assert_eq!((&slow["verdict"], &slow["rounds"]), (&"SLOWER".into(), &6.into()), "{slow}");
 }
 
@@ -142,23 +125,15 @@ fn samples_that_cannot_be_read_void_their_arm() {
 fn a_database_goes_with_a_terminal_that_is_closed() {
     let test = "faults_output/a_database_goes_with_a_terminal_that_is_closed";
     let Some(uri) = crate::support::server(test) else { return };
-    let lab = lab();
+    let lab = Lab::even_and_slow();
     let words = ["run", "crud", "-d", "even", "--rounds", "50", "--uri", uri, "--out", "out"];
     let mut child = lab.command(words).stdout(full()).stderr(full()).spawn().expect("it starts");
     lab.wait_for_runs(1);
     let record = lab.record();
     let database = record["databases"][0]["name"].as_str().expect("it is recorded").to_owned();
-    let databases = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let names = async {
-            let client = mongodb::Client::with_uri_str(uri).await?;
-            client.list_database_names().await
-        };
-        runtime.expect("a runtime").block_on(names).expect("a server")
-    };
-    let own = |names: Vec<String>| names.contains(&database);
-    assert!(own(databases()), "it has one");
+    let is_there = || databases(uri).contains(&database);
+    assert!(is_there(), "it has one");
     send(pid(&child), Signal::SIGHUP);
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert!(!own(databases()), "it is dropped");
+    assert!(!is_there(), "it is dropped");
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use crate::fake_support::real::{own_server, real_lab, with_client, words};
-use crate::fake_support::{Done, Lab, QUICK, code, fixture, pid, send, stderr, wait_until};
+use crate::fake_support::real::{databases, own_server, real_lab, with_client, words};
+use crate::fake_support::{Done, Lab, QUICK, code, noop, pid, send, stderr, wait_until};
 use crate::support::said;
 use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
@@ -74,7 +74,6 @@ fn an_embedded_server_that_dies_is_named() {
     send(mongod.pid, Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
     let expected = "error: the server (mongod 6.0.5) was killed (signal 9; often: out of memory).";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
     assert!(done.stderr.contains("out/logs/mongod.log"), "{}", done.stderr);
@@ -123,7 +122,7 @@ impl Foreign {
 
     fn assert_untouched(&self, database: &str) {
         assert_eq!(Self::look(&self.uri), self.before);
-        let names = with_client(&self.uri, async |client| client.list_database_names().await);
+        let names = databases(&self.uri);
         assert!(!names.contains(&database.to_owned()), "{database} is left: {names:?}");
     }
 }
@@ -136,9 +135,7 @@ fn foreign_data_is_never_touched() {
     let uri = ["--uri", server.uri()];
     // While it runs its own database is there: without that the rest would prove nothing.
     let is_there = |lab: &Lab| {
-        lab.path("out/experiment.json").exists()
-            && with_client(server.uri(), async |client| client.list_database_names().await)
-                .contains(&database(lab))
+        lab.path("out/experiment.json").exists() && databases(server.uri()).contains(&database(lab))
     };
 
     let mut child = lab.start(words(&[&["--rounds", "1"], &uri[..]].concat()));
@@ -187,7 +184,6 @@ fn a_foreign_server_that_dies_is_named() {
     send(server.pid().cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);
     assert!(done.stderr.contains("\nhint: "), "{}", done.stderr);
     let warning = format!("warning: the database {} was not dropped: ", database(&lab));
@@ -203,7 +199,6 @@ fn interrupted(test: &str, signal: Signal) {
     send(pid(&child), signal);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(10), "{:?}", done.took);
     assert!(done.stderr.contains("\nerror: interrupted\n"), "{}", done.stderr);
     let last = done.stderr.lines().last().unwrap_or_default();
     assert!(last.starts_with("hint: to go on: mongodyno resume "), "{}", done.stderr);
@@ -234,7 +229,6 @@ fn ctrl_c_twice_leaves_no_server() {
     send(pid(&child), Signal::SIGTERM); // counts as well; two of one kind may become one
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(5), "{:?}", done.took);
     assert_readable(&lab, "interrupted");
     mongod.assert_gone(&lab);
 }
@@ -257,9 +251,9 @@ fn ctrl_c_while_the_server_starts_leaves_nothing() {
     let mongod = Mongod::of(&lab);
     send(pid(&child), Signal::SIGINT);
     let done = lab.finish(&mut child);
-    // Killed by the signal, which a shell shows as 130 too, or already at work and ended.
-    assert!([-1, 130].contains(&done.code), "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(15), "{:?}", done.took);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let out = lab.path("out");
+    assert!(!out.exists() || out.join("experiment.json").exists(), "no half folder");
     mongod.assert_gone(&lab);
 }
 
@@ -274,7 +268,7 @@ fn arms_that_cannot_connect_are_named() {
     for (name, fault) in faults {
         lab.fake(name, &[QUICK, "at=open", &format!("fault={fault}")]);
     }
-    let noop = fixture("workloads/noop.yaml").display().to_string();
+    let noop = noop();
     let mut words = vec!["run", &noop, "--out", "out", "--rounds", "1", "--uri", uri];
     words.extend(faults.iter().flat_map(|(name, _)| ["-d", name]));
     let output = lab.run(words);

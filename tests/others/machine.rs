@@ -9,23 +9,19 @@ use std::thread;
 
 use crate::fake_support::real::with_client;
 use crate::fake_support::{Lab, assert_near, code, pid, send, stderr, wait_until};
-use crate::support::{said, skip};
+use crate::support::{block_on, said, skip};
 use base::child::cpu_ns;
 use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use server::{
-    Host, Progress, ServerChoice, StartOptions, prepare, start_background, stop_background,
-};
+use server::{Host, Progress, ServerChoice, StartOptions, start_background, stop_background};
 
 /// A lab whose adapter `even` does not say that it pretends.
 fn real() -> Lab {
     let lab = Lab::new();
     lab.fake("even", &["turn_operations=10"]);
-    let manifest = lab.path("adapters/even/adapter.toml");
-    let text = fs::read_to_string(&manifest).expect("a manifest");
-    fs::write(manifest, text.replace("simulated = true\n", "")).expect("a manifest");
+    lab.rewrite("even", |text| text.replace("simulated = true\n", ""));
     lab
 }
 
@@ -151,7 +147,7 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let lab = real();
     let host = Host::detect().expect("a host");
     let choice = ServerChoice::Embedded(None);
-    let mut program = match prepare(&host, &choice, Progress { quiet: true }) {
+    let mut program = match choice.prepare(&host, Progress { quiet: true }) {
         Ok(program) => program.expect("embedded is a program"),
         Err(reason) => return skip(name, &reason.to_string()),
     };
@@ -162,9 +158,7 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let host = Host { home: lab.path("servers"), ..host };
     let mut options = StartOptions::new(lab.path("mongod.log"));
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.expect("a runtime");
-    let server = runtime.block_on(start_background(&host, "beside", &program, &options));
+    let server = block_on(start_background(&host, "beside", &program, &options));
     let server = server.expect("it starts");
     let uri = server.record.expect("a record").uri;
     let mongod = Pid::from_raw(server.pid.expect("it runs").cast_signed());
@@ -238,7 +232,7 @@ fn laps_are_added_while_the_round_scatters_and_every_turn_is_kept() {
 }
 
 #[test]
-fn what_takes_longer_than_planned_is_said() {
+fn a_phase_longer_than_planned_is_said() {
     let lab = Lab::new();
     lab.fake("slow", &["op_ns=1000000"]);
     let workload = "name: short\nwhy: Less time than forty turns take.\nphases:\n\

@@ -15,6 +15,7 @@ mod faults_output;
 mod faults_passwords;
 mod faults_processes;
 mod faults_server;
+mod installs;
 mod machine;
 mod order;
 mod results;

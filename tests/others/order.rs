@@ -252,7 +252,7 @@ fn verdict(analysis: &Value, arm: &str) -> (String, bool, f64) {
 }
 
 #[test]
-fn what_is_plain_is_decided_at_the_first_look() {
+fn a_clear_difference_is_decided_at_the_first_look() {
     let (rounds, analysis, said) = looked(&three(), &["even", "slow", "fast"]);
     assert_eq!(rounds, 10);
     assert!(!said.contains("look after"), "{said}");
@@ -281,7 +281,7 @@ fn a_direction_without_a_size_is_looked_at_again() {
 }
 
 #[test]
-fn what_stays_open_ends_with_the_last_look() {
+fn an_open_comparison_ends_with_the_last_look() {
     let lab = lab(&[("even", &[100_000]), ("moody", &[80_000, 120_000, 92_000, 108_000])]);
     let (rounds, analysis, said) = looked(&lab, &["even", "moody"]);
     assert_eq!(rounds, 40);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
-use crate::fake_support::{Lab, QUICK, assert_near, code, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, assert_near, code, comparison as row, stderr, stdout};
 use crate::support::said;
 use serde_json::{Value, json};
 
@@ -44,13 +44,6 @@ fn verdicts() -> &'static Verdicts {
         let analysis = serde_json::from_slice(&output.stdout).expect("stdout is JSON alone");
         Verdicts { lab, output, analysis }
     })
-}
-
-fn row<'a>(analysis: &'a Value, arm: &str, phase: &str, metric: &str) -> &'a Value {
-    let mut rows = analysis["comparisons"].as_array().expect("comparisons").iter();
-    let wanted =
-        |row: &&Value| row["arm"] == arm && row["phase"] == phase && row["metric"] == metric;
-    rows.find(wanted).unwrap_or_else(|| panic!("{arm}, {phase}, {metric} in {analysis:#}"))
 }
 
 fn number(row: &Value, key: &str) -> f64 {
@@ -202,7 +195,7 @@ fn run_and_report_give_scripts_the_same_json() {
 }
 
 #[test]
-fn what_was_measured_stands_in_the_results() {
+fn results_hold_the_measured_figures() {
     let analysis = &verdicts().analysis;
     for result in analysis["results"].as_array().expect("results") {
         // Sixty turns of ten operations in each of six rounds.

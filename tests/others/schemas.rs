@@ -50,9 +50,7 @@ fn assert_watches(validator: &Validator, schema: &Value, value: &Value) {
 
 /// An experiment of six rounds with an arm whose first phase fails.
 fn experiment() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
+    let lab = Lab::even_and_slow();
     lab.fake("bad", &[QUICK, "at=turn:6", "fault=errors"]);
     lab.fake("crash", &[QUICK, "at=turn:6", "fault=crash"]);
     let output = lab.experiment(&["even", "slow", "bad", "crash"], &["--rounds", "6"]);
@@ -61,7 +59,7 @@ fn experiment() -> Lab {
 }
 
 #[test]
-fn what_is_written_is_what_the_schemas_say() {
+fn written_records_fit_their_schemas() {
     let lab = experiment();
     let failed = |run: &&Value| run["failed"].is_string();
     assert!(lab.runs().iter().any(|run| failed(&run)), "an arm crashed");
@@ -79,7 +77,8 @@ fn what_is_written_is_what_the_schemas_say() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_binary() {
-    for name in ["workload", "messages", "experiment", "run", "analysis", "broker"] {
+    let own = ["workload", "messages", "experiment", "run", "analysis"].into_iter();
+    for name in own.chain(studies::STUDIES.into_iter().map(studies::Study::name)) {
         let path = format!("protocol/{name}.schema.json");
         let text = fs::read_to_string(root().join(&path)).expect("a published schema");
         let printed = stdout(&crate::support::run(["schema", name]));

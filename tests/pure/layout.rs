@@ -1,11 +1,11 @@
 //! Style is a test: limits of lines and files, words that must not stand in code, links that lead
 //! somewhere, lists in documents that match what the binary says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{root, run, said};
+use crate::support::{marked_table, root, run, said};
 use adapter::manifest::{Manifest, discover};
 use regex_lite::Regex;
 
@@ -125,6 +125,39 @@ fn files_have_at_most_500_lines() {
     assert_none("files too long", &wrong);
 }
 
+/// The table in ARCHITECTURE.md is the order of the crates: the measuring side and the judging side
+/// meet in `record` alone.
+#[test]
+fn no_crate_imports_one_that_stands_above_it() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let order: Vec<&str> =
+        rows.map(|(name, _)| name).take_while(|name| !name.contains('/')).collect();
+    let manifests = files("crates", &["Cargo.toml"]);
+    let mut wrong = Vec::new();
+    for (path, manifest) in &manifests {
+        let own = path.split('/').nth(1).expect("crates/NAME/Cargo.toml");
+        let Some(place) = order.iter().position(|name| *name == own) else {
+            wrong.push(format!("{path}: ARCHITECTURE.md does not name it"));
+            continue;
+        };
+        let imports = manifest.lines().filter_map(|line| line.strip_suffix(".workspace = true"));
+        for import in imports.filter(|it| order.contains(it)) {
+            if !order[..place].contains(&import) {
+                wrong.push(format!("{path}: {import} stands above {own}"));
+            }
+        }
+    }
+    for (one, other) in [("measure", "judge"), ("judge", "measure"), ("report", "measure")] {
+        let manifest = fs::read_to_string(root().join(format!("crates/{one}/Cargo.toml")));
+        if manifest.expect("it is there").contains(&format!("{other}.workspace")) {
+            wrong.push(format!("crates/{one}: measuring and judging do not know each other"));
+        }
+    }
+    assert_eq!(manifests.len(), order.len(), "crates, and rows of ARCHITECTURE.md");
+    assert_none("imports", &wrong);
+}
+
 #[test]
 fn nothing_is_left_to_be_done() {
     // In two parts, so that this file passes itself.
@@ -233,23 +266,9 @@ fn has_anchor(file: &Path, anchor: &str) -> bool {
             .is_ok_and(|text| text.lines().any(|it| it.starts_with('#') && slug(it) == anchor))
 }
 
-/// Cells of the table between `<!-- name -->` and `<!-- /name -->` in the README, without its two
-/// head lines; None without such a table.
-fn readme_table(name: &str) -> Option<BTreeSet<Vec<String>>> {
-    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
-    let (_, rest) = text.split_once(&format!("<!-- {name} -->"))?;
-    let (table, _) = rest.split_once(&format!("<!-- /{name} -->")).expect("the closing marker");
-    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
-    let cells = |row: &str| {
-        let cells = row.trim().trim_matches('|').split('|');
-        cells.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
-    };
-    Some(rows.map(cells).collect())
-}
-
 #[test]
 fn the_readme_lists_the_adapters_of_the_binary() {
-    let Some(table) = readme_table("adapters") else { return };
+    let table: BTreeSet<Vec<String>> = marked_table("README.md", "adapters").into_iter().collect();
     let output = run(["adapters", "list", "--json"]);
     assert!(output.status.success(), "{}", said(&output));
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -262,7 +281,7 @@ fn the_readme_lists_the_adapters_of_the_binary() {
 
 #[test]
 fn the_readme_lists_the_workloads_of_the_binary() {
-    let Some(table) = readme_table("workloads") else { return };
+    let table = marked_table("README.md", "workloads");
     let output = run(["workloads"]);
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -270,4 +289,91 @@ fn the_readme_lists_the_workloads_of_the_binary() {
     let listed: BTreeSet<String> = text.lines().filter_map(first_word).collect();
     let named: BTreeSet<String> = table.into_iter().map(|mut row| row.swap_remove(0)).collect();
     assert_eq!(named, listed);
+}
+
+/// Crates that still have files which import each other in a circle.
+const TANGLED: [&str; 7] = ["absorber", "check", "judge", "server", "stats", "tap", "workload"];
+
+#[test]
+fn no_files_of_a_crate_import_each_other_in_a_circle() {
+    let mut wrong = Vec::new();
+    let crates = fs::read_dir(root().join("crates")).expect("a folder").flatten();
+    let crates = crates.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    for name in crates.filter(|name| !TANGLED.contains(&name.as_str())) {
+        let imports = imports(&format!("crates/{name}/src"));
+        for (module, imported) in &imports {
+            let mut reached = imported.clone();
+            let mut left: Vec<&String> = imported.iter().collect();
+            while let Some(next) = left.pop() {
+                left.extend(imports[next].iter().filter(|it| reached.insert((*it).clone())));
+            }
+            if reached.contains(module) {
+                wrong.push(format!("crates/{name}: {module} comes back to itself"));
+            }
+        }
+    }
+    assert_none("circles of files", &wrong);
+}
+
+/// The modules of a crate that are files, by their path, and which others each of them names
+/// outside of its unit tests. The root is `crate`.
+fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let module = |path: &str| -> Vec<String> {
+        let path = path.trim_start_matches(folder).trim_end_matches(".rs");
+        let names = path.split('/').filter(|name| !["", "lib", "main", "mod"].contains(name));
+        std::iter::once("crate").chain(names).map(str::to_owned).collect()
+    };
+    let sources = files(folder, &[".rs"]);
+    let sources: BTreeMap<Vec<String>, String> =
+        sources.into_iter().map(|(path, text)| (module(&path), text)).collect();
+    let uses = Regex::new(r"(?m)^(?:pub(?:\(\w+\))? )?use ([^;]+);").expect("a pattern");
+    let paths = Regex::new(r"\b(?:crate|super|self)::[\w:]+").expect("a pattern");
+    let comment = Regex::new(r"//[^\n]*").expect("a pattern");
+    let mut imports = BTreeMap::new();
+    for (own, text) in &sources {
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = comment.replace_all(code, "");
+        let mut named: Vec<String> =
+            uses.captures_iter(&code).flat_map(|it| each(&it[1])).collect();
+        named.extend(paths.find_iter(&code).map(|it| it.as_str().to_owned()));
+        let mut imported = BTreeSet::new();
+        for path in named {
+            let first = path.split("::").next().unwrap_or_default();
+            let child = [&own[..], &[first.to_owned()]].concat();
+            if !["crate", "super", "self"].contains(&first) && !sources.contains_key(&child) {
+                continue; // another crate
+            }
+            let mut at = own.clone();
+            for name in path.split("::") {
+                match name {
+                    "crate" => at.truncate(1),
+                    "super" => at.truncate(at.len().saturating_sub(1).max(1)),
+                    "self" => {}
+                    name => at.push(name.to_owned()),
+                }
+            }
+            // What is behind the name of a file is something in it.
+            while at.len() > 1 && !sources.contains_key(&at) {
+                at.pop();
+            }
+            if at != *own {
+                imported.insert(at.join("::"));
+            }
+        }
+        imports.insert(own.join("::"), imported);
+    }
+    imports
+}
+
+/// `a::{b, c::{d, e}}` as its paths.
+fn each(tree: &str) -> Vec<String> {
+    let Some((head, rest)) = tree.split_once('{') else { return vec![tree.trim().to_owned()] };
+    let mut depth = 0;
+    let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let parts = inner.split(|it| {
+        depth += i32::from(it == '{') - i32::from(it == '}');
+        it == ',' && depth == 0
+    });
+    let paths = parts.flat_map(each).filter(|it| !it.is_empty());
+    paths.map(|path| format!("{}{path}", head.trim())).collect()
 }

@@ -3,13 +3,18 @@
 use std::fmt::Write as _;
 
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
-use record::records::Run;
-use report::broker::{
-    Axes, Cloud, Content, Drawing, Measured, POINTS_MAX, Panel, Row, Since, arms, facts, lost,
-    messages, pacing, parts, parts_rows, picture, rows, scatter, taking_part,
-};
+use record::folder::Folder;
+use record::records::{Experiment, Run};
+use report::Options;
+use report::drawing::Drawing;
+use report::study::{arms, facts};
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
+use studies::broker::{
+    Axes, BrokerStudy, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, lost, messages,
+    pacing, parts, parts_rows, rows, scatter, taking_part,
+};
+use studies::{Made, render};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
     let first_and_last = [(1.0, latencies_ms[0]), (axes.messages as f64, 3.0)];
@@ -27,6 +32,12 @@ fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
 fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
     let panel = |(number, content)| Panel { iteration: number, content };
     Row { arm: arm.to_owned(), axes, panels: (1..).zip(contents).map(panel).collect() }
+}
+
+/// The study in a format.
+fn report(format: &str, folder: &Folder, experiment: &Experiment, runs: &[Run]) -> Vec<u8> {
+    let made = Made { folder, experiment, runs };
+    render(&BrokerStudy, &made, format, &Options::default()).expect("a report")
 }
 
 /// An element a line, so that a difference can be read.
@@ -158,7 +169,8 @@ fn rows_come_from_the_rounds_past_the_tap() {
 fn all_pictures_of_a_study_are_one() {
     let path = tempfile::tempdir().expect("a folder");
     let (folder, experiment, runs) = made_up(&path.path().join("it"));
-    let all = picture(&folder, &experiment, &runs).expect("a picture");
+    let all = report("svg", &folder, &experiment, &runs);
+    let all = String::from_utf8(all).expect("text");
     for title in [
         "awaited: latency of each message",
         "burst: latency of each message",
@@ -166,9 +178,9 @@ fn all_pictures_of_a_study_are_one() {
         "awaited: where the time",
         "burst: where the time",
     ] {
-        assert!(all.svg().contains(title), "{title}");
+        assert!(all.contains(title), "{title}");
     }
-    assert_eq!(all.svg().matches("<svg").count(), 1);
+    assert_eq!(all.matches("<svg").count(), 1);
 }
 
 #[test]
@@ -238,7 +250,7 @@ fn records_as_words() {
     let fact = |name: &str| &facts.iter().find(|fact| fact.0 == name).expect("a fact").1;
     assert_eq!(fact("Server"), "embedded MongoDB 4.4.2, standalone");
     assert_eq!(fact("Consumer"), "reader@1: fake 1.0 on fake 1");
-    assert!(fact("Iterations").starts_with("3 and 1 through the tap, completed; seed 1"));
+    assert!(fact("Rounds").starts_with("3 and 1 through the tap, completed; seed 1"));
     let lost = lost(&experiment, &runs);
     assert_eq!(lost[0], "In all 5,980 of 6,000 messages arrived.");
     assert_eq!(
@@ -275,6 +287,6 @@ fn samples_outside_of_the_folder_are_not_read() {
         let (lines, missing) = all(&runs);
         assert!(lines < before && missing.len() == none.len() + 1, "{name}: {missing:?}");
         assert!(missing.last().is_some_and(|it| it.ends_with("its samples were not kept")));
-        picture(&folder, &experiment, &runs).expect("a picture of the others");
+        report("svg", &folder, &experiment, &runs);
     }
 }

@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use crate::broker_support::made_up;
-use report::broker::{
-    Column, EvidenceView, PhaseView, Table, TableRow, View, arms, facts, figures, lost, pacing,
-    render, taking_part,
+use report::study::{
+    Column, EvidenceView, Figure, PhaseView, Table, TableRow, View, arms, facts, render,
 };
+use studies::broker::{BrokerStudy, lost, pacing, taking_part};
+use studies::{Made, Study as _};
 
 /// A page of everything, the analysis made up.
 fn page(path: &Path) -> String {
     let (folder, experiment, runs) = made_up(path);
+    let made = Made { folder: &folder, experiment: &experiment, runs: &runs };
+    let drawings = |phase: &str| BrokerStudy.drawings(&made, phase).expect("pictures");
     let phases = experiment.plan.phases.iter().map(|phase| {
         let row = |arm: &str| TableRow {
             arm: arm.to_owned(),
@@ -19,13 +22,13 @@ fn page(path: &Path) -> String {
         let arms = taking_part(&experiment, &runs, &phase.name);
         PhaseView {
             name: phase.name.clone(),
-            pacing: pacing(phase),
+            about: pacing(phase),
             table: Table {
                 caption: format!("Results of {}", phase.name),
                 columns: vec![Column::words("class"), Column::figures("issued", "messages/s")],
                 rows: arms.iter().map(|arm| row(&arm.id)).collect(),
             },
-            figures: figures(&folder, &experiment, &runs, &phase.name).expect("pictures"),
+            figures: drawings(&phase.name).iter().map(Figure::of).collect(),
         }
     });
     let evidence = |shown| EvidenceView {

@@ -7,8 +7,8 @@ use judge::analysis::types::{Analysis, ComparisonRow};
 use record::records::Run;
 use regex_lite::Regex;
 use report::{FORMATS, Format, Options, Report, text};
-use stats::compare::Verdict;
 use stats::threshold::Quantity;
+use stats::verdict::Verdict;
 use stats::wording::Finding;
 
 fn fixture(name: &str) -> String {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use crate::fake_support::{Lab, QUICK, code, stderr};
 use crate::support::said;
@@ -35,15 +35,12 @@ impl Gift {
         }
     }
 
-    /// `report` and `diagnose`, with half a GB of memory and twenty seconds.
+    /// `report` and `diagnose`, with half a GB of memory; a timeout ends a hang.
     fn read(&self, check: impl Fn(&Output)) {
         for verb in ["report", "diagnose"] {
-            let like = self.lab.command([verb, "out"]);
-            let script = "ulimit -v 1000000; exec timeout -s KILL 20 \"$0\" \"$@\"";
-            let mut command = Command::new("sh");
-            command.args(["-c", script]).arg(like.get_program()).args(like.get_args());
-            command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            let output = command.current_dir(self.lab.path("")).output().expect("it runs");
+            let script = "ulimit -v 1000000; exec timeout -s KILL 240 \"$0\" \"$@\"";
+            let mut command = self.lab.wrapped(&["sh", "-c", script], [verb, "out"]);
+            let output = command.output().expect("it runs");
             assert!([0, 2, 5].contains(&code(&output)), "{verb}: {}", said(&output));
             let told = [&output.stdout[..], &output.stderr].concat();
             assert!(!told.contains(&0x1b), "{verb}: {}", said(&output));

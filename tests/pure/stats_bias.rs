@@ -2,13 +2,15 @@
 //! makes of a verdict.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
+use crate::stats_verdicts::RUNS;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 use stats::bias::{self, Bias};
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::gates::Gate;
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::threshold::{Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
 
 fn logs(percents: &[f64]) -> Vec<Option<f64>> {
     percents.iter().map(|percent| Some((percent / 100.0).ln_1p())).collect()
@@ -120,13 +122,8 @@ fn copies_that_differ_and_waiting_arms_at_work() {
     assert_eq!(bias::largest(&biases).map(|it| it.gate), Some(Gate::SameVersion));
 }
 
-const TURNS: ThresholdParts = ThresholdParts {
-    interleave: Interleave::Turns,
-    quick: false,
-    noise_floor_percent: None,
-    history_fence_percent: None,
-    timer_cost_ns: 0.0,
-};
+const TURNS: ThresholdParts =
+    ThresholdParts { interleave: Interleave::Turns, timer_cost_ns: 0.0, ..RUNS };
 
 fn judged(percents: &[f64], rules: &Rules<'_>) -> Comparison {
     let a = vec![Some(1e6); percents.len()];

@@ -132,7 +132,7 @@ fn rates(name: &str, draws: u32, mut draw: impl FnMut() -> Vec<f64>) -> Rates {
 }
 
 #[test]
-fn what_does_not_grow_is_neither_a_line_nor_a_logarithm() {
+fn runs_without_growth_are_neither_a_line_nor_a_logarithm() {
     let grows = |name: &str, found: &Rates| {
         assert!(found.linear + found.log <= WRONG_MAX, "{name}: {found:?}");
     };

@@ -7,7 +7,7 @@ use stats::gates::{
     Checked, Gate, Lag, OpenLoop, Outcome, RunCounts, clock_source, conditions, errors, failures,
     littles_law, offered_rate,
 };
-use stats::little::{Little, Stretch, little};
+use stats::little::{Little, LittlesLaw, Stretch};
 
 #[track_caller]
 fn fails(checked: &Checked, gate: Gate, why: &str) {
@@ -140,6 +140,17 @@ fn turns(workers: u64) -> (Vec<Stretch>, Vec<(u64, u64)>) {
         }
     }
     (stretches, samples)
+}
+
+/// Little's law over samples at hand.
+pub fn little(
+    samples: impl IntoIterator<Item = (u64, u64)>,
+    stretches: &[Stretch],
+    claimed: Option<u64>,
+) -> Option<Little> {
+    let mut law = LittlesLaw::over(stretches.to_vec());
+    samples.into_iter().for_each(|(start_ns, end_ns)| law.add(start_ns, end_ns));
+    law.check(claimed)
 }
 
 #[test]

@@ -8,8 +8,6 @@ use serde_json::Value;
 use stats::histogram::{HIGHEST_NS, Histogram, values_needed};
 use stats::hlog::{HlogError, Interval, IntervalLog};
 
-const HOUR: Duration = Duration::from_secs(3600);
-
 fn cases() -> Value {
     serde_json::from_str(include_str!("../data/hdr-cases.json")).unwrap()
 }
@@ -73,7 +71,6 @@ fn logs_survive_a_round_trip() {
     let mut text = Vec::new();
     log.write(&mut text).unwrap();
     assert_eq!(IntervalLog::read(&text).unwrap(), log);
-    assert_eq!(log.merged(Some("service"), Duration::ZERO, HOUR).count(), 2997);
     let first = String::from_utf8(text).unwrap();
     assert!(first.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1234.567 (sec"));
     assert!(first.lines().nth(4).unwrap().starts_with("0.000,1.000,0.998,"), "{first}");
@@ -134,11 +131,9 @@ fn the_hundred_second_pause() {
             let want = want.as_f64().unwrap();
             assert!((got / want - 1.0).abs() <= 1e-3, "{name} {key}: {got} {want}");
         }
-        let below: u64 =
-            histogram.buckets().filter(|(value, _)| *value <= 5_010).map(|(_, count)| count).sum();
-        let share = 100.0 * below as f64 / histogram.count() as f64;
+        let below = |percent| histogram.percentile_ns(percent).unwrap() <= 5_010;
         let want = pause["pct_at_or_below_5000"][name].as_f64().unwrap();
-        assert!((share - want).abs() < 0.01, "{name}: {share}");
+        assert!(below(want - 0.01) && !below(want + 0.01), "{name}: {want}");
     }
 }
 

@@ -5,11 +5,12 @@
 use std::fs;
 use std::path::Path;
 
+use crate::stats_gates::little;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use stats::histogram::Histogram;
-use stats::little::{Stretch, little};
+use stats::little::Stretch;
 use stats::mann_kendall::mann_kendall;
 use stats::overload::{Depth, Growth, Overload, capacity_per_s};
 use stats::theil_sen::theil_sen;

@@ -7,9 +7,10 @@
 #[path = "../../benches/figures/operating/world.rs"]
 mod world;
 
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare};
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::looks::LookPlan;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
 
 /// Random draws and the machine's slow drift.
 struct Noise {
@@ -72,7 +73,6 @@ fn judge(arms: &[Vec<Option<f64>>; 2], delta_percent: f64, alpha: f64) -> Compar
         interleave: Interleave::Runs,
         quick: false,
         noise_floor_percent: None,
-        history_fence_percent: None,
         timer_cost_ns: 0.0,
     };
     let arms = Arms { name_a: "A", name_b: "B", a: &arms[0], b: &arms[1] };

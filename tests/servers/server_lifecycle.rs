@@ -1,14 +1,12 @@
 //! A server of ours ends with us, however we end, and leaves no data behind.
 
 use crate::server_support::{QUIET, assert_nothing_left, fresh_host, names_in, options};
-use rustix::process::{Pid, Signal, kill_process};
-use server::{
-    Host, Program, ServerChoice, prepare, start, start_background, status, stop_background,
-};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use server::{Host, Program, ServerChoice, start, start_background, status, stop_background};
 
 fn kill(pid: u32) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a pid");
-    kill_process(pid, Signal::KILL).expect("it lives");
+    signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it lives");
 }
 
 fn program(host: &Host) -> Program {
@@ -22,7 +20,7 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
     let server = start(&host, &program, &options(&host)).await.expect("starts");
     kill(server.guard_pid());
     let error = server.died().await;
-    assert_eq!(error.exit_code(), 4);
+    assert_eq!(error.exit as u8, 4);
     // As if mongodyno had been killed at the same time: nobody tidies up.
     std::mem::forget(server);
     assert_eq!(names_in(&host.home.join("data")).len(), 1);
@@ -42,7 +40,7 @@ async fn a_dying_mongod_is_reported_with_its_log() {
     let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
     kill(server.pid());
     let error = server.died().await;
-    assert_eq!(error.exit_code(), 4);
+    assert_eq!(error.exit as u8, 4);
     assert!(error.to_string().contains("signal 9"), "{error}");
     assert!(error.to_string().contains("mongod.log"), "{error}");
     drop(server);
@@ -56,7 +54,7 @@ async fn a_mongod_that_cannot_start_says_why() {
     let mut wrong = options(&host);
     wrong.extra_flags = vec!["--nonsense=1".into()];
     let error = start(&host, &program, &wrong).await.expect_err("refuses");
-    assert_eq!(error.exit_code(), 5);
+    assert_eq!(error.exit as u8, 5);
     assert!(error.to_string().contains("unrecognised option '--nonsense=1'"), "{error}");
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -82,7 +80,7 @@ async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
     let bin = path.parent().expect("a folder").to_path_buf();
     let found = Host { path: bin.into(), ..host.clone() };
     let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
-    let program = prepare(&found, &choice, QUIET).expect("found").expect("a program");
+    let program = choice.prepare(&found, QUIET).expect("found").expect("a program");
     let mut kept = options(host);
     kept.keep_data = true;
     kept.data_parent = Some(host.home.join("mine"));
@@ -100,12 +98,12 @@ async fn a_background_server_is_started_seen_and_stopped() {
     let started = start_background(&host, "one", &program, &options(&host)).await.expect("starts");
     assert!(started.running);
     let again = start_background(&host, "one", &program, &options(&host)).await;
-    assert_eq!(again.expect_err("taken").exit_code(), 2);
+    assert_eq!(again.expect_err("taken").exit as u8, 2);
     let seen = status(&host);
     assert_eq!((seen.len(), seen[0].name.as_str(), seen[0].pid), (1, "one", started.pid));
     let uri = seen[0].record.as_ref().expect("healthy").uri.clone();
     assert!(server::connect(&uri).await.is_ok());
-    assert_eq!(stop_background(&host, "two").expect_err("unknown").exit_code(), 2);
+    assert_eq!(stop_background(&host, "two").expect_err("unknown").exit as u8, 2);
     stop_background(&host, "one").expect("stops");
     assert!(status(&host).is_empty());
     assert_nothing_left(&host);

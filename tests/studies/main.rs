@@ -8,6 +8,7 @@ mod study_support;
 mod support;
 
 mod study_faults;
+mod study_noise;
 mod study_resume;
 mod study_server;
 mod study_whole;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use crate::fake_support::{Lab, QUICK, code, fixture, pid, places, send, stderr, stdout};
+use crate::fake_support::{Lab, code, noop, pid, places, send, stderr, stdout};
+use crate::study_support::lines;
 use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -16,11 +17,8 @@ const ARMS: usize = 3;
 
 /// A lab with a workload of its own, which a test may change.
 fn lab() -> Lab {
-    let lab = Lab::new();
-    lab.fake("even", &[QUICK, "op_ns=100000"]);
-    lab.fake("slow", &[QUICK, "op_ns=108000"]);
-    let text = fs::read_to_string(fixture("workloads/noop.yaml")).expect("a workload");
-    lab.write("mine.yaml", &text);
+    let lab = Lab::even_and_slow();
+    fs::copy(noop(), lab.path("mine.yaml")).expect("a workload");
     lab
 }
 
@@ -45,46 +43,22 @@ fn cut(lab: &Lab, signal: Signal) -> Vec<String> {
     kept
 }
 
-fn lines(lab: &Lab) -> Vec<String> {
-    let text = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
-}
-
-/// Everything in the folder but the page: path and content.
-fn content(lab: &Lab) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![lab.path("out")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let bytes = fs::read(&path).expect("a file");
-                found.push((path.display().to_string(), bytes));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 fn resume(lab: &Lab) -> std::process::Output {
     lab.run(AGAIN)
 }
 
 fn assert_refused(lab: &Lab, expected: &str) {
-    let before = content(lab);
+    let before = lab.files("out");
     let output = resume(lab);
     assert_eq!(code(&output), 2, "{}", said(&output));
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     assert!(!stderr(&output).contains("to go on from there"), "{}", said(&output));
-    let same = content(lab) == before;
+    let same = lab.files("out") == before;
     assert!(same, "a refused resume changes nothing");
 }
 
 /// Goes on, and holds the result against that of an experiment that was never cut.
-fn assert_goes_on_as_if_nothing_had_been(lab: &Lab, kept: &[String], gaps: usize) {
+fn assert_resumes_as_if_never_cut(lab: &Lab, kept: &[String], gaps: usize) {
     let output = resume(lab);
     assert_eq!(code(&output), 0, "{}", said(&output));
     assert_eq!(lines(lab)[..kept.len()], *kept, "byte for byte");
@@ -106,18 +80,18 @@ fn assert_goes_on_as_if_nothing_had_been(lab: &Lab, kept: &[String], gaps: usize
 }
 
 #[test]
-fn an_interrupted_experiment_is_gone_on_with() {
+fn an_interrupted_experiment_is_resumed() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGINT);
     assert!(lab.record()["finished_at"].is_string());
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
     let when = lab.record()["gaps"][0]["cut_at"].clone();
     assert!(when.is_string(), "when it ended is known: {when}");
     assert_refused(&lab, "is complete: there is nothing to go on with\nhint: mongodyno report ");
 }
 
 #[test]
-fn one_that_was_killed_is_gone_on_with_and_its_torn_line_dropped() {
+fn a_killed_experiment_is_resumed_without_its_torn_line() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGKILL);
     assert!(lab.record()["ended"].is_null());
@@ -128,12 +102,12 @@ fn one_that_was_killed_is_gone_on_with_and_its_torn_line_dropped() {
     let more = more.join("\n").replace("ROUND", &format!("\"round\":{round}"));
     let text = format!("{}\n{more}\n{}", kept.join("\n"), &kept[0][..kept[0].len() / 2]);
     lab.write("out/runs.jsonl", &text);
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
     assert!(lab.record()["gaps"][0]["cut_at"].is_null(), "it had no time to say when");
 }
 
 #[test]
-fn one_can_be_cut_and_gone_on_with_again_and_again() {
+fn an_experiment_is_resumed_again_and_again() {
     let lab = lab();
     cut(&lab, Signal::SIGINT);
     let mut child = lab.start(AGAIN);
@@ -142,11 +116,11 @@ fn one_can_be_cut_and_gone_on_with_again_and_again() {
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
     let kept = lines(&lab);
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 2);
+    assert_resumes_as_if_never_cut(&lab, &kept, 2);
 }
 
 #[test]
-fn what_is_no_longer_the_same_is_not_gone_on_with() {
+fn a_changed_workload_or_arm_is_not_resumed() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGINT);
     let mine = fs::read_to_string(lab.path("mine.yaml")).expect("a workload");
@@ -163,11 +137,11 @@ fn what_is_no_longer_the_same_is_not_gone_on_with() {
     fs::write(&manifest, format!("{slow}lock = \"adapter.toml\"\n")).expect("room");
     assert_refused(&lab, "error: the arms are not what they were\nhint: start anew");
     fs::write(&manifest, slow).expect("room");
-    assert_goes_on_as_if_nothing_had_been(&lab, &kept, 1);
+    assert_resumes_as_if_never_cut(&lab, &kept, 1);
 }
 
 #[test]
-fn what_is_no_experiment_is_not_gone_on_with() {
+fn a_folder_without_an_experiment_is_not_resumed() {
     let lab = lab();
     for (name, make) in [("nothing", false), ("empty", true)] {
         if make {
@@ -209,11 +183,11 @@ impl Gift {
         let mut record = self.record.clone();
         change(&mut record);
         self.lab.write("out/experiment.json", &record.to_string());
-        let before = content(&self.lab);
+        let before = self.lab.files("out");
         let output = self.lab.run([&AGAIN[..], more].concat());
         assert_eq!(code(&output), 2, "{}", said(&output));
         assert!(stderr(&output).contains(expected), "{}", said(&output));
-        assert!(content(&self.lab) == before, "a refused resume changes nothing");
+        assert!(self.lab.files("out") == before, "a refused resume changes nothing");
         assert!(!self.lab.path("traces").exists(), "{expected}: something of the folder was run");
     }
 }
@@ -238,7 +212,7 @@ fn nothing_that_a_folder_names_is_run_or_read() {
         record["server"]["kind"] = json!("mongod");
     });
     for kind in [&program, "./gift", "mongod@7", "embedded@6.0.5"] {
-        gift.assert_refused("its server is nothing that this mongodyno knows", &[], |record| {
+        gift.assert_refused("unknown variant", &[], |record| {
             record["server"]["kind"] = json!(kind);
         });
     }
@@ -271,7 +245,7 @@ fn nothing_that_a_folder_names_is_run_or_read() {
 }
 
 #[test]
-fn what_a_folder_asks_for_is_looked_at_as_on_a_command_line() {
+fn requests_of_a_folder_are_checked_like_a_command_line() {
     let gift = Gift::new();
     let uri = ["--uri", "mongodb://user:secret@127.0.0.1:1/"];
     for (name, value) in [
@@ -298,7 +272,7 @@ fn what_a_folder_asks_for_is_looked_at_as_on_a_command_line() {
     gift.assert_refused("kept too little of it to go on", &[], |record| {
         record["request"] = json!(null);
     });
-    gift.assert_refused("its study is nothing", &[], |record| {
+    gift.assert_refused("this mongodyno has no study", &[], |record| {
         record["study"] = json!({ "name": "gift", "scale": 1.0, "originals": {} });
     });
     gift.assert_refused("is not what it was", &[], |record| {

@@ -2,12 +2,10 @@
 //! stays readable, and `resume` goes on from there.
 
 use std::fs;
-use std::process::Command;
-use std::time::Duration;
 
-use crate::fake_support::{Lab, code, pid, send, stderr, stdout};
-use crate::study_support::{Broker, assert_whole, flat, lines, own_server, read, study_lab, words};
-use crate::support::{said, skip};
+use crate::fake_support::{Lab, code, flat, pid, send, stderr, stdout};
+use crate::study_support::{Broker, assert_whole, lines, read, study_lab, words};
+use crate::support::{said, server_of_all_drivers};
 use nix::sys::signal::Signal;
 use record::records::Ended;
 
@@ -59,7 +57,6 @@ fn a_study_goes_on_after_the_death_of_its_server() {
     send(mongod, Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(15), "{:?}", done.took);
     let expected = "error: the server (mongod 4.4.2) was killed (signal 9; often: out of memory).";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
     assert!(done.stderr.contains("to go on from there: mongodyno resume "), "{}", done.stderr);
@@ -74,7 +71,7 @@ fn a_study_goes_on_after_the_death_of_its_server() {
 fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     let test = "study_server/a_study_goes_on_with_another_server_where_that_of_its_uri_ended";
     let Some(lab) = study_lab(test, &["go"]) else { return };
-    let Some(server) = own_server(test) else { return };
+    let Some(server) = server_of_all_drivers(test) else { return };
     let uri = server.uri().to_owned();
     let more = [&ROUNDS[..], &["--uri", &uri]].concat();
     let mut child = lab.start(words(&["go"], MESSAGES, &more));
@@ -84,7 +81,6 @@ fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     send(server.pid().cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    assert!(done.took < Duration::from_secs(45), "{:?}", done.took);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);
     lab.assert_nothing_runs();
     assert_readable(&lab);
@@ -101,7 +97,7 @@ fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     refused(&["--uri", &uri], 4, "\nhint: ");
     let newer = crate::support::server(test).expect("it was asked before");
     refused(&["--uri", newer], 2, "error: the server was external 4.4.2, now external 6.0.5\nhint");
-    let Some(again) = own_server(test) else { return };
+    let Some(again) = server_of_all_drivers(test) else { return };
     assert_goes_on(&lab, &kept, &["--uri", again.uri()]);
 }
 
@@ -131,44 +127,22 @@ fn a_study_goes_on_after_ctrl_c() {
 #[test]
 fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
     let test = "study_server/a_full_disk_is_named_and_finished_rounds_stay_readable";
-    let private = Command::new("unshare").args(["-m", "true"]).output();
-    if !private.is_ok_and(|output| output.status.success()) {
-        return skip(test, "`unshare -m` needs root");
-    }
     let Some(lab) = study_lab(test, &["go"]) else { return };
-    fs::create_dir(lab.path("small")).expect("a folder");
-    // Room for a round and a few pages; the folder vanishes with the namespace of mounts.
-    let script = r#"
-        mount -t tmpfs -o size=2g tmpfs small || exit 99
-        "$@" >stdout 2>stderr & run=$!
-        lines() { cat small/out/runs.jsonl 2>/dev/null | wc -l; }
-        while [ "$(lines)" -lt 1 ] && kill -0 $run; do sleep 0.02; done
-        # What is there may grow between the two looks; then the system refuses.
-        until mount -o remount,size=$(($(du -sk small | cut -f1) + 64))k small 2>/dev/null; do
-            kill -0 $run || exit 98
-        done
-        wait $run; code=$?
-        "$0" report small/out --format json >report.json || exit 97
+    let words = words(&["go"], MESSAGES, &["--rounds", "3"]);
+    let then = r#"
         "$0" report small/out --format csv >report.csv || exit 96
         mount -o remount,size=2g small || exit 95
         "$0" resume small/out >again.out 2>again.err || exit 94
-        cp small/out/runs.jsonl runs.jsonl
-        exit $code
-    "#;
-    let program = env!("CARGO_BIN_EXE_mongodyno");
-    let mut words = words(&["go"], MESSAGES, &["--rounds", "3"]);
-    words.iter_mut().filter(|word| *word == "out").for_each(|word| *word = "small/out".to_owned());
-    // Lab::command gives folder and variables; the program itself is started by the script.
-    let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", script, program, program]).args(&words);
-    let like = lab.command(["run"]);
-    command.current_dir(lab.path("")).envs(like.get_envs().filter_map(|(k, v)| Some((k, v?))));
-    let output = command.output().expect("it starts");
+        cp small/out/runs.jsonl runs.jsonl"#;
+    let Some(output) = lab.on_a_full_disk(test, 1, &words, then) else { return };
     let content = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
     let told = content("stderr");
     assert_eq!(code(&output), 5, "{}{told}{}", said(&output), content("again.err"));
     assert!(told.contains("No space left on device (os error 28)\n"), "{told}");
-    assert!(told.contains("\nhint: free some disk space, or choose another --out\n"), "{told}");
+    assert!(
+        told.contains("\nhint: free some disk space, or choose another --out or MDYN_HOME\n"),
+        "{told}"
+    );
     assert!(told.contains("what was finished is kept: mongodyno report "), "{told}");
     let analysis: serde_json::Value = serde_json::from_str(&content("report.json")).expect("JSON");
     let row = &analysis["phases"][0]["rows"][0];

@@ -4,24 +4,26 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::fake_support::{Lab, code, stderr, stdout};
-use crate::study_support::{flat, of_phase, read, study_lab};
+use crate::fake_support::{Lab, code, flat, stderr, stdout};
+use crate::study_support::{of_phase, read, study_lab};
 use crate::support::said;
 use jsonschema::Validator;
-use judge::study::broker::types::BrokerAnalysis;
-use judge::study::definition::{Definition, Producer};
 use record::records::{Ended, Experiment, Run};
 use serde_json::Value;
+use studies::Study as _;
+use studies::broker::BrokerStudy;
+use studies::broker::types::BrokerAnalysis;
+use studies::definition::Arm;
 
 /// Producers as the study defines them, by the ids of their arms, which are in the same order.
-fn producers(experiment: &Experiment) -> BTreeMap<String, Producer> {
+fn producers(experiment: &Experiment) -> BTreeMap<String, Arm> {
     let ids = experiment.arms.iter().map(|arm| arm.id.clone());
-    let producers = Definition::broker().producers;
+    let producers = BrokerStudy.definition().arms;
     assert_eq!(producers.len(), experiment.arms.len(), "{:?}", experiment.unavailable);
     ids.zip(producers).collect()
 }
 
-fn assert_run(experiment: &Experiment, producer: &Producer, run: &Run) {
+fn assert_run(experiment: &Experiment, producer: &Arm, run: &Run) {
     let what = format!("{} in round {}", run.arm, run.round);
     assert_eq!(run.failed, None, "{what}");
     assert_eq!(run.tapped, run.round == 2, "{what}");
@@ -92,8 +94,8 @@ fn assert_reports(lab: &Lab, runs: &[Run], ids: &[&str]) {
 
 #[test]
 fn the_drivers_of_then_and_of_today() {
-    let definition = Definition::broker();
-    let drivers: Vec<&str> = definition.producers.iter().map(|it| it.driver.as_str()).collect();
+    let arms = BrokerStudy.definition().arms;
+    let drivers: Vec<&str> = arms.iter().map(|it| it.driver.as_str()).collect();
     let Some(lab) = study_lab("study_whole/the_drivers_of_then_and_of_today", &drivers) else {
         return;
     };

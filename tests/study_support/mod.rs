@@ -2,19 +2,18 @@
 //! processes, and the broker while it is at work.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use record::broker::Broker as Record;
 use record::folder::Folder;
 use record::records::{Experiment, Run};
-use server::RunningServer;
 
-use crate::fake_support::{Lab, stderr, wait_until};
-use crate::support::{self, skip, start_version};
+use crate::fake_support::real::installed;
+use crate::fake_support::{Lab, wait_until};
+use crate::support::{skip, start_version};
 
 /// What every study of these tests is told: little of each phase but the burst.
 const LITTLE: [&str; 5] = [
@@ -31,30 +30,10 @@ pub const BURST: &str = "burst";
 /// A lab with the user's cache, where these drivers and the server are installed; None where that
 /// cannot be.
 pub fn study_lab(test: &str, drivers: &[&str]) -> Option<Lab> {
-    static READY: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
-    let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
-    let server = || start_version(Some("4.4"), &[]).map(drop);
-    let mut checked = vec![ready.entry("server".to_owned()).or_insert_with(server).clone()];
-    for driver in drivers.iter().copied().chain(["rust"]) {
-        let install = || {
-            let output = support::run(["adapters", "install", driver]);
-            if output.status.success() { Ok(()) } else { Err(stderr(&output)) }
-        };
-        checked.push(ready.entry(driver.to_owned()).or_insert_with(install).clone());
-    }
-    drop(ready);
-    match checked.into_iter().collect::<Result<(), String>>() {
-        Ok(()) => Some(Lab::with_shared_cache()),
-        Err(reason) => {
-            skip(test, &reason);
-            None
-        }
-    }
-}
-
-/// A server of the test's own that all drivers speak with, or None where there can be none.
-pub fn own_server(test: &str) -> Option<RunningServer> {
-    start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
+    static SERVER: OnceLock<Result<(), String>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| start_version(Some("4.4"), &[]).map(drop));
+    server.as_ref().map_err(|reason| skip(test, reason)).ok()?;
+    installed(test, &[drivers, &["rust"]].concat()).then(Lab::with_shared_cache)
 }
 
 /// The words of a study of these drivers with so many messages, into the folder `out`.
@@ -96,11 +75,6 @@ pub fn assert_whole(experiment: &Experiment, run: &Run) {
     }
 }
 
-/// Text without its line breaks.
-pub fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The broker of a study that is at work, seen by a client of the test's own.
 pub struct Broker {
     runtime: tokio::runtime::Runtime,
@@ -132,24 +106,13 @@ impl Broker {
         self.runtime.block_on(async { messages.estimated_document_count().await }).unwrap_or(0)
     }
 
-    /// Inserts since the server's start.
-    pub fn inserted(&self) -> i64 {
-        let admin = self.client.database("admin");
-        let command = admin.run_command(doc! { "serverStatus": 1 });
-        let status = self.runtime.block_on(command.into_future()).expect("the server answers");
-        let counters = status.get_document("opcounters").expect("counters");
-        counters.get("insert").and_then(|it| it.as_i64().or(it.as_i32().map(i64::from))).unwrap()
-    }
-
-    /// Waits until nobody inserts any more.
-    pub fn wait_for_silence(&self) {
-        let mut last = (self.inserted(), std::time::Instant::now());
+    /// Waits until the producers are done: then the core inserts the marker.
+    pub fn wait_for_marker(&self) {
+        let messages = self.client.database(&self.database).collection::<Document>(COLLECTION);
+        let marker = doc! { "marker": { "$exists": true } };
         wait_until("the producers are done", || {
-            let now = self.inserted();
-            if now != last.0 {
-                last = (now, std::time::Instant::now());
-            }
-            last.1.elapsed().as_millis() > 700
+            let found = async { messages.find_one(marker.clone()).await };
+            self.runtime.block_on(found).is_ok_and(|it| it.is_some())
         });
     }
 

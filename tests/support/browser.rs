@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+
+use crate::support::comes_true;
 
 /// The browser of this machine.
 pub fn find() -> Option<PathBuf> {
@@ -29,14 +30,10 @@ pub fn opened(browser: &Path, page: &Path, profile: &Path) -> (String, String) {
         .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("the browser did not end within two minutes");
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    if !comes_true(|| child.try_wait().unwrap().is_some()) {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("the browser hangs");
     }
     let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
     (text(dom), text(log))

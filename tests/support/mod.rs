@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
 
@@ -61,6 +62,32 @@ pub fn said(output: &Output) -> String {
     format!("{}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
 }
 
+/// Long after anything that works has worked, on however busy a machine: it ends a hang.
+pub const HANG: Duration = Duration::from_secs(240);
+
+/// Whether something that another process does comes true; false: it hangs.
+pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + HANG;
+    while !done() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// Waits for something that another process does; only a hang fails.
+pub fn wait_until(what: &str, done: impl FnMut() -> bool) {
+    assert!(comes_true(done), "waited in vain: {what}");
+}
+
+/// Drives work to its end, where no runtime is.
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(work)
+}
+
 /// URI of an embedded server of this test process, started once and ended by its guard when the
 /// process ends. Where it cannot be started the test is skipped, and answers None.
 pub fn server(test: &str) -> Option<&'static str> {
@@ -74,6 +101,30 @@ pub fn server(test: &str) -> Option<&'static str> {
             None
         }
     }
+}
+
+/// A server of the test's own that drivers of all ages speak with; None: skipped.
+pub fn server_of_all_drivers(test: &str) -> Option<RunningServer> {
+    start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
+}
+
+/// Rows of the table between `<!-- name -->` and `<!-- /name -->` in a document of the repository,
+/// without its head.
+pub fn marked_table(document: &str, name: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(root().join(document)).expect("a document");
+    let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
+    let table = text.split_once(&open).and_then(|(_, rest)| rest.split_once(&close));
+    let Some((table, _)) = table else {
+        panic!("{document} lacks {open} … {close} around a table")
+    };
+    let cells = |row: &str| {
+        let cells = row.trim().trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
+    let rows: Vec<_> = rows.map(cells).collect();
+    assert!(!rows.is_empty(), "{document} has no row between {open} and {close}");
+    rows
 }
 
 /// An embedded server with further flags for mongod, which ends with the value. Not to be called
@@ -91,8 +142,6 @@ pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
 /// Why this machine cannot have one.
 pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningServer, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.expect("a runtime");
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let log = scratch("server-logs").join(format!("{}-{number}.log", std::process::id()));
     let mut options = StartOptions::new(log);
@@ -102,9 +151,9 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningSer
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
         let choice = ServerChoice::Embedded(version.map(str::to_owned));
-        let program = server::prepare(&host, &choice, quiet)?;
+        let program = choice.prepare(&host, quiet)?;
         let program = program.expect("embedded is a program");
-        runtime.block_on(server::start(&host, &program, &options))
+        block_on(server::start(&host, &program, &options))
     })();
     result.map_err(|error| format!("no embedded server: {error}"))
 }

@@ -84,7 +84,7 @@ impl Tap {
     /// What one arm's files say, all in one turn and without samples.
     pub fn summary(&self, name: &str, operations: u64) -> Summary {
         let (exchanges, recording) = self.recorded(name, 0);
-        summarise(&exchanges, &recording, &[(0, u64::MAX)], [], operations)
+        summarise(&exchanges, &recording, &[(0, u64::MAX)], Vec::new(), operations)
     }
 
     pub fn is_running(&mut self) -> bool {

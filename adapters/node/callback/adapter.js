@@ -46,7 +46,9 @@ var HANDLERS = {
       adapter: 'node',
       driver: dialect.driver,
       runtime: {
-        name: 'node', version: process.versions.node, flags: process.execArgv.concat(options)
+        name: 'node',
+        version: process.versions.node,
+        flags: process.execArgv.concat(options)
       },
       clock: { source: 'CLOCK_MONOTONIC', resolution_ns: 1 },
       capabilities: capabilities()
@@ -93,7 +95,9 @@ var HANDLERS = {
 
   close: function close(message, done) {
     if (!state.connection) return done(null, {});
-    state.connection.close(function () { done(null, {}); });
+    state.connection.close(function () {
+      done(null, {});
+    });
   },
 
   render: function render(message, done) {
@@ -102,7 +106,11 @@ var HANDLERS = {
 };
 
 var ANSWERS = {
-  open: 'opened', prepare: 'armed', turn: 'turned', end: 'ended', close: 'closed',
+  open: 'opened',
+  prepare: 'armed',
+  turn: 'turned',
+  end: 'ended',
+  close: 'closed',
   render: 'rendered'
 };
 
@@ -122,6 +130,7 @@ function refused(error) {
 }
 
 function answer(line, next) {
+  var message;
   var type;
   function done(error, fields) {
     var said;
@@ -131,14 +140,16 @@ function answer(line, next) {
       said.message = protocol.masked(error.message || error);
     } else {
       said = { type: ANSWERS[type] || type };
-      Object.keys(fields).forEach(function (name) { said[name] = fields[name]; });
+      Object.keys(fields).forEach(function (name) {
+        said[name] = fields[name];
+      });
     }
     protocol.printLine(said);
     if (type === 'close' && !error) process.exit(0);
     next();
   }
   try {
-    var message = protocol.parseLine(line);
+    message = protocol.parseLine(line);
     type = message.type;
     check(HANDLERS.hasOwnProperty(type), 'an unknown type');
     check(state.greeted || type === 'hello', type + ' before hello');

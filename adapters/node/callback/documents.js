@@ -88,15 +88,25 @@ exports.readPool = function readPool(path, types) {
 };
 
 function long(value, types) {
-  return types.long(value % TWO_32 | 0, Math.floor(value / TWO_32) | 0);
+  return types.long((value % TWO_32) | 0, Math.floor(value / TWO_32) | 0);
 }
 
 var EXTENDED = {
-  $numberInt: function numberInt(text) { return Number(text); },
-  $numberLong: function numberLong(text, types) { return types.longOf(text); },
-  $numberDouble: function numberDouble(text, types) { return types.double(Number(text)); },
-  $oid: function oid(hex, types) { return types.objectid(protocol.bytesOf(hex, 'hex')); },
-  $date: function date(value) { return new Date(Number(value.$numberLong)); },
+  $numberInt: function numberInt(text) {
+    return Number(text);
+  },
+  $numberLong: function numberLong(text, types) {
+    return types.longOf(text);
+  },
+  $numberDouble: function numberDouble(text, types) {
+    return types.double(Number(text));
+  },
+  $oid: function oid(hex, types) {
+    return types.objectid(protocol.bytesOf(hex, 'hex'));
+  },
+  $date: function date(value) {
+    return new Date(Number(value.$numberLong));
+  },
   $binary: function binary(value, types) {
     return types.binary(protocol.bytesOf(value.base64, 'base64'), parseInt(value.subType, 16));
   }
@@ -105,7 +115,10 @@ var EXTENDED = {
 function fromExtended(value, types) {
   var names, made, i;
   if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map(function (it) { return fromExtended(it, types); });
+  if (Array.isArray(value))
+    return value.map(function (it) {
+      return fromExtended(it, types);
+    });
   names = Object.keys(value);
   if (names.length === 1 && Object.prototype.hasOwnProperty.call(EXTENDED, names[0])) {
     return EXTENDED[names[0]](value[names[0]], types);
@@ -134,11 +147,21 @@ function copy(value, types) {
 
 /** What stamps read of a worker; its clocks are `CLOCKS`, those of `render` are inputs. */
 var SOURCES = {
-  key: function key(worker) { return worker.key; },
-  sequence: function sequence(worker) { return worker.index + worker.item; },
-  producer: function producer(worker) { return worker.number; },
-  made_ns: function made_ns(worker) { return worker.clocks.made_ns(); },
-  time_ms: function time_ms(worker) { return worker.clocks.time_ms(); }
+  key: function key(worker) {
+    return worker.key;
+  },
+  sequence: function sequence(worker) {
+    return worker.index + worker.item;
+  },
+  producer: function producer(worker) {
+    return worker.number;
+  },
+  made_ns: function made_ns(worker) {
+    return worker.clocks.made_ns();
+  },
+  time_ms: function time_ms(worker) {
+    return worker.clocks.time_ms();
+  }
 };
 exports.CLOCKS = { made_ns: protocol.now_ns, time_ms: Date.now };
 
@@ -149,10 +172,18 @@ function padded(value, width) {
 }
 
 var FORMS = {
-  int32: function int32(value) { return value | 0; },
-  int64: function int64(value, stamp, worker, types) { return long(value, types); },
-  double: function double(value, stamp, worker, types) { return types.double(value); },
-  date: function date(value) { return new Date(value); },
+  int32: function int32(value) {
+    return value | 0;
+  },
+  int64: function int64(value, stamp, worker, types) {
+    return long(value, types);
+  },
+  double: function double(value, stamp, worker, types) {
+    return types.double(value);
+  },
+  date: function date(value) {
+    return new Date(value);
+  },
   string: function string(value, stamp) {
     return (stamp.prefix || '') + padded(value, stamp.width || 0);
   },
@@ -189,7 +220,9 @@ function compile(stamp, types) {
 
 /** worker => a fresh, stamped document, out of those of the pool. */
 exports.pooled = function pooled(pool, stamps, types) {
-  var compiled = (stamps || []).map(function (stamp) { return compile(stamp, types); });
+  var compiled = (stamps || []).map(function (stamp) {
+    return compile(stamp, types);
+  });
   return function make(worker) {
     var document = copy(pool[(worker.document + worker.item) % pool.length], types);
     var i;
@@ -207,11 +240,20 @@ exports.render = function render(message, types) {
   var input = message.input || {};
   var guid = input.guid || '';
   var worker = {
-    key: input.key || 0, lap: input.lap || 0, item: input.item || 0, document: 0,
-    index: input.sequence || 0, number: input.producer || 0, guid_at: 0,
+    key: input.key || 0,
+    lap: input.lap || 0,
+    item: input.item || 0,
+    document: 0,
+    index: input.sequence || 0,
+    number: input.producer || 0,
+    guid_at: 0,
     clocks: {
-      made_ns: function made_ns() { return input.made_ns || 0; },
-      time_ms: function time_ms() { return input.time_ms || 0; }
+      made_ns: function made_ns() {
+        return input.made_ns || 0;
+      },
+      time_ms: function time_ms() {
+        return input.time_ms || 0;
+      }
     }
   };
   while (guid.length < 32) guid += '0';

@@ -71,8 +71,12 @@ function readSamples(file) {
   assert.equal(bytes.length % 32, 0);
   for (at = 0; at < bytes.length; at += 32) {
     samples.push({
-      intended: u64(bytes, at), start: u64(bytes, at + 8), service: u64(bytes, at + 16),
-      index: bytes.readUInt32LE(at + 24), operation: bytes[at + 28], outcome: bytes[at + 29],
+      intended: u64(bytes, at),
+      start: u64(bytes, at + 8),
+      service: u64(bytes, at + 16),
+      index: bytes.readUInt32LE(at + 24),
+      operation: bytes[at + 28],
+      outcome: bytes[at + 29],
       worker: bytes.readUInt16LE(at + 30)
     });
   }
@@ -89,14 +93,18 @@ function start(ended) {
   var log = '';
   child.stdout.setEncoding('utf8');
   child.stderr.setEncoding('utf8');
-  child.stderr.on('data', function (chunk) { log += chunk; });
+  child.stderr.on('data', function (chunk) {
+    log += chunk;
+  });
   child.stdout.on('data', function (chunk) {
     var parts = (rest + chunk).split('\n');
     rest = parts.pop();
     lines = lines.concat(parts);
     while (lines.length > 0 && waiting.length > 0) waiting.shift()(JSON.parse(lines.shift()));
   });
-  child.on('close', function (code, signal) { ended(code, signal, log); });
+  child.on('close', function (code, signal) {
+    ended(code, signal, log);
+  });
   function send(line) {
     child.stdin.write(line + '\n');
   }
@@ -105,7 +113,9 @@ function start(ended) {
     else waiting.push(answered);
   }
   return {
-    child: child, send: send, next: next,
+    child: child,
+    send: send,
+    next: next,
     ask: function ask(message, answered) {
       send(JSON.stringify(message));
       next(answered);
@@ -124,10 +134,20 @@ function greeted(ended, then) {
 
 function prepareMessage(name, workers, pacing, limits) {
   return {
-    type: 'prepare', phase: name, role: 'worker', warmup: false,
-    samples: path.join(dir, name + '.bin'), schedule: path.join(dir, name + '.schedule'),
-    pools: [], document_form: 'native', workers: workers, first_worker: 0, limits: limits,
-    pacing: pacing, counter: { first: 0, stride: 1, loaded: 0 }, errors_consecutive_max: 10,
+    type: 'prepare',
+    phase: name,
+    role: 'worker',
+    warmup: false,
+    samples: path.join(dir, name + '.bin'),
+    schedule: path.join(dir, name + '.schedule'),
+    pools: [],
+    document_form: 'native',
+    workers: workers,
+    first_worker: 0,
+    limits: limits,
+    pacing: pacing,
+    counter: { first: 0, stride: 1, loaded: 0 },
+    errors_consecutive_max: 10,
     operations: [{ name: 'noop', kind: 'noop', key: 'schedule' }]
   };
 }
@@ -136,7 +156,9 @@ var passed = 0;
 function next() {
   var it = tests.shift();
   if (!it) {
-    fs.readdirSync(dir).forEach(function (name) { fs.unlinkSync(path.join(dir, name)); });
+    fs.readdirSync(dir).forEach(function (name) {
+      fs.unlinkSync(path.join(dir, name));
+    });
     fs.rmdirSync(dir);
     console.log(passed + ' passed, 0 failed, on Node.js ' + process.versions.node);
     return;
@@ -157,7 +179,17 @@ process.on('exit', function (code) {
 
 fs.mkdirSync(dir);
 module.exports = {
-  FOREVER: FOREVER, atOnce: atOnce, dialect: dialect, dir: dir, epoch_ns: epoch_ns,
-  greeted: greeted, prepareMessage: prepareMessage, readSamples: readSamples, repeat: repeat,
-  run: next, start: start, test: test, writeSchedule: writeSchedule
+  FOREVER: FOREVER,
+  atOnce: atOnce,
+  dialect: dialect,
+  dir: dir,
+  epoch_ns: epoch_ns,
+  greeted: greeted,
+  prepareMessage: prepareMessage,
+  readSamples: readSamples,
+  repeat: repeat,
+  run: next,
+  start: start,
+  test: test,
+  writeSchedule: writeSchedule
 };

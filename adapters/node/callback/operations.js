@@ -8,7 +8,9 @@ var Refusal = protocol.Refusal;
 var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_one'];
 
 var NOOP = {
-  call: function call(plan, made, done) { done(null); },
+  call: function call(plan, made, done) {
+    done(null);
+  },
   right: function right(answer, plan) {
     if (plan.makes) plan.totals.documents += 1;
     return true;
@@ -35,7 +37,7 @@ exports.dialect = function dialect(name, api) {
 /** js-bson says nothing when its compiled part is missing: what counts is what was loaded. */
 exports.compiled = function compiled() {
   return Object.keys(require.cache).some(function (path) {
-    return /[\\\/]bson-ext[\\\/].*\.node$/.test(path);
+    return /[\\/]bson-ext[\\/].*\.node$/.test(path);
   });
 };
 
@@ -51,10 +53,14 @@ function reader(totals, name) {
 
 var KEYS = {
   schedule: function schedule() {
-    return function (worker) { return worker.record_key; };
+    return function (worker) {
+      return worker.record_key;
+    };
   },
   counter: function counter(it) {
-    return function (worker) { return it.first + worker.number + it.stride * worker.made; };
+    return function (worker) {
+      return it.first + worker.number + it.stride * worker.made;
+    };
   },
   latest: function latest(it) {
     return function (worker) {
@@ -75,11 +81,13 @@ exports.prepare = function prepare(definition, parts) {
   if (!KEYS.hasOwnProperty(key)) throw new Refusal('unsupported', 'key ' + key);
   if (kind !== 'noop' && !connection) throw new Refusal('protocol', 'prepare before open');
   keyOf = KEYS[key](parts.counter);
-  makers = ['filter', 'update', 'pipeline', 'command'].filter(function (name) {
-    return definition[name];
-  }).map(function (name) {
-    return { name: name, make: documents.template(definition[name], parts.dialect.types) };
-  });
+  makers = ['filter', 'update', 'pipeline', 'command']
+    .filter(function (name) {
+      return definition[name];
+    })
+    .map(function (name) {
+      return { name: name, make: documents.template(definition[name], parts.dialect.types) };
+    });
   if (definition.documents) makers.push(documentsPart(definition, parts, keyOf));
   plan = kind === 'noop' ? {} : connection.target(definition);
   concern = definition.write_concern || (connection && connection.resolved.write_concern) || {};
@@ -119,7 +127,12 @@ function documentsPart(definition, parts, keyOf) {
     return { name: 'document', make: document };
   }
   if (definition.kind === 'insert_one') {
-    return { name: 'document', make: function (worker) { return inserted(worker, 0); } };
+    return {
+      name: 'document',
+      make: function (worker) {
+        return inserted(worker, 0);
+      }
+    };
   }
   return {
     name: 'documents',
@@ -153,11 +166,13 @@ exports.split = function split(uri, known, driver) {
 /** The string with nothing but what decides which server and as whom. */
 exports.address = function address(parts) {
   var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
-  var pairs = kept.filter(function (name) {
-    return parts.options[name.toLowerCase()] !== undefined;
-  }).map(function (name) {
-    return name + '=' + encodeURIComponent(parts.options[name.toLowerCase()]);
-  });
+  var pairs = kept
+    .filter(function (name) {
+      return parts.options[name.toLowerCase()] !== undefined;
+    })
+    .map(function (name) {
+      return name + '=' + encodeURIComponent(parts.options[name.toLowerCase()]);
+    });
   return parts.base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
 };
 

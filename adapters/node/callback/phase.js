@@ -54,10 +54,16 @@ function Worker(number, slice, guids) {
 function Phase(message, connection, dialect) {
   var shared = message.pacing.mode === 'rate' || message.pacing.mode === 'burst';
   var pools, w, slice;
-  if (message.role !== 'worker' || message.document_form !== 'native' ||
-      !LOOPS.hasOwnProperty(message.pacing.mode)) {
-    throw new Refusal('unsupported', 'role, document form or pacing: ' +
-      [message.role, message.document_form, message.pacing.mode].join(', '));
+  if (
+    message.role !== 'worker' ||
+    message.document_form !== 'native' ||
+    !LOOPS.hasOwnProperty(message.pacing.mode)
+  ) {
+    throw new Refusal(
+      'unsupported',
+      'role, document form or pacing: ' +
+        [message.role, message.document_form, message.pacing.mode].join(', ')
+    );
   }
   this.pacing = message.pacing;
   this.loop = LOOPS[message.pacing.mode];
@@ -69,7 +75,10 @@ function Phase(message, connection, dialect) {
   });
   this.plans = message.operations.map(function (definition) {
     return operations.prepare(definition, {
-      dialect: dialect, connection: connection, pools: pools, counter: message.counter,
+      dialect: dialect,
+      connection: connection,
+      pools: pools,
+      counter: message.counter,
       totals: this.totals
     });
   }, this);
@@ -105,11 +114,17 @@ Phase.prototype.turn = function turn(message, done) {
     if (phase.t0_ns === null) phase.t0_ns = ahead ? message.start_ns : began_ns;
     phase.until_ns = message.until_ns;
     phase.counts = {
-      began_ns: began_ns, ended_ns: began_ns, operations: 0, completed_by_deadline: 0, errors: 0
+      began_ns: began_ns,
+      ended_ns: began_ns,
+      operations: 0,
+      completed_by_deadline: 0,
+      errors: 0
     };
     phase.done = done;
     phase.running = workers.length;
-    phase.workers.forEach(function (worker) { worker.leaving = worker.left = false; });
+    phase.workers.forEach(function (worker) {
+      worker.leaving = worker.left = false;
+    });
     phase.queue = workers.slice();
     phase.drain();
   }
@@ -148,7 +163,9 @@ Phase.prototype.leave = function leave() {
   counts.exhausted = this.workers.every(function (worker) {
     return !worker.holds && worker.slice.taken >= worker.slice.limit;
   });
-  counts.gave_up = this.workers.some(function (worker) { return worker.gave_up; });
+  counts.gave_up = this.workers.some(function (worker) {
+    return worker.gave_up;
+  });
   this.done(counts);
 };
 
@@ -191,8 +208,15 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
     else if (plan.asserted && !plan.right(answer, plan)) outcome = phase.wrong(plan);
     phase.last_ns = end_ns;
     phase.in_flight -= 1;
-    phase.samples.add(intended_ns === null ? start_ns : intended_ns, start_ns, end_ns, index,
-      operation, outcome, worker.number);
+    phase.samples.add(
+      intended_ns === null ? start_ns : intended_ns,
+      start_ns,
+      end_ns,
+      index,
+      operation,
+      outcome,
+      worker.number
+    );
     phase.count(worker, end_ns, outcome);
     then(phase, worker, index, end_ns);
   }
@@ -259,8 +283,12 @@ Phase.prototype.end = function end() {
   var errors = this.errors;
   this.samples.close();
   return {
-    operations: this.samples.total, samples: this.samples.total, totals: this.totals,
-    errors: Object.keys(errors).map(function (id) { return errors[id]; })
+    operations: this.samples.total,
+    samples: this.samples.total,
+    totals: this.totals,
+    errors: Object.keys(errors).map(function (id) {
+      return errors[id];
+    })
   };
 };
 
@@ -271,7 +299,9 @@ function proceed(phase, worker) {
 function think(phase, worker, index, end_ns) {
   var due_ns = end_ns + phase.pacing.think_ns;
   if (due_ns >= phase.until_ns) return phase.leave(); // the turn need not wait for a sleeper
-  phase.sleepUntil(due_ns, function () { phase.later(worker); });
+  phase.sleepUntil(due_ns, function () {
+    phase.later(worker);
+  });
 }
 
 function awaited(phase, worker) {
@@ -313,7 +343,9 @@ function rate(phase, worker) {
   due_ns = phase.t0_ns + worker.intended_ns;
   if (due_ns >= phase.until_ns) return phase.leave();
   if (due_ns > phase.last_ns) {
-    return phase.sleepUntil(due_ns, function () { phase.later(worker); });
+    return phase.sleepUntil(due_ns, function () {
+      phase.later(worker);
+    });
   }
   worker.holds = false;
   phase.perform(worker, due_ns, proceed);

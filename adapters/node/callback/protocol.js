@@ -43,7 +43,7 @@ exports.parseLine = function parseLine(line) {
   var message;
   try {
     message = JSON.parse(line);
-  } catch (error) {
+  } catch (_error) {
     throw new Refusal('protocol', 'the line is no JSON');
   }
   if (message && typeof message.type === 'string') return message;
@@ -60,7 +60,7 @@ exports.printLine = function printLine(answer) {
   var bytes = exports.bytesOf(JSON.stringify(answer) + '\n', 'utf8');
   try {
     writeAll(1, bytes, bytes.length);
-  } catch (error) {
+  } catch (_error) {
     process.exit(0); // the core is gone
   }
 };
@@ -104,7 +104,12 @@ Schedule.prototype.slice = function slice(w, limit) {
   var length = Math.floor(this.records / this.slices);
   var most = limit === undefined || limit === null ? Infinity : limit;
   return {
-    first: w * length, length: length, position: 0, lap: 0, taken: 0, limit: length ? most : 0
+    first: w * length,
+    length: length,
+    position: 0,
+    lap: 0,
+    taken: 0,
+    limit: length ? most : 0
   };
 };
 
@@ -149,7 +154,13 @@ function Samples(path, warmup) {
 exports.Samples = Samples;
 
 Samples.prototype.add = function add(
-  intended_ns, start_ns, end_ns, index, operation, outcome, worker
+  intended_ns,
+  start_ns,
+  end_ns,
+  index,
+  operation,
+  outcome,
+  worker
 ) {
   var at = this.held * SAMPLE_BYTES;
   setU64(at, intended_ns);

@@ -109,10 +109,14 @@ atOnce('schedule: equal slices, laps, limits', function () {
     taken.push([worker.index, worker.lap, worker.intended_ns, worker.record_key]);
   }
   assert.deepEqual(taken, [
-    [0, 0, 20, 7], [1, 0, 30, Math.pow(2, 40) + 3], [2, 1, 1020, 7]
+    [0, 0, 20, 7],
+    [1, 0, 30, Math.pow(2, 40) + 3],
+    [2, 1, 1020, 7]
   ]);
   fs.writeFileSync(file, 'MDYNSCH2 and nothing that follows it');
-  assert.throws(function () { new protocol.Schedule(file); });
+  assert.throws(function () {
+    new protocol.Schedule(file);
+  });
 });
 
 atOnce('samples: 32 bytes, written when the buffer is full', function () {
@@ -127,34 +131,59 @@ atOnce('samples: 32 bytes, written when the buffer is full', function () {
   samples.close();
   read = readSamples(file);
   assert.deepEqual(read[0], {
-    intended: FOREVER, start: start_ns, service: long_ns, index: 4294967295, operation: 3,
-    outcome: 130, worker: 65535
+    intended: FOREVER,
+    start: start_ns,
+    service: long_ns,
+    index: 4294967295,
+    operation: 3,
+    outcome: 130,
+    worker: 65535
   });
   assert.equal(read.length, 32769);
   assert.equal(read[32768].index, 32768);
 });
 
 atOnce('keys: counter and latest', function () {
-  var connection = { resolved: {}, target: function () { return {}; } };
+  var connection = {
+    resolved: {},
+    target: function () {
+      return {};
+    }
+  };
   var parts = {
-    dialect: dialect, connection: connection, pools: [[{ _id: 0 }]], totals: {},
+    dialect: dialect,
+    connection: connection,
+    pools: [[{ _id: 0 }]],
+    totals: {},
     counter: { first: 100, stride: 4, loaded: 50 }
   };
   var stamps = [{ path: ['_id'], as: 'int32', from: 'key' }];
-  var insert = operations.prepare({
-    kind: 'insert_many', key: 'counter', batch: 3, documents: { pool: 0, stamps: stamps }
-  }, parts);
-  var latest = operations.prepare({
-    kind: 'find_one', key: 'latest',
-    filter: { document: { _id: { $numberInt: '0' } }, stamps: stamps }
-  }, parts);
+  var insert = operations.prepare(
+    {
+      kind: 'insert_many',
+      key: 'counter',
+      batch: 3,
+      documents: { pool: 0, stamps: stamps }
+    },
+    parts
+  );
+  var latest = operations.prepare(
+    {
+      kind: 'find_one',
+      key: 'latest',
+      filter: { document: { _id: { $numberInt: '0' } }, stamps: stamps }
+    },
+    parts
+  );
   var worker = { number: 2, made: 0, document: 0, item: 0, index: 0, record_key: 0 };
   function keyAt(back) {
     worker.record_key = back;
     return latest.make(worker).filter._id;
   }
   function inserted() {
-    return insert.make(worker).documents.map(function (it) { return it._id; });
+    return insert.make(worker).documents.map(function (it) {
+      return it._id;
+    });
   }
   assert.deepEqual([keyAt(0), keyAt(49), keyAt(60)], [49, 0, 0]);
   assert.deepEqual(inserted(), [102, 106, 110]);
@@ -173,17 +202,22 @@ atOnce('documents are deep copies', function () {
 atOnce('credentials are masked, and options the driver does not know are refused', function () {
   var text = protocol.masked('bad "mongodb://me:p@ss@host:1/x"');
   assert.equal(text, 'bad "mongodb://***@host:1/x"');
-  assert.throws(function () {
-    operations.split('mongodb://h/?w=1&compressors=zlib', ['w'], 'it');
-  }, function (error) {
-    return error.code === 'unsupported' && /compressors/.test(error.message);
-  });
+  assert.throws(
+    function () {
+      operations.split('mongodb://h/?w=1&compressors=zlib', ['w'], 'it');
+    },
+    function (error) {
+      return error.code === 'unsupported' && /compressors/.test(error.message);
+    }
+  );
 });
 
 test('SIGTERM ends a long turn of noop with its samples', function (done) {
   function ended(code) {
     var samples = readSamples(path.join(dir, 'long.bin'));
-    var first = samples.filter(function (it) { return it.worker === 0; }).length;
+    var first = samples.filter(function (it) {
+      return it.worker === 0;
+    }).length;
     assert.equal(code, 0);
     assert.ok(samples.length > 1000);
     assert.ok(Math.abs(first - samples.length / 2) <= 1, 'the workers take turns');
@@ -195,72 +229,95 @@ test('SIGTERM ends a long turn of noop with its samples', function (done) {
     adapter.ask(prepareMessage('long', 2, { mode: 'awaited' }, null), function (armed) {
       assert.equal(armed.type, 'armed');
       adapter.send(JSON.stringify({ type: 'turn', start_ns: 0, until_ns: FOREVER }));
-      setTimeout(function () { adapter.child.kill('SIGTERM'); }, 300);
+      setTimeout(function () {
+        adapter.child.kill('SIGTERM');
+      }, 300);
     });
   });
 });
 
 test('end of input', function (done) {
-  greeted(function (code) {
-    assert.equal(code, 0);
-    done();
-  }, function (adapter) { adapter.child.stdin.end(); });
+  greeted(
+    function (code) {
+      assert.equal(code, 0);
+      done();
+    },
+    function (adapter) {
+      adapter.child.stdin.end();
+    }
+  );
 });
 
 ['awaited', 'window', 'rate', 'burst'].forEach(function (mode) {
   test('pacing ' + mode + ': two turns, every operation once', function (done) {
     var shared = mode === 'rate' || mode === 'burst';
-    var records = repeat(40, 0).map(function (none, i) { return { intended: i * 1e6 }; });
+    var records = repeat(40, 0).map(function (none, i) {
+      return { intended: i * 1e6 };
+    });
     var limits = shared ? [40] : [10, 10, 10, 10];
     var pacing = { mode: mode, size: 3, think_ns: 0 };
     writeSchedule(mode + '.schedule', records, { slices: shared ? 1 : 4 });
-    greeted(function () { done(); }, function (adapter) {
-      adapter.ask(prepareMessage(mode, 4, pacing, limits), function (armed) {
-        assert.equal(armed.type, 'armed');
-        adapter.ask({ type: 'clock' }, function (clock) { turns(clock.now_ns + 20e6); });
-      });
-      function turns(t0) {
-        adapter.ask({ type: 'turn', start_ns: t0, until_ns: t0 + 20e6 }, function (first) {
-          assert.ok(first.began_ns >= t0);
-          adapter.ask({ type: 'turn', start_ns: 0, until_ns: FOREVER }, function (second) {
-            assert.equal(second.exhausted, true);
-            assert.equal(first.operations + second.operations, 40);
-            adapter.ask({ type: 'end' }, function (ended) {
-              assert.equal(ended.samples, 40);
-              examine(t0, first.began_ns);
-            });
+    greeted(
+      function () {
+        done();
+      },
+      function (adapter) {
+        adapter.ask(prepareMessage(mode, 4, pacing, limits), function (armed) {
+          assert.equal(armed.type, 'armed');
+          adapter.ask({ type: 'clock' }, function (clock) {
+            turns(clock.now_ns + 20e6);
           });
         });
+        function turns(t0) {
+          adapter.ask({ type: 'turn', start_ns: t0, until_ns: t0 + 20e6 }, function (first) {
+            assert.ok(first.began_ns >= t0);
+            adapter.ask({ type: 'turn', start_ns: 0, until_ns: FOREVER }, function (second) {
+              assert.equal(second.exhausted, true);
+              assert.equal(first.operations + second.operations, 40);
+              adapter.ask({ type: 'end' }, function (ended) {
+                assert.equal(ended.samples, 40);
+                examine(t0, first.began_ns);
+              });
+            });
+          });
+        }
+        function examine(planned_ns, began_ns) {
+          var samples = readSamples(path.join(dir, mode + '.bin'));
+          var firsts = samples.filter(function (it) {
+            return it.index === 0;
+          });
+          // On a busy machine the turn may come after the time it was to begin at.
+          var t0 = shared ? firsts[0].intended : planned_ns;
+          assert.ok(planned_ns <= t0 && t0 <= began_ns);
+          assert.equal(firsts.length, shared ? 1 : 4);
+          samples.forEach(function (it) {
+            if (mode === 'rate') assert.equal(it.intended, t0 + it.index * 1e6);
+            else assert.equal(it.intended, mode === 'burst' ? t0 : it.start);
+            assert.ok(it.start >= it.intended);
+          });
+          adapter.child.stdin.end();
+        }
       }
-      function examine(planned_ns, began_ns) {
-        var samples = readSamples(path.join(dir, mode + '.bin'));
-        var firsts = samples.filter(function (it) { return it.index === 0; });
-        // On a busy machine the turn may come after the time it was to begin at.
-        var t0 = shared ? firsts[0].intended : planned_ns;
-        assert.ok(planned_ns <= t0 && t0 <= began_ns);
-        assert.equal(firsts.length, shared ? 1 : 4);
-        samples.forEach(function (it) {
-          if (mode === 'rate') assert.equal(it.intended, t0 + it.index * 1e6);
-          else assert.equal(it.intended, mode === 'burst' ? t0 : it.start);
-          assert.ok(it.start >= it.intended);
-        });
-        adapter.child.stdin.end();
-      }
-    });
+    );
   });
 });
 
 test('open: no server there', function (done) {
-  greeted(function () { done(); }, function (adapter) {
-    var uri = 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200';
-    adapter.ask({ type: 'open', uri: uri, database: 'mdyn_x', role: 'worker' }, function (said) {
-      assert.equal(said.code, 'connect', JSON.stringify(said));
-      adapter.ask({ type: 'clock' }, function (clock) {
-        assert.equal(clock.type, 'clock');
-        adapter.child.stdin.end();
+  greeted(
+    function () {
+      done();
+    },
+    function (adapter) {
+      var uri = 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200';
+      adapter.ask({ type: 'open', uri: uri, database: 'mdyn_x', role: 'worker' }, function (said) {
+        assert.equal(said.code, 'connect', JSON.stringify(said));
+        adapter.ask({ type: 'clock' }, function (clock) {
+          assert.equal(clock.type, 'clock');
+          adapter.child.stdin.end();
+        });
       });
-    });
-  });
+    }
+  );
 });
 
 require('./test_messages');

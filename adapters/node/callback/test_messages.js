@@ -24,10 +24,14 @@ function allOf(database, collection, done) {
     var plan;
     assert.ok(!error, error);
     plan = connection.target({ collection: collection });
-    plan.read = function (document) { found.push(document); };
+    plan.read = function (document) {
+      found.push(document);
+    };
     dialect.kinds.find.call(plan, { filter: {} }, function (failed) {
       assert.ok(!failed, failed);
-      connection.close(function () { done(found); });
+      connection.close(function () {
+        done(found);
+      });
     });
   });
 }
@@ -39,36 +43,51 @@ function insertMessages(mode, count, then) {
   var database = 'mdyn_callback_' + process.pid;
   var pool = path.join(harness.dir, name + '.bson');
   var long = { $numberLong: '0' };
-  var records = harness.repeat(count, 0).map(function (none, i) { return { intended: i * 5e4 }; });
+  var records = harness.repeat(count, 0).map(function (none, i) {
+    return { intended: i * 5e4 };
+  });
   var limits = shared ? [count] : [count / 3, count / 3, count / 3];
   var message = harness.prepareMessage(name, 3, { mode: mode, size: 4, think_ns: 0 }, limits);
-  var bytes = documents.render({
-    document: { _id: long, producer: { $numberInt: '0' }, sequence: long, made_ns: long }
-  }, dialect.types);
+  var bytes = documents.render(
+    {
+      document: { _id: long, producer: { $numberInt: '0' }, sequence: long, made_ns: long }
+    },
+    dialect.types
+  );
   fs.writeFileSync(pool, protocol.bytesOf(bytes, 'hex'));
   harness.writeSchedule(name + '.schedule', records, { slices: shared ? 1 : 3 });
   message.pools = [pool];
   message.first_worker = 4;
   message.counter.stride = 3;
-  message.operations = [{
-    kind: 'insert_one', collection: name, key: 'counter', documents: { pool: 0, stamps: STAMPS }
-  }];
-  harness.greeted(function () {
-    allOf(database, name, function (found) {
-      then(harness.readSamples(path.join(harness.dir, name + '.bin')), found);
-    });
-  }, function (adapter) {
-    var uri = process.env.MDYN_URI;
-    adapter.ask({ type: 'open', uri: uri, database: database }, function (opened) {
-      assert.equal(opened.type, 'opened', JSON.stringify(opened));
-      adapter.ask(message, function () {
-        adapter.ask({ type: 'turn', start_ns: 0, until_ns: harness.FOREVER }, function (turned) {
-          assert.deepEqual([turned.operations, turned.errors], [count, 0]);
-          adapter.ask({ type: 'end' }, function () { adapter.child.stdin.end(); });
+  message.operations = [
+    {
+      kind: 'insert_one',
+      collection: name,
+      key: 'counter',
+      documents: { pool: 0, stamps: STAMPS }
+    }
+  ];
+  harness.greeted(
+    function () {
+      allOf(database, name, function (found) {
+        then(harness.readSamples(path.join(harness.dir, name + '.bin')), found);
+      });
+    },
+    function (adapter) {
+      var uri = process.env.MDYN_URI;
+      adapter.ask({ type: 'open', uri: uri, database: database }, function (opened) {
+        assert.equal(opened.type, 'opened', JSON.stringify(opened));
+        adapter.ask(message, function () {
+          adapter.ask({ type: 'turn', start_ns: 0, until_ns: harness.FOREVER }, function (turned) {
+            assert.deepEqual([turned.operations, turned.errors], [count, 0]);
+            adapter.ask({ type: 'end' }, function () {
+              adapter.child.stdin.end();
+            });
+          });
         });
       });
-    });
-  });
+    }
+  );
 }
 
 function onServer(name, act) {

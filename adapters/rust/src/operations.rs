@@ -159,11 +159,11 @@ async fn timed(clock: Clock, call: impl Future<Output = Result<Answer>>) -> Time
     Timed { start_ns, end_ns, answer }
 }
 
-/// What each kind uses, as `prepare` names it.
+/// The parameters of each kind, as `prepare` names them. A no-op with documents makes one and tells
+/// so: the time of making is measured with it.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Call {
-    /// With documents it makes one and tells so: what that costs is measured with it.
     Noop { documents: Option<Pooled> },
     InsertOne { documents: Pooled },
     InsertMany { documents: Pooled, batch: u32, ordered: Option<bool> },

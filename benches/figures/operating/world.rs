@@ -5,11 +5,12 @@ use std::f64::consts::TAU;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
-use stats::compare::{Comparison, Verdict};
+use stats::compare::Comparison;
 use stats::disturbed::{Step, only_quiet};
 use stats::judge::{Entrant, Measure, Terms, judge};
 use stats::looks::{LookPlan, NextStep};
 use stats::threshold::{Interleave, Quantity};
+use stats::verdict::Verdict;
 
 /// What is true of the arms, and what the machine does to them. Log units: 0.05 is some 5 %.
 #[derive(Debug, Clone, Copy, Default)]

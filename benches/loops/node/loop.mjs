@@ -60,8 +60,12 @@ async function findOne(worker, until) {
 }
 
 const turn = operation === 'insert_one' ? insertOne : findOne;
-const workers = Array.from({ length: Number(count) }, (_, key) => (
-  { key, workers: Number(count), times: [], sum: 0 }));
+const workers = Array.from({ length: Number(count) }, (_, key) => ({
+  key,
+  workers: Number(count),
+  times: [],
+  sum: 0,
+}));
 for await (const line of createInterface({ input: process.stdin })) {
   const began = performance.now();
   for (const worker of workers) worker.times = [];

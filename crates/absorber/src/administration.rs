@@ -7,7 +7,7 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use super::counters::Counted;
 use super::engine::{WriteOutcome, code_name};
 use super::handshake;
-use super::session::{LastWrite, Session};
+use super::session::Session;
 
 /// An answer: the session, the database, the command's name and the command.
 pub(super) type Answers = fn(&Session, &str, &str, &RawDocument) -> Document;
@@ -25,12 +25,7 @@ pub(super) fn find(session: &Session, name: &str) -> Option<Answers> {
         "buildInfo" | "buildinfo" => |session, _, _, _| handshake::build_info(session.server.wire),
         "serverStatus" => |session, _, _, _| server_status(session),
         "whatsmyuri" => |session, _, _, _| doc! { "you": session.peer.to_string(), "ok": 1.0 },
-        "connectionStatus" => |_, _, _, _| {
-            let nobody = doc! { "authenticatedUsers": [], "authenticatedUserRoles": [] };
-            doc! { "authInfo": nobody, "ok": 1.0 }
-        },
         "getLastError" | "getlasterror" => |session, _, _, _| last_error(session),
-        "getParameter" => get_parameter,
         "fsync" => fsync,
         "saslStart" | "saslContinue" | "authenticate" => {
             |_, _, _, _| refusal_document(18, "the absorber has no users; connect without a name")
@@ -40,7 +35,6 @@ pub(super) fn find(session: &Session, name: &str) -> Option<Answers> {
     Some(answers)
 }
 
-/// An answer that says what is wrong.
 pub(super) fn refusal(code: i32, message: &str) -> RawDocumentBuf {
     raw(&refusal_document(code, message))
 }
@@ -49,31 +43,14 @@ pub(super) fn refusal_document(code: i32, message: &str) -> Document {
     doc! { "ok": 0.0, "errmsg": message, "code": code, "codeName": code_name(code) }
 }
 
-/// A document as bytes.
 pub(super) fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).expect("keys of ours hold no zero byte")
 }
 
-fn only_on_admin(database: &str, name: &str) -> Option<Document> {
-    let message = || format!("{name} may only be run against the admin database.");
-    (database != "admin").then(|| refusal_document(13, &message()))
-}
-
-fn get_parameter(session: &Session, database: &str, name: &str, asked: &RawDocument) -> Document {
-    if let Some(refusal) = only_on_admin(database, name) {
-        return refusal;
-    }
-    if asked.get("featureCompatibilityVersion").ok().flatten().is_none() {
-        return doc! { "ok": 0.0, "errmsg": "no option found to get" }; // without a code, as mongod
-    }
-    let version = session.server.wire.feature_compatibility();
-    doc! { "featureCompatibilityVersion": { "version": version }, "ok": 1.0 }
-}
-
 /// There is nothing to bring to a disk, and a lock would hold up nothing.
-fn fsync(_: &Session, database: &str, name: &str, command: &RawDocument) -> Document {
-    if let Some(refusal) = only_on_admin(database, name) {
-        return refusal;
+fn fsync(_: &Session, database: &str, _: &str, command: &RawDocument) -> Document {
+    if database != "admin" {
+        return refusal_document(13, "fsync may only be run against the admin database.");
     }
     if command.get_bool("lock").unwrap_or(false) {
         return refusal_document(20, "the absorber has no files that could be locked");
@@ -93,7 +70,7 @@ fn last_error(session: &Session) -> Document {
             answer.insert("n", 0);
             answer.extend(good);
         }
-        Some(LastWrite { outcome: WriteOutcome { error: Some((code, message)), .. }, .. }) => {
+        Some(WriteOutcome { error: Some((code, message)), .. }) => {
             answer.insert("err", message);
             let names = session.server.wire.has_hello().then(|| duplicate(message)).flatten();
             if let Some((namespace, index)) = names {
@@ -102,9 +79,9 @@ fn last_error(session: &Session) -> Document {
             let name = code_name(*code);
             answer.extend(doc! { "code": *code, "codeName": name, "n": 0, "ok": 1.0 });
         }
-        Some(LastWrite { is_update, outcome }) => {
-            if *is_update {
-                answer.insert("updatedExisting", outcome.updated_existing);
+        Some(outcome) => {
+            if let Some(existing) = outcome.updated_existing {
+                answer.insert("updatedExisting", existing);
             }
             if let Some(Ok(upserted)) = outcome.upserted.clone().map(Bson::try_from) {
                 answer.insert("upserted", upserted);

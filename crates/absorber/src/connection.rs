@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::counters::Raised;
 use super::engine::Share;
-use super::holds::{Hold, HoldLog, sleep_until, wake_sharply};
+use super::holds::{Hold, HoldLog};
 use super::server::Server;
 use super::session::{Held, Session};
-use base::clock::monotonic_ns;
+use base::clock::{monotonic_ns, sharpen_sleeps, sleep_until};
 use wire::read_message;
 
 /// Read at once: many small requests, or the beginning of a large one.
@@ -29,7 +29,7 @@ pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) 
     let counters = &server.counters;
     let _current = Raised::new(&counters.connections_current);
     let holds = server.holds.as_ref().map(HoldLog::connection);
-    wake_sharply();
+    sharpen_sleeps();
     stream.set_nodelay(true)?;
     let mut session = Session::new(Arc::clone(server), number, stream.peer_addr()?);
     session.client = Some(Arc::clone(stream));
@@ -103,8 +103,7 @@ impl<R> Counted<R> {
     }
 
     fn keep(&mut self, bytes: u64) -> io::Result<()> {
-        let full = || io::Error::other("the memory is full (--memory)");
-        self.share.set(bytes).then_some(()).ok_or_else(full)
+        self.share.set(bytes).map_err(|_| io::Error::other("the memory is full (--memory)"))
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// The opcounters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Counted {
     Insert,
     Query,
@@ -20,7 +19,6 @@ pub enum Counted {
 
 /// All counters; what is counted only goes up, `current` and `active` are gauges.
 #[derive(Debug, Default)]
-#[allow(missing_docs)]
 pub struct Counters {
     operations: [AtomicU64; 6],
     bytes_in: AtomicU64,
@@ -33,19 +31,15 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts operations.
     pub fn add(&self, counted: Counted, operations: usize) {
         self.operations[counted as usize].fetch_add(operations as u64, Ordering::Relaxed);
     }
 
-    /// Operations so far.
-    #[must_use]
     pub fn operations(&self, counted: Counted) -> i64 {
         signed(&self.operations[counted as usize])
     }
 
     /// Bytes in, bytes out and messages in, so far.
-    #[must_use]
     pub fn network(&self) -> [i64; 3] {
         [&self.bytes_in, &self.bytes_out, &self.requests].map(signed)
     }
@@ -73,7 +67,6 @@ fn signed(counter: &AtomicU64) -> i64 {
 pub struct Raised<'a>(&'a AtomicI64);
 
 impl<'a> Raised<'a> {
-    /// Raises it.
     pub fn new(gauge: &'a AtomicI64) -> Self {
         gauge.fetch_add(1, Ordering::Relaxed);
         Self(gauge)

@@ -90,8 +90,6 @@ pub struct Struck {
 }
 
 impl Faults {
-    /// No connection and no command yet.
-    #[must_use]
     pub fn new(options: FaultOptions) -> Self {
         let FaultOptions { error, slow, garbage_every, .. } = &options;
         let on_commands = error.is_some() || slow.is_some() || garbage_every.is_some();
@@ -106,7 +104,6 @@ impl Faults {
     }
 
     /// Whether a connection that has answered so many commands is closed.
-    #[must_use]
     pub fn closes_after(&self, commands: u64) -> bool {
         self.options.close_after.is_some_and(|after| commands >= after)
     }

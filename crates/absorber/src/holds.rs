@@ -6,10 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use nix::errno::Errno;
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
-
 /// Bytes of a record.
 pub const HOLD_BYTES: usize = 32;
 /// Records that a connection keeps before it writes them.
@@ -44,20 +40,6 @@ impl Hold {
     }
 }
 
-/// Sleeps until a time of CLOCK_MONOTONIC, ns; not at all if it has passed.
-pub fn sleep_until(due_ns: u64) {
-    let seconds = i64::try_from(due_ns / 1_000_000_000).unwrap_or(i64::MAX);
-    let due = TimeSpec::new(seconds, (due_ns % 1_000_000_000).cast_signed());
-    let flags = ClockNanosleepFlags::TIMER_ABSTIME;
-    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) == Err(Errno::EINTR) {}
-}
-
-/// The calling thread's timers fire when they are due and not up to 50 us later, so that the
-/// kernel may wake several threads at once.
-pub fn wake_sharply() {
-    let _ = nix::sys::prctl::set_timerslack(1);
-}
-
 /// The file of an absorber's holds: records of [`HOLD_BYTES`], little endian, in the order of the
 /// fields of [`Hold`], in no order among each other.
 #[derive(Debug)]
@@ -90,8 +72,6 @@ impl HoldLog {
         Ok(records.iter().map(Hold::from_bytes).collect())
     }
 
-    /// The part of one connection.
-    #[must_use]
     pub fn connection(self: &Arc<Self>) -> ConnectionHolds {
         let records = Arc::new(Mutex::new(Vec::new()));
         let mut connections = lock(&self.connections);
@@ -188,13 +168,5 @@ mod tests {
         bytes.extend_from_slice(&hold(8).to_bytes()[..31]);
         std::fs::write(&path, bytes).expect("a file");
         assert_eq!(HoldLog::read(&path).expect("records"), [hold(7)]);
-    }
-
-    #[test]
-    fn sleeping_ends_at_the_time_and_not_before() {
-        let due = base::clock::monotonic_ns() + 2_000_000;
-        sleep_until(due);
-        assert!(base::clock::monotonic_ns() >= due);
-        sleep_until(0);
     }
 }

@@ -22,7 +22,6 @@ pub mod load;
 pub mod server;
 pub mod session;
 
-/// One line on stderr.
 fn log(line: &str) {
     say!("absorber: {line}");
 }

@@ -76,7 +76,6 @@ impl fmt::Display for Stall {
 
 /// What an absorber shall take for each command on documents.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)]
 pub struct LoadOptions {
     pub service_time: Option<Duration>,
     pub jitter: Option<Jitter>,
@@ -108,7 +107,6 @@ pub struct Load {
 
 impl Load {
     /// None where commands are answered at once. Stalls count from `began_ns`.
-    #[must_use]
     pub fn new(options: LoadOptions, began_ns: u64) -> Option<Self> {
         if options.service_time.is_none() && options.stall.is_none() {
             return None;
@@ -125,12 +123,10 @@ impl Load {
     }
 
     /// The stream of draws of one connection.
-    #[must_use]
     pub fn draws(&self, connection: u64) -> Random {
         self.draws.stream(connection)
     }
 
-    /// Queues a command.
     pub fn admit(&self, arrival_ns: u64, draws: &mut Random) -> Admission {
         let service_ns = match self.jitter {
             None => self.service_ns,

@@ -8,20 +8,19 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use nix::sys::socket::{self, Backlog};
 
 use super::connection::serve;
 use super::counters::Counters;
-use super::engine::{self, Engine};
+use super::engine::Engine;
 use super::faults::{FaultOptions, Faults};
 use super::handshake::WireVersions;
 use super::holds::HoldLog;
 use super::load::{Load, LoadOptions};
 use super::log;
 use base::clock::monotonic_ns;
+use base::process::raise_file_limit;
 
-/// Connections that may wait for the accepting thread: a whole pool, or a thousand clients.
-const BACKLOG: i32 = 4096;
 /// Buffers from here on are pages of their own. Connections keep smaller ones anyway.
 const LARGE_BYTES: i32 = 2 << 20;
 /// Stack of a connection's thread: only what is touched costs memory.
@@ -33,7 +32,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// What an absorber is started with.
 #[derive(Debug, Clone)]
-#[allow(missing_docs)]
 pub struct Options {
     pub listen: SocketAddr,
     pub wire: WireVersions,
@@ -77,7 +75,7 @@ impl Server {
             wire: options.wire,
             began_ns,
             connections_max: connections_max(),
-            engine: Engine::new(engine::Options { memory_bytes: options.memory_bytes }),
+            engine: Engine::new(options.memory_bytes),
             counters: Counters::default(),
             load: Load::new(options.load, began_ns),
             faults: Faults::new(options.faults),
@@ -89,7 +87,7 @@ impl Server {
 /// Large buffers go back to the system when they are freed. By itself the C library learns from the
 /// first of them to keep such sizes, in each of its arenas: after 20 refused answers of 15 MB the
 /// process held three times its limit.
-#[allow(unsafe_code, reason = "neither nix nor rustix has mallopt")]
+#[allow(unsafe_code, reason = "mallopt has no safe form")]
 fn return_large_buffers() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a number inside the allocator.
@@ -107,15 +105,14 @@ impl Absorber {
         let listen = listener.local_addr()?;
         let server = Server::new(&Options { listen, ..options.clone() })?;
         return_large_buffers();
-        // The standard library asks for 128; a second call only changes the number.
-        rustix::net::listen(&listener, BACKLOG)?;
+        // A whole pool, or a thousand clients, may wait for the accepting thread: the standard
+        // library asks for 128. A second call only changes the number.
+        socket::listen(&listener, Backlog::MAXALLOWABLE)?;
         let shared = Arc::clone(&server);
         thread::Builder::new().name("accept".into()).spawn(move || accept(&listener, &shared))?;
         Ok(Self { server })
     }
 
-    /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
@@ -170,9 +167,5 @@ fn answer(stream: &Arc<TcpStream>, peer: SocketAddr, server: &Arc<Server>, numbe
 
 /// Lets the process open as many files as it may, for each connection is one.
 fn connections_max() -> i64 {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let allowed = if setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
-    let files = allowed.current.map_or(i64::MAX, |files| i64::try_from(files).unwrap_or(i64::MAX));
-    files - OTHER_FILES
+    i64::try_from(raise_file_limit()).unwrap_or(i64::MAX) - OTHER_FILES
 }

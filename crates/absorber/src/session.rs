@@ -1,10 +1,11 @@
 //! What one connection asks for and is answered: bytes in, bytes out, no socket.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use bson::{RawArray, RawBson, RawDocument, RawDocumentBuf, rawdoc};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::administration::{self, refusal};
 use super::counters::Counted;
@@ -27,7 +28,7 @@ pub struct Session {
     pub(super) connection: i32,
     pub(super) peer: SocketAddr,
     /// None: the last request was neither a legacy write nor a legacy command that failed.
-    pub(super) last_write: Option<LastWrite>,
+    pub(super) last_write: Option<WriteOutcome>,
     draws: Option<Random>,
     /// On documents, so far.
     commands: u64,
@@ -36,13 +37,6 @@ pub struct Session {
     answer: Answer,
     /// None: the client is no socket, and stays.
     pub(super) client: Option<Arc<TcpStream>>,
-}
-
-/// For getLastError.
-#[derive(Debug)]
-pub(super) struct LastWrite {
-    pub is_update: bool,
-    pub outcome: WriteOutcome,
 }
 
 /// What is to be done with the bytes of an answer.
@@ -65,8 +59,6 @@ pub struct Held {
 }
 
 impl Session {
-    /// The session of a new connection.
-    #[must_use]
     pub fn new(server: Arc<Server>, connection: i32, peer: SocketAddr) -> Self {
         let number = u64::from(connection.cast_unsigned());
         let draws = server.load.as_ref().map(|load| load.draws(number));
@@ -129,17 +121,16 @@ impl Session {
             }
             Request::KillCursors { cursors } => self.server.engine.kill_cursors(&cursors),
             Request::Insert { flags, namespace, documents } => {
-                let tried =
-                    self.write(false, |engine| engine.legacy_insert(flags, namespace, &documents));
+                let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));
                 self.server.counters.add(Counted::Insert, tried);
             }
             Request::Update { flags, namespace, filter, update } => {
                 self.server.counters.add(Counted::Update, 1);
-                self.write(true, |engine| engine.legacy_update(flags, namespace, filter, update));
+                self.write(|engine| engine.legacy_update(flags, namespace, filter, update));
             }
             Request::Delete { flags, namespace, filter } => {
                 self.server.counters.add(Counted::Delete, 1);
-                self.write(false, |engine| engine.legacy_delete(flags, namespace, filter));
+                self.write(|engine| engine.legacy_delete(flags, namespace, filter));
             }
         }
         if self.answer.garbage {
@@ -231,7 +222,7 @@ impl Session {
     }
 
     /// A write without an answer; how many documents of an insert were tried.
-    fn write(&mut self, is_update: bool, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
+    fn write(&mut self, write: impl FnOnce(&Engine) -> WriteOutcome) -> usize {
         let outcome = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => {
                 WriteOutcome { error: Some((code, ASKED_FOR.to_owned())), ..Default::default() }
@@ -239,7 +230,7 @@ impl Session {
             None => write(engine),
         });
         let tried = outcome.tried;
-        self.last_write = Some(LastWrite { is_update, outcome });
+        self.last_write = Some(outcome);
         tried
     }
 
@@ -282,11 +273,11 @@ fn admit(server: &Server, draws: Option<&mut Random>, slow_ns: u64) -> Option<He
 /// Whether a client still waits for its answer. One that only ended its sending counts as gone, as
 /// it does with mongod.
 fn is_there(client: Option<&TcpStream>) -> bool {
-    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    // It has no name in nix. Errors and the end of both ways are told unasked.
+    let ended = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
     client.is_none_or(|stream| {
-        let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
-        poll(&mut watched, Some(&Timespec::default())).is_err()
-            || !watched[0].revents().intersects(gone)
+        let mut watched = [PollFd::new(stream.as_fd(), ended)];
+        poll(&mut watched, PollTimeout::ZERO) != Ok(1)
     })
 }
 
@@ -294,7 +285,7 @@ const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
 /// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
 /// command mongod tells the last one's outcome, and this the outcome of all.
-fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> {
+fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
     let error_of =
         |it: &RawDocument| Some((it.get_i32("code").ok()?, it.get_str("errmsg").ok()?.to_owned()));
     let failed = write_errors(answer).and_then(|errors| errors.into_iter().last()?.ok());
@@ -309,10 +300,9 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<LastWrite> 
     let upserts = answer.get_array("upserted").ok();
     let upsert = upserts.and_then(|upserts| upserts.into_iter().next()?.ok());
     let upserted = upsert.and_then(|it| it.as_document()?.get("_id").ok()?);
-    let updated_existing = is_update && upserted.is_none() && n > 0;
+    let updated_existing = is_update.then_some(upserted.is_none() && n > 0);
     let upserted = upserted.map(RawBson::from);
-    let outcome = WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() };
-    Some(LastWrite { is_update, outcome })
+    Some(WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() })
 }
 
 /// The opcounter of commands on documents; None: a command on anything else.
@@ -323,7 +313,7 @@ fn kind(name: &str) -> Option<Counted> {
         "update" => Counted::Update,
         "delete" => Counted::Delete,
         "getMore" => Counted::GetMore,
-        "count" | "aggregate" | "distinct" | "findAndModify" | "findandmodify" => Counted::Command,
+        "count" | "aggregate" => Counted::Command,
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub mod environment;
+pub mod install;
 pub mod manifest;
 pub mod messages;
 pub mod process;

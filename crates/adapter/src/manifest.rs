@@ -50,6 +50,10 @@ pub struct Manifest {
     /// Commands that install `{version}` of `{package}`, with a word for each of `{options}`.
     #[serde(default)]
     pub install_version: Vec<Vec<String>>,
+    /// Entries of the environment's folder that an interrupted installation leaves to the next
+    /// one: their tool finds out by itself what is missing there. All others are made anew.
+    #[serde(default)]
+    pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
     /// Command that shows a user which versions exist.

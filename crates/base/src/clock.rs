@@ -1,8 +1,12 @@
 //! One clock for all processes of an experiment: `CLOCK_MONOTONIC`, counted from an epoch.
 
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nix::time::{ClockId, clock_gettime};
+use nix::errno::Errno;
+use nix::sys::prctl::set_timerslack;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 /// The experiment's zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +57,40 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }
 
+/// Sleeps until a time of CLOCK_MONOTONIC, ns; not at all if it has passed.
+pub fn sleep_until(due_ns: u64) {
+    let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
+    let flags = ClockNanosleepFlags::TIMER_ABSTIME;
+    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) == Err(Errno::EINTR) {}
+}
+
+/// The calling thread's sleeps end when they are due and not up to 50 us later, which lets the
+/// kernel wake several threads at once. Where it is refused they are later.
+pub fn sharpen_sleeps() {
+    let _ = set_timerslack(1);
+}
+
+/// Wall clock, since the Unix epoch.
+#[must_use]
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 /// Wall clock, RFC 3339 in UTC, to the second.
 #[must_use]
 pub fn wall() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeping_ends_at_the_time_and_not_before() {
+        let due_ns = monotonic_ns() + 2_000_000;
+        sleep_until(due_ns);
+        assert!(monotonic_ns() >= due_ns);
+        sleep_until(0);
+    }
 }

@@ -4,6 +4,7 @@
 //! (`result::records::Run::failed`: a measurement that failed is data), and panics for bugs.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 /// Exit codes, documented in `--help` and stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Exit {
 }
 
 /// An error for people.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error {
     /// Exit code of the program.
     pub exit: Exit,
@@ -47,6 +48,11 @@ impl Error {
         Self::new(Exit::Usage, message, hint)
     }
 
+    /// The server does not answer, or not to us.
+    pub fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Exit::Unreachable, message, hint)
+    }
+
     /// This machine lacks something.
     pub fn environment(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Exit::Environment, message, hint)
@@ -56,9 +62,13 @@ impl Error {
     #[must_use]
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
-            std::io::ErrorKind::StorageFull => "free some disk space, or choose another --out",
-            std::io::ErrorKind::PermissionDenied => "check who owns it, or choose another place",
-            std::io::ErrorKind::NotFound => "check the path",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                "free some disk space, or choose another --out or MDYN_HOME"
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "check who owns it, or choose another --out or MDYN_HOME"
+            }
+            ErrorKind::NotFound => "check the path",
             _ => "",
         };
         Self::environment(format!("cannot {what} {}: {error}", path.display()), hint)

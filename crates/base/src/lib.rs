@@ -1,5 +1,5 @@
 //! The ground floor: errors for people, lines on stderr, secrets, child processes, the clock, the
-//! cache, times and sizes as people write them.
+//! cache, quantities and words as people write them.
 
 #[macro_use]
 pub mod say;
@@ -11,3 +11,4 @@ pub mod paths;
 pub mod process;
 pub mod secrets;
 pub mod units;
+pub mod words;

@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access, geteuid};
+
 use crate::error::{Error, Result};
 
 /// The cache: everything mongodyno installs. `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
@@ -36,10 +38,10 @@ pub fn cache_dir() -> Result<PathBuf> {
 /// As [`cache_dir`].
 pub fn work_dir() -> Result<PathBuf> {
     let cache = cache_dir()?;
-    if rustix::fs::access(&cache, rustix::fs::Access::WRITE_OK).is_ok() {
+    if access(&cache, AccessFlags::W_OK).is_ok() {
         return Ok(cache);
     }
-    let user = rustix::process::geteuid().as_raw();
+    let user = geteuid().as_raw();
     let path = std::env::temp_dir().join(format!("mongodyno-{user}"));
     trusted(&path)?;
     Ok(path)
@@ -56,7 +58,7 @@ fn trusted(path: &Path) -> Result<()> {
     let below = ["adapters", "servers", "wheels"].map(|name| path.join(name));
     for folder in [path.to_owned()].into_iter().chain(below) {
         let Ok(found) = fs::metadata(&folder) else { continue };
-        let user = rustix::process::geteuid().as_raw();
+        let user = geteuid().as_raw();
         let (what, hint) = if found.mode() & 0o022 != 0 {
             ("others may write to", format!("chmod -R go-w {}", folder.display()))
         } else if ![0, user].contains(&found.uid()) {

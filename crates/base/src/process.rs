@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for a later one with the same number.
@@ -35,10 +37,9 @@ impl ProcessId {
 
     /// Sends `signal` if the process is still the one that was meant.
     pub fn signal(self, signal: Signal) {
-        let pid = Pid::from_raw(self.pid.cast_signed());
-        if let Some(pid) = pid.filter(|_| self.is_alive()) {
+        if self.is_alive() {
             // It may end between the check and here; then there is nothing left to do.
-            let _ = rustix::process::kill_process(pid, signal);
+            let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
         }
     }
 
@@ -54,4 +55,12 @@ impl ProcessId {
         }
         true
     }
+}
+
+/// Lets this process open as many files as it may: each connection is one or two, and the usual
+/// soft limit is 1,024. How many that are.
+#[must_use]
+pub fn raise_file_limit() -> u64 {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 0 };
+    if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft }
 }

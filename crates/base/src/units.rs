@@ -1,11 +1,20 @@
-//! Quantities as people write them on the command line: `200us`, `64MiB`, `100mbit`.
+//! Quantities as people write them on the command line and in workloads: `200us`, `64MiB`,
+//! `100mbit`.
 //!
 //! A unit is required but for 0: a bare `100` is milliseconds to one and seconds to the next.
 
 use std::time::Duration;
 
-const NS: [(&str, f64); 6] =
-    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
+const NS: [(&str, f64); 8] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+];
 
 const BYTES: [(&str, f64); 7] = [
     ("KiB", 1024.0),
@@ -20,7 +29,8 @@ const BYTES: [(&str, f64); 7] = [
 const BITS_PER_SECOND: [(&str, f64); 4] =
     [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 
-/// A length of time: `100ns`, `200us`, `1.5ms`, `2s`, `1min`. Below a nanosecond is rounded.
+/// A length of time: `100ns`, `200us`, `1.5ms`, `2s`, `1m` or `1min`, `1h`. Below a nanosecond is
+/// rounded.
 ///
 /// # Errors
 /// A sentence for clap: what is wrong and how it is written.
@@ -70,6 +80,8 @@ mod tests {
         assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
         assert_eq!(parse_duration("2s"), Ok(Duration::from_secs(2)));
         assert_eq!(parse_duration("1min"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("0.5h"), Ok(Duration::from_secs(1800)));
         assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
     }
 

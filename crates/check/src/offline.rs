@@ -9,7 +9,7 @@ use adapter::messages::{Answer, Prepare, Request, Turned};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use measure::arm::noop_prepare;
-use measure::materials::write_noop_schedule;
+use measure::input_files::write_noop_schedule;
 use record::samples::{Samples, WARMUP};
 use stats::descriptive::median;
 

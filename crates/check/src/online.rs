@@ -14,13 +14,15 @@ use adapter::messages::{Ended, Request, Role};
 use base::clock::Epoch;
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target};
-use measure::materials::Materials;
-use measure::phase::{Measured, Which, prepares};
+use measure::input_files::InputFiles;
+use measure::measured::Measured;
+use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::folder::Folder;
 use record::records::PhaseRun;
 use record::samples::Samples;
 use workload::build::{Workload, build};
+use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Kind, Limit, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
@@ -93,7 +95,7 @@ struct Session<'a> {
     bench: &'a Bench<'a>,
     admin: &'a Admin,
     workload: Workload,
-    materials: Materials,
+    inputs: InputFiles,
     arm: LiveArm,
 }
 
@@ -109,7 +111,7 @@ impl<'a> Session<'a> {
         let path = Path::new(name).with_extension("yaml");
         let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
         let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
-        let materials = Materials::write(
+        let inputs = InputFiles::write(
             &workload.plan,
             &BTreeSet::from([None]),
             workload.pools.clone(),
@@ -120,14 +122,14 @@ impl<'a> Session<'a> {
         for (number, collection) in workload.plan.collections.iter().enumerate() {
             let load = async {
                 admin.create(&collection.name, collection).await?;
-                admin.load(&collection.name, materials.documents(&workload.plan, number)).await
+                admin.load(&collection.name, inputs.documents(&workload.plan, number)).await
             };
             load.await.map_err(|it: base::error::Error| it.to_string())?;
         }
         let arm = live(environment, bench).await;
         match arm.failed.clone() {
             Some(failed) => Err(failed),
-            None => Ok(Self { environment, bench, admin, workload, materials, arm }),
+            None => Ok(Self { environment, bench, admin, workload, inputs, arm }),
         }
     }
 
@@ -165,7 +167,7 @@ impl<'a> Session<'a> {
         let plan = &self.workload.plan;
         let inserts = |phase: &Phase| phase.operations[0].documents.is_some();
         let number = plan.phases.iter().position(inserts).expect("the check inserts");
-        let prepare = self.materials.making(plan, number).expect("its documents");
+        let prepare = self.inputs.making(plan, number).expect("its documents");
         let made = self.arm.calibrate_making(self.bench.epoch, &prepare).await;
         let told = format!("`totals.documents` is not one for each operation {}", self.failed());
         Checked::of(NAME, made.map(|_| ()).ok_or(told))
@@ -191,9 +193,9 @@ impl<'a> Session<'a> {
         let text = |it: base::error::Error| it.to_string();
         let collection = phase.operations[0].collection.clone();
         if phase.writes {
-            let (at, made) = self.materials.collection(&self.workload.plan, &collection);
+            let (at, made) = self.inputs.collection(&self.workload.plan, &collection);
             self.admin.create(&collection, made).await.map_err(text)?;
-            let documents = self.materials.documents(&self.workload.plan, at);
+            let documents = self.inputs.documents(&self.workload.plan, at);
             self.admin.load(&collection, documents).await.map_err(text)?;
         }
         let counts = phase.operations[0].kind == Kind::Count;
@@ -209,7 +211,7 @@ impl<'a> Session<'a> {
         }
         let (run, _) = result?;
         right(phase, &run)?;
-        if phase.operations[0].documents.is_some() && phase.operations[0].kind != Kind::ReplaceOne {
+        if inserts(&phase.operations[0]) > 0 {
             let found = self.admin.documents(&collection).await.map_err(text)?;
             if collection == NUMBERED {
                 return self.numbered(number, phase, &found);
@@ -245,7 +247,7 @@ impl<'a> Session<'a> {
         phase: &Phase,
         found: &[RawDocumentBuf],
     ) -> Result<(), String> {
-        let file = self.materials.samples(1, 0, number, 0, false);
+        let file = self.inputs.samples(1, 0, number, 0, false);
         let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
         let batch = phase.operations[0].batch.unwrap_or(1);
         consumed::numbered(found, samples.filter_map(Result::ok), batch)
@@ -260,7 +262,7 @@ impl<'a> Session<'a> {
             ("duplicate_key", OUTCOME_ERROR, 11000),
             ("no_such_command", OUTCOME_ERROR, 59),
         ];
-        let (_, missing) = self.materials.collection(&self.workload.plan, "missing");
+        let (_, missing) = self.inputs.collection(&self.workload.plan, "missing");
         let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());
         checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
         for (number, (name, outcome, code)) in CASES.iter().enumerate() {
@@ -276,7 +278,7 @@ impl<'a> Session<'a> {
 
     async fn failure(&mut self, number: usize, outcome: u8, code: i64) -> Result<(), String> {
         let (run, ended) = self.phase(number).await?;
-        let file = self.materials.samples(1, 0, number, 0, false);
+        let file = self.inputs.samples(1, 0, number, 0, false);
         let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
         let outcomes: Vec<u8> = samples.filter_map(Result::ok).map(|it| it.result()).collect();
         // The first document of a unique index is a right one.
@@ -300,7 +302,7 @@ impl<'a> Session<'a> {
         let text = |it: base::error::Error| it.to_string();
         let plan = &self.workload.plan;
         let which = Which { round: 1, arm: 0, phase: number, warmup: false };
-        self.arm.prepare(prepares(&self.materials, plan, which, str::to_owned)).await;
+        self.arm.prepare(prepares(&self.inputs, plan, which, str::to_owned)).await;
         let mut measured = Measured::new(0);
         measured.turn_length = TURN;
         let before = self.admin.counters(false).await.map_err(text)?;
@@ -325,16 +327,15 @@ impl<'a> Session<'a> {
             }
         }
         measured.counters = difference(&before, &after);
-        let file = self.materials.samples(1, 0, number, 0, false);
-        let files = vec![file.into()];
         let source = Source {
             plan,
-            phase,
-            expected: self.materials.expected(plan, number, &files).map_err(text)?,
-            files,
+            number,
+            files: vec![self.inputs.samples(1, 0, number, 0, false).into()],
+            inputs: &self.inputs,
             exclusive: self.bench.exclusive,
             hlog: format!("hlog/{}.hlog", phase.name),
             arm: "the adapter",
+            tapped: None,
         };
         Ok((summarise(&source, &measured, self.bench.folder).map_err(text)?, ended))
     }
@@ -424,8 +425,8 @@ fn inserted(
         None => Ok(()),
         Some((wanted, there)) => Err(format!(
             "a document arrived as {}, expected {}",
-            adapter::environment::hex(there),
-            adapter::environment::hex(wanted)
+            base::words::hex(there),
+            base::words::hex(wanted)
         )),
     }
 }

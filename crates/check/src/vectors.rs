@@ -14,7 +14,7 @@ use adapter::messages::{Answer, Request};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use base::error::Error;
-use measure::materials::write_noop_schedule;
+use measure::input_files::write_noop_schedule;
 use workload::plan::Stamp;
 use workload::stamp::Input;
 
@@ -167,7 +167,7 @@ fn as_int32(hex: &str) -> Option<String> {
     let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect::<Option<_>>()?;
     let document = Document::from_reader(&bytes[..]).ok()?;
     let document = RawDocumentBuf::try_from(&without_whole_doubles(document)).ok()?;
-    Some(adapter::environment::hex(document.as_bytes()))
+    Some(base::words::hex(document.as_bytes()))
 }
 
 #[cfg(test)]
@@ -199,7 +199,7 @@ mod tests {
         for path in Vectors::iter().filter(|path| path.starts_with("documents/")) {
             for case in lines::<DocumentCase>(&path) {
                 let bytes = workload::stamp::render(&case.document, &case.stamps, &case.input);
-                let found = adapter::environment::hex(&bytes.unwrap());
+                let found = base::words::hex(&bytes.unwrap());
                 assert_eq!(found, case.bson, "{path}: {}", case.name);
                 cases += 1;
             }

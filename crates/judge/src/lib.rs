@@ -1,5 +1,108 @@
-//! The judging side: from a folder's records to verdicts, causes and answers.
+//! The judging side: from a folder's records to verdicts and causes.
+//!
+//! Reads nothing but the folder, so that any report can be made again later by a newer version.
 
 pub mod analysis;
 pub mod diagnosis;
-pub mod study;
+
+use analysis::compare::compare_all;
+use analysis::rounds::Rounds;
+use analysis::types::Analysis;
+use analysis::{conditions, rows, taps};
+use base::error::Result;
+use diagnosis::Evidence;
+use record::folder::Folder;
+use record::records::{Ended, Experiment, Gap, SCHEMA_VERSION};
+use stats::compare::Comparison;
+use stats::looks::Standing;
+
+/// The analysis, and the comparisons that decide whether more rounds are needed.
+pub struct Outcome {
+    /// What reports show.
+    pub analysis: Analysis,
+    /// Throughput of every arm but the A/A one, for the stopping rule.
+    pub deciding: Vec<Comparison>,
+}
+
+/// Analyses an experiment from its folder.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
+    let (runs, torn) = folder.runs_and_rest()?;
+    let rounds = Rounds::new(experiment, &runs);
+    let compared = compare_all(experiment, &rounds);
+    let mut warnings = compared.warnings;
+    if experiment.settings.looks.quick {
+        warnings.push(
+            "quick form: one look, short windows, thresholds of at least 5 %; run without --quick \
+             before acting on it"
+                .to_owned(),
+        );
+    }
+    warnings.extend(experiment.gaps.iter().map(Gap::sentence));
+    if let Some((count, what)) = rounds.restless() {
+        let of = rounds.compared_count();
+        warnings.push(format!("in {count} of {of} rounds {what} (gate G4)"));
+    }
+    warnings.extend(rows::errors(experiment, &runs));
+    warnings.extend(rows::void_runs(experiment, &rounds));
+    if torn {
+        let what = "the last line of runs.jsonl is torn, as it was cut off while being written";
+        warnings.push(format!("{what}; its run is left out"));
+    }
+    if rounds.count() == 0 {
+        warnings.push("no round was finished: there is nothing to compare".to_owned());
+    }
+    let results = rows::results(folder, experiment, &rounds)?;
+    let diagnosis = diagnosis::findings(&Evidence {
+        experiment,
+        rounds: &rounds,
+        results: &results,
+        comparisons: &compared.rows,
+    });
+    let analysis = Analysis {
+        schema_version: SCHEMA_VERSION,
+        experiment: folder.path().display().to_string(),
+        id: experiment.id.clone(),
+        workload: experiment.plan.workload.clone(),
+        why: experiment.plan.why.clone(),
+        seed: experiment.settings.seed,
+        quick: experiment.settings.looks.quick,
+        rounds: rounds.count() as u32,
+        rounds_compared: rounds.compared_count() as u32,
+        rounds_disturbed: rounds.disturbed(),
+        disturbance: rounds.disturbance(),
+        started_at: experiment.started_at.clone(),
+        ended: experiment.ended.unwrap_or(Ended::Unfinished),
+        server: experiment.server.clone(),
+        machine: experiment.machine.clone(),
+        arms: rows::arms(experiment, &runs),
+        unavailable: experiment.unavailable.clone(),
+        results,
+        phases: rows::phases(experiment, &rounds, &compared.noise_percent),
+        comparisons: compared.rows,
+        conditions: conditions::rows(experiment),
+        taps: taps::rows(experiment, &rounds),
+        diagnosis,
+        warnings,
+    };
+    Ok(Outcome { analysis, deciding: compared.deciding })
+}
+
+/// How far an experiment has come.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {
+    Ok(Rounds::new(experiment, &folder.runs()?).standing())
+}
+
+/// The comparisons of throughput that decide whether more rounds are needed: of every arm but the
+/// A/A one.
+///
+/// # Errors
+/// Files of the folder that cannot be read.
+pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Vec<Comparison>> {
+    Ok(analyse(folder, experiment)?.deciding)
+}

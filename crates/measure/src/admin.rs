@@ -13,9 +13,9 @@ use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use tokio::time::timeout;
 
-use adapter::environment::hex;
 use base::clock::wall;
 use base::error::{Error, Exit, Result};
+use base::words::hex;
 use workload::plan::Collection;
 
 /// Bytes of one insert_many while loading: below the server's message limit of 48 MB.

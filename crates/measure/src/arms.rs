@@ -4,9 +4,9 @@ use base::say;
 use std::collections::BTreeMap;
 
 use adapter::choice::{Asked, PROCESSES};
-use adapter::environment::{self, Environment};
 use adapter::manifest::{self, Manifest};
 use base::error::{Error, Result};
+use base::words::nearest;
 use record::records::Unavailable;
 use server::uri;
 
@@ -97,20 +97,14 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
-    let near = own
-        .iter()
-        .chain(&uri::ARM_OPTIONS)
-        .min_by_key(|known| strsim::levenshtein(&known.to_lowercase(), &key.to_lowercase()));
-    let hint = match near {
-        Some(near) if strsim::levenshtein(&near.to_lowercase(), &key.to_lowercase()) <= 3 => {
-            format!("did you mean {near}?")
-        }
-        _ if own.is_empty() => {
+    let hint = match nearest(key, own.iter().copied().chain(uri::ARM_OPTIONS)) {
+        Some(near) => format!("did you mean {near}?"),
+        None if own.is_empty() => {
             "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
              alike stands in --uri"
                 .to_owned()
         }
-        _ => format!("it takes {}, and options of connection strings", own.join(", ")),
+        None => format!("it takes {}, and options of connection strings", own.join(", ")),
     };
     Error::usage(format!("{} takes no option {key}", manifest.name), hint)
 }
@@ -122,22 +116,12 @@ fn unknown_option(manifest: &Manifest, key: &str) -> Error {
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
-        let near = names.iter().min_by_key(|known| strsim::levenshtein(known, name));
-        let hint = match near {
-            Some(near) if strsim::levenshtein(near, name) <= 2 => format!("did you mean {near}?"),
-            _ => format!("there are: {}", names.join(", ")),
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are: {}", names.join(", ")),
         };
         Error::usage(format!("there is no driver {name}"), hint)
     })
-}
-
-/// Installs what is asked for as `-d` takes it.
-///
-/// # Errors
-/// Those of [`parse`] and of [`environment::install`].
-pub fn install(manifests: &[Manifest], driver: &str) -> Result<Environment> {
-    let Arm { manifest, asked, .. } = parse(manifests, driver)?;
-    environment::install(manifest, &asked)
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.
@@ -192,16 +176,12 @@ pub fn choose<'a>(
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
-/// Installs who reads the messages of a workload with a consumer: what was asked for, or the first
-/// by rank that this machine can run.
+/// Who reads the messages of a workload with a consumer: what was asked for, or the first by rank
+/// that this machine can run.
 ///
 /// # Errors
 /// An adapter that has no such role; none that this machine can run.
-pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, Environment)> {
-    let named = |arm: &Arm<'_>| {
-        let environment = environment::install(arm.manifest, &arm.asked)?;
-        Ok((arm.asked.id(&arm.manifest.name, &environment.version), environment))
-    };
+pub fn consumer<'a>(manifests: &'a [Manifest], asked: Option<&str>) -> Result<Arm<'a>> {
     let mut able: Vec<&Manifest> =
         manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
     able.sort_by_key(|it| it.consumer_rank);
@@ -214,7 +194,7 @@ pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, 
                 format!("there are: {}", there.join(", ")),
             ));
         }
-        return named(&arm);
+        return Ok(arm);
     }
     let able = able.into_iter().find(|manifest| manifest.probe().is_ok());
     let manifest = able.ok_or_else(|| {
@@ -223,38 +203,7 @@ pub fn consumer(manifests: &[Manifest], asked: Option<&str>) -> Result<(String, 
             "`mongodyno adapters list` says what each of them needs",
         )
     })?;
-    named(&Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
-}
-
-/// Installs the arms. One that was asked for by name must install; of the others those that do
-/// not are named and left out.
-///
-/// # Errors
-/// An adapter asked for by name, or the last one there is, cannot be installed.
-pub fn install_all(
-    arms: &[Arm<'_>],
-    asked_by_name: bool,
-    unavailable: &mut Vec<Unavailable>,
-) -> Result<Vec<(String, Environment)>> {
-    let mut environments = Vec::new();
-    for Arm { manifest, asked, .. } in arms {
-        match environment::install(manifest, asked) {
-            Ok(environment) => {
-                environments.push((asked.id(&manifest.name, &environment.version), environment));
-            }
-            Err(error) if !asked_by_name && environments.len() + 1 < arms.len() => {
-                say!("{}: left out, {error}", manifest.name);
-                unavailable.push(Unavailable {
-                    adapter: manifest.name.clone(),
-                    reason: error.message,
-                    hint: error.hint,
-                });
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    number_twins(environments.iter_mut().map(|(id, _)| id));
-    Ok(environments)
+    Ok(Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
 }
 
 /// What the arms will be called, before anything is installed.
@@ -272,7 +221,7 @@ pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
 }
 
 /// The same driver given twice gets `#2`, so that every arm has its own name.
-fn number_twins<'a>(ids: impl Iterator<Item = &'a mut String>) {
+pub(crate) fn number_twins<'a>(ids: impl Iterator<Item = &'a mut String>) {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for id in ids {
         let count = seen.entry(id.clone()).or_default();

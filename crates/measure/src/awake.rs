@@ -105,7 +105,7 @@ impl Drop for Awake {
 }
 
 /// Binds this thread to a core, where it runs only when nobody else does.
-#[allow(unsafe_code, reason = "neither nix nor rustix has sched_setscheduler")]
+#[allow(unsafe_code, reason = "sched_setscheduler has no safe form")]
 fn lower(core: usize) -> nix::Result<()> {
     let mut set = CpuSet::new();
     set.set(core)?;

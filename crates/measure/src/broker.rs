@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
 use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
-use crate::phase::{Stage, drain};
-use adapter::messages::{Consumer, Ended, Prepare, Role};
+use crate::context::PhaseContext;
+use crate::measured::Read;
+use crate::unacknowledged::drain;
+use adapter::messages::{Consumer, Prepare, Role};
 use base::error::{Error, Result};
-use record::broker::ConsumerRun;
 use workload::plan::{Counter, Limit, Pacing, Phase};
 
 /// Field of the document after the last message.
@@ -21,41 +22,6 @@ const SENTINEL_FIELD: &str = "sentinel";
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a consumer may go on reading when the producers have ended.
 const READ_ON: Duration = Duration::from_secs(120);
-
-/// What a consumer did in one phase of one arm.
-#[derive(Debug)]
-pub struct Read {
-    /// Its turn.
-    pub turn: Turn,
-    /// Its totals.
-    pub ended: Ended,
-    /// Its samples.
-    pub samples: PathBuf,
-    /// Resident set when it was in position, bytes.
-    pub rss_armed_bytes: u64,
-    /// Peak resident set, bytes.
-    pub rss_peak_bytes: u64,
-    /// Its clock agrees with the core's within so much, us.
-    pub clock_within_us: Option<f64>,
-}
-
-impl Read {
-    /// The record, but for what only its messages tell.
-    #[must_use]
-    pub fn record(&self) -> ConsumerRun {
-        let consumed = self.ended.consumer.unwrap_or_default();
-        ConsumerRun {
-            cursors: consumed.cursors,
-            positions_lost: consumed.positions_lost,
-            cut_short: !self.turn.turned.exhausted,
-            clock_within_us: self.clock_within_us,
-            cpu_ns: self.turn.cpu_ns,
-            rss_armed_bytes: self.rss_armed_bytes,
-            rss_peak_bytes: self.rss_peak_bytes,
-            ..ConsumerRun::default()
-        }
-    }
-}
 
 /// Puts the document into a collection made anew that keeps a tailable cursor alive.
 ///
@@ -71,14 +37,14 @@ pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
 /// # Errors
 /// The server lost.
 pub async fn turn(
-    stage: &mut Stage<'_>,
+    context: &mut PhaseContext<'_>,
     phase: &Phase,
     collection: &str,
     arm: &mut LiveArm,
     length: Duration,
     samples: PathBuf,
 ) -> Result<(Option<Turn>, Counters, Option<Read>)> {
-    let Stage { consumer, sampler, admin, epoch, .. } = stage;
+    let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
     let (Some(consumer), Some(admin)) = (consumer, admin) else {
         unreachable!("a phase with a consumer has one, and a server")
     };

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::admin::difference;
 use crate::arm::LiveArm;
-use crate::phase::{Measured, Stage};
+use crate::context::PhaseContext;
+use crate::measured::Measured;
 use crate::progress::{Laps, duration};
 use crate::unacknowledged::counters;
 use crate::{broker, settings, shuffle};
@@ -45,24 +46,25 @@ pub struct Turns {
 /// # Errors
 /// The server lost, or Ctrl-C.
 pub async fn warm_up(
-    stage: &mut Stage<'_>,
+    context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
     warmups: &[Duration],
     measured: &mut [Measured],
 ) -> Result<Vec<f64>> {
-    let _awake = stage.awake.map(|awake| awake.spin());
+    let _awake = context.awake.map(|awake| awake.spin());
     let mut left: Vec<Duration> = warmups.to_vec();
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
     let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
     while left.iter().any(|left| !left.is_zero()) {
         let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
-        shuffle(&mut order, stage.rng);
+        shuffle(&mut order, context.rng);
         for place in order {
-            stage.stop.check()?;
+            context.stop.check()?;
             let length = WARMUP_TURN.min(left[place]);
             let rate = rates[place].last().copied().unwrap_or(0.0);
-            stage.progress.turn(arms[place].index, "warm-up", rate);
-            let Some(turn) = stage.sampler.during(arms[place].turn(stage.epoch, length)).await?
+            context.progress.turn(arms[place].index, "warm-up", rate);
+            let Some(turn) =
+                context.sampler.during(arms[place].turn(context.epoch, length)).await?
             else {
                 left[place] = Duration::ZERO;
                 continue;
@@ -87,20 +89,25 @@ pub async fn warm_up(
 
 /// Length of a turn and number of laps. The length is that of the first round, decided by the
 /// slowest arm of its warm-up: rounds of turns of several lengths would not be alike.
-pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interleave) -> Turns {
-    let seconds = settings::measured(phase, stage.measured_s);
+pub fn plan(
+    context: &PhaseContext<'_>,
+    phase: &Phase,
+    rates: &[f64],
+    interleave: Interleave,
+) -> Turns {
+    let seconds = settings::measured(phase, context.measured_s);
     if interleave == Interleave::Runs {
         return Turns { length: Duration::from_secs_f64(seconds), planned: 1, most: 1 };
     }
-    let shortest = if stage.quick { QUICK_TURN_MIN } else { TURN_MIN };
+    let shortest = if context.quick { QUICK_TURN_MIN } else { TURN_MIN };
     let workers = f64::from(phase.workers * phase.processes);
     let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
     let wanted = Duration::from_secs_f64((TURN_OPERATIONS_MIN * workers / slowest).min(1.0));
-    let length = stage.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
+    let length = context.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
     let most = match phase.limit {
-        Limit::Duration { .. } => laps(settings::stretch(stage.quick)).max(planned),
+        Limit::Duration { .. } => laps(settings::stretch(context.quick)).max(planned),
         // Its end is its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };
@@ -114,19 +121,19 @@ pub fn plan(stage: &Stage<'_>, phase: &Phase, rates: &[f64], interleave: Interle
 /// # Errors
 /// The server lost, or Ctrl-C.
 pub async fn take_turns(
-    stage: &mut Stage<'_>,
+    context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
     number: usize,
     turns: &Turns,
     began: Instant,
     measured: &mut [Measured],
 ) -> Result<()> {
-    let _awake = stage.awake.map(|awake| awake.spin());
-    let phase = &stage.plan.phases[number];
+    let _awake = context.awake.map(|awake| awake.spin());
+    let phase = &context.plan.phases[number];
     let mut done = vec![false; arms.len()];
     let mut told = false;
     let mut laps = Laps { done: 0, planned: turns.planned, error: None };
-    let mut before = stage.sampler.counters().await?;
+    let mut before = context.sampler.counters().await?;
     while laps.done < turns.planned
         || (laps.done < turns.most
             && laps.error.is_some_and(|error| error >= ERROR_MAX)
@@ -137,24 +144,24 @@ pub async fn take_turns(
         if order.is_empty() {
             break;
         }
-        shuffle(&mut order, stage.rng);
+        shuffle(&mut order, context.rng);
         for (position, place) in order.into_iter().enumerate() {
-            stage.stop.check()?;
+            context.stop.check()?;
             let rate = measured[place].rates.last().copied().unwrap_or(0.0);
-            stage.progress.turn(arms[place].index, &phase.name, rate);
+            context.progress.turn(arms[place].index, &phase.name, rate);
             let others_before = idle_cpu_ns(arms, place);
             let written = measured[place].written.clone().filter(|_| phase.consumer);
             let (turn, after) = if let Some(collection) = written {
-                let (arm, files) = (&mut arms[place], stage.materials);
-                let samples = files.received(stage.round, arm.index, number);
+                let (arm, files) = (&mut arms[place], context.inputs);
+                let samples = files.received(context.round, arm.index, number);
                 let (turn, after, read) =
-                    broker::turn(stage, phase, &collection, arm, turns.length, samples).await?;
+                    broker::turn(context, phase, &collection, arm, turns.length, samples).await?;
                 measured[place].read = read;
                 (turn, after)
             } else {
-                let turn = arms[place].turn(stage.epoch, turns.length);
-                let turn = stage.sampler.during(turn).await?;
-                (turn, counters(stage, measured[place].written.clone()).await?)
+                let turn = arms[place].turn(context.epoch, turns.length);
+                let turn = context.sampler.during(turn).await?;
+                (turn, counters(context, measured[place].written.clone()).await?)
             };
             let others_after = idle_cpu_ns(arms, place);
             let entry = &mut measured[place];
@@ -169,14 +176,14 @@ pub async fn take_turns(
                 entry.turns.push(turn);
             }
             before = after;
-            if !told && began.elapsed() > 2 * stage.planned {
+            if !told && began.elapsed() > 2 * context.planned {
                 told = true;
-                stage.progress.note(&format!(
+                context.progress.note(&format!(
                     "round {}, {}: {} so far, the plan was {}; {laps}",
-                    stage.round,
+                    context.round,
                     phase.name,
                     duration(began.elapsed()),
-                    duration(stage.planned),
+                    duration(context.planned),
                 ));
             }
         }
@@ -184,7 +191,7 @@ pub async fn take_turns(
         if laps.done.is_multiple_of(BATCH_LAPS as u32) {
             laps.error = error(measured, laps.done as usize);
         }
-        stage.progress.laps(laps);
+        context.progress.laps(laps);
     }
     Ok(())
 }

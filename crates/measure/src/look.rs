@@ -2,18 +2,17 @@
 //! cores have to be kept awake.
 
 use std::io::{IsTerminal as _, Stdin, stdin};
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::getpgrp;
-use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr,
-};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::termios::{FlushArg, LocalFlags, SetArg, Termios, tcflush, tcgetattr, tcsetattr};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::time::sleep;
 
 use crate::awake::{Awake, decide};
-use crate::laboratory::Laboratory;
 use crate::progress::duration;
+use crate::runner::Runner;
 use base::error::Result;
 use record::machine::Reading;
 use record::records::MachineNoise;
@@ -28,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// More of the machine in the hands of others disturbs a round (methodology 3.4, G4).
 const BUSY_FRACTION: f64 = 0.1;
 
-impl Laboratory {
+impl Runner {
     /// Looks at the machine since it was first read. A busy one is named and waited for. Pretended
     /// work is disturbed by nothing.
     ///
@@ -125,22 +124,22 @@ impl Keys {
         }
         let was = tcgetattr(&stdin).ok()?;
         let mut each = was.clone();
-        each.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-        tcsetattr(&stdin, OptionalActions::Now, &each).ok()?;
+        each.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
+        tcsetattr(&stdin, SetArg::TCSANOW, &each).ok()?;
         Some(Self { stdin, was })
     }
 
     fn pressed(&self) -> bool {
-        let mut keys = [PollFd::new(&self.stdin, PollFlags::IN)];
-        poll(&mut keys, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        let mut keys = [PollFd::new(self.stdin.as_fd(), PollFlags::POLLIN)];
+        poll(&mut keys, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
         // The key was for us, not for the shell.
-        let _ = tcflush(&self.stdin, QueueSelector::IFlush);
-        let _ = tcsetattr(&self.stdin, OptionalActions::Now, &self.was);
+        let _ = tcflush(&self.stdin, FlushArg::TCIFLUSH);
+        let _ = tcsetattr(&self.stdin, SetArg::TCSANOW, &self.was);
     }
 }
 

@@ -1,12 +1,16 @@
 //! The live line on stderr: round, phase, arm, operations a second, time left.
 
-use base::say;
+use std::cell::Cell;
 use std::fmt::{Display, Formatter};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use figures::{figure, fixed};
 use indicatif::{ProgressBar, ProgressStyle};
+
+use base::say;
+use base::say::clean;
+use base::secrets::mask_text;
 
 /// Off a terminal a line every so often replaces the live one.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -35,9 +39,60 @@ impl Display for Laps {
     }
 }
 
+/// Says on stderr what goes on: on a terminal in a live line, elsewhere in one every so often.
+pub struct Line {
+    bar: Option<ProgressBar>,
+    said: Cell<Instant>,
+}
+
+impl Line {
+    /// `template` is that of the live line, as indicatif takes it.
+    #[must_use]
+    pub fn new(template: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template(template).expect("a valid template");
+            let bar = ProgressBar::new_spinner().with_style(style);
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self { bar, said: Cell::new(Instant::now()) }
+    }
+
+    /// Whether it stands on a terminal.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// What goes on now; the words are only made where they are shown.
+    pub fn show(&self, words: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(clean(&mask_text(&words())));
+        } else if self.said.get().elapsed() >= LINE_EVERY {
+            say!("{}", words());
+            self.said.set(Instant::now());
+        }
+    }
+
+    /// A line that stays, above the live one.
+    pub fn note(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say!("{line}")),
+            None => say!("{line}"),
+        }
+    }
+
+    /// The live line goes away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Shows how far the experiment is.
 pub struct Progress {
-    bar: Option<ProgressBar>,
+    line: Line,
     arms: Vec<String>,
     rounds: u32,
     round: u32,
@@ -51,21 +106,14 @@ pub struct Progress {
     began: Instant,
     ended: u32,
     took: Duration,
-    last_line: Instant,
 }
 
 impl Progress {
     /// `rounds` are those up to the next look, `planned` is the time of one of them.
     #[must_use]
     pub fn new(arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}").expect("a valid template");
-            let bar = ProgressBar::new_spinner().with_style(style);
-            bar.enable_steady_tick(Duration::from_millis(250));
-            bar
-        });
         Self {
-            bar,
+            line: Line::new("{spinner} {wide_msg}"),
             arms,
             rounds,
             round: 0,
@@ -76,7 +124,6 @@ impl Progress {
             began: Instant::now(),
             ended: 0,
             took: Duration::ZERO,
-            last_line: Instant::now(),
         }
     }
 
@@ -86,10 +133,14 @@ impl Progress {
     }
 
     /// The experiment does something else than measuring.
-    pub fn doing(&self, words: &'static str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(words);
-        }
+    pub fn doing(&self, words: &str) {
+        self.line.show(|| words.to_owned());
+    }
+
+    /// An arm is dealt with between its turns.
+    pub fn arm(&self, arm: usize, doing: &str) {
+        let words = || format!("round {}/{}  {doing} {}", self.round, self.rounds, self.arms[arm]);
+        self.line.show(words);
     }
 
     /// A round begins.
@@ -136,33 +187,25 @@ impl Progress {
     }
 
     /// An arm has its turn; `rate` is that of its last one, operations a second.
-    pub fn turn(&mut self, arm: usize, doing: &str, rate: f64) {
-        let due = self.last_line.elapsed() >= LINE_EVERY;
-        if self.bar.is_none() && !due {
-            return;
-        }
-        let message = format!(
-            "round {}/{}  {} ({}/{})  {}{}  {}{}",
-            self.round,
-            self.rounds,
-            self.phase.0,
-            self.phase.1 + 1,
-            self.phase.2,
-            if self.laps.planned > 1 { format!("{}  ", self.laps) } else { String::new() },
-            if doing == self.phase.0 {
-                self.arms[arm].clone()
-            } else {
-                format!("{} {doing}", self.arms[arm])
-            },
-            if rate > 0.0 { format!("{} ops/s  ", figure(rate)) } else { String::new() },
-            self.left(),
-        );
-        if let Some(bar) = &self.bar {
-            bar.set_message(message);
-        } else {
-            say!("{message}");
-            self.last_line = Instant::now();
-        }
+    pub fn turn(&self, arm: usize, doing: &str, rate: f64) {
+        self.line.show(|| {
+            format!(
+                "round {}/{}  {} ({}/{})  {}{}  {}{}",
+                self.round,
+                self.rounds,
+                self.phase.0,
+                self.phase.1 + 1,
+                self.phase.2,
+                if self.laps.planned > 1 { format!("{}  ", self.laps) } else { String::new() },
+                if doing == self.phase.0 {
+                    self.arms[arm].clone()
+                } else {
+                    format!("{} {doing}", self.arms[arm])
+                },
+                if rate > 0.0 { format!("{} ops/s  ", figure(rate)) } else { String::new() },
+                self.left(),
+            )
+        });
     }
 
     fn left(&self) -> String {
@@ -182,17 +225,12 @@ impl Progress {
 
     /// The live line goes away.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.line.finish();
     }
 
     /// A line that stays, above the live one.
     pub fn note(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say!("{line}")),
-            None => say!("{line}"),
-        }
+        self.line.note(line);
     }
 }
 

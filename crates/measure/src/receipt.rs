@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::phase::Measured;
+use crate::measured::Measured;
 use record::records::Receipt;
-use workload::plan::{Kind, Operation, Phase};
+use workload::operations::{Counted, about, inserts};
+use workload::plan::{Operation, Phase};
 
 /// The receipt of one phase of one run.
 ///
@@ -48,15 +49,10 @@ fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String
 
 /// Which opcounter an operation adds to, and how much each time.
 fn opcounter(operation: &Operation) -> Option<(&'static str, i64)> {
-    match operation.kind {
-        Kind::Noop => Some(("opcounters.insert", 0)),
-        Kind::InsertOne => Some(("opcounters.insert", 1)),
-        Kind::InsertMany => Some(("opcounters.insert", i64::from(operation.batch.unwrap_or(1)))),
-        Kind::FindOne | Kind::Find => Some(("opcounters.query", 1)),
-        Kind::UpdateOne | Kind::ReplaceOne => Some(("opcounters.update", 1)),
-        Kind::DeleteOne => Some(("opcounters.delete", 1)),
-        // Counted as `command`, together with the core's own and the drivers' monitoring.
-        Kind::Count | Kind::Aggregate | Kind::Command => None,
+    match about(operation.kind).counted {
+        Counted::Not => Some(("opcounters.insert", 0)),
+        Counted::By(counter) => Some((counter, inserts(operation).max(1).cast_signed())),
+        Counted::AsCommand => None,
     }
 }
 
@@ -72,13 +68,11 @@ fn claimed_opcounters(phase: &Phase, done: &[u64]) -> Option<BTreeMap<String, i6
 fn document_change(phase: &Phase, done: &[u64]) -> Option<i64> {
     let mut change = 0;
     for (operation, done) in phase.operations.iter().zip(done) {
-        let each = match operation.kind {
-            Kind::InsertOne => 1,
-            Kind::InsertMany => i64::from(operation.batch.unwrap_or(1)),
-            Kind::DeleteOne => -1,
-            _ if operation.upsert == Some(true) => return None,
-            _ => 0,
-        };
+        if operation.upsert == Some(true) {
+            return None;
+        }
+        let deleted = i64::from(about(operation.kind).deletes);
+        let each = inserts(operation).cast_signed() - deleted;
         change += each * i64::try_from(*done).ok()?;
     }
     (change != 0).then_some(change)

@@ -84,7 +84,7 @@ impl Resumed {
         if now.ne(then) {
             return Err(Error::usage("the arms are not what they were", ANEW));
         }
-        let named = |it: &Server| format!("{} {}", it.kind, it.version);
+        let named = |it: &Server| format!("{} {}", it.kind.word(), it.version);
         if named(server) != named(&was.server) {
             let what = format!("the server was {}, now {}", named(&was.server), named(server));
             return Err(Error::usage(what, "name one as it was, or start anew with another --out"));

@@ -7,28 +7,29 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
-use crate::laboratory::{LOST_ROUNDS_MAX, Laboratory};
-use crate::parts::{self, Files};
-use crate::phase::{self, Stage};
+use crate::context::PhaseContext;
+use crate::measured::Measured;
+use crate::messages::Tapped;
+use crate::phase::{self, load};
+use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
 use crate::{settings, shuffle};
 use base::error::{Error, Result};
 use record::machine::Reading;
-use record::messages::Messages;
-use record::records::{Experiment, PhaseRun, Run, Tap};
-use record::samples::{self, SAMPLE_BUDGET_BYTES, Samples};
+use record::records::{Experiment, PhaseRun, Run};
+use record::samples::SAMPLE_BUDGET_BYTES;
 use server::listeners;
 use stats::descriptive::median;
-use stats::disturbed::{Standing, Step};
-use stats::looks::{Look, NextStep};
+use stats::disturbed::Step;
+use stats::looks::{Look, NextStep, Standing};
 use stats::threshold::Interleave;
-use tap::{self, recording};
+use tap::recording;
 
 /// Less free space than the smallest of the adapters' files may take.
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
-impl Laboratory {
+impl Runner {
     /// Makes rounds until a look decides or the last one is made. What comes next is judged from
     /// the folder, by the same functions as the analysis has it.
     ///
@@ -61,7 +62,7 @@ impl Laboratory {
             if round == self.finished + 1 {
                 self.folder.write_experiment(&self.experiment)?;
             }
-            let baseline_lost = self.seats[0].losses.len() >= LOST_ROUNDS_MAX;
+            let baseline_lost = self.configurations[0].losses.len() >= LOST_ROUNDS_MAX;
             if baseline_lost && self.experiment.study.is_none() {
                 // Without its baseline nothing can be compared.
                 return Ok(());
@@ -90,7 +91,7 @@ impl Laboratory {
 
     /// Collections that are only read are loaded once and shared: with one for each arm the
     /// scatter doubled, because the trees on the server differ.
-    async fn load_shared(&mut self) -> Result<()> {
+    async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
         for (number, collection) in plan.collections.iter().enumerate() {
@@ -98,11 +99,12 @@ impl Laboratory {
                 !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
             });
             if read {
-                self.stop.check()?;
-                admin.create(&collection.name, collection).await?;
-                admin.load(&collection.name, self.materials.documents(plan, number)).await?;
+                let documents = self.inputs.documents(plan, number);
+                let name = &collection.name;
+                load(admin, name, collection, documents, &self.progress, &self.stop).await?;
             }
         }
+        self.progress.doing("waiting until the server has written what was loaded");
         admin.settle().await;
         Ok(())
     }
@@ -132,7 +134,7 @@ impl Laboratory {
         let simulated = self.is_simulated();
         for run in &mut runs {
             let arm = self.experiment.arms.iter().position(|arm| arm.id == run.arm);
-            let losses = &mut self.seats[arm.expect("runs are of arms")].losses;
+            let losses = &mut self.configurations[arm.expect("runs are of arms")].losses;
             match &run.failed {
                 Some(reason) => {
                     losses.push(reason.clone());
@@ -164,7 +166,7 @@ impl Laboratory {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            if !group.iter().any(|arm| self.seats[*arm].takes(&name)) {
+            if !group.iter().any(|arm| self.configurations[*arm].takes(&name)) {
                 continue;
             }
             self.sampler.label(round, &name);
@@ -200,15 +202,15 @@ impl Laboratory {
         let warmups: Vec<Duration> = arms
             .iter()
             .map(|arm| {
-                let profile_s = self.seats[arm.index].environment.warmup_s;
+                let profile_s = self.configurations[arm.index].environment.warmup_s;
                 settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
             })
             .collect();
         let measured_s = settings::measured(&plan.phases[number], settings.measured_s);
         let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
-        let mut stage = Stage {
+        let mut context = PhaseContext {
             plan,
-            materials: &self.materials,
+            inputs: &self.inputs,
             epoch: &self.epoch,
             admin: self.admin.as_ref(),
             sampler: &mut self.sampler,
@@ -233,12 +235,13 @@ impl Laboratory {
         }
         let mut making = Vec::new();
         for arm in arms.iter_mut() {
-            making.push(match self.materials.making(plan, number) {
+            context.progress.arm(arm.index, "calibrating");
+            making.push(match self.inputs.making(plan, number) {
                 Some(prepare) => arm.calibrate_making(&self.epoch, &prepare).await,
                 None => None,
             });
         }
-        let mut measured = phase::run(&mut stage, arms, number, &warmups, interleave).await?;
+        let mut measured = phase::run(&mut context, arms, number, &warmups, interleave).await?;
         for (measured, making) in measured.iter_mut().zip(making) {
             measured.document_ns = making;
         }
@@ -284,51 +287,39 @@ impl Laboratory {
         round: u32,
         number: usize,
         arm: &str,
-        measured: &phase::Measured,
+        measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
-        let own = self.seats[measured.arm].environment.processes;
+        let own = self.configurations[measured.arm].environment.processes;
         let plan = &self.experiment.plan.with_processes(own);
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
-            .map(|process| {
-                self.materials.samples(round, measured.arm, number, process, false).into()
-            })
+            .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())
             .collect();
         let source = Source {
             plan,
-            phase,
-            files: files.clone(),
-            expected: self.materials.expected(plan, number, &files)?,
+            number,
+            files,
+            inputs: &self.inputs,
             exclusive: self.is_own_server,
             hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
             arm,
+            tapped: tap.map(|prefix| Tapped {
+                prefix,
+                arm: measured.arm,
+                consumer: self.configurations.len(),
+            }),
         };
         let mut run = summarise(&source, measured, &self.folder)?;
-        let tapped = tap.map(|prefix| tapped(prefix, &source, measured, &run)).transpose()?;
-        self.materials.forget_warmup(round, measured.arm, number, phase.processes);
-        if let Some(read) = &measured.read {
-            let received = Samples::open(&read.samples)?;
-            let mut broker =
-                Messages::read(samples::all(&files), received)?.record(phase, read.record());
-            if let Some(prefix) = tap {
-                broker.parts = Some(parts::measure(&Files {
-                    prefix,
-                    producers_port: measured.arm,
-                    consumer_port: self.seats.len(),
-                    from_ns: measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0),
-                    sent: &files,
-                    received: &read.samples,
-                })?);
-            }
-            broker.consumer.samples =
-                self.keep_samples(std::slice::from_ref(&read.samples))?.into_iter().next();
-            run.broker = Some(broker);
+        let files = source.files;
+        self.inputs.forget_warmup(round, measured.arm, number, phase.processes);
+        if let (Some(broker), Some(read)) = (&mut run.broker, &measured.read) {
+            let kept = self.keep_samples(std::slice::from_ref(&read.samples))?;
+            broker.consumer.samples = kept.into_iter().next();
         }
         run.samples = self.keep_samples(&files)?;
-        if let Some((tap, exchanges)) = tapped {
-            run.tap = Some(tap);
-            self.keep_samples(&[exchanges])?;
+        if let Some(prefix) = tap {
+            self.keep_samples(&[recording::paths(prefix, measured.arm).0])?;
         }
         Ok(run)
     }
@@ -338,11 +329,11 @@ impl Laboratory {
         let mut kept = Vec::new();
         for file in files {
             let bytes = file.metadata().map_or(0, |it| it.len());
-            if self.materials.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
+            if self.inputs.sample_bytes + bytes > SAMPLE_BUDGET_BYTES {
                 std::fs::remove_file(file).map_err(|error| Error::file("remove", file, &error))?;
                 continue;
             }
-            self.materials.sample_bytes += bytes;
+            self.inputs.sample_bytes += bytes;
             let name = file.strip_prefix(self.folder.path()).unwrap_or(file);
             kept.push(name.to_string_lossy().into_owned());
         }
@@ -356,22 +347,4 @@ fn pretend_cpu(phase: &mut PhaseRun) {
     phase.idle_cpu_fraction = Some(0.0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
-}
-
-/// What the tap saw of the arm's turns, and its file of exchanges.
-fn tapped(
-    prefix: &FilePath,
-    source: &Source<'_>,
-    measured: &phase::Measured,
-    run: &PhaseRun,
-) -> Result<(Tap, PathBuf)> {
-    let (exchanges, recording) = recording::read(prefix, measured.arm)?;
-    let turns: Vec<_> =
-        measured.turns.iter().map(|it| (it.turned.began_ns, it.turned.ended_ns)).collect();
-    let mut lost = Ok(());
-    let samples = samples::all(&source.files)
-        .map_while(|sample| sample.map_err(|error| lost = Err(error)).ok());
-    let operations = run.by_operation.iter().map(|it| it.count).sum();
-    let tap = tap::summary::summarise(&exchanges, &recording, &turns, samples, operations);
-    lost.map(|()| (tap, recording::paths(prefix, measured.arm).0))
 }

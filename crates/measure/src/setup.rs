@@ -1,4 +1,4 @@
-//! An experiment from its first to its last step: folder, server, laboratory, rounds, end.
+//! An experiment from its first to its last step: folder, server, runner, rounds, end.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::admin::{self, Admin};
-use crate::laboratory::{Judge, Laboratory, Seat};
-use crate::materials::Materials;
+use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
 use crate::progress::Progress;
+use crate::reach::Reached;
 use crate::resume::Resumed;
+use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
-use crate::stop::{Stop, caught};
+use crate::stop::{Requests, Stop, caught};
 use adapter::choice::PROCESSES;
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
@@ -24,11 +25,11 @@ use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
     Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
-    Server as ServerFacts, Settings, Study, Unavailable,
+    Server as ServerFacts, ServerKind, Settings, Study, Unavailable,
 };
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::uri::{arm_option, with_arm_options, with_options};
-use server::{Host, Server, ServerChoice, StartOptions, places, prepare};
+use server::{Server, StartOptions, places};
 use tap::link::LinkSpec;
 use tap::validate::validate;
 use workload::Workload;
@@ -49,10 +50,8 @@ pub struct Setup {
     pub id: String,
     /// Experiment folder, new or empty.
     pub path: PathBuf,
-    /// `--server`.
-    pub server: String,
-    /// `--uri`.
-    pub uri: Option<String>,
+    /// The server; None: nothing that is measured needs one.
+    pub server: Option<Reached>,
     /// Load and faults of an absorber, as its own command line takes them.
     pub absorber_words: Vec<String>,
     /// Options for every arm's URI.
@@ -85,8 +84,9 @@ impl Setup {
     /// Runs the experiment; its results are in the folder, whole or interrupted.
     ///
     /// # Errors
-    /// Whatever kept it from its end but Ctrl-C; finished rounds are in the folder.
-    pub async fn run(self) -> Result<Folder> {
+    /// Whatever kept it from its end, but for Ctrl-C once its record has begun; finished rounds are
+    /// in the folder.
+    pub async fn run(self, requests: &mut Requests) -> Result<Folder> {
         let is_new = !self.path.exists();
         let folder = match &self.resumed {
             Some(_) => Folder::open(&self.path)?.0,
@@ -95,19 +95,32 @@ impl Setup {
         let _lock = folder.lock()?;
         let is_resumed = self.resumed.is_some();
         let placement = self.placement();
-        let opened = self.open(&folder, placement.as_ref()).await;
-        let server = opened.inspect_err(|_| {
+        let progress = self.progress();
+        progress.doing("starting the server");
+        let opened = requests.or(self.open(&folder, placement.as_ref())).await.flatten();
+        let server = opened.inspect_err(|error| {
             if !is_resumed {
-                folder.discard(is_new);
+                discard(&folder, is_new, error);
             }
         })?;
-        let stop = Stop::default();
-        // On the heap: everything an experiment holds is in this one future.
-        let result = Box::pin(self.measure(&folder, server.as_ref(), placement, &stop)).await;
+        // On the heap: everything an experiment holds is in these futures.
+        let prepared = Box::pin(self.runner(&folder, server.as_ref(), placement, progress));
+        let prepared = requests.or(prepared).await.flatten();
+        let began = prepared.is_ok();
+        let result = match prepared {
+            Ok(runner) => Box::pin(measure(runner, server.as_ref(), requests)).await,
+            Err(error) => Err(error),
+        };
         if let Some(server) = server {
             server.stop().await;
         }
         match result {
+            Err(error) if error.exit == Exit::Interrupted && !began => {
+                if !is_resumed {
+                    discard(&folder, is_new, &error);
+                }
+                Err(error)
+            }
             Err(error) if error.exit != Exit::Interrupted => {
                 let path = folder.path().display();
                 // What cannot be gone on with as it was asked is no failure of the experiment.
@@ -123,20 +136,21 @@ impl Setup {
 
     /// Cores of the server and of the clients, where we start the server.
     fn placement(&self) -> Option<Placement> {
-        let starts = self.server != "none" && self.uri.is_none();
+        let starts = self.server.as_ref().is_some_and(|server| server.uri().is_none());
         starts.then(placement::choose).flatten()
+    }
+
+    fn progress(&self) -> Progress {
+        let ids = self.named().into_iter().map(|(id, ..)| id).collect();
+        let rounds = self.settings.looks.first_rounds();
+        Progress::new(ids, rounds, self.until_look / rounds)
     }
 
     /// The server, if one is needed, once there is room for the results.
     async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
         check_disk(folder, self.settings.looks.first_rounds())?;
-        if self.server == "none" && self.uri.is_none() {
-            return Ok(None);
-        }
-        let host = Host::detect()?;
-        let choice = ServerChoice::parse(Some(&self.server), self.uri.as_deref())?;
-        let program = prepare(&host, &choice, server::Progress::default())?;
-        let absorber = choice == ServerChoice::Absorber;
+        let Some(server) = &self.server else { return Ok(None) };
+        let absorber = server.is_absorber();
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
@@ -145,82 +159,18 @@ impl Setup {
             options.extra_flags.clone_from(&self.absorber_words);
             options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
         }
-        Ok(Some(Server::open(&host, &choice, program.as_ref(), &options).await?))
+        server.open(&options).await.map(Some)
     }
 
-    async fn measure(
+    async fn runner(
         self,
         folder: &Folder,
         server: Option<&Server>,
         placement: Option<Placement>,
-        stop: &Stop,
-    ) -> Result<()> {
-        let mut laboratory = self.laboratory(folder, server, placement, stop).await?;
-        laboratory.folder.write_experiment(&laboratory.experiment)?;
-        let died = async {
-            match server {
-                Some(server) => server.died().await.into(),
-                None => std::future::pending().await,
-            }
-        };
-        let external = matches!(server, Some(Server::External { .. }));
-        let work = async {
-            let rounds = async {
-                if let Some(admin) = laboratory.admin.as_mut().filter(|_| external) {
-                    admin.claim(&laboratory.experiment.id).await?;
-                }
-                laboratory.rounds().await
-            };
-            tokio::select! {
-                result = rounds => result,
-                error = died => Err(error),
-                // The second Ctrl-C: everything that is dropped here ends its children.
-                error = stop.second() => Err(error),
-            }
-        };
-        // Even after a bug the record is ended and the database dropped.
-        let (result, panic) = match caught(work).await {
-            Ok(result) => (result, None),
-            Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
-        };
-        let result = match (result, server) {
-            // The rounds may miss the server before its guard has told why it ended.
-            (Err(error), Some(server)) if error.exit == Exit::Unreachable => {
-                let died = tokio::time::timeout(Duration::from_secs(2), server.died()).await;
-                Err(died.map_or(error, Into::into))
-            }
-            (result, _) => result,
-        };
-        laboratory.progress.finish();
-        laboratory.experiment.finished_at = Some(wall());
-        laboratory.experiment.ended = Some(match &result {
-            Ok(()) => Ended::Completed,
-            Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
-            Err(_) => Ended::Failed,
-        });
-        let mut recorded = laboratory.folder.write_experiment(&laboratory.experiment);
-        // On a server of ours the database goes with its data folder.
-        if let Some(admin) = laboratory.admin.as_ref().filter(|_| external) {
-            let dropped = admin.leave().await;
-            let own = laboratory.experiment.databases.last_mut();
-            own.expect("it was recorded").dropped = dropped;
-            recorded = recorded.and(laboratory.folder.write_experiment(&laboratory.experiment));
-        }
-        if let Some(panic) = panic {
-            resume_unwind(panic);
-        }
-        result.and(recorded)
-    }
-
-    async fn laboratory(
-        self,
-        folder: &Folder,
-        server: Option<&Server>,
-        placement: Option<Placement>,
-        stop: &Stop,
-    ) -> Result<Laboratory> {
+        progress: Progress,
+    ) -> Result<Runner> {
         let looked = Some((Instant::now(), Reading::take()));
-        let places = match &self.uri {
+        let places = match self.server.as_ref().and_then(Reached::uri) {
             Some(uri) => places(uri).await,
             None => Vec::new(),
         };
@@ -238,11 +188,14 @@ impl Setup {
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
-        let mut materials = Materials::write(&plan, &processes, pools, folder, measured_s)?;
-        materials.sample_bytes = folder.sample_bytes();
+        progress.doing("writing documents and schedules");
+        let mut inputs = InputFiles::write(&plan, &processes, pools, folder, measured_s)?;
+        inputs.sample_bytes = folder.sample_bytes();
         let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
-        let link = self.link.as_deref().map(link_facts).transpose()?;
+        // It takes seconds without waiting for anything: a request to stop is heard here.
+        tokio::task::yield_now().await;
+        let link = self.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
         let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
         let mut path = None;
         if let Some(server) = server.filter(|_| self.tap || self.link.is_some()) {
@@ -250,19 +203,23 @@ impl Setup {
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
-        let seat = |port: usize, id: &str, environment: Environment, direct: bool| Seat {
-            uri: with_arm_options(&uri, &environment.uri_options),
-            tapped_uri: through(port)
-                .filter(|_| !direct)
-                .map(|uri| with_arm_options(&uri, &environment.uri_options)),
-            phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
-            losses: Vec::new(),
-            environment: Environment { cores: cores.clone(), ..environment },
-        };
-        let consumer = self.consumer.clone().map(|(id, it)| seat(named.len(), &id, it, false));
-        let seats = named.into_iter().enumerate();
-        let seats = seats
-            .map(|(port, (id, environment, twin))| seat(port, &id, environment, twin == DIRECT))
+        let configuration =
+            |port: usize, id: &str, environment: Environment, direct: bool| ArmConfiguration {
+                uri: with_arm_options(&uri, &environment.uri_options),
+                tapped_uri: through(port)
+                    .filter(|_| !direct)
+                    .map(|uri| with_arm_options(&uri, &environment.uri_options)),
+                phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
+                losses: Vec::new(),
+                environment: Environment { cores: cores.clone(), ..environment },
+            };
+        let consumer =
+            self.consumer.clone().map(|(id, it)| configuration(named.len(), &id, it, false));
+        let configurations = named.into_iter().enumerate();
+        let configurations = configurations
+            .map(|(port, (id, environment, twin))| {
+                configuration(port, &id, environment, twin == DIRECT)
+            })
             .collect();
         let rounds = self.settings.looks.first_rounds();
         let request = Request {
@@ -295,9 +252,8 @@ impl Setup {
         if server.is_some() {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
-        let ids = experiment.arms.iter().map(|arm| arm.id.clone()).collect();
-        Ok(Laboratory {
-            seats,
+        Ok(Runner {
+            configurations,
             consumer,
             folder: folder.clone(),
             epoch,
@@ -314,9 +270,9 @@ impl Setup {
             judge: self.judge,
             awake: None,
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
-            materials,
-            progress: Progress::new(ids, rounds, self.until_look / rounds),
-            stop: stop.clone(),
+            inputs,
+            progress,
+            stop: Stop::default(),
         })
     }
 
@@ -336,6 +292,82 @@ impl Setup {
         }
         named
     }
+}
+
+/// Makes the rounds, ends the record and drops the database.
+async fn measure(
+    mut runner: Runner,
+    server: Option<&Server>,
+    requests: &mut Requests,
+) -> Result<()> {
+    let stop = runner.stop.clone();
+    runner.folder.write_experiment(&runner.experiment)?;
+    let died = async {
+        match server {
+            Some(server) => server.died().await,
+            None => std::future::pending().await,
+        }
+    };
+    let external = server.is_some_and(|it| it.record().kind == ServerKind::External);
+    let work = async {
+        let rounds = async {
+            if let Some(admin) = runner.admin.as_mut().filter(|_| external) {
+                admin.claim(&runner.experiment.id).await?;
+            }
+            runner.rounds().await
+        };
+        tokio::select! {
+            result = rounds => result,
+            error = died => Err(error),
+            // The second Ctrl-C: everything that is dropped here ends its children.
+            error = stop.second(requests) => Err(error),
+        }
+    };
+    // Even after a bug the record is ended and the database dropped.
+    let (result, panic) = match caught(work).await {
+        Ok(result) => (result, None),
+        Err(panic) => (Err(Error::new(Exit::RunInvalid, "a bug", "")), Some(panic)),
+    };
+    let result = match (result, server) {
+        // The rounds may miss the server before its guard has told why it ended.
+        (Err(error), Some(server)) if error.exit == Exit::Unreachable => {
+            let died = tokio::time::timeout(Duration::from_secs(2), server.died()).await;
+            Err(died.unwrap_or(error))
+        }
+        (result, _) => result,
+    };
+    runner.progress.finish();
+    runner.experiment.finished_at = Some(wall());
+    runner.experiment.ended = Some(match &result {
+        Ok(()) => Ended::Completed,
+        Err(error) if error.exit == Exit::Interrupted => Ended::Interrupted,
+        Err(_) => Ended::Failed,
+    });
+    let mut recorded = runner.folder.write_experiment(&runner.experiment);
+    // On a server of ours the database goes with its data folder.
+    if let Some(admin) = runner.admin.as_ref().filter(|_| external) {
+        let dropped = admin.leave().await;
+        let own = runner.experiment.databases.last_mut();
+        own.expect("it was recorded").dropped = dropped;
+        recorded = recorded.and(runner.folder.write_experiment(&runner.experiment));
+    }
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+    result.and(recorded)
+}
+
+/// Takes back what was begun, so that the same `--out` can be given again. A log that says why a
+/// server does not start stays.
+fn discard(folder: &Folder, is_new: bool, error: &Error) {
+    if error.exit == Exit::Interrupted {
+        // The folder was empty, and is locked by this experiment.
+        for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+    }
+    folder.discard(is_new);
 }
 
 /// The record to write and the rounds that are finished: of a new experiment or one gone on with.
@@ -405,17 +437,18 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
 }
 
 /// The link held against what it says it is, before anything is measured through it.
-fn link_facts(asked: &str) -> Result<Link> {
+fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
+    progress.doing("measuring the link");
     let spec = LinkSpec::parse(asked)?;
     let check = validate(&spec)?;
-    say!("link {asked}: {}", check.sentence);
+    progress.note(&format!("link {asked}: {}", check.sentence));
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 
 fn facts(server: Option<&Server>) -> ServerFacts {
     let Some(server) = server else {
         return ServerFacts {
-            kind: "none".to_owned(),
+            kind: ServerKind::None,
             version: String::new(),
             uri: String::new(),
             flags: Vec::new(),
@@ -425,10 +458,7 @@ fn facts(server: Option<&Server>) -> ServerFacts {
     };
     let record = server.record();
     ServerFacts {
-        kind: serde_json::to_value(record.kind)
-            .ok()
-            .and_then(|kind| kind.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        kind: record.kind,
         version: record.version.clone(),
         uri: record.uri.clone(),
         flags: record.flags.clone(),

@@ -29,8 +29,7 @@ impl Stop {
     }
 
     /// Waits for the second request, noting the first.
-    pub async fn second(&self) -> Error {
-        let mut requests = Requests::watch();
+    pub async fn second(&self, requests: &mut Requests) -> Error {
         requests.next().await;
         self.asked.store(true, Ordering::Relaxed);
         say!("\nstopping after this turn; what is finished is kept (again: stop at once)");
@@ -82,8 +81,9 @@ impl Requests {
     /// Interrupted.
     pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
-            answer = work => Ok(answer),
+            biased; // what was asked while the work did not wait is heard before its answer
             () = self.next() => Err(interrupted()),
+            answer = work => Ok(answer),
         }
     }
 }

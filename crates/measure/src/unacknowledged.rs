@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
-use crate::phase::Stage;
+use crate::context::PhaseContext;
 use crate::sampler::Sampler;
 use base::error::Result;
 use record::records::Arm;
@@ -51,12 +51,12 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
 ///
 /// # Errors
 /// The server lost.
-pub async fn counters(stage: &mut Stage<'_>, written: Option<String>) -> Result<Counters> {
-    match (stage.admin, written) {
-        (Some(admin), Some(name)) if stage.unacknowledged => {
-            settled(stage.sampler, admin, &name).await
+pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -> Result<Counters> {
+    match (context.admin, written) {
+        (Some(admin), Some(name)) if context.unacknowledged => {
+            settled(context.sampler, admin, &name).await
         }
-        _ => stage.sampler.counters().await,
+        _ => context.sampler.counters().await,
     }
 }
 
@@ -74,4 +74,22 @@ async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Resu
         tokio::time::sleep(SETTLED).await;
     }
     sampler.counters().await
+}
+
+/// Unacknowledged writes go on after the last `end`: the count has settled when two readings
+/// 50 ms apart agree. Answers it.
+///
+/// # Errors
+/// The server lost.
+pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
+    let mut count = admin.count(name).await?;
+    for _ in 0..600 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let again = admin.count(name).await?;
+        if again == count {
+            break;
+        }
+        count = again;
+    }
+    Ok(count)
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::records::Quantiles;
+use crate::quantiles::Quantiles;
 use stats::curve::Curve;
 
 /// What became of the messages of one phase of one run.

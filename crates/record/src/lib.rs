@@ -5,6 +5,7 @@ pub mod folder;
 pub mod machine;
 pub mod messages;
 pub mod plain;
+mod quantiles;
 pub mod queue;
 pub mod records;
 pub mod request;

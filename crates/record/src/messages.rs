@@ -1,12 +1,13 @@
 //! From the samples of producers and consumer to the messages they share, and to their record.
+//! Takes 48 bytes a message.
 
 use crate::broker::{Broker, ConsumerRun};
 use crate::records::Quantiles;
-use crate::samples::{Sample, Samples};
+use crate::samples::Sample;
 use base::error::Result;
 use stats::curve::Curve;
 use stats::histogram::Histogram;
-use workload::plan::{Pacing, Phase};
+use workload::plan::Phase;
 
 /// A consumer in step has a reply's worth of messages before it; saturated is more than that and
 /// more than a twentieth of all.
@@ -45,6 +46,18 @@ impl Message {
         }
     }
 
+    fn sample(&self) -> Sample {
+        Sample {
+            intended_ns: self.intended_ns,
+            start_ns: self.start_ns,
+            service_ns: self.end_ns - self.start_ns,
+            index: self.sequence,
+            operation: 0,
+            outcome: 0,
+            worker: self.producer,
+        }
+    }
+
     /// Whether the consumer had it.
     #[must_use]
     pub fn received(&self) -> bool {
@@ -58,56 +71,82 @@ impl Message {
     }
 }
 
+/// The producers' side, before the first message is received.
+#[derive(Debug, Default)]
+pub struct Sent {
+    messages: Vec<Message>,
+    /// Reported as failed. They may be there all the same.
+    failed: Vec<Sample>,
+}
+
+impl Sent {
+    /// Adds a sample of a producer, in any order.
+    pub fn take(&mut self, sample: &Sample) {
+        if sample.result() == 0 {
+            self.messages.push(Message::sent(sample));
+        } else {
+            self.failed.push(*sample);
+        }
+    }
+}
+
 /// The messages of one phase of one run, with what does not stand with a single one.
 #[derive(Debug, Default)]
 pub struct Messages {
     /// Those whose insert succeeded, by producer and sequence.
     pub sent: Vec<Message>,
+    failed: Vec<Sample>,
     duplicates: u64,
     unclaimed: u64,
     out_of_order: u64,
     out_of_order_per_producer: u64,
+    latest_made_ns: u64,
+    /// The highest sequence so far, by producer.
+    latest: Vec<Option<u32>>,
     first_received_ns: u64,
     last_received_ns: u64,
     received: u64,
 }
 
 impl Messages {
-    /// Joins the samples of the producers with those of the consumer. Takes 48 bytes a message.
+    /// All were sent, none is received.
+    #[must_use]
+    pub fn of(sent: Sent) -> Self {
+        let Sent { messages: mut sent, failed } = sent;
+        sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
+        Self { sent, failed, ..Self::default() }
+    }
+
+    /// Joins the samples of the producers with those of the consumer.
     ///
     /// # Errors
     /// Files that cannot be read.
     pub fn read(
         producers: impl IntoIterator<Item = Result<Sample>>,
-        consumer: Samples,
+        consumer: impl IntoIterator<Item = Result<Sample>>,
     ) -> Result<Self> {
-        let mut messages = Self::default();
+        let mut sent = Sent::default();
         for sample in producers {
-            let sample = sample?;
-            if sample.result() == 0 {
-                messages.sent.push(Message::sent(&sample));
-            }
+            sent.take(&sample?);
         }
-        messages.sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
-        let mut latest_made_ns = 0;
-        let mut latest: Vec<Option<u32>> = Vec::new();
+        let mut messages = Self::of(sent);
         for sample in consumer {
-            let sample = sample?;
-            messages.out_of_order += u64::from(sample.intended_ns < latest_made_ns);
-            latest_made_ns = latest_made_ns.max(sample.intended_ns);
-            let producer = usize::from(sample.worker);
-            if latest.len() <= producer {
-                latest.resize(producer + 1, None);
-            }
-            let before = latest[producer].is_some_and(|number| sample.index < number);
-            messages.out_of_order_per_producer += u64::from(before);
-            latest[producer] = latest[producer].max(Some(sample.index));
-            messages.take(&sample);
+            messages.take(&sample?);
         }
         Ok(messages)
     }
 
-    fn take(&mut self, sample: &Sample) {
+    /// Adds a sample of the consumer, in the order of arrival.
+    pub fn take(&mut self, sample: &Sample) {
+        self.out_of_order += u64::from(sample.intended_ns < self.latest_made_ns);
+        self.latest_made_ns = self.latest_made_ns.max(sample.intended_ns);
+        let producer = usize::from(sample.worker);
+        if self.latest.len() <= producer {
+            self.latest.resize(producer + 1, None);
+        }
+        let before = self.latest[producer].is_some_and(|number| sample.index < number);
+        self.out_of_order_per_producer += u64::from(before);
+        self.latest[producer] = self.latest[producer].max(Some(sample.index));
         if self.received == 0 {
             self.first_received_ns = sample.start_ns;
         }
@@ -124,10 +163,15 @@ impl Messages {
         }
     }
 
+    /// The samples of the producers again, as far as they tell of messages: whose, and when.
+    pub fn into_samples(self) -> impl Iterator<Item = Sample> {
+        self.sent.into_iter().map(|it| it.sample()).chain(self.failed)
+    }
+
     /// The record; `consumer` is what is known of the consumer without them.
     #[must_use]
     pub fn record(&mut self, phase: &Phase, consumer: ConsumerRun) -> Broker {
-        let open = matches!(phase.pacing, Pacing::Rate { .. } | Pacing::Burst {});
+        let open = phase.pacing.is_open();
         let sent = self.sent.len() as u64;
         let last_end_ns = self.sent.iter().map(|it| it.end_ns).max().unwrap_or(0);
         let behind = self.sent.iter().filter(|it| it.received_ns > last_end_ns).count() as u64;
@@ -186,17 +230,7 @@ impl Messages {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-
     use super::*;
-    use crate::samples::all;
-
-    fn file(folder: &Path, name: &str, samples: &[Sample]) -> PathBuf {
-        let path = folder.join(name);
-        let bytes: Vec<u8> = samples.iter().flat_map(Sample::to_bytes).collect();
-        std::fs::write(&path, bytes).expect("a temporary file");
-        path
-    }
 
     fn sample(worker: u16, index: u32, intended_ns: u64, start_ns: u64, outcome: u8) -> Sample {
         Sample { intended_ns, start_ns, service_ns: 10, index, operation: 0, outcome, worker }
@@ -204,7 +238,6 @@ mod tests {
 
     #[test]
     fn lost_double_unclaimed_and_misplaced_messages_are_counted() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
         let sent = [
             sample(0, 0, 100, 101, 0),
             sample(0, 1, 200, 201, 0),
@@ -219,10 +252,7 @@ mod tests {
             sample(1, 0, 150, 1_300, 0),
             sample(0, 2, 300, 1_400, 0),
         ];
-        let producers = [file(folder.path(), "sent", &sent)];
-        let consumer = file(folder.path(), "received", &received);
-        let consumer = Samples::open(&consumer).expect("a file");
-        let messages = Messages::read(all(&producers), consumer).expect("two files");
+        let messages = Messages::read(sent.map(Ok), received.map(Ok)).expect("in memory");
         assert_eq!(messages.sent.len(), 4);
         assert_eq!(messages.received, 3);
         assert_eq!((messages.duplicates, messages.unclaimed), (1, 1));
@@ -230,5 +260,8 @@ mod tests {
         assert_eq!(messages.out_of_order, 3);
         let latencies: Vec<u64> = messages.received().map(Message::latency_ns).collect();
         assert_eq!(latencies, [1_000, 800, 1_050]);
+        let mut again: Vec<Sample> = messages.into_samples().collect();
+        again.sort_unstable_by_key(|it| (it.worker, it.index));
+        assert_eq!(again, sent, "the failed one as well");
     }
 }

@@ -7,7 +7,10 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Mode, OFlags, open as open_at_cwd, openat, renameat, unlinkat};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open as open_at_cwd, openat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// Opens a file to read. `name` is relative to `folder` and made of plain parts.
 ///
@@ -15,7 +18,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, open as open_at_cwd, openat, renameat, u
 /// A name that leads elsewhere, a link on the way, what is no ordinary file; the system's.
 pub fn open(folder: &Path, name: &str) -> io::Result<File> {
     let (above, last) = above(folder, name)?;
-    ordinary(&above, last, OFlags::RDONLY)
+    ordinary(&above, last, OFlag::O_RDONLY)
 }
 
 /// Reads a file of at most `most` bytes.
@@ -38,7 +41,7 @@ pub fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
 /// As [`open`].
 pub fn append(folder: &Path, name: &str) -> io::Result<File> {
     let (above, last) = above(folder, name)?;
-    ordinary(&above, last, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+    ordinary(&above, last, OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT)
 }
 
 /// Writes a file so that it is there whole or not at all: beside, then renamed.
@@ -49,15 +52,15 @@ pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let (above, last) = above(folder, name)?;
     let beside = format!("{last}.partial");
-    match unlinkat(&above, &beside, AtFlags::empty()) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+    match unlinkat(&above, beside.as_str(), UnlinkatFlags::NoRemoveDir) {
+        Err(error) if error != Errno::ENOENT => return Err(error.into()),
         _ => {} // what an experiment that was killed had left
     }
-    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let new = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
     let mut file = ordinary(&above, &beside, new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    Ok(renameat(&above, &beside, &above, last)?)
+    Ok(renameat(&above, beside.as_str(), &above, last)?)
 }
 
 /// Refuses a folder that holds, at any depth, anything but folders and ordinary files of one name:
@@ -91,18 +94,18 @@ fn above<'a>(folder: &Path, name: &'a str) -> io::Result<(OwnedFd, &'a str)> {
     let parts = parts.filter(|parts| !parts.is_empty());
     let parts = parts.ok_or_else(|| invalid("its name leads out of the folder".to_owned()))?;
     let (last, above) = parts.split_last().expect("not empty");
-    let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let way = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let mut at = open_at_cwd(folder, way, Mode::empty())?;
     for part in above {
-        at = openat(&at, *part, way | OFlags::NOFOLLOW, Mode::empty())?;
+        at = openat(&at, *part, way | OFlag::O_NOFOLLOW, Mode::empty())?;
     }
     Ok((at, last))
 }
 
-fn ordinary(above: &OwnedFd, name: &str, how: OFlags) -> io::Result<File> {
+fn ordinary(above: &OwnedFd, name: &str, how: OFlag) -> io::Result<File> {
     // Not blocking: a pipe would wait for its other end.
-    let how = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(above, name, how, Mode::from_raw_mode(0o666))?);
+    let how = how | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = File::from(openat(above, name, how, Mode::from_bits_truncate(0o666))?);
     if !file.metadata()?.is_file() {
         return Err(invalid("no ordinary file".to_owned()));
     }
@@ -130,7 +133,7 @@ mod tests {
         symlink(outside.path(), folder.path().join("way")).expect("room");
         symlink("/dev/zero", folder.path().join("endless")).expect("room");
         let pipe = folder.path().join("pipe");
-        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("room");
+        nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).expect("room");
 
         assert_eq!(read(folder.path(), "in/file", 4).expect("it is there"), b"text");
         let larger = read(folder.path(), "in/file", 3).expect_err("larger").to_string();

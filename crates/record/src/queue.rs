@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::records::Quantiles;
+use crate::quantiles::Quantiles;
 
 /// What the overload test of one phase of one run looks at (methodology 8.2). Slopes are
 /// Theil-Sen's over operations in the order in which they were intended, with 95 % intervals.

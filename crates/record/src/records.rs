@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::broker::Broker;
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
+pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, Study};
 pub use crate::wire::{Link, Tap, TapCommand};
-use stats::histogram::Histogram;
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
 use workload::plan::Plan;
@@ -82,7 +82,10 @@ pub struct Database {
 impl Experiment {
     /// Databases that may still be on somebody else's server.
     pub fn leftovers(&self) -> impl Iterator<Item = &str> {
-        let left = self.databases.iter().filter(|it| self.server.kind == "external" && !it.dropped);
+        let left = self
+            .databases
+            .iter()
+            .filter(|it| self.server.kind == ServerKind::External && !it.dropped);
         left.map(|it| it.name.as_str())
     }
 }
@@ -110,7 +113,7 @@ impl Gap {
     }
 }
 
-/// How an experiment ended.
+/// How an experiment ended; `unfinished` of analyses alone, for a record then says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -118,6 +121,20 @@ pub enum Ended {
     Completed,
     Interrupted,
     Failed,
+    Unfinished,
+}
+
+impl Ended {
+    /// The word as printed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
 }
 
 /// How the experiment is run and judged.
@@ -199,11 +216,41 @@ pub struct Unavailable {
     pub hint: String,
 }
 
+/// Where a server comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Out of the catalogue, installed and started by mongodyno.
+    Embedded,
+    /// A mongod of the machine, started by mongodyno.
+    Mongod,
+    /// The absorber, started by mongodyno.
+    Absorber,
+    /// Somebody else's, by connection string.
+    External,
+    /// There is none: the workload needs none.
+    None,
+}
+
+impl ServerKind {
+    /// The word as printed, and as `--server` takes it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Mongod => "mongod",
+            Self::Absorber => "absorber",
+            Self::External => "external",
+            Self::None => "none",
+        }
+    }
+}
+
 /// The server measured against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// `embedded`, `mongod`, `absorber`, `external` or `none`.
-    pub kind: String,
+    /// Where it comes from.
+    pub kind: ServerKind,
     /// Version of buildInfo.
     pub version: String,
     /// URI with credentials masked.
@@ -293,7 +340,8 @@ pub struct PhaseRun {
     /// Little's law over all turns (gate G2).
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
-    pub half_log_ratio: Option<f64>,
+    #[serde(alias = "half_log_ratio")]
+    pub drift: Option<f64>,
     /// Making one document before its operation is timed, ns: calibrated before the phase. None
     /// where none is made or the adapter does not tell.
     #[serde(default)]
@@ -337,37 +385,6 @@ pub struct OperationRun {
     pub service: Quantiles,
     /// Response time (open loop only).
     pub response: Option<Quantiles>,
-}
-
-/// Quantiles in us, None where there are fewer than 100/(1-q) samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
-pub struct Quantiles {
-    pub mean_us: f64,
-    pub min_us: f64,
-    pub p50_us: Option<f64>,
-    pub p90_us: Option<f64>,
-    pub p99_us: Option<f64>,
-    pub p999_us: Option<f64>,
-    pub max_us: f64,
-}
-
-impl Quantiles {
-    /// Of a histogram.
-    #[must_use]
-    pub fn of(histogram: &Histogram) -> Self {
-        let us = |ns: u64| ns as f64 / 1e3;
-        let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);
-        Self {
-            mean_us: histogram.mean_ns().unwrap_or(0.0) / 1e3,
-            min_us: histogram.min_ns().map_or(0.0, us),
-            p50_us: percentile(50.0),
-            p90_us: percentile(90.0),
-            p99_us: percentile(99.0),
-            p999_us: percentile(99.9),
-            max_us: histogram.max_ns().map_or(0.0, us),
-        }
-    }
 }
 
 /// Errors of one code.

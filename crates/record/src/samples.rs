@@ -114,15 +114,18 @@ impl Samples {
     }
 }
 
-/// The samples of several files, one after the other, to the first that cannot be read.
-pub fn all(files: &[PathBuf]) -> impl Iterator<Item = Result<Sample>> {
-    files.iter().flat_map(|file| {
-        let (samples, error) = match Samples::open(file) {
-            Ok(samples) => (Some(samples), None),
-            Err(error) => (None, Some(Err(error))),
-        };
-        samples.into_iter().flatten().chain(error)
-    })
+/// Reads the files of a phase, one a process, each once, to the first that cannot be read. `take`
+/// gets every sample, with the number of its file.
+///
+/// # Errors
+/// A file that cannot be read; those of `take`.
+pub fn each(files: &[PathBuf], mut take: impl FnMut(u32, &Sample) -> Result<()>) -> Result<()> {
+    for (process, file) in (0..).zip(files) {
+        for sample in Samples::open(file)? {
+            take(process, &sample?)?;
+        }
+    }
+    Ok(())
 }
 
 impl Iterator for Samples {

@@ -13,7 +13,7 @@ use judge::analysis::types::{Analysis, ArmSummary};
 use record::records::{OperationRun, PhaseRun, Run};
 
 pub const FORMAT: Format =
-    Format { name: "benchstat", about: "Go benchmark text, for benchstat", render };
+    Format { name: "benchstat", about: "Text of Go benchmarks, for benchstat", render };
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, runs, .. } = report;

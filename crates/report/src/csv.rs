@@ -8,7 +8,7 @@ use super::format::{Format, Report};
 use base::say::clean;
 use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
 
-pub const FORMAT: Format = Format { name: "csv", about: "One row a figure", render };
+pub const FORMAT: Format = Format { name: "csv", about: "One row per figure", render };
 
 const HEAD: [&str; 26] = [
     "schema_version",
@@ -102,7 +102,7 @@ fn record(
         analysis.schema_version.to_string(),
         clean(&analysis.id),
         clean(&analysis.workload),
-        clean(&analysis.server.kind),
+        analysis.server.kind.word().to_owned(),
         clean(&analysis.server.version),
         clean(&row.phase),
         clean(&row.operation),
@@ -113,7 +113,7 @@ fn record(
         column.to_owned(),
         value.unwrap_or_default(),
         text(compared.map(|c| c.baseline.as_str())),
-        text(compared.map(|c| c.verdict.as_str())),
+        text(compared.map(|c| c.verdict.word())),
         compared.map(|c| c.direction_only.to_string()).unwrap_or_default(),
         real(compared.and_then(|c| c.estimate_percent)),
         real(compared.and_then(|c| c.low_percent)),

@@ -14,7 +14,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("head.html", include_str!("../page/head.html")),
     ("macros.html", include_str!("../page/macros.html")),
     ("index.html", include_str!("../page/index.html")),
-    ("broker.html", include_str!("../page/broker.html")),
+    ("study.html", include_str!("../page/study.html")),
 ];
 const STYLE: &str = include_str!("../page/style.css");
 const SCRIPT: &str = include_str!("../page/report.js");

@@ -3,9 +3,8 @@
 //! [`drawing`] (how it is written).
 
 mod benchstat;
-pub mod broker;
 mod csv;
-mod drawing;
+pub mod drawing;
 mod format;
 pub mod html;
 mod json;
@@ -14,6 +13,7 @@ mod markdown;
 mod page;
 mod paint;
 mod plots;
+pub mod study;
 mod table;
 pub mod terminal;
 pub mod text;

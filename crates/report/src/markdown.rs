@@ -39,7 +39,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Again: {} --format md", escape(&view::again(analysis)))
 }
 
-fn list(out: &mut dyn Write, title: &str, lines: &[String]) -> io::Result<()> {
+pub(crate) fn list(out: &mut dyn Write, title: &str, lines: &[String]) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
@@ -115,7 +115,7 @@ fn cells(phase: &PhaseView, row: &RowView) -> Vec<String> {
 }
 
 /// Text that Markdown shows as it is: no markup, no HTML, no mention, no column break.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {

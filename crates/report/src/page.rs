@@ -9,7 +9,7 @@ use super::wire::{self, WireTable};
 use base::say::clean;
 use figures::{self, MISSING};
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
-use stats::compare::Verdict;
+use stats::verdict::Verdict;
 
 /// The whole page.
 #[derive(Debug, Serialize)]
@@ -218,7 +218,7 @@ fn rounds(strip: &Dots, longest: usize) -> PageRounds {
 fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
     let comparison = verdict.comparison;
     let text = clean(&comparison.sentence);
-    let word = clean(&comparison.verdict);
+    let word = comparison.verdict.word().to_owned();
     let (word, rest) = match text.strip_prefix(&word) {
         Some(rest) => (word, rest.trim_start_matches(':').trim_start().to_owned()),
         None => (word, text),
@@ -228,7 +228,7 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
         arm: if rest.contains(&label) { String::new() } else { label },
         hue: view::hue(&comparison.arm),
         is_aa: comparison.is_aa,
-        verdict: view::verdict(comparison),
+        verdict: comparison.verdict,
         word,
         rest: rest.trim_start_matches(", ").to_owned(),
         others: verdict.others.iter().map(|other| view::short_line(other)).collect(),
@@ -243,8 +243,8 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         is_aa: c.is_aa,
         operation: clean(&c.operation),
         metric: clean(view::metric_label(&c.metric)),
-        verdict: view::verdict(c),
-        word: clean(&c.verdict) + if c.direction_only { ", size uncertain" } else { "" },
+        verdict: c.verdict,
+        word: c.verdict.word().to_owned() + if c.direction_only { ", size uncertain" } else { "" },
         change: view::change(c),
         threshold: format!("±{} %", figures::threshold(c.threshold_percent)),
         level: c.level.map_or(MISSING.to_owned(), figures::level),

@@ -1,6 +1,6 @@
 //! Colours of the terminal report, or none.
 
-use stats::compare::Verdict;
+use stats::verdict::Verdict;
 
 /// What a text is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -190,10 +190,10 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
     if comparison.is_aa {
         lines = lines.iter().map(|line| page.paint.ink(Ink::Dim, line)).collect();
     } else {
-        let word = clean(&comparison.verdict);
-        let painted = page.paint.ink(Ink::of_verdict(view::verdict(comparison)), &word);
-        let place = lines.iter().position(|line| line.contains(&word)).unwrap_or(0);
-        lines[place] = lines[place].replacen(&word, &painted, 1);
+        let word = comparison.verdict.word();
+        let painted = page.paint.ink(Ink::of_verdict(comparison.verdict), word);
+        let place = lines.iter().position(|line| line.contains(word)).unwrap_or(0);
+        lines[place] = lines[place].replacen(word, &painted, 1);
     }
     for line in lines {
         page.line(&line)?;

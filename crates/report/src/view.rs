@@ -9,8 +9,9 @@ use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
     ResultRow,
 };
-use record::records::{Machine, Server, Unavailable};
-use stats::compare::Verdict;
+use record::records::{Machine, Server, ServerKind, Unavailable};
+use stats::threshold::Interleave;
+use stats::verdict::Verdict;
 
 /// One phase: its table and its comparisons.
 #[derive(Debug, Serialize)]
@@ -103,7 +104,7 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
             row.is_first = index == 0;
             let compared = throughput_comparison(analysis, name, &arm.id);
             (row.change, row.verdict) = match compared {
-                Some(comparison) => (change(comparison), Some(verdict(comparison))),
+                Some(comparison) => (change(comparison), Some(comparison.verdict)),
                 None if is_baseline(analysis, arm) => ("baseline".to_owned(), None),
                 None => (MISSING.to_owned(), None),
             };
@@ -192,7 +193,7 @@ fn throughput_comparison<'a>(
 pub fn change(comparison: &ComparisonRow) -> String {
     let (low, high) = (comparison.low_percent, comparison.high_percent);
     let interval = figures::interval(low, high);
-    match verdict(comparison) {
+    match comparison.verdict {
         Verdict::NotComparable => "not comparable".to_owned(),
         Verdict::Inconclusive => {
             interval.map_or_else(|| "~".to_owned(), |text| format!("~ ({text})"))
@@ -200,13 +201,6 @@ pub fn change(comparison: &ComparisonRow) -> String {
         _ => figures::change(comparison.estimate_percent, low, high)
             .unwrap_or_else(|| MISSING.to_owned()),
     }
-}
-
-/// The verdict; a word that is none is not comparable.
-pub fn verdict(comparison: &ComparisonRow) -> Verdict {
-    let all = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive];
-    let found = all.into_iter().find(|verdict| verdict.word() == comparison.verdict);
-    found.unwrap_or(Verdict::NotComparable)
 }
 
 fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
@@ -228,9 +222,9 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
-    let theirs = verdict(other);
+    let theirs = other.verdict;
     other.metric != "throughput"
-        && theirs != verdict(throughput)
+        && theirs != throughput.verdict
         && matches!(theirs, Verdict::Slower | Verdict::Faster)
 }
 
@@ -246,7 +240,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
     clean(&format!(
         "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
-        comparison.verdict,
+        comparison.verdict.word(),
         change(comparison)
     ))
 }
@@ -262,11 +256,11 @@ pub fn metric_label(metric: &str) -> &str {
 
 fn notes(phase: &PhaseSummary) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.push(match (phase.interleave.as_str(), phase.turn_ms) {
-        ("turns", Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
-        ("turns", None) => "turns".to_owned(),
-        (other, _) if phase.interleave_reason.is_empty() => format!("whole {other}"),
-        (other, _) => format!("whole {other}: {}", clean(&phase.interleave_reason)),
+    notes.push(match (phase.interleave, phase.turn_ms) {
+        (Interleave::Turns, Some(ms)) => format!("turns of {} ms", figures::figure(ms)),
+        (Interleave::Turns, None) => "turns".to_owned(),
+        (Interleave::Runs, _) if phase.interleave_reason.is_empty() => "whole runs".to_owned(),
+        (Interleave::Runs, _) => format!("whole runs: {}", clean(&phase.interleave_reason)),
     });
     if !phase.loop_note.is_empty() {
         notes.push(clean(&phase.loop_note));
@@ -291,15 +285,15 @@ pub fn hue(name: &str) -> u32 {
 
 /// `embedded MongoDB 6.0.5, standalone`.
 pub fn server_text(server: &Server) -> String {
-    if server.kind == "none" {
+    if server.kind == ServerKind::None {
         return "none".to_owned();
     }
-    if server.kind == "absorber" {
+    if server.kind == ServerKind::Absorber {
         let load: Vec<&str> = server.flags.iter().map(String::as_str).filter(is_load).collect();
         let load = if load.is_empty() { "no load of its own".to_owned() } else { load.join(" ") };
         return clean(&format!("absorber, {load}; announced as MongoDB {}", server.version));
     }
-    clean(&format!("{} MongoDB {}, {}", server.kind, server.version, server.topology))
+    clean(&format!("{} MongoDB {}, {}", server.kind.word(), server.version, server.topology))
 }
 
 /// Whether a flag of an absorber is about what it does, and not about where it is.
@@ -337,7 +331,10 @@ pub fn rounds_line(analysis: &Analysis) -> String {
     });
     clean(&format!(
         "{} {rounds}{disturbed}{quick}, {}; seed {}; started {}",
-        analysis.rounds, analysis.ended, analysis.seed, analysis.started_at
+        analysis.rounds,
+        analysis.ended.word(),
+        analysis.seed,
+        analysis.started_at
     ))
 }
 

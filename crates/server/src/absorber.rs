@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,12 +14,14 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::error::ServerError;
 use super::health;
 use super::launch::StartOptions;
 use super::log_tail;
-use super::record::{ServerKind, ServerRecord};
+use super::record::ServerRecord;
+use super::server::{Later, Process, Server};
 use base::child::{die_with_parent, keep_to, signal};
+use base::error::{Error, Result};
+use record::records::ServerKind;
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -28,11 +30,10 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// An absorber; it ends with the value, and with this process.
 #[derive(Debug)]
-pub struct RunningAbsorber {
+struct RunningAbsorber {
     child: Mutex<Child>,
     pid: u32,
     log: PathBuf,
-    record: ServerRecord,
 }
 
 #[derive(Deserialize)]
@@ -41,25 +42,25 @@ struct Listening {
 }
 
 /// Starts `mongodyno absorber` with the further flags of `options`, and waits until it answers.
-pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, ServerError> {
+pub(super) async fn start(options: &StartOptions) -> Result<Server> {
     let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
-    let failed = |doing: &str, error: &std::io::Error| ServerError::io(doing, &options.log, error);
-    let log = File::create(&options.log).map_err(|error| failed("write its log", &error))?;
+    let log = File::create(&options.log);
+    let log = log.map_err(|error| Error::file("write", &options.log, &error))?;
     let own = std::env::current_exe();
-    let own = own.map_err(|error| failed("find this program", &error))?;
+    let own = own.map_err(|error| Error::file("find", Path::new("/proc/self/exe"), &error))?;
     let program = options.guard_program.as_ref().unwrap_or(&own);
     let mut command = Command::new(program);
     command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     die_with_parent(command.as_std_mut());
     keep_to(command.as_std_mut(), &options.cores);
-    let mut child =
-        command.kill_on_drop(true).spawn().map_err(|error| failed("start the absorber", &error))?;
+    let child = command.kill_on_drop(true).spawn();
+    let mut child = child.map_err(|error| Error::file("start", program, &error))?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let line = timeout(START_LIMIT, lines.next_line()).await.ok().and_then(Result::ok).flatten();
     let listening = line.and_then(|line| serde_json::from_str::<Listening>(&line).ok());
     let Some(listening) = listening else {
         let _ = child.kill().await;
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("the absorber did not start. {}", log_tail::quote(&options.log, 0)),
             "see `mongodyno absorber --help` for what its options take",
         ));
@@ -67,59 +68,42 @@ pub(super) async fn start(options: &StartOptions) -> Result<RunningAbsorber, Ser
     let uri = format!("mongodb://{}/", listening.address);
     let port = listening.address.rsplit(':').next().and_then(|port| port.parse().ok());
     let health = health::managed(port.unwrap_or_default(), START_LIMIT).await?;
-    Ok(RunningAbsorber {
-        pid: child.id().unwrap_or_default(),
-        child: Mutex::new(child),
-        log: options.log.clone(),
-        record: ServerRecord {
-            kind: ServerKind::Absorber,
-            version: health.version,
-            git_version: health.git_version,
-            topology: health.topology,
-            max_wire_version: health.max_wire_version,
-            uri,
-            program: Some(program.clone()),
-            flags,
-            cache_gb: None,
-            source: None,
-            log: Some(options.log.clone()),
-            data_folder: None,
-            openssl_from_cache: false,
-        },
-    })
+    let record = ServerRecord {
+        program: Some(program.clone()),
+        flags,
+        log: Some(options.log.clone()),
+        ..ServerRecord::new(ServerKind::Absorber, uri.clone(), health)
+    };
+    let pid = child.id().unwrap_or_default();
+    let running = RunningAbsorber { child: Mutex::new(child), pid, log: options.log.clone() };
+    Ok(Server { uri, record, pid: Some(pid), process: Some(Box::new(running)) })
 }
 
-impl RunningAbsorber {
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.pid
+impl Process for RunningAbsorber {
+    /// With the end of its log.
+    fn died(&self) -> Later<'_, Error> {
+        Box::pin(async {
+            let ended = self.child.lock().await.wait().await;
+            Error::unreachable(
+                format!(
+                    "the absorber {}. {}",
+                    ended.map_or_else(|error| error.to_string(), describe),
+                    log_tail::quote(&self.log, 0)
+                ),
+                "remove the cause named in its log and run again; finished runs are kept",
+            )
+        })
     }
 
-    #[must_use]
-    pub fn record(&self) -> &ServerRecord {
-        &self.record
-    }
-
-    /// Resolves if it ends before it is stopped, with the end of its log.
-    pub async fn died(&self) -> ServerError {
-        let ended = self.child.lock().await.wait().await;
-        ServerError::unreachable(
-            format!(
-                "the absorber {}. {}",
-                ended.map_or_else(|error| error.to_string(), describe),
-                log_tail::quote(&self.log, 0)
-            ),
-            "remove the cause named in its log and run again; finished runs are kept",
-        )
-    }
-
-    /// Stops it, once its hold log is written.
-    pub async fn stop(self) {
-        signal(Pid::from_raw(self.pid.cast_signed()), Signal::SIGTERM);
-        let mut child = self.child.into_inner();
-        if timeout(STOP_LIMIT, child.wait()).await.is_err() {
-            let _ = child.kill().await;
-        }
+    /// Once its hold log is written.
+    fn stop(self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move {
+            signal(Pid::from_raw(self.pid.cast_signed()), Signal::SIGTERM);
+            let mut child = self.child.into_inner();
+            if timeout(STOP_LIMIT, child.wait()).await.is_err() {
+                let _ = child.kill().await;
+            }
+        })
     }
 }
 

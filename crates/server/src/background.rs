@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::catalogue::{LICENCE, catalogue};
-use super::error::ServerError;
-use super::guard::{Ending, GuardEvent};
 use super::host::Host;
 use super::install::{Depth, folder_of, install, is_installed};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, Instance};
 use super::launch::{StartOptions, describe, launch};
 use super::log_tail;
 use super::managed::record_of;
 use super::program::Program;
 use super::progress::Progress;
 use super::record::ServerRecord;
+use base::error::{Error, Result};
 use base::process::ProcessId;
 
 /// One line of `server list`.
@@ -69,7 +68,7 @@ pub fn install_version(
     host: &Host,
     wanted: Option<&str>,
     progress: Progress,
-) -> Result<ListedServer, ServerError> {
+) -> Result<ListedServer> {
     let entry = catalogue().resolve(wanted)?;
     install(host, entry, Depth::Contents, progress)?;
     Program::embedded(host, Some(&entry.version), progress)?;
@@ -77,7 +76,7 @@ pub fn install_version(
     listed.retain(|line| line.version == entry.version);
     listed.pop().ok_or_else(|| {
         let folder = folder_of(host, entry);
-        ServerError::environment(format!("{} vanished", folder.display()), "install it again")
+        Error::environment(format!("{} vanished", folder.display()), "install it again")
     })
 }
 
@@ -87,10 +86,10 @@ pub async fn start(
     name: &str,
     program: &Program,
     options: &StartOptions,
-) -> Result<BackgroundServer, ServerError> {
+) -> Result<BackgroundServer> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) || name.starts_with("run-") {
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("a server cannot be named {name:?}"),
             "use letters, digits, - and _, and do not begin with run-",
         ));
@@ -98,8 +97,7 @@ pub async fn start(
     let launched = launch(host, program, options, name, true).await?;
     let record = record_of(program, &launched);
     let path = launched.guard.instance.record();
-    instance::write_json(&path, &record)
-        .map_err(|error| ServerError::io("write", &path, &error))?;
+    instance::write_json(&path, &record).map_err(|error| Error::file("write", &path, &error))?;
     let line = look_at(&launched.guard.instance);
     launched.guard.release();
     Ok(line)
@@ -135,22 +133,22 @@ fn processes(instance: &Instance) -> Option<(ProcessId, ProcessId)> {
 }
 
 /// Stops the background server `name`, by its guard's pid and start time, never by a name.
-pub fn stop(host: &Host, name: &str) -> Result<(), ServerError> {
+pub fn stop(host: &Host, name: &str) -> Result<()> {
     let mut instances = instance::all(host);
     instances.retain(|instance| !instance.name().starts_with("run-"));
     let Some(instance) = instances.iter().find(|instance| instance.name() == name) else {
         let names: Vec<String> = instances.iter().map(Instance::name).collect();
         let known = if names.is_empty() { "there are none".into() } else { names.join(", ") };
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("there is no background server {name:?}; running: {known}"),
             "see `mongodyno server status`",
         ));
     };
     if let Some((guard, mongod)) = processes(instance) {
-        guard.signal(Signal::TERM);
+        guard.signal(Signal::SIGTERM);
         if !guard.wait_gone(Duration::from_secs(15)) {
-            guard.signal(Signal::KILL);
-            mongod.signal(Signal::KILL);
+            guard.signal(Signal::SIGKILL);
+            mongod.signal(Signal::SIGKILL);
             let _ = guard.wait_gone(Duration::from_secs(5));
         }
     }

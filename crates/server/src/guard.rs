@@ -12,56 +12,26 @@ use base::say;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, GuardOrder, Instance};
 use base::child::die_with_parent;
 use base::process::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct GuardOrder {
-    pub program: PathBuf,
-    pub arguments: Vec<String>,
-    pub library_path: Option<PathBuf>,
-    pub log: PathBuf,
-    pub data_folder: PathBuf,
-    pub keep_data: bool,
-    /// Outlives mongodyno: ends by SIGTERM only.
-    pub detached: bool,
-}
-
-/// What the guard says, one JSON document a line, on stdout.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-pub(super) enum GuardEvent {
-    Started { guard: ProcessId, mongod: ProcessId },
-    Ended(Ending),
-    Failed { reason: String },
-}
-
-/// How mongod ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ending {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    /// Whether the guard had asked for it.
-    pub expected: bool,
-}
 
 /// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
 /// before any other thread exists: mongod dies with the thread that starts it.
@@ -86,7 +56,7 @@ fn guard(folder: &Path) -> std::io::Result<()> {
     let order: GuardOrder = instance::read_json(&instance.order())?;
     if order.detached {
         // Away from the terminal: closing it must not end a background server.
-        rustix::process::setsid()?;
+        nix::unistd::setsid()?;
     }
     let result = supervise(&instance, &order);
     if !order.keep_data {
@@ -194,12 +164,12 @@ fn wait(
         if asked.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         if watch_stdin {
-            watched.push(PollFd::new(&stdin, PollFlags::IN));
+            watched.push(PollFd::new(stdin.as_fd(), PollFlags::POLLIN));
         }
         wait_for(&mut watched, None)?;
-        let stdin_ready = watched.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let stdin_ready = watched.get(1).is_some_and(|fd| fd.any() != Some(false));
         drain(signals);
         // Nobody writes to it: that it is readable means that mongodyno has ended.
         if stdin_ready {
@@ -210,14 +180,14 @@ fn wait(
 
 fn stop(mongod: &mut Child, signals: &UnixStream) -> std::io::Result<ExitStatus> {
     if let Some(process) = ProcessId::of(mongod.id()) {
-        process.signal(Signal::TERM);
+        process.signal(Signal::SIGTERM);
     }
     let deadline = Instant::now() + GRACE;
     while let Some(left) = deadline.checked_duration_since(Instant::now()) {
         if let Some(status) = mongod.try_wait()? {
             return Ok(status);
         }
-        wait_for(&mut [PollFd::new(signals, PollFlags::IN)], Some(left))?;
+        wait_for(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], Some(left))?;
         drain(signals);
     }
     mongod.kill()?;
@@ -225,9 +195,9 @@ fn stop(mongod: &mut Child, signals: &UnixStream) -> std::io::Result<ExitStatus>
 }
 
 fn wait_for(watched: &mut [PollFd<'_>], limit: Option<Duration>) -> std::io::Result<()> {
-    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    match poll(watched, limit.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+    let limit = limit.and_then(|limit| PollTimeout::try_from(limit).ok());
+    match poll(watched, limit) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

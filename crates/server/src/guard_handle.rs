@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
-use super::error::ServerError;
-use super::guard::{Ending, GuardEvent};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardEvent, Instance};
 use super::launch::StartOptions;
 use base::child::keep_to;
+use base::error::{Error, Result};
 use base::process::ProcessId;
 
 /// mongod gets 10 s from its guard; a little more for the data folder.
@@ -36,12 +35,12 @@ impl GuardHandle {
         options: &StartOptions,
         log: &Path,
         detached: bool,
-    ) -> Result<Self, ServerError> {
+    ) -> Result<Self> {
         // Not current_exe(): a rebuild replaces that file, but not what runs.
         let program = options.guard_program.as_deref();
         let program = program.unwrap_or(Path::new("/proc/self/exe"));
         let stderr = OpenOptions::new().create(true).append(true).open(log);
-        let stderr = stderr.map_err(|error| ServerError::io("write", log, &error))?;
+        let stderr = stderr.map_err(|error| Error::file("write", log, &error))?;
         let mut command = Command::new(program);
         command.arg0("mongodyno").arg("guard-server").arg(&instance.folder);
         command.stdout(Stdio::piped()).stderr(stderr);
@@ -53,7 +52,7 @@ impl GuardHandle {
         }
         base::child::inherit_nothing(&mut command);
         let mut child =
-            command.spawn().map_err(|error| ServerError::io("start the guard", program, &error))?;
+            command.spawn().map_err(|error| Error::file("start the guard", program, &error))?;
         let stdin = child.stdin.take();
         let events = listen(&mut child);
         Ok(Self { child, stdin, events, instance, released: false })
@@ -110,7 +109,7 @@ impl GuardHandle {
         if self.stdin.take().is_none()
             && let Some(guard) = ProcessId::of(self.child.id())
         {
-            guard.signal(Signal::TERM);
+            guard.signal(Signal::SIGTERM);
         }
     }
 
@@ -154,6 +153,6 @@ fn listen(guard: &mut Child) -> watch::Receiver<Option<GuardEvent>> {
 }
 
 /// A path that means the same to the guard, which may stand in another folder.
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, ServerError> {
-    std::path::absolute(path).map_err(|error| ServerError::io("find", path, &error))
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::file("find", path, &error))
 }

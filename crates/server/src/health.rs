@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
-use mongodb::error::{Error, ErrorKind};
+use mongodb::error::{Error as DriverError, ErrorKind};
 use mongodb::options::{ClientOptions, ServerAddress, Tls};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::error::ServerError;
 use super::mask::mask_uri;
 use super::refusal::{
     Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host, unknown_host,
 };
 use super::uri::is_escaped;
+use base::error::{Error, Result};
 use base::secrets::mask_text;
 
 /// How long somebody else's server may take to answer.
@@ -33,9 +33,9 @@ pub(super) struct Health {
 }
 
 /// A mongod that we have just started.
-pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health, ServerError> {
+pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health> {
     let uri = format!("mongodb://127.0.0.1:{port}/");
-    let failed = |error: Error| explain(&error, &uri, Given::default());
+    let failed = |error: DriverError| explain(&error, &uri, Given::default());
     let mut options = ClientOptions::parse(&uri).await.map_err(failed)?;
     // A replica set that nobody has initiated yet answers only to this.
     options.direct_connection = Some(true);
@@ -43,9 +43,9 @@ pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health, Server
 }
 
 /// Any server, by its connection string.
-pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
+pub(super) async fn external(uri: &str) -> Result<Health> {
     let unusable = |reason: &str| {
-        ServerError::usage(
+        Error::usage(
             format!("{} cannot be used: {}", mask_uri(uri), mask_text(reason)),
             "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? % in the \
              password percent-encoded",
@@ -77,7 +77,7 @@ pub(super) async fn external(uri: &str) -> Result<Health, ServerError> {
 }
 
 /// Fails if no host can be reached at all, which the driver would find out only at its limit.
-async fn knock(options: &ClientOptions, uri: &str) -> Result<(), ServerError> {
+async fn knock(options: &ClientOptions, uri: &str) -> Result<()> {
     let mut refused = false;
     for host in &options.hosts {
         let ServerAddress::Tcp { host, port } = host else {
@@ -97,7 +97,7 @@ async fn ask(
     mut options: ClientOptions,
     limit: Duration,
     check_rights: bool,
-) -> Result<Health, Error> {
+) -> Result<Health, DriverError> {
     options.app_name.get_or_insert_with(|| "mongodyno".to_string());
     let own = options.server_selection_timeout.unwrap_or(limit);
     options.server_selection_timeout = Some(own.min(limit));
@@ -108,7 +108,7 @@ async fn ask(
     asked.unwrap_or_else(|_| Err(std::io::Error::new(TimedOut, "timed out").into()))
 }
 
-async fn questions(client: &Client, check_rights: bool) -> Result<Health, Error> {
+async fn questions(client: &Client, check_rights: bool) -> Result<Health, DriverError> {
     let admin = client.database("admin");
     admin.run_command(doc! { "ping": 1 }).await?;
     if check_rights {

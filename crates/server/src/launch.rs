@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::error::ServerError;
-use super::guard::{Ending, GuardOrder};
 use super::guard_handle::{GuardHandle, absolute};
 use super::health::{self, Health};
 use super::host::{Host, create_folder};
-use super::instance::{self, Instance};
+use super::instance::{self, Ending, GuardOrder, Instance};
 use super::log_tail;
 use super::program::Program;
+use base::error::{Error, Result};
 use base::process::ProcessId;
 
 /// From the start of mongod to its answer to a ping.
@@ -77,7 +76,7 @@ pub(super) async fn launch(
     options: &StartOptions,
     id: &str,
     detached: bool,
-) -> Result<Launched, ServerError> {
+) -> Result<Launched> {
     let mut tries_left = if options.port.is_some() { 1 } else { 5 };
     loop {
         tries_left -= 1;
@@ -86,7 +85,7 @@ pub(super) async fn launch(
         match started {
             Err(Failure::PortTaken) if tries_left > 0 => {}
             Err(Failure::PortTaken) => {
-                return Err(ServerError::environment(
+                return Err(Error::environment(
                     format!("port {port} on 127.0.0.1 is taken, so mongod could not start"),
                     "give another --port, or none to have a free one chosen",
                 ));
@@ -97,10 +96,10 @@ pub(super) async fn launch(
     }
 }
 
-fn free_port() -> Result<u16, ServerError> {
+fn free_port() -> Result<u16> {
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr());
     address.map(|address| address.port()).map_err(|error| {
-        ServerError::environment(
+        Error::environment(
             format!("no free port on 127.0.0.1: {error}"),
             "see that the loopback interface is up (`ip addr show lo`)",
         )
@@ -109,11 +108,11 @@ fn free_port() -> Result<u16, ServerError> {
 
 enum Failure {
     PortTaken,
-    Other(ServerError),
+    Other(Error),
 }
 
-impl From<ServerError> for Failure {
-    fn from(error: ServerError) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Other(error)
     }
 }
@@ -181,15 +180,10 @@ impl Start<'_> {
         flags
     }
 
-    fn register(
-        &self,
-        data_folder: &Path,
-        log: &Path,
-        flags: &[String],
-    ) -> Result<Instance, ServerError> {
+    fn register(&self, data_folder: &Path, log: &Path, flags: &[String]) -> Result<Instance> {
         let instance = Instance { folder: self.host.instances().join(self.id) };
         if instance.folder.exists() {
-            return Err(ServerError::usage(
+            return Err(Error::usage(
                 format!("a server named {:?} is already running", self.id),
                 format!("stop it with `mongodyno server stop {}`, or choose another name", self.id),
             ));
@@ -208,7 +202,7 @@ impl Start<'_> {
             keep_data: self.options.keep_data,
             detached: self.detached,
         };
-        let failed = |error: std::io::Error| ServerError::io("write", &instance.order(), &error);
+        let failed = |error: std::io::Error| Error::file("write", &instance.order(), &error);
         std::fs::write(instance.lock(), "").map_err(failed)?;
         instance::write_json(&instance.order(), &order).map_err(failed)?;
         Ok(instance)
@@ -255,7 +249,7 @@ impl Start<'_> {
             Unhealthy::Ended(ending) if ending.code == Some(NET_ERROR) => {
                 return Failure::PortTaken;
             }
-            Unhealthy::Ended(ending) => ServerError::environment(
+            Unhealthy::Ended(ending) => Error::environment(
                 format!(
                     "mongod {version} {} while it started. {}",
                     describe(ending),
@@ -263,7 +257,7 @@ impl Start<'_> {
                 ),
                 "remove the cause named in its log, or give your own server: --uri",
             ),
-            Unhealthy::Silent => ServerError::unreachable(
+            Unhealthy::Silent => Error::unreachable(
                 format!(
                     "mongod {version} did not listen within {} s. {}",
                     START_LIMIT.as_secs(),
@@ -280,11 +274,11 @@ impl Start<'_> {
 enum Unhealthy {
     Ended(Ending),
     Silent,
-    Refused(ServerError),
+    Refused(Error),
 }
 
 fn start_failed(reason: &str, log: &Path) -> Failure {
-    Failure::Other(ServerError::environment(
+    Failure::Other(Error::environment(
         format!("mongod could not be started: {reason} (its log: {})", log.display()),
         "try again; if it stays, give your own server: --uri",
     ))

@@ -1,9 +1,9 @@
 //! Servers: those that mongodyno installs and starts, and those it is only pointed at.
 //!
 //! ```text
-//! choice ──► prepare (catalogue, download, install, program) ──► start (launch, guard) ──► mongod
-//! absorber ─► this program again
-//! --uri  ──► connect (health)
+//! choice ─► prepare (catalogue, download, install, program) ─► managed (launch, guard) ─► mongod
+//!        ─► absorber: this program again
+//!        ─► external: connect (health)
 //! ```
 //! Everything lives below the cache directory ([`Host::home`]); a server of ours listens on
 //! 127.0.0.1 only and ends with us, however we end (`guard.rs`).
@@ -11,7 +11,7 @@
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,
-    reason = "names say what plain fields hold, and every ServerError explains itself"
+    reason = "names say what plain fields hold, and every error explains itself"
 )]
 
 mod absorber;
@@ -19,7 +19,7 @@ mod background;
 mod catalogue;
 mod choice;
 mod download;
-mod error;
+mod external;
 mod guard;
 mod guard_handle;
 mod health;
@@ -35,22 +35,23 @@ mod program;
 mod progress;
 mod record;
 mod refusal;
+mod server;
 pub mod uri;
 
-pub use absorber::RunningAbsorber;
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};
 pub use catalogue::{Catalogue, Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 pub use choice::ServerChoice;
 pub use download::fetch;
-pub use error::ServerError;
+pub use external::connect;
 pub use guard::guard_main;
 pub use host::Host;
 pub use install::{Depth, folder_of, install, is_installed};
 pub use launch::StartOptions;
 pub use local::{Place, listeners, places};
-pub use managed::{RunningServer, Server, connect, prepare, start};
+pub use managed::{RunningServer, start};
 pub use mask::{keep_secret, mask_uri};
 pub use program::Program;
 pub use progress::Progress;
-pub use record::{ServerKind, ServerRecord, ServerSource};
+pub use record::{ServerRecord, ServerSource};
+pub use server::Server;

@@ -1,16 +1,14 @@
-//! A server in use: ours, which ends with the value, or somebody else's.
+//! A mongod of ours in use: it ends with the value.
 
-use super::absorber::{self, RunningAbsorber};
-use super::choice::ServerChoice;
-use super::error::ServerError;
-use super::health;
+use base::error::{Error, Result};
+use record::records::ServerKind;
+
 use super::host::Host;
 use super::launch::{Launched, StartOptions, describe, launch};
 use super::log_tail;
-use super::mask::{keep_secret, mask_uri};
 use super::program::Program;
-use super::progress::Progress;
-use super::record::{ServerKind, ServerRecord, ServerSource};
+use super::record::{ServerRecord, ServerSource};
+use super::server::{Later, Process, Server};
 
 /// A mongod of ours. It is stopped and its data removed by [`RunningServer::stop`], by dropping
 /// the value, and by any end of this process.
@@ -20,38 +18,12 @@ pub struct RunningServer {
     record: ServerRecord,
 }
 
-/// What a choice leads to.
-#[derive(Debug)]
-pub enum Server {
-    Managed(Box<RunningServer>),
-    Absorber(Box<RunningAbsorber>),
-    External { uri: String, record: Box<ServerRecord> },
-}
-
-/// The mongod that `choice` names, installed if need be. Blocks (downloads): call it before the
-/// runtime is busy, or on a blocking thread. None where there is nothing to start.
-pub fn prepare(
-    host: &Host,
-    choice: &ServerChoice,
-    progress: Progress,
-) -> Result<Option<Program>, ServerError> {
-    match choice {
-        ServerChoice::Embedded(wanted) => {
-            Program::embedded(host, wanted.as_deref(), progress).map(Some)
-        }
-        ServerChoice::Mongod(path) => {
-            Program::of_this_machine(host, path.as_deref(), progress).map(Some)
-        }
-        ServerChoice::Absorber | ServerChoice::External(_) => Ok(None),
-    }
-}
-
 /// Starts `program` for this process alone and waits until it answers.
 pub async fn start(
     host: &Host,
     program: &Program,
     options: &StartOptions,
-) -> Result<RunningServer, ServerError> {
+) -> Result<RunningServer> {
     // Two containers on one cache may both be process 1.
     let id = format!("run-{}-{}", std::process::id(), bson::Uuid::new());
     let launched = launch(host, program, options, &id, false).await?;
@@ -59,36 +31,10 @@ pub async fn start(
     Ok(RunningServer { launched, record })
 }
 
-/// Asks a server that is already there who it is.
-pub async fn connect(uri: &str) -> Result<ServerRecord, ServerError> {
-    keep_secret(uri);
-    let health = health::external(uri).await?;
-    Ok(ServerRecord {
-        kind: ServerKind::External,
-        version: health.version,
-        git_version: health.git_version,
-        topology: health.topology,
-        max_wire_version: health.max_wire_version,
-        uri: mask_uri(uri),
-        program: None,
-        flags: Vec::new(),
-        cache_gb: None,
-        source: None,
-        log: None,
-        data_folder: None,
-        openssl_from_cache: false,
-    })
-}
-
 pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord {
-    let health = launched.health.clone();
+    let kind = if program.wheel.is_some() { ServerKind::Embedded } else { ServerKind::Mongod };
+    let uri = format!("mongodb://127.0.0.1:{}/", launched.port);
     ServerRecord {
-        kind: if program.wheel.is_some() { ServerKind::Embedded } else { ServerKind::Mongod },
-        version: health.version,
-        git_version: health.git_version,
-        topology: health.topology,
-        max_wire_version: health.max_wire_version,
-        uri: format!("mongodb://127.0.0.1:{}/", launched.port),
         program: Some(program.path.clone()),
         flags: launched.flags.clone(),
         cache_gb: Some(launched.cache_gb),
@@ -96,77 +42,7 @@ pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord 
         log: Some(launched.log.clone()),
         data_folder: Some(launched.data_folder.clone()),
         openssl_from_cache: program.library_path.is_some(),
-    }
-}
-
-impl Server {
-    /// Starts what `choice` names, or connects to it. `program` is what [`prepare`] answered.
-    pub async fn open(
-        host: &Host,
-        choice: &ServerChoice,
-        program: Option<&Program>,
-        options: &StartOptions,
-    ) -> Result<Self, ServerError> {
-        match (choice, program) {
-            (ServerChoice::External(uri), _) => {
-                let record = Box::new(connect(uri).await?);
-                Ok(Self::External { uri: uri.clone(), record })
-            }
-            (ServerChoice::Absorber, _) => {
-                Ok(Self::Absorber(Box::new(absorber::start(options).await?)))
-            }
-            (_, Some(program)) => Ok(Self::Managed(Box::new(start(host, program, options).await?))),
-            (_, None) => Err(ServerError::usage(
-                "this kind of server is not a process",
-                "use `--server embedded`",
-            )),
-        }
-    }
-
-    /// With credentials; for drivers only, never for people.
-    #[must_use]
-    pub fn uri(&self) -> &str {
-        match self {
-            Self::Managed(server) => server.uri(),
-            Self::Absorber(absorber) => &absorber.record().uri,
-            Self::External { uri, .. } => uri,
-        }
-    }
-
-    /// Of the process that is ours, for its CPU and memory; None for somebody else's server.
-    #[must_use]
-    pub fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Managed(server) => Some(server.pid()),
-            Self::Absorber(absorber) => Some(absorber.pid()),
-            Self::External { .. } => None,
-        }
-    }
-
-    #[must_use]
-    pub fn record(&self) -> &ServerRecord {
-        match self {
-            Self::Managed(server) => server.record(),
-            Self::Absorber(absorber) => absorber.record(),
-            Self::External { record, .. } => record,
-        }
-    }
-
-    /// Resolves if a server of ours ends before it is stopped; never for others.
-    pub async fn died(&self) -> ServerError {
-        match self {
-            Self::Managed(server) => server.died().await,
-            Self::Absorber(absorber) => absorber.died().await,
-            Self::External { .. } => std::future::pending().await,
-        }
-    }
-
-    pub async fn stop(self) {
-        match self {
-            Self::Managed(server) => server.stop().await,
-            Self::Absorber(absorber) => absorber.stop().await,
-            Self::External { .. } => {}
-        }
+        ..ServerRecord::new(kind, uri, launched.health.clone())
     }
 }
 
@@ -193,9 +69,9 @@ impl RunningServer {
     }
 
     /// Resolves if mongod ends before it is stopped, with the end of its log.
-    pub async fn died(&self) -> ServerError {
+    pub async fn died(&self) -> Error {
         let ending = self.launched.guard.ended().await;
-        ServerError::unreachable(
+        Error::unreachable(
             format!(
                 "the server (mongod {}) {}. {}",
                 self.record.version,
@@ -209,5 +85,26 @@ impl RunningServer {
     /// Stops mongod and waits until its process and its data folder are gone.
     pub async fn stop(self) {
         self.launched.guard.stop().await;
+    }
+}
+
+impl Process for RunningServer {
+    fn died(&self) -> Later<'_, Error> {
+        Box::pin(self.died())
+    }
+
+    fn stop(self: Box<Self>) -> Later<'static, ()> {
+        Box::pin((*self).stop())
+    }
+}
+
+impl From<RunningServer> for Server {
+    fn from(running: RunningServer) -> Self {
+        Self {
+            uri: running.record.uri.clone(),
+            record: running.record.clone(),
+            pid: Some(running.pid()),
+            process: Some(Box::new(running)),
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use base::error::{Error, Result};
+
 use super::catalogue::{Entry, Wheel, catalogue};
-use super::error::ServerError;
 use super::host::{Host, is_executable};
 use super::install::{Depth, install, install_openssl};
 use super::progress::Progress;
@@ -24,24 +25,16 @@ pub struct Program {
 
 impl Program {
     /// The catalogue's `wanted` version, installed first if it is not yet there.
-    pub fn embedded(
-        host: &Host,
-        wanted: Option<&str>,
-        progress: Progress,
-    ) -> Result<Self, ServerError> {
+    pub fn embedded(host: &Host, wanted: Option<&str>, progress: Progress) -> Result<Self> {
         let entry = catalogue().resolve(wanted)?;
         let path = install(host, entry, Depth::Sizes, progress)?;
         Self::probe(host, path, Some(entry), progress)
     }
 
     /// A mongod of this machine, by path or from the search path.
-    pub fn of_this_machine(
-        host: &Host,
-        path: Option<&Path>,
-        progress: Progress,
-    ) -> Result<Self, ServerError> {
+    pub fn of_this_machine(host: &Host, path: Option<&Path>, progress: Progress) -> Result<Self> {
         let missing = |what: String| {
-            ServerError::environment(
+            Error::environment(
                 what,
                 "install mongod, give its path, or use `--server embedded` or --uri",
             )
@@ -63,7 +56,7 @@ impl Program {
         path: PathBuf,
         entry: Option<&'static Entry>,
         progress: Progress,
-    ) -> Result<Self, ServerError> {
+    ) -> Result<Self> {
         let mut library_path = None;
         let mut missing = missing_libraries(&path, None)?;
         if entry.is_some() && missing.iter().any(|library| library.ends_with(".so.1.1")) {
@@ -110,7 +103,7 @@ fn run(
     arguments: &[&str],
     library_path: Option<&OsString>,
     only_trace: bool,
-) -> Result<Output, ServerError> {
+) -> Result<Output> {
     let mut command = Command::new(path);
     command.args(arguments).stdin(Stdio::null());
     if let Some(library_path) = library_path {
@@ -120,7 +113,7 @@ fn run(
         command.env("LD_TRACE_LOADED_OBJECTS", "1");
     }
     command.output().map_err(|error| {
-        ServerError::environment(
+        Error::environment(
             format!("{} does not start: {error}", path.display()),
             "this system cannot run it (another C library?): use your own server, --uri",
         )
@@ -128,10 +121,7 @@ fn run(
 }
 
 /// What the loader does not find, asked as `ldd` asks it: all of them at once.
-fn missing_libraries(
-    path: &Path,
-    library_path: Option<&OsString>,
-) -> Result<Vec<String>, ServerError> {
+fn missing_libraries(path: &Path, library_path: Option<&OsString>) -> Result<Vec<String>> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Vec::new());
     }
@@ -141,7 +131,7 @@ fn missing_libraries(
     Ok(text.lines().filter_map(absent).collect())
 }
 
-fn lacks(path: &Path, missing: &[String]) -> ServerError {
+fn lacks(path: &Path, missing: &[String]) -> Error {
     let mut packages: Vec<&str> = missing.iter().map(|library| package_of(library)).collect();
     packages.sort_unstable();
     packages.dedup();
@@ -153,7 +143,7 @@ fn lacks(path: &Path, missing: &[String]) -> ServerError {
     } else {
         format!("run `apt-get install {packages}`, or give your own server: --uri")
     };
-    ServerError::environment(
+    Error::environment(
         format!("{} needs libraries that are missing: {}", path.display(), missing.join(", ")),
         hint,
     )
@@ -175,12 +165,12 @@ fn package_of(library: &str) -> &str {
     }
 }
 
-fn does_not_run(path: &Path, output: &Output) -> ServerError {
+fn does_not_run(path: &Path, output: &Output) -> Error {
     use std::os::unix::process::ExitStatusExt;
     let path = path.display();
     // 4 is SIGILL: the build uses instructions that this CPU does not have.
     if output.status.signal() == Some(4) {
-        return ServerError::environment(
+        return Error::environment(
             format!("{path} uses instructions that this CPU lacks (AVX)"),
             "use `--server embedded@4.4`, which runs without AVX, or your own server: --uri",
         );
@@ -192,7 +182,7 @@ fn does_not_run(path: &Path, output: &Output) -> ServerError {
     } else {
         "see that it is a mongod, or give your own server: --uri"
     };
-    ServerError::environment(
+    Error::environment(
         format!("`{path} --version` did not answer ({}): {reason}", output.status),
         hint,
     )
@@ -200,6 +190,8 @@ fn does_not_run(path: &Path, output: &Output) -> ServerError {
 
 #[cfg(test)]
 mod tests {
+    use base::error::Exit;
+
     use super::*;
 
     #[test]
@@ -211,9 +203,9 @@ mod tests {
     #[test]
     fn a_missing_library_names_its_package() {
         let error = lacks(Path::new("/m"), &["libcurl.so.4".into(), "liblzma.so.5".into()]);
-        assert!(error.hint().contains("apt-get install libcurl4 liblzma5"), "{}", error.hint());
-        assert_eq!(error.exit_code(), 5);
+        assert!(error.hint.contains("apt-get install libcurl4 liblzma5"), "{}", error.hint);
+        assert_eq!(error.exit, Exit::Environment);
         let error = lacks(Path::new("/m"), &["libcrypto.so.3".into()]);
-        assert!(error.hint().contains("embedded@4.4"), "{}", error.hint());
+        assert!(error.hint.contains("embedded@4.4"), "{}", error.hint);
     }
 }

@@ -2,18 +2,11 @@
 
 use std::path::PathBuf;
 
+use record::records::ServerKind;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Wheel;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ServerKind {
-    Embedded,
-    Mongod,
-    Absorber,
-    External,
-}
+use super::health::Health;
 
 /// Serialised into every result; holds no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +43,27 @@ pub struct ServerSource {
     pub wheel: String,
     pub sha256: String,
     pub licence: String,
+}
+
+impl ServerRecord {
+    /// Of a server that says this of itself.
+    pub(super) fn new(kind: ServerKind, uri: String, health: Health) -> Self {
+        Self {
+            kind,
+            version: health.version,
+            git_version: health.git_version,
+            topology: health.topology,
+            max_wire_version: health.max_wire_version,
+            uri,
+            program: None,
+            flags: Vec::new(),
+            cache_gb: None,
+            source: None,
+            log: None,
+            data_folder: None,
+            openssl_from_cache: false,
+        }
+    }
 }
 
 impl ServerSource {

@@ -1,9 +1,9 @@
 //! Why a server did not answer, out of the driver's words, in words for people.
 
-use mongodb::error::{Error, ErrorKind};
+use mongodb::error::{Error as DriverError, ErrorKind};
 
-use super::error::ServerError;
 use super::mask::mask_uri;
+use base::error::Error;
 use base::secrets::mask_text;
 
 pub(super) const UNAUTHORIZED: i32 = 13;
@@ -31,7 +31,7 @@ enum Cause {
     Other,
 }
 
-pub(super) fn code(error: &Error) -> Option<i32> {
+pub(super) fn code(error: &DriverError) -> Option<i32> {
     match error.kind.as_ref() {
         ErrorKind::Command(command) => Some(command.code),
         _ => None,
@@ -39,7 +39,7 @@ pub(super) fn code(error: &Error) -> Option<i32> {
 }
 
 /// Whether more patience would not help: the driver itself goes on trying until its limit.
-pub(super) fn is_final(error: &Error, given: Given) -> bool {
+pub(super) fn is_final(error: &DriverError, given: Given) -> bool {
     !matches!(cause(error, given), Cause::Timeout | Cause::Other | Cause::ConnectionRefused)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn is_unknown_host(error: &std::io::Error) -> bool {
     error.to_string().contains("lookup address")
 }
 
-fn cause(error: &Error, given: Given) -> Cause {
+fn cause(error: &DriverError, given: Given) -> Cause {
     let said = error.kind.to_string().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if code(error) == Some(UNAUTHORIZED) && !given.credentials {
@@ -77,20 +77,20 @@ fn cause(error: &Error, given: Given) -> Cause {
     }
 }
 
-pub(super) fn explain(error: &Error, uri: &str, given: Given) -> ServerError {
+pub(super) fn explain(error: &DriverError, uri: &str, given: Given) -> Error {
     let said = mask_text(&error.kind.to_string());
     say(cause(error, given), uri, &said)
 }
 
-pub(super) fn connection_refused(uri: &str) -> ServerError {
+pub(super) fn connection_refused(uri: &str) -> Error {
     say(Cause::ConnectionRefused, uri, "")
 }
 
-pub(super) fn unknown_host(uri: &str) -> ServerError {
+pub(super) fn unknown_host(uri: &str) -> Error {
     say(Cause::UnknownHost, uri, "")
 }
 
-fn say(cause: Cause, uri: &str, said: &str) -> ServerError {
+fn say(cause: Cause, uri: &str, said: &str) -> Error {
     let uri = mask_uri(uri);
     let detail = last_cause(said);
     let text = match cause {
@@ -109,7 +109,7 @@ fn say(cause: Cause, uri: &str, said: &str) -> ServerError {
         Cause::Timeout => format!("{uri} did not answer in time: {detail}"),
         Cause::Other => format!("{uri} does not answer: {said}"),
     };
-    ServerError::unreachable(text, hint(cause))
+    Error::unreachable(text, hint(cause))
 }
 
 fn hint(cause: Cause) -> &'static str {

@@ -78,8 +78,7 @@ pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
     if known().any(|known| known.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
-    let distance = |known: &&str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
-    Err(known().min_by_key(distance).filter(|near| distance(near) <= 3))
+    Err(base::words::nearest(name, known()))
 }
 
 /// An option of an arm as it is usually written; None for what is none.

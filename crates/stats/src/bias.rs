@@ -6,10 +6,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 use serde::{Deserialize, Serialize};
 
-use super::compare::percent;
 use super::gates::Gate;
 use super::noise::below;
 use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
+use super::ratio::percent;
 use super::threshold::Interleave;
 
 /// A bias beyond this is no noise: something is broken, and the comparison is void.

@@ -6,47 +6,15 @@ use super::bias::{BROKEN_PERCENT, Bias};
 use super::descriptive::{Outliers, first_run_slow, median};
 use super::gates::Gate;
 use super::rank::{HodgesLehmann, hodges_lehmann, interval_rank, signed_rank_p};
+use super::ratio::{log_ratios, percent};
 use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, ThresholdParts};
+use super::verdict::Verdict;
 use super::wording::{self, Finding};
 
 /// More than this share of rounds lost to gates makes a comparison void.
 const LOST_ROUNDS_LIMIT: f64 = 0.20;
 /// No plan goes beyond this many rounds, so no advice does either.
 pub const MAX_ROUNDS: u32 = 40;
-
-/// What a comparison ends in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    /// B costs more time per operation than A.
-    #[serde(rename = "SLOWER")]
-    Slower,
-    /// B costs less time per operation than A.
-    #[serde(rename = "FASTER")]
-    Faster,
-    /// The whole interval lies within the threshold.
-    #[serde(rename = "SAME")]
-    Same,
-    /// The interval is too wide to say.
-    #[serde(rename = "INCONCLUSIVE")]
-    Inconclusive,
-    /// A gate failed: the numbers must not be compared.
-    #[serde(rename = "NOT COMPARABLE")]
-    NotComparable,
-}
-
-impl Verdict {
-    /// The word as printed.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Slower => "SLOWER",
-            Self::Faster => "FASTER",
-            Self::Same => "SAME",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::NotComparable => "NOT COMPARABLE",
-        }
-    }
-}
 
 /// The two arms of a comparison: one value per round, None where a gate threw the run out.
 #[derive(Debug, Clone, Copy)]
@@ -126,8 +94,6 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// SLOWER or FASTER of uncertain size: the threshold lies inside the interval.
     pub direction_only: bool,
-    /// Rounds paired (A and B of one round); false for imported or separate sessions.
-    pub paired: bool,
     /// Made with `--quick`.
     pub quick: bool,
     /// Hodges-Lehmann estimate; None without usable rounds.
@@ -138,7 +104,7 @@ pub struct Comparison {
     pub high_percent: Option<f64>,
     /// Level achieved by the interval, 0 to 1; None when unbounded.
     pub level: Option<f64>,
-    /// Rounds kept (paired), or runs of the smaller side (unpaired).
+    /// Rounds kept.
     pub rounds: usize,
     /// Rounds thrown out by gates.
     pub rounds_lost: usize,
@@ -167,37 +133,6 @@ impl Comparison {
     pub fn settled(&self) -> bool {
         self.verdict != Verdict::Inconclusive && !self.direction_only
     }
-}
-
-/// Per-round log ratios ln(B/A) of time per operation: + is slower. None for lost rounds.
-///
-/// Two equal values have ratio 0 even when both are zero (no bytes allocated on either side). A
-/// zero, negative or non-finite value otherwise has no ratio and the round is lost.
-#[must_use]
-#[expect(clippy::float_cmp, reason = "exactly equal values, zero included, are meant")]
-pub fn log_ratios(direction: Direction, a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64>> {
-    let value = |values: &[Option<f64>], round: usize| {
-        values.get(round).copied().flatten().filter(|v| v.is_finite() && *v >= 0.0)
-    };
-    (0..a.len().max(b.len()))
-        .map(|round| {
-            let (a, b) = (value(a, round)?, value(b, round)?);
-            if a == b {
-                return Some(0.0);
-            }
-            let ratio = match direction {
-                Direction::LowerIsBetter => (b / a).ln(),
-                Direction::HigherIsBetter => (a / b).ln(),
-            };
-            ratio.is_finite().then_some(ratio)
-        })
-        .collect()
-}
-
-/// (e^x - 1) 100 %.
-#[must_use]
-pub fn percent(log_ratio: f64) -> f64 {
-    100.0 * log_ratio.exp_m1()
 }
 
 /// Compares B with A. `failed_gates` are the reasons of gates that failed for the whole comparison.
@@ -257,7 +192,6 @@ fn empty(
         metric: metric.to_owned(),
         verdict: Verdict::Inconclusive,
         direction_only: false,
-        paired: true,
         quick: rules.threshold.quick,
         estimate_percent: None,
         low_percent: None,

@@ -78,7 +78,7 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), q)
 }
 
-pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
+fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let position = q.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
     let (below, above) = (position.floor() as usize, position.ceil() as usize);
     Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
@@ -166,7 +166,7 @@ pub fn median_interval(values: &[f64], alpha: f64) -> Option<(f64, f64, f64)> {
     Some((sorted[rank - 1], sorted[n - rank], 1.0 - 2.0 * below))
 }
 
-pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted

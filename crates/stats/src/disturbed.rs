@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::descriptive::median;
-use super::looks::Look;
 use figures::fixed;
 
 /// CPU time stolen by the hypervisor, as a fraction of the machine's, beyond which a round is
@@ -51,21 +50,6 @@ pub enum Step {
     Make,
     /// The look for which the rounds were planned.
     Look,
-}
-
-/// How far an experiment has come.
-#[derive(Debug, Clone)]
-pub struct Standing {
-    /// Finished rounds.
-    pub round: u32,
-    /// The look they have come to, or are on the way to.
-    pub look: Look,
-    /// What is next.
-    pub step: Step,
-    /// Numbers of the rounds that something else disturbed, ascending.
-    pub disturbed: Vec<u32>,
-    /// What disturbed them; None where none was.
-    pub disturbance: Option<String>,
 }
 
 /// Decides from the finished rounds, in their order, and the number planned for the next look.

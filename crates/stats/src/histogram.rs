@@ -111,17 +111,6 @@ impl Histogram {
         (self.count() >= values_needed(percent)?).then(|| self.percentile_ns(percent))?
     }
 
-    /// The smallest value that `value_ns` cannot be told from, in nanoseconds.
-    #[must_use]
-    pub fn lowest_equivalent_ns(&self, value_ns: u64) -> u64 {
-        self.counts.lowest_equivalent(value_ns)
-    }
-
-    /// The recorded buckets as (highest equivalent value in nanoseconds, count), ascending.
-    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value()))
-    }
-
     /// The underlying counts, for the log writer.
     pub(crate) fn counts(&self) -> &hdrhistogram::Histogram<u64> {
         &self.counts

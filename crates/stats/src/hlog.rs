@@ -140,18 +140,6 @@ impl IntervalLog {
         }
         Ok(())
     }
-
-    /// All histograms with this tag whose start lies in [from, to), added up.
-    #[must_use]
-    pub fn merged(&self, tag: Option<&str>, from: Duration, to: Duration) -> Histogram {
-        let mut sum = Histogram::new();
-        for interval in &self.intervals {
-            if interval.tag.as_deref() == tag && (from..to).contains(&interval.start) {
-                sum.add(&interval.histogram);
-            }
-        }
-        sum
-    }
 }
 
 fn checked_tag(tag: &str) -> io::Result<Tag<'_>> {

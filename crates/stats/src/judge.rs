@@ -2,8 +2,9 @@
 //! order, the drift and the waiting arms say of possible bias (sections 2.5, 3.2 to 3.5).
 
 use super::bias::{self, Bias, Drift};
-use super::compare::{Arms, Comparison, Rules, Witness, compare, log_ratios};
+use super::compare::{Arms, Comparison, Rules, Witness, compare};
 use super::noise::noise_floor_percent;
+use super::ratio::log_ratios;
 use super::threshold::{Interleave, Quantity, ThresholdParts};
 
 /// An arm in one phase; lists are by compared round.
@@ -183,7 +184,6 @@ fn one(
         interleave: terms.interleave,
         quick: terms.quick,
         noise_floor_percent,
-        history_fence_percent: None,
         timer_cost_ns: base.timer_cost_ns.max(other.timer_cost_ns),
     };
     let witnesses = witnesses(arms, arm, measure, terms);

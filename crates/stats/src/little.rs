@@ -31,52 +31,68 @@ impl Little {
     }
 }
 
-/// Checks samples (start, end in monotonic nanoseconds, any order) against the active stretches,
-/// which must be sorted and disjoint. One pass, memory for nothing but a few sums.
-///
-/// `claimed` is the number of operations the workers reported; with it lost samples show, without
-/// it the samples vouch for themselves. None when the stretches have no length.
+/// Checks samples, in any order, against the active stretches. Memory for nothing but a few sums.
 ///
 /// N̄ is the time in flight inside the stretches over their length. For X an operation with both
 /// ends inside counts one, with one end inside one half: on average half of it lies inside, so a
 /// window that cuts operations off keeps the law. One that spans whole stretches counts by its
 /// share. Times outside the stretches or of another clock break the law, as they should.
-#[must_use]
-pub fn little(
-    samples: impl IntoIterator<Item = (u64, u64)>,
-    stretches: &[Stretch],
-    claimed: Option<u64>,
-) -> Option<Little> {
-    let active_ns: u64 = stretches.iter().map(|s| s.end_ns.saturating_sub(s.start_ns)).sum();
-    if active_ns == 0 {
-        return None;
+#[derive(Debug)]
+pub struct LittlesLaw {
+    stretches: Vec<Stretch>,
+    samples: u64,
+    outside: u64,
+    inside_ns: f64,
+    counted: f64,
+    counted_ns: f64,
+}
+
+impl LittlesLaw {
+    /// The stretches must be sorted and disjoint.
+    #[must_use]
+    pub fn over(stretches: Vec<Stretch>) -> Self {
+        Self { stretches, samples: 0, outside: 0, inside_ns: 0.0, counted: 0.0, counted_ns: 0.0 }
     }
-    let (mut seen, mut outside) = (0_u64, 0_u64);
-    let (mut inside_ns, mut counted, mut counted_ns) = (0.0, 0.0, 0.0);
-    for (start, end) in samples {
-        seen += 1;
-        let overlap = overlap_ns(start, end, stretches);
-        let ends_inside = [start, end].map(|at| contains(stretches, at));
+
+    /// Adds a sample: start and end in monotonic nanoseconds.
+    pub fn add(&mut self, start_ns: u64, end_ns: u64) {
+        self.samples += 1;
+        let overlap = overlap_ns(start_ns, end_ns, &self.stretches);
+        let ends_inside = [start_ns, end_ns].map(|at| contains(&self.stretches, at));
         let weight = match ends_inside.iter().filter(|&&inside| inside).count() {
             2 => 1.0,
             1 => 0.5,
-            _ if overlap > 0 => overlap as f64 / (end - start) as f64,
+            _ if overlap > 0 => overlap as f64 / (end_ns - start_ns) as f64,
             _ => 0.0,
         };
-        outside += u64::from(weight == 0.0 || end < start);
-        inside_ns += overlap as f64;
-        counted += weight;
-        counted_ns += weight * end.saturating_sub(start) as f64;
+        self.outside += u64::from(weight == 0.0 || end_ns < start_ns);
+        self.inside_ns += overlap as f64;
+        self.counted += weight;
+        self.counted_ns += weight * end_ns.saturating_sub(start_ns) as f64;
     }
-    // Samples lost on the way are missing from N̄ but not from what the workers claim.
-    let scale = claimed.filter(|_| seen > 0).map_or(1.0, |claimed| claimed as f64 / seen as f64);
-    let mean_ns = if counted > 0.0 { counted_ns / counted } else { 0.0 };
-    Some(Little {
-        in_flight: inside_ns / active_ns as f64,
-        rate_times_time: scale * counted / active_ns as f64 * mean_ns,
-        samples: seen,
-        outside,
-    })
+
+    /// What the samples say so far; None when the stretches have no length.
+    ///
+    /// `claimed` is the number of operations the workers reported; with it lost samples show,
+    /// without it the samples vouch for themselves.
+    #[must_use]
+    pub fn check(&self, claimed: Option<u64>) -> Option<Little> {
+        let length_ns = |it: &Stretch| it.end_ns.saturating_sub(it.start_ns);
+        let active_ns: u64 = self.stretches.iter().map(length_ns).sum();
+        if active_ns == 0 {
+            return None;
+        }
+        // Samples lost on the way are missing from N̄ but not from what the workers claim.
+        let claimed = claimed.filter(|_| self.samples > 0);
+        let scale = claimed.map_or(1.0, |claimed| claimed as f64 / self.samples as f64);
+        let mean_ns = if self.counted > 0.0 { self.counted_ns / self.counted } else { 0.0 };
+        Some(Little {
+            in_flight: self.inside_ns / active_ns as f64,
+            rate_times_time: scale * self.counted / active_ns as f64 * mean_ns,
+            samples: self.samples,
+            outside: self.outside,
+        })
+    }
 }
 
 /// How many stretches end before `at`: the index of the only one that can hold it.

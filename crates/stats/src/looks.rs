@@ -25,6 +25,21 @@ pub struct LookPlan {
     pub quick: bool,
 }
 
+/// How far an experiment has come.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// Finished rounds.
+    pub round: u32,
+    /// The look they have come to, or are on the way to.
+    pub look: Look,
+    /// What is next.
+    pub step: Step,
+    /// Numbers of the rounds that something else disturbed, ascending.
+    pub disturbed: Vec<u32>,
+    /// What disturbed them; None where none was.
+    pub disturbance: Option<String>,
+}
+
 /// What to do after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {

@@ -3,9 +3,9 @@
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::compare::percent;
 use super::descriptive::quantile;
 use super::rank::hodges_lehmann_estimate;
+use super::ratio::percent;
 
 /// With fewer rounds no noise floor is given and the table floors stand alone (`--quick` has 6):
 /// a bootstrap of so few rounds repeats each of them too often to show the tail.

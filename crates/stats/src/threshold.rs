@@ -3,10 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::descriptive::{quantile_of_sorted, sorted};
-
-/// Past unchanged comparisons needed before their spread says anything.
-pub const HISTORY_MIN: usize = 30;
 /// The smallest threshold of a `--quick` comparison, in percent.
 pub const QUICK_FLOOR_PERCENT: f64 = 5.0;
 
@@ -115,8 +111,6 @@ pub enum ThresholdOrigin {
     Noise,
     /// max(2 us, 5 x timer cost), as a share of the base arm's median.
     Timer,
-    /// The fence of past changes.
-    History,
 }
 
 /// The threshold of one comparison.
@@ -139,8 +133,6 @@ pub struct ThresholdParts {
     pub quick: bool,
     /// A/A noise floor of this metric in percent, when there are rounds enough for one.
     pub noise_floor_percent: Option<f64>,
-    /// [`history_fence_percent`] of this series, when it has history.
-    pub history_fence_percent: Option<f64>,
     /// Cost of one timestamp in nanoseconds, as calibrated in the worker.
     pub timer_cost_ns: f64,
 }
@@ -150,14 +142,11 @@ impl ThresholdParts {
     /// (section 2.5).
     #[must_use]
     pub fn for_same_version(self) -> Self {
-        Self { noise_floor_percent: None, history_fence_percent: None, ..self }
+        Self { noise_floor_percent: None, ..self }
     }
 
     /// The threshold: the largest of all parts. `base_median` is the base arm's median value, used
     /// for latencies only (nanoseconds).
-    ///
-    /// The history fence is an "also require" of section 3.3. Taking it as one more part is at
-    /// least as strict (the whole interval must lie beyond it) and keeps one printed threshold.
     #[must_use]
     pub fn threshold(self, quantity: Quantity, base_median: f64) -> Threshold {
         let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
@@ -175,35 +164,6 @@ impl ThresholdParts {
         let resolution = timed.then(|| 100.0 * timer_ns / base_median);
         let floor_percent = at_least(resolution, ThresholdOrigin::Timer);
         at_least(self.noise_floor_percent.map(|noise| 2.0 * noise), ThresholdOrigin::Noise);
-        at_least(self.history_fence_percent, ThresholdOrigin::History);
         Threshold { floor_percent, ..threshold }
     }
-}
-
-/// Q3 + 3 IQR of the sizes of past changes in percent (rustc-perf `site/src/comparison.rs`).
-///
-/// None with fewer than 30 past comparisons of versions known to be unchanged.
-#[must_use]
-pub fn history_fence_percent(past_changes_percent: &[f64]) -> Option<f64> {
-    if past_changes_percent.len() < HISTORY_MIN {
-        return None;
-    }
-    let sizes: Vec<f64> = past_changes_percent.iter().map(|change| change.abs()).collect();
-    let sizes = sorted(&sizes);
-    let (q1, q3) = (quantile_of_sorted(&sizes, 0.25)?, quantile_of_sorted(&sizes, 0.75)?);
-    Some(q3 + 3.0 * (q3 - q1))
-}
-
-/// How large a change is, in words: the mean of its size bucket and its multiple of the threshold
-/// (rustc-perf; <1.5 very small, <3 small, <6 medium, <12 large).
-///
-/// The size bucket is the size in percent, bucketed by the same limits (rustc-perf's table of
-/// absolute sizes differs per metric and is not in the specification).
-#[must_use]
-pub fn magnitude_word(change_percent: f64, threshold_percent: f64) -> &'static str {
-    const WORDS: [&str; 5] = ["very small", "small", "medium", "large", "very large"];
-    let bucket = |value: f64| [1.5, 3.0, 6.0, 12.0].iter().filter(|&&l| value >= l).count();
-    let size = change_percent.abs();
-    // Rounded down: of two readings the smaller word is the safer claim.
-    WORDS[usize::midpoint(bucket(size), bucket(size / threshold_percent))]
 }

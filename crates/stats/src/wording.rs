@@ -1,7 +1,7 @@
 //! The sentences of section 3.5: fixed templates, no more decimals than the interval supports.
 
-use super::compare::Verdict;
 use super::threshold::Quantity;
+use super::verdict::Verdict;
 use figures::{fixed, level, signed, threshold};
 
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.

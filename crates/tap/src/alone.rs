@@ -359,7 +359,7 @@ impl Files {
             Ok::<_, Error>(BufWriter::new(file))
         };
         let (exchanges, mut hlog) = (create("exchanges.bin")?, create("tap.hlog")?);
-        let start_time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
+        let start_time = Some(base::clock::since_1970());
         let header = IntervalLog { start_time, intervals: Vec::new() };
         let written = header.write(&mut hlog);
         written.map_err(|error| Error::file("write", folder, &error))?;

@@ -11,10 +11,11 @@
 use std::sync::Arc;
 
 use wire::OpCode;
+use wire::raw::{Size, kind};
+use wire::walk::{Go, NAME_BYTES_MAX, Visitor, Walk};
 
 use super::exchange::Mark;
-use super::mark::{First, MarkFields};
-use super::walk::{DOCUMENT_BYTES_MIN, NAME_BYTES_MAX, Size, kind};
+use super::mark::{MarkFields, Numbers};
 
 /// Names of one message kept; the rest is left out.
 const NAMES_BYTES_MAX: usize = 4096;
@@ -35,16 +36,8 @@ enum Step {
     /// numberToSkip and numberToReturn of OP_QUERY.
     QueryNumbers,
     InsertDocument,
-    DocumentLength,
-    ElementType,
-    ElementName,
-    ValueLength,
-    RegexOptions,
-    Regex,
-    ArrayLength,
-    ArrayType,
-    ArrayName,
-    ArrayDocument,
+    /// The document that is the command.
+    Command,
     /// Whatever follows is of no interest.
     Rest,
 }
@@ -54,29 +47,23 @@ enum Wants {
     Bytes(usize),
     /// A zero byte.
     Zero,
+    /// The end of a document.
+    Document,
     Nothing,
 }
 
 impl Step {
     fn wants(self) -> Wants {
         match self {
-            Self::SectionKind | Self::ElementType | Self::ArrayType => Wants::Bytes(1),
+            Self::SectionKind => Wants::Bytes(1),
             Self::MsgFlags
             | Self::SequenceLength
             | Self::SequenceDocument
             | Self::LegacyHead
-            | Self::InsertDocument
-            | Self::DocumentLength
-            | Self::ValueLength
-            | Self::ArrayLength
-            | Self::ArrayDocument => Wants::Bytes(4),
+            | Self::InsertDocument => Wants::Bytes(4),
             Self::QueryNumbers => Wants::Bytes(8),
-            Self::SequenceName
-            | Self::Namespace
-            | Self::ElementName
-            | Self::RegexOptions
-            | Self::Regex
-            | Self::ArrayName => Wants::Zero,
+            Self::SequenceName | Self::Namespace => Wants::Zero,
+            Self::Command => Wants::Document,
             Self::Rest => Wants::Nothing,
         }
     }
@@ -84,46 +71,55 @@ impl Step {
 
 /// The body under way.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools)] // each says one thing that was read
 pub(super) struct Body {
     opcode: OpCode,
     step: Step,
     /// Body bytes not looked at yet.
     left: usize,
-    /// Bytes to hop over before `step`.
+    /// Bytes of a document to hop over before `step`.
     skip: usize,
     fixed: [u8; 8],
     have: usize,
     name: Vec<u8>,
     /// Bytes of the name under way, also beyond what is kept.
     name_bytes: usize,
-    element: u8,
     /// Bytes of a checksum at the end.
     tail: usize,
     sequence_left: usize,
-    /// Inside of `$query`, where drivers wrap a command to give a read preference.
-    wrapped: bool,
     /// OP_QUERY on `DATABASE.$cmd`.
     is_command: bool,
-    has_command: bool,
-    /// Looks at the first document, where marks are asked for.
-    first: Option<Box<First>>,
+    /// Through the command, or through the first document beside it.
+    walk: Walk,
+    pub command: Command,
     /// Of a legacy opcode, and no command.
     pub namespace: Vec<u8>,
-    /// First field of the body.
-    pub command: Vec<u8>,
-    /// Its other fields and the sequences, each ended by a zero byte.
-    pub names: Vec<u8>,
-    /// Documents of an insert, statements of an update or delete.
-    pub documents: u32,
     /// OP_MSG that wants no answer.
     pub more_to_come: bool,
     /// It could not be followed to its end.
     pub unreadable: bool,
 }
 
+/// What was seen of the command.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    /// Drivers may wrap the command into `$query`, to give a read preference.
+    may_wrap: bool,
+    /// Documents around its fields: 1 inside of `$query`.
+    depth: usize,
+    has_name: bool,
+    /// First field of the body.
+    pub name: Vec<u8>,
+    /// Its other fields and the sequences, each ended by a zero byte.
+    pub names: Vec<u8>,
+    /// Documents of an insert, statements of an update or delete.
+    pub documents: u32,
+    /// Of the first document, where marks are asked for.
+    numbers: Option<Numbers>,
+}
+
 impl Body {
     pub fn new(marks: Option<&Arc<MarkFields>>) -> Self {
+        let numbers = marks.map(|fields| Numbers::new(fields.clone()));
         Self {
             opcode: OpCode::Msg,
             step: Step::Rest,
@@ -133,17 +129,12 @@ impl Body {
             have: 0,
             name: Vec::new(),
             name_bytes: 0,
-            element: 0,
             tail: 0,
             sequence_left: 0,
-            wrapped: false,
             is_command: false,
-            has_command: false,
-            first: marks.map(|fields| Box::new(First::new(fields.clone()))),
+            walk: Walk::default(),
+            command: Command { numbers, ..Command::default() },
             namespace: Vec::new(),
-            command: Vec::new(),
-            names: Vec::new(),
-            documents: 0,
             more_to_come: false,
             unreadable: false,
         }
@@ -161,21 +152,17 @@ impl Body {
         };
         self.left = length;
         (self.skip, self.have, self.tail, self.name_bytes) = (0, 0, 0, 0);
-        (self.wrapped, self.is_command, self.has_command) = (false, false, false);
-        for names in [&mut self.name, &mut self.namespace, &mut self.command, &mut self.names] {
-            names.clear();
-        }
-        self.documents = u32::from(matches!(opcode, OpCode::Update | OpCode::Delete));
-        (self.more_to_come, self.unreadable) = (false, false);
-        if let Some(first) = &mut self.first {
-            first.clear();
-        }
+        self.name.clear();
+        self.namespace.clear();
+        self.walk.stop();
+        self.command.begin(opcode);
+        (self.is_command, self.more_to_come, self.unreadable) = (false, false, false);
     }
 
     /// Which message an insert carries first; None: none, or nobody asked.
     pub fn mark(&self) -> Option<Mark> {
-        let inserts = self.opcode == OpCode::Insert || self.command == b"insert";
-        self.first.as_ref().filter(|_| inserts && !self.unreadable)?.mark()
+        let inserts = self.opcode == OpCode::Insert || self.command.name == b"insert";
+        self.command.numbers.as_ref().filter(|_| inserts && !self.unreadable)?.mark()
     }
 
     /// The next bytes of the body, never more than it has.
@@ -184,9 +171,7 @@ impl Body {
             if self.skip > 0 {
                 let count = self.skip.min(bytes.len());
                 self.skip -= count;
-                if let Some(first) = &mut self.first {
-                    first.bytes(&bytes[..count], self.skip == 0);
-                }
+                self.look(&bytes[..count]);
                 bytes = self.pass(bytes, count);
                 continue;
             }
@@ -218,6 +203,17 @@ impl Body {
                         self.name_bytes = 0;
                     }
                 }
+                Wants::Document => {
+                    let rest = self.walk.bytes(bytes, &mut self.command).len();
+                    bytes = self.pass(bytes, bytes.len() - rest);
+                    if self.walk.has_failed() {
+                        self.give_up();
+                    } else if self.walk.is_done() && self.opcode == OpCode::Msg {
+                        self.section();
+                    } else if self.walk.is_done() {
+                        self.step = Step::Rest;
+                    }
+                }
             }
         }
     }
@@ -229,7 +225,7 @@ impl Body {
             Step::InsertDocument => self.have == 0,
             _ => false,
         };
-        let nameless = (self.opcode == OpCode::Msg || self.is_command) && !self.has_command;
+        let nameless = (self.opcode == OpCode::Msg || self.is_command) && !self.command.has_name;
         self.unreadable |= !whole || nameless;
     }
 
@@ -247,28 +243,30 @@ impl Body {
         u32::from_le_bytes(*self.fixed.first_chunk().expect("eight bytes"))
     }
 
-    /// The length just read, of something that has `before` of its bytes behind us and at least
-    /// `least` in all; hops over the rest of it, plus `after`.
-    fn hop(&mut self, before: usize, least: usize, after: usize) -> bool {
-        let length = self.number() as usize;
-        if length < least || length - before + after > self.left {
+    /// The length just read is that of one of the documents to write, which is hopped over.
+    fn document(&mut self) -> bool {
+        let length = *self.fixed.first_chunk().expect("eight bytes");
+        let behind = Size::of(kind::DOCUMENT).behind(length);
+        let Some(behind) = behind.filter(|behind| *behind <= self.left) else {
             self.give_up();
             return false;
+        };
+        self.skip = behind;
+        self.command.documents = self.command.documents.saturating_add(1);
+        if self.command.documents == 1 && self.command.numbers.is_some() {
+            self.walk.begin();
+            self.look(&length);
         }
-        self.skip = length - before + after;
         true
     }
 
-    /// The length just read is that of one of the documents to write, which is hopped over.
-    fn document(&mut self) -> bool {
-        if !self.hop(4, DOCUMENT_BYTES_MIN, 0) {
-            return false;
+    /// Bytes of a document to write: only of the first one something is wanted.
+    fn look(&mut self, bytes: &[u8]) {
+        let Some(numbers) = &mut self.command.numbers else { return };
+        self.walk.bytes(bytes, numbers);
+        if self.skip == 0 || numbers.mark().is_some() {
+            self.walk.stop();
         }
-        if let (Some(first), 0) = (&mut self.first, self.documents) {
-            first.begin(*self.fixed.first_chunk().expect("eight bytes"));
-        }
-        self.documents = self.documents.saturating_add(1);
-        true
     }
 
     /// The bytes of a step of fixed length are there.
@@ -281,7 +279,7 @@ impl Body {
                 self.section();
             }
             Step::SectionKind => match self.fixed[0] {
-                0 => self.step = Step::DocumentLength,
+                0 => self.begin_command(),
                 1 => self.step = Step::SequenceLength,
                 _ => self.give_up(),
             },
@@ -302,64 +300,40 @@ impl Body {
                 }
             }
             Step::LegacyHead => self.step = Step::Namespace,
-            Step::QueryNumbers => {
-                self.step = if self.is_command { Step::DocumentLength } else { Step::Rest };
-            }
+            Step::QueryNumbers if self.is_command => self.begin_command(),
+            Step::QueryNumbers => self.step = Step::Rest,
             Step::InsertDocument => {
                 self.document();
             }
-            Step::DocumentLength => self.step = Step::ElementType,
-            Step::ElementType => self.element_type(),
-            Step::ValueLength => self.value_length(),
-            Step::ArrayLength => self.step = Step::ArrayType,
-            Step::ArrayType => {
-                let end = self.fixed[0] == 0;
-                self.step = if end { Step::ElementType } else { Step::ArrayName };
-            }
-            Step::ArrayDocument => {
-                if self.document() {
-                    self.step = Step::ArrayType;
-                }
-            }
-            _ => unreachable!("steps that end with a zero byte"),
+            _ => unreachable!("steps of no fixed length"),
         }
     }
 
     /// The zero byte of a step that ends with one is there.
     fn named(&mut self) {
-        match self.step {
-            Step::SequenceName => {
-                let Some(rest) = self.sequence_left.checked_sub(self.name_bytes + 1) else {
-                    return self.give_up();
-                };
-                self.sequence_left = rest;
-                self.keep_name();
-                self.sequence();
-            }
-            Step::Namespace => {
-                self.is_command = self.name.ends_with(b".$cmd");
-                if !self.is_command {
-                    self.namespace.extend_from_slice(&self.name);
-                }
-                self.step = match self.opcode {
-                    OpCode::Query => Step::QueryNumbers,
-                    OpCode::Insert => Step::InsertDocument,
-                    _ => Step::Rest,
-                };
-            }
-            Step::ElementName => self.element_name(),
-            Step::Regex => self.step = Step::RegexOptions,
-            Step::RegexOptions => self.step = Step::ElementType,
-            Step::ArrayName => {
-                // Documents are counted, anything else in such an array is the server's to refuse.
-                if self.element == kind::ARRAY && self.fixed[0] == kind::DOCUMENT {
-                    self.step = Step::ArrayDocument;
-                } else {
-                    self.give_up();
-                }
-            }
-            _ => unreachable!("steps of fixed length"),
+        if self.step == Step::SequenceName {
+            let Some(rest) = self.sequence_left.checked_sub(self.name_bytes + 1) else {
+                return self.give_up();
+            };
+            self.sequence_left = rest;
+            self.command.keep(&self.name);
+            self.sequence();
+            return;
         }
+        self.is_command = self.name.ends_with(b".$cmd");
+        if !self.is_command {
+            self.namespace.extend_from_slice(&self.name);
+        }
+        self.step = match self.opcode {
+            OpCode::Query => Step::QueryNumbers,
+            OpCode::Insert => Step::InsertDocument,
+            _ => Step::Rest,
+        };
+    }
+
+    fn begin_command(&mut self) {
+        self.walk.begin();
+        self.step = Step::Command;
     }
 
     fn section(&mut self) {
@@ -375,71 +349,79 @@ impl Body {
             self.step = Step::Rest;
         }
     }
+}
 
-    fn element_type(&mut self) {
-        self.element = self.fixed[0];
-        if self.element != 0 {
-            self.step = Step::ElementName;
-        } else if self.wrapped {
-            self.wrapped = false;
-            self.step = Step::ElementType;
-        } else if self.opcode == OpCode::Msg {
-            self.section();
-        } else {
-            self.step = Step::Rest;
+impl Command {
+    fn begin(&mut self, opcode: OpCode) {
+        (self.may_wrap, self.depth) = (opcode == OpCode::Query, 0);
+        self.has_name = false;
+        self.name.clear();
+        self.names.clear();
+        self.documents = u32::from(matches!(opcode, OpCode::Update | OpCode::Delete));
+        if let Some(numbers) = &mut self.numbers {
+            numbers.clear();
         }
     }
 
-    fn element_name(&mut self) {
-        let wraps =
-            self.opcode == OpCode::Query && !self.has_command && self.element == kind::DOCUMENT;
-        if wraps && (self.name == b"$query" || self.name == b"query") {
-            self.wrapped = true;
-            self.step = Step::DocumentLength;
-            return;
-        }
-        if !self.has_command {
-            self.has_command = true;
-            self.command.extend_from_slice(&self.name);
-        } else if self.element == kind::ARRAY && self.counts() {
-            self.keep_name();
-            self.step = Step::ArrayLength;
-            return;
-        } else {
-            self.keep_name();
-        }
-        self.step = match Size::of(self.element) {
-            Size::Fixed(bytes) => {
-                self.skip = bytes;
-                Step::ElementType
-            }
-            Size::Counted { .. } => Step::ValueLength,
-            Size::Pattern => Step::Regex,
-            Size::Unknown => return self.give_up(),
-        };
-    }
-
-    fn value_length(&mut self) {
-        let Size::Counted { before, least, after } = Size::of(self.element) else {
-            unreachable!("only such values have a length")
-        };
-        if self.hop(before, least, after) {
-            self.step = Step::ElementType;
+    fn keep(&mut self, name: &[u8]) {
+        if self.names.len() + name.len() < NAMES_BYTES_MAX {
+            self.names.extend_from_slice(name);
+            self.names.push(0);
         }
     }
 
-    /// Whether the array that begins holds what the command writes.
-    fn counts(&self) -> bool {
+    /// Whether an array holds what the command writes.
+    fn counts(&self, name: &[u8]) -> bool {
         matches!(
-            (&self.command[..], &self.name[..]),
+            (&self.name[..], name),
             (b"insert", b"documents") | (b"update", b"updates") | (b"delete", b"deletes")
         )
     }
 
-    fn keep_name(&mut self) {
-        if self.names.len() + self.name.len() < NAMES_BYTES_MAX {
-            self.names.extend_from_slice(&self.name);
-            self.names.push(0);
+    /// A document of such an array: of the first one the numbers are wanted.
+    fn document(&mut self) -> Go {
+        self.documents = self.documents.saturating_add(1);
+        if self.documents == 1 && self.numbers.is_some() { Go::Into } else { Go::Over }
+    }
+}
+
+impl Visitor for Command {
+    fn field(&mut self, depth: usize, kind: u8, name: &[u8]) -> Go {
+        match depth - self.depth {
+            0 if depth == 0
+                && kind == kind::DOCUMENT
+                && self.may_wrap
+                && !self.has_name
+                && (name == b"$query" || name == b"query") =>
+            {
+                self.depth = 1;
+                Go::Into
+            }
+            0 if !self.has_name => {
+                self.has_name = true;
+                self.name.extend_from_slice(name);
+                Go::Over
+            }
+            0 => {
+                self.keep(name);
+                if kind == kind::ARRAY && self.counts(name) { Go::Into } else { Go::Over }
+            }
+            1 if kind == kind::DOCUMENT => self.document(),
+            2 => self.numbers.as_mut().map_or(Go::Over, |numbers| numbers.field(kind, name)),
+            // Anything else in such an array is the server's to refuse.
+            _ => Go::Over,
+        }
+    }
+
+    fn value(&mut self, kind: u8, bytes: [u8; 8]) {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.value(kind, bytes);
+        }
+    }
+
+    fn end(&mut self, depth: usize) {
+        if depth == self.depth {
+            self.depth = 0; // what stands beside `$query` are fields of the command as well
         }
     }
 }

@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
 
+use base::clock::sharpen_sleeps;
 use wire::{OpCode, WireError};
 
 use super::body::Body;
 use super::exchange::{EXCHANGE_BYTES, Exchange, flags};
-use super::link::{Link, sharpen_sleeps, sleep_until};
+use super::link::{Link, sleep_until};
 use super::message::{Follower, Message, Passed};
 use super::pipe::{Chunk, Pipe};
 use super::proxy::{Arm, spawn};
@@ -348,19 +350,20 @@ impl Connection {
     /// these bytes wake up can have answered before the thread that sent them runs again.
     fn send(&self, way: usize, mut bytes: &[u8]) -> io::Result<u64> {
         let socket = &self.sockets[1 - way];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         loop {
             let now_ns = self.arm.epoch.now_ns();
-            match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            match send(socket.as_raw_fd(), bytes, flags) {
                 Ok(count) if count == bytes.len() => return Ok(now_ns),
                 Ok(count) => bytes = &bytes[count..],
-                Err(Errno::AGAIN) => {
-                    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
-                    match poll(&mut wanted, None) {
-                        Err(Errno::INTR) | Ok(_) => {}
+                Err(Errno::EAGAIN) => {
+                    let mut wanted = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+                    match poll(&mut wanted, PollTimeout::NONE) {
+                        Err(Errno::EINTR) | Ok(_) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Err(Errno::INTR) => {}
+                Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -375,7 +378,7 @@ impl Connection {
             request_in_ns: message.read_ns,
             request_out_ns: message.written_ns,
             bytes_out: message.header.length as u32,
-            documents: body.documents,
+            documents: body.command.documents,
             connection: self.number,
             shape: self.arm.shapes.number(opcode, body, key),
             flags: flag(body.more_to_come, flags::MORE_TO_COME)

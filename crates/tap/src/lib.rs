@@ -33,7 +33,6 @@ mod shapes;
 pub mod summary;
 mod tally;
 pub mod validate;
-mod walk;
 
 pub use shapes::Shape;
 

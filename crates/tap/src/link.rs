@@ -12,11 +12,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use nix::sys::prctl::set_timerslack;
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
-
-use base::clock::Epoch;
+use base::clock::{self, Epoch};
 use base::error::{Error, Result};
 use base::units::{parse_bits_per_second, parse_duration};
 
@@ -244,20 +240,13 @@ fn fraction(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Before the first [`sleep_until`] of a thread: its sleeps are not to be rounded up by the
-/// kernel's default slack of 50 us.
-pub(super) fn sharpen_sleeps() {
-    // Where it is refused sleeps are later, and the validation says so.
-    let _ = set_timerslack(1);
-}
-
 /// How late sleeps of this process usually are, ns.
 static LATE_NS: OnceLock<u64> = OnceLock::new();
 /// What the detour through the tap takes by itself, one way, ns.
 static HOP_NS: OnceLock<u64> = OnceLock::new();
 
 /// Finds out how late sleeps are and how long a hop over a socket takes here, once, in a thread
-/// that [`sharpen_sleeps`]; some milliseconds.
+/// that has called [`clock::sharpen_sleeps`]; some milliseconds.
 pub(super) fn calibrate(epoch: Epoch) {
     LATE_NS.get_or_init(|| usually_late_ns(epoch));
     // Without sockets nothing will pass that would need it.
@@ -269,17 +258,12 @@ pub(super) fn calibrate(epoch: Epoch) {
 /// The last stretch, as long as sleeps here are usually late, is spun.
 pub(super) fn sleep_until(epoch: Epoch, at_ns: u64) {
     let early = at_ns.saturating_sub(LATE_NS.get().copied().unwrap_or_default());
-    while epoch.now_ns() < early {
-        sleep(epoch, early); // again, where a signal cut it short
+    if epoch.now_ns() < early {
+        clock::sleep_until(epoch.system_ns(early));
     }
     while epoch.now_ns() < at_ns {
         std::hint::spin_loop();
     }
-}
-
-fn sleep(epoch: Epoch, at_ns: u64) {
-    let at = TimeSpec::from_duration(Duration::from_nanos(epoch.system_ns(at_ns)));
-    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
 }
 
 /// Half the median round trip between two threads over a socket, ns: write, wake up, read. The tap
@@ -317,7 +301,7 @@ fn usually_late_ns(epoch: Epoch) -> u64 {
     let mut late: Vec<u64> = (0..SLEEPS)
         .map(|_| {
             let at = epoch.now_ns() + 100_000;
-            sleep(epoch, at);
+            clock::sleep_until(epoch.system_ns(at));
             epoch.now_ns().saturating_sub(at)
         })
         .collect();

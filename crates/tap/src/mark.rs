@@ -8,8 +8,10 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use wire::raw::kind;
+use wire::walk::{Go, NAME_BYTES_MAX, Visitor};
+
 use super::exchange::Mark;
-use super::walk::{Go, NAME_BYTES_MAX, Visitor, Walk, kind};
 
 /// Doubles are whole numbers as far as this.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
@@ -73,7 +75,7 @@ impl Numbers {
     }
 
     pub fn field(&mut self, kind: u8, name: &[u8]) -> Go {
-        if !matches!(kind, kind::DOUBLE | kind::INT32 | kind::INT64) {
+        if !matches!(kind, kind::DOUBLE | kind::INT | kind::LONG) {
             return Go::Over;
         }
         self.next_is_sequence = name == self.fields.sequence.as_bytes();
@@ -98,53 +100,16 @@ impl Numbers {
 /// A whole number of any type; None: negative, or a double that is not whole.
 fn whole(kind: u8, bytes: [u8; 8]) -> Option<u64> {
     match kind {
-        kind::INT32 => {
+        kind::INT => {
             let number = i32::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
             u64::try_from(number).ok()
         }
-        kind::INT64 => u64::try_from(i64::from_le_bytes(bytes)).ok(),
+        kind::LONG => u64::try_from(i64::from_le_bytes(bytes)).ok(),
         _ => {
             let number = f64::from_le_bytes(bytes);
             let good = (0.0..=WHOLE_MAX).contains(&number) && number.fract() == 0.0;
             good.then_some(number as u64)
         }
-    }
-}
-
-/// The first document of a request.
-#[derive(Debug)]
-pub(super) struct First {
-    walk: Walk,
-    numbers: Numbers,
-}
-
-impl First {
-    pub fn new(fields: Arc<MarkFields>) -> Self {
-        Self { walk: Walk::default(), numbers: Numbers::new(fields) }
-    }
-
-    /// Another request begins.
-    pub fn clear(&mut self) {
-        self.walk.stop();
-        self.numbers.clear();
-    }
-
-    /// The document begins; the four bytes of its length are behind us.
-    pub fn begin(&mut self, length: [u8; 4]) {
-        self.walk.begin();
-        self.walk.bytes(&length, &mut self.numbers);
-    }
-
-    /// Bytes of the document, or of others behind it; `ended`: its last.
-    pub fn bytes(&mut self, bytes: &[u8], ended: bool) {
-        self.walk.bytes(bytes, &mut self.numbers);
-        if ended || self.numbers.mark().is_some() {
-            self.walk.stop();
-        }
-    }
-
-    pub fn mark(&self) -> Option<Mark> {
-        self.numbers.mark()
     }
 }
 

@@ -4,13 +4,31 @@
 //! within that one's start and end and within nobody else's. With several operations under way this
 //! is seldom so, and then nothing is said; guessing by order was rejected.
 
-use record::samples::Sample;
+use record::samples::{Sample, WARMUP};
 use stats::histogram::Histogram;
 
 use super::exchange::Exchange;
 
 /// With more operations than this under way at once, nothing could be told apart.
 const OPERATIONS_MAX: usize = 256;
+
+/// When the driver was called and when it returned, ns: half of what a sample takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Just before the call.
+    pub start_ns: u64,
+    /// Just behind it.
+    pub end_ns: u64,
+}
+
+impl Call {
+    /// The call of an operation; None in a warm-up.
+    #[must_use]
+    pub fn of(sample: &Sample) -> Option<Self> {
+        let is_measured = sample.outcome & WARMUP == 0;
+        is_measured.then(|| Self { start_ns: sample.start_ns, end_ns: sample.end_ns() })
+    }
+}
 
 /// What could be told.
 #[derive(Debug, Default)]
@@ -23,8 +41,7 @@ pub(super) struct Matched {
 }
 
 struct Operation {
-    start_ns: u64,
-    end_ns: u64,
+    call: Call,
     /// Last byte of its first request, of its last reply, ns.
     commands: Option<(u64, u64)>,
     /// A command lies in it that may be another's.
@@ -33,32 +50,26 @@ struct Operation {
 
 impl Operation {
     fn holds(&self, exchange: &Exchange) -> bool {
-        self.start_ns <= exchange.request_in_ns && exchange.reply_out_ns <= self.end_ns
+        self.call.start_ns <= exchange.request_in_ns && exchange.reply_out_ns <= self.call.end_ns
     }
 }
 
 /// Matches answered commands with operations, both in order of their start.
-pub(super) fn matched(exchanges: &[&Exchange], samples: &[Sample]) -> Matched {
+pub(super) fn matched(exchanges: &[&Exchange], calls: &[Call]) -> Matched {
     let mut matched = Matched::default();
-    let mut samples = samples.iter().peekable();
+    let mut calls = calls.iter().peekable();
     let mut open: Vec<Operation> = Vec::new();
     for exchange in exchanges {
         // Those that end in the middle of this command may be the ones that it belongs to least.
         let (over, rest) =
-            open.into_iter().partition(|it: &Operation| it.end_ns < exchange.request_in_ns);
+            open.into_iter().partition(|it: &Operation| it.call.end_ns < exchange.request_in_ns);
         open = rest;
         for it in &over {
             matched.add(it);
         }
-        while let Some(it) = samples.next_if(|it| it.start_ns <= exchange.request_in_ns) {
-            let operation = Operation {
-                start_ns: it.start_ns,
-                end_ns: it.end_ns(),
-                commands: None,
-                doubtful: false,
-            };
-            if operation.end_ns >= exchange.request_in_ns {
-                open.push(operation);
+        while let Some(call) = calls.next_if(|it| it.start_ns <= exchange.request_in_ns) {
+            if call.end_ns >= exchange.request_in_ns {
+                open.push(Operation { call: *call, commands: None, doubtful: false });
             }
         }
         if open.len() > OPERATIONS_MAX {
@@ -92,7 +103,7 @@ impl Matched {
             return;
         };
         self.operations += 1;
-        self.encode.record(first - operation.start_ns);
-        self.decode.record(operation.end_ns - last);
+        self.encode.record(first - operation.call.start_ns);
+        self.decode.record(operation.call.end_ns - last);
     }
 }

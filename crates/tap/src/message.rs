@@ -188,12 +188,12 @@ mod tests {
     }
 
     fn seen(body: &Body) -> Seen {
-        let names = body.names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+        let names = body.command.names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
         Seen {
-            command: text(&body.command),
+            command: text(&body.command.name),
             namespace: text(&body.namespace),
             names: names.map(text).collect(),
-            documents: body.documents,
+            documents: body.command.documents,
             more_to_come: body.more_to_come,
             unreadable: body.unreadable,
         }

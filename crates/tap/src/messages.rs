@@ -108,7 +108,7 @@ pub struct Told {
 
 const UNKNOWN: u64 = u64::MAX;
 
-/// A message on its way. 80 bytes, and 4 in [`Messages::by_key`]: a million take 84 MB.
+/// A message on its way. 80 bytes, and 4 in [`Known::by_key`]: a million take 84 MB.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     /// Producer and sequence.
@@ -139,56 +139,23 @@ fn marked(exchange: &Exchange) -> Option<u64> {
     Some(key(u16::try_from(mark.producer).ok()?, u32::try_from(mark.sequence).ok()?))
 }
 
-/// Tells where the time of each message passed.
-///
-/// All of one phase: `received` are the consumer's samples, in the order of arrival; `sent` are the
-/// producers' (those of a warm-up are left out), in any order; `inserts` are the exchanges of the
-/// producers' port and `replies` those of the consumer's, in any order, recorded with the option
-/// `--mark`. They are read once, in this order, and may be streams from files. `each` gets the
-/// messages in the order of arrival.
-///
-/// # Errors
-/// Those of the streams.
-pub fn tell<E>(
-    received: impl IntoIterator<Item = Result<Sample, E>>,
-    sent: impl IntoIterator<Item = Result<Sample, E>>,
-    inserts: impl IntoIterator<Item = Result<Exchange, E>>,
-    replies: impl IntoIterator<Item = Result<Exchange, E>>,
-    mut each: impl FnMut(Message),
-) -> Result<Told, E> {
-    let mut messages = Messages::new(received)?;
-    // Inserts before samples: they know which messages share one.
-    for exchange in inserts {
-        messages.insert(&exchange?);
-    }
-    for sample in sent {
-        let sample = sample?;
-        if sample.outcome & WARMUP == 0 {
-            messages.sample(&sample);
-        }
-    }
-    for exchange in replies {
-        messages.reply(&exchange?);
-    }
-    let mut told = Told::default();
-    for way in &messages.ways {
-        each(told.add(way));
-    }
-    Ok(told)
-}
-
-struct Messages {
+/// The messages of one phase, on their ways to the consumer.
+pub struct Ways {
     /// In the order of arrival.
     ways: Vec<Way>,
-    /// The same by key.
-    by_key: Vec<u32>,
-    /// Where in `by_key` the last one was found: the next one is mostly behind it.
-    at: usize,
 }
 
-impl Messages {
-    fn new<E>(received: impl IntoIterator<Item = Result<Sample, E>>) -> Result<Self, E> {
-        let way = |sample: Sample| Way {
+impl Ways {
+    /// Room for so many, at once: what a growing list leaves behind on its way stays with the
+    /// process.
+    #[must_use]
+    pub fn with_capacity(messages: usize) -> Self {
+        Self { ways: Vec::with_capacity(messages) }
+    }
+
+    /// Adds a sample of the consumer, in the order of arrival.
+    pub fn take(&mut self, sample: &Sample) {
+        self.ways.push(Way {
             key: key(sample.worker, sample.index),
             begin_ns: sample.intended_ns,
             start_ns: UNKNOWN,
@@ -200,17 +167,62 @@ impl Messages {
             received_ns: sample.start_ns,
             inserts: 0,
             place: 0,
-        };
-        let received = received.into_iter();
-        // At once: what a growing list leaves behind on its way stays with the process.
-        let mut ways = Vec::with_capacity(received.size_hint().0);
-        for sample in received {
-            ways.push(way(sample?));
+        });
+    }
+
+    /// Tells where the time of each message passed, once all of them were taken.
+    ///
+    /// `inserts` are the exchanges of the producers' port, `sent` the producers' samples (those of
+    /// a warm-up are left out), `replies` the exchanges of the consumer's port, each in any order,
+    /// the exchanges recorded with the option `--mark`. They are read once, in this order, and may
+    /// be streams from files. `each` gets the messages in the order of arrival.
+    ///
+    /// # Errors
+    /// Those of the streams.
+    pub fn tell<E>(
+        self,
+        inserts: impl IntoIterator<Item = Result<Exchange, E>>,
+        sent: impl IntoIterator<Item = Sample>,
+        replies: impl IntoIterator<Item = Result<Exchange, E>>,
+        mut each: impl FnMut(Message),
+    ) -> Result<Told, E> {
+        let mut known = Known::of(self.ways);
+        // Inserts before samples: they know which messages share one.
+        for exchange in inserts {
+            known.insert(&exchange?);
         }
+        for sample in sent {
+            if sample.outcome & WARMUP == 0 {
+                known.sample(&sample);
+            }
+        }
+        for exchange in replies {
+            known.reply(&exchange?);
+        }
+        let mut told = Told::default();
+        for way in &known.ways {
+            each(told.add(way));
+        }
+        Ok(told)
+    }
+}
+
+/// What is known of the ways so far.
+struct Known {
+    /// In the order of arrival.
+    ways: Vec<Way>,
+    /// The same by key.
+    by_key: Vec<u32>,
+    /// Where in `by_key` the last one was found: the next one is mostly behind it.
+    at: usize,
+}
+
+impl Known {
+    fn of(ways: Vec<Way>) -> Self {
         let count = u32::try_from(ways.len()).expect("fewer messages than a sample can number");
         let mut by_key: Vec<u32> = (0..count).collect();
         by_key.sort_unstable_by_key(|number| (ways[*number as usize].key, *number));
-        Ok(Self { ways, by_key, at: 0 })
+        Self { ways, by_key, at: 0 }
     }
 
     fn key_at(&self, at: usize) -> Option<u64> {

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::net::sockopt;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use nix::sys::socket::{self, Backlog, setsockopt, sockopt};
 
-use base::clock::Epoch;
+use base::clock::{Epoch, sharpen_sleeps};
 use base::error::{Error, Exit, Result};
+use base::process::raise_file_limit;
 
 use super::Shape;
 use super::connection::Connection;
-use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate, sharpen_sleeps};
+use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate};
 use super::mark::MarkFields;
 use super::recording::ConnectionRecord;
 use super::shapes::Shapes;
@@ -26,8 +26,6 @@ use super::shapes::Shapes;
 const STACK_BYTES: usize = 128 << 10;
 /// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections that may wait to be taken: a whole pool, or a thousand clients.
-const BACKLOG: i32 = 4096;
 
 /// Takes finished records, whole ones, from any thread.
 pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -116,8 +114,8 @@ impl Arm {
             for socket in [&client, &server] {
                 socket.set_nodelay(true)?;
                 if self.link.is_some() {
-                    sockopt::set_socket_send_buffer_size(socket, SOCKET_BYTES)?;
-                    sockopt::set_socket_recv_buffer_size(socket, SOCKET_BYTES)?;
+                    setsockopt(socket, sockopt::SndBuf, &SOCKET_BYTES)?;
+                    setsockopt(socket, sockopt::RcvBuf, &SOCKET_BYTES)?;
                 }
             }
             Ok(server)
@@ -158,7 +156,7 @@ impl Proxy {
     /// # Errors
     /// An address that cannot be listened on, or a server whose name means nothing.
     pub fn start(options: &Options, sink: impl Fn(usize) -> Sink) -> Result<Self> {
-        raise_file_limit();
+        let _ = raise_file_limit(); // connections beyond it are refused, each with a line
         if options.link.is_some() {
             let epoch = options.epoch;
             let calibrated = spawn(move || {
@@ -181,7 +179,8 @@ impl Proxy {
             };
             let listener = TcpListener::bind(listen).map_err(|error| refused(&error))?;
             // The standard library asks for 128: a large pool would wait for a second try.
-            rustix::net::listen(&listener, BACKLOG).map_err(|error| refused(&error.into()))?;
+            socket::listen(&listener, Backlog::MAXALLOWABLE)
+                .map_err(|error| refused(&error.into()))?;
             let address = listener.local_addr().map_err(|error| refused(&error))?;
             let arm = Arc::new(Arm {
                 epoch: options.epoch,
@@ -271,11 +270,4 @@ pub(super) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     thread::Builder::new().stack_size(STACK_BYTES).spawn(work)
-}
-
-/// Two sockets a connection: the usual soft limit of 1,024 ends at 500 of them.
-fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, connections beyond it are, each with a line.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use wire::raw::kind;
+use wire::walk::{Go, Visitor, Walk};
 use wire::{Header, OpCode, WireError};
 
 use super::exchange::Mark;
 use super::mark::{MarkFields, Numbers};
 use super::message::Content;
-use super::walk::{Go, Visitor, Walk, kind};
 
 /// OP_MSG from a server: it goes on answering without being asked (exhaust).
 const MORE_TO_COME: u32 = 1 << 1;

@@ -57,7 +57,7 @@ impl Shapes {
         key.clear();
         key.extend_from_slice(&i32::from(opcode).to_le_bytes());
         key.push(u8::from(body.unreadable));
-        for part in [&body.command, &body.namespace, &body.names] {
+        for part in [&body.command.name, &body.namespace, &body.command.names] {
             key.extend_from_slice(part);
             key.push(0);
         }
@@ -96,7 +96,7 @@ fn shape(opcode: OpCode, body: &Body) -> Shape {
     let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes));
     let command = match opcode {
         _ if body.unreadable => UNREADABLE.to_owned(),
-        _ if !body.command.is_empty() => text(&body.command),
+        _ if !body.command.name.is_empty() => text(&body.command.name),
         OpCode::Query => "OP_QUERY".to_owned(),
         OpCode::Insert => "OP_INSERT".to_owned(),
         OpCode::Update => "OP_UPDATE".to_owned(),
@@ -106,7 +106,7 @@ fn shape(opcode: OpCode, body: &Body) -> Shape {
         OpCode::Compressed => "OP_COMPRESSED".to_owned(),
         _ => UNREADABLE.to_owned(),
     };
-    let names = body.names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let names = body.command.names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let fields: BTreeSet<String> = names.map(text).collect();
     let namespace = Some(&body.namespace).filter(|it| !it.is_empty()).map(|it| text(it));
     Shape { command, namespace, fields: fields.into_iter().collect() }

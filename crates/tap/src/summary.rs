@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::records::Tap;
-use record::samples::{Sample, WARMUP};
 
 use super::exchange::{Exchange, flags};
+pub use super::matching::Call;
 use super::matching::matched;
 use super::recording::{ConnectionRecord, Recording};
 use super::tally::Tally;
@@ -32,15 +32,14 @@ pub type Turn = (u64, u64);
 
 /// Sums up what passed the tap in an arm's turns.
 ///
-/// A command counts if its request came in during one of `turns`. `samples` are the arm's in the
-/// same phase (those of the warm-up are left out here), `operations` their number, by which what is
-/// "an operation" is divided.
+/// A command counts if its request came in during one of `turns`. `calls` are the arm's in the same
+/// phase, `operations` the number by which what is "an operation" is divided.
 #[must_use]
 pub fn summarise(
     exchanges: &[Exchange],
     recording: &Recording,
     turns: &[Turn],
-    samples: impl IntoIterator<Item = Sample>,
+    mut calls: Vec<Call>,
     operations: u64,
 ) -> Tap {
     let mut turns = turns.to_vec();
@@ -67,11 +66,9 @@ pub fn summarise(
     per_operation(&mut tap, &own, linked, operations);
     depth(&mut tap, &own, &turns);
     connections(&mut tap, &own, recording, &turns);
-    let mut samples: Vec<Sample> =
-        samples.into_iter().filter(|it| it.outcome & WARMUP == 0).collect();
-    samples.sort_unstable_by_key(|it| it.start_ns);
+    calls.sort_unstable_by_key(|it| it.start_ns);
     let writes = unanswered_writes(&own, recording);
-    split(&mut tap, &own, &samples, recording, &writes);
+    split(&mut tap, &own, &calls, recording, &writes);
     tap
 }
 
@@ -217,7 +214,7 @@ fn unanswered_writes(own: &[&Exchange], recording: &Recording) -> Unanswered {
 fn split(
     tap: &mut Tap,
     own: &[&Exchange],
-    samples: &[Sample],
+    calls: &[Call],
     recording: &Recording,
     writes: &Unanswered,
 ) {
@@ -235,12 +232,12 @@ fn split(
     because(writes.count > 0, "writes have no answer (unacknowledged)");
     because(overlap(own), "commands overlap on one connection");
     because(own.is_empty() && !encrypted, "no command passed the tap");
-    because(samples.is_empty(), "there are no operations to compare with");
+    because(calls.is_empty(), "there are no operations to compare with");
     if reasons.is_empty() {
-        let all_ns: u64 = samples.iter().map(|it| it.service_ns).sum();
-        let service_us = all_ns as f64 / samples.len() as f64 / 1e3;
+        let all_ns: u64 = calls.iter().map(|it| it.end_ns - it.start_ns).sum();
+        let service_us = all_ns as f64 / calls.len() as f64 / 1e3;
         // A write that getLastError waits for began before it.
-        let write_us = writes.before_get_last_error_ns as f64 / samples.len() as f64 / 1e3;
+        let write_us = writes.before_get_last_error_ns as f64 / calls.len() as f64 / 1e3;
         let driver_us = service_us - tap.server_us_per_op - tap.link_us_per_op - write_us;
         if driver_us < 0.0 {
             reasons.push(
@@ -253,7 +250,7 @@ fn split(
                 own.iter().copied().filter(|it| it.is(flags::ANSWERED)).collect();
             // Where a write has no answer of its own, its getLastError is not the first byte out.
             if writes.before_get_last_error_ns == 0 {
-                let matched = matched(&answered, samples);
+                let matched = matched(&answered, calls);
                 let p50 = |it: &stats::histogram::Histogram| {
                     it.printable_percentile_ns(50.0).map(|ns| ns as f64 / 1e3)
                 };

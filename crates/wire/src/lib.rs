@@ -1,11 +1,13 @@
-//! MongoDB's wire protocol: headers, requests, replies. Bytes in, bytes out; the absorber and the
-//! tap stand on it.
+//! MongoDB's wire protocol: headers, requests, replies, and the BSON in them. Bytes in, bytes out;
+//! the absorber and the tap stand on it.
 //!
 //! Source: the MongoDB wire protocol reference and `OP_MSG.md` of the driver specifications. The
 //! legacy opcodes are those that drivers before 2017 use.
 
+pub mod raw;
 pub mod reply;
 pub mod request;
+pub mod walk;
 
 use std::io::{self, ErrorKind, Read};
 
@@ -16,7 +18,6 @@ pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum OpCode {
     Reply,
     Update,
@@ -108,7 +109,6 @@ impl Header {
 /// Why bytes are no message. The connection they came on cannot be used any more: nobody knows
 /// where the next message begins, or what the other side means.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum WireError {
     #[error("a message of {0} bytes; at least 16 and at most 48000000 are allowed")]
     Length(i32),

@@ -14,7 +14,6 @@ const CHECKSUM_BYTES: usize = 4;
 
 /// A request, borrowing the message it came in.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub enum Request<'a> {
     Msg(Msg<'a>),
     Query(Query<'a>),
@@ -38,7 +37,6 @@ pub struct Msg<'a> {
 
 /// OP_QUERY: a find, or on a collection `$cmd` a command.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub struct Query<'a> {
     pub flags: u32,
     /// `database.collection`

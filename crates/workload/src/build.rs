@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base::words::hex;
 use sha2::{Digest, Sha256};
 
 use super::at::At;
@@ -9,8 +10,9 @@ use super::check::Check;
 use super::collection::collection;
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
+use super::operations::inserts;
 use super::phase::phase;
-use super::plan::{KeySource, Kind, Limit, Phase, Plan, StampForm, StampSource};
+use super::plan::{KeySource, Limit, Phase, Plan, StampForm, StampSource};
 use super::pool::Pool;
 use super::schema;
 use super::tree::Tree;
@@ -71,14 +73,6 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     Ok(Workload { plan, pools })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, before: &[Phase]) {
     let keys = &given.value;
     let place = keys.name.as_ref().map(|name| name.place);
@@ -107,11 +101,7 @@ fn check_inserted(
         let Some(collection) = collections.iter().find(|it| it.name == operation.collection) else {
             continue;
         };
-        let batch = match operation.kind {
-            Kind::InsertMany => u64::from(operation.batch.unwrap_or(1)),
-            _ => 1,
-        };
-        let largest = collection.loaded + count.saturating_mul(batch);
+        let largest = collection.loaded + count.saturating_mul(inserts(operation));
         let narrow = collection
             .stamps
             .iter()

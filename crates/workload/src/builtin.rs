@@ -16,9 +16,6 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-/// The workload that is run where none is named.
-pub const DEFAULT: &str = "crud";
-
 macro_rules! builtins {
     ($($name:literal),*) => {
         /// All of them; tests hold this list against the folder.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base::words::nearest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// The text of a workload file, for messages.
@@ -138,23 +139,11 @@ impl Diagnostic for WorkloadError {
     }
 }
 
-/// Letters to change; little where one word begins with the other (`zipf`, `integer`).
-fn distance(a: &str, b: &str) -> usize {
-    let begins = a.len().min(b.len()) >= 3 && (a.starts_with(b) || b.starts_with(a));
-    if begins { 1 } else { strsim::osa_distance(a, b) }
-}
-
 /// "did you mean `x`?" for the nearest known word, else the list of known words.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
-    let lower = word.to_lowercase();
-    let nearest = known
-        .iter()
-        .map(|name| (distance(&lower, &name.to_lowercase()), *name))
-        .min()
-        .filter(|(distance, name)| *distance <= (name.len().max(word.len()) / 3).max(1));
-    match nearest {
-        Some((_, name)) => Some(format!("did you mean `{name}`?")),
+    match nearest(word, known.iter().copied()) {
+        Some(name) => Some(format!("did you mean `{name}`?")),
         None if known.is_empty() => None,
         None => Some(format!("one of: {}", known.join(", "))),
     }

@@ -1,7 +1,8 @@
 //! What the answers of a phase must add up to ("Answers are read", SPEC section 4).
 
 use super::meaning::{Meaning, meaning};
-use super::plan::{Collection, KeySource, Kind, Operation, Phase, Plan, StampSource};
+use super::operations::{Answers, about};
+use super::plan::{Collection, KeySource, Operation, Phase, Plan, StampSource};
 use super::schedule::Schedule;
 
 /// Totals of the right answers; None where the core cannot know.
@@ -24,45 +25,38 @@ pub struct Answered {
     pub operation: u8,
 }
 
-/// Totals of one process's right answers.
-pub fn expected(
-    plan: &Plan,
-    phase: &Phase,
-    schedule: &Schedule,
-    answered: impl IntoIterator<Item = Answered>,
-) -> Expected {
-    let answers: Vec<Answer> = phase.operations.iter().map(|made| answer(plan, made)).collect();
-    let mut total = Expected { documents: Some(0), sum: Some(0) };
-    for one in answered {
-        let answer = answers.get(usize::from(one.operation));
-        let record = schedule.record(one.slice, one.index);
-        let (Some(answer), Some((record, _))) = (answer, record) else {
-            return Expected { documents: None, sum: None };
-        };
-        let add = answer.to(record.key);
-        total.documents = total.documents.zip(add.documents).map(|(a, b)| a + b);
-        total.sum = total.sum.zip(add.sum).map(|(a, b)| a + b);
-    }
-    total
+/// Adds up what the right answers of a phase must come to.
+pub struct Expectation {
+    /// By operation.
+    answers: Vec<Answer>,
+    total: Expected,
 }
 
-/// Totals where every operation of each slice up to a count was answered rightly.
-#[must_use]
-pub fn expected_of_counts(
-    plan: &Plan,
-    phase: &Phase,
-    schedule: &Schedule,
-    counts: &[u64],
-) -> Expected {
-    let answered = counts.iter().enumerate().flat_map(|(slice, count)| {
-        let slice = slice as u32;
-        (0..*count).map(move |index| {
-            let operation =
-                schedule.record(slice, index).map_or(u8::MAX, |(record, _)| record.operation);
-            Answered { slice, index, operation }
-        })
-    });
-    expected(plan, phase, schedule, answered)
+impl Expectation {
+    /// Before the first answer.
+    #[must_use]
+    pub fn new(plan: &Plan, phase: &Phase) -> Self {
+        let answers = phase.operations.iter().map(|made| answer(plan, made)).collect();
+        Self { answers, total: Expected { documents: Some(0), sum: Some(0) } }
+    }
+
+    /// Adds an operation of the process whose schedule this is.
+    pub fn add(&mut self, schedule: &Schedule, answered: Answered) {
+        let answer = self.answers.get(usize::from(answered.operation));
+        let record = schedule.record(answered.slice, answered.index);
+        let add = match (answer, record) {
+            (Some(answer), Some((record, _))) => answer.to(record.key),
+            _ => Expected { documents: None, sum: None },
+        };
+        self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
+        self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
+    }
+
+    /// The totals so far.
+    #[must_use]
+    pub fn total(&self) -> Expected {
+        self.total
+    }
 }
 
 /// How an operation's answer follows from its key.
@@ -78,10 +72,10 @@ enum Answer {
 }
 
 fn answer(plan: &Plan, made: &Operation) -> Answer {
-    match made.kind {
-        Kind::FindOne | Kind::Find | Kind::Count => {}
-        Kind::Aggregate => return Answer::Unknown,
-        _ => return Answer::Nothing,
+    match about(made.kind).answers {
+        Answers::ByFilter => {}
+        Answers::Unknown => return Answer::Unknown,
+        Answers::Nothing => return Answer::Nothing,
     }
     let collection = plan.collections.iter().find(|it| it.name == made.collection);
     let Some(collection) = collection.filter(|it| it.capped.is_none()) else {

@@ -9,7 +9,7 @@ use super::document::{DOCUMENT_BYTES_MAX, Layout, Shape};
 use super::fields::{Distribution, Field, FieldKeys, FieldType, Fill, Length};
 use super::plan::{Stamp, StampForm, StampSource};
 use super::stamp::{Input, value_of};
-use super::template;
+use super::values;
 
 /// Seconds of 2026-01-01 in hex: `ObjectIds` made of keys look as if they were made then.
 pub const OBJECT_ID_PREFIX: &str = "6955b900";
@@ -89,7 +89,7 @@ fn shape(
     }
     if let Some(constant) = &keys.constant {
         only(check, keys, place, "constant", &["type", "constant"]);
-        let value = template::constant(check, constant);
+        let value = values::constant(check, constant);
         return Some(Shape::Constant(coerce(check, value, keys, constant.place)));
     }
     if let Some(values) = &keys.one_of {
@@ -254,7 +254,7 @@ fn one_of(
     }
     let mut made = Vec::new();
     for value in &values.value {
-        let constant = template::constant(check, value);
+        let constant = values::constant(check, value);
         made.push(coerce(check, constant, keys, value.place));
     }
     let mut weights = vec![1; made.len()];

@@ -1,8 +1,6 @@
 //! What an operation asks for, as far as the core can know the answer.
 
-use super::plan::{
-    Collection, KeySource, Kind, Operation, Stamp, StampForm, StampSource, Template,
-};
+use super::plan::{Collection, KeySource, Operation, Stamp, StampForm, StampSource, Template};
 
 /// What a filter selects among the loaded documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +66,4 @@ pub fn takes_guid(operation: &Operation) -> bool {
 /// such a slice has one lap only.
 pub fn needs_one_lap(operation: &Operation) -> bool {
     operation.key == KeySource::Schedule && takes_guid(operation)
-}
-
-/// Documents one operation inserts.
-pub fn inserts(operation: &Operation) -> u64 {
-    match operation.kind {
-        Kind::InsertOne => 1,
-        Kind::InsertMany => u64::from(operation.batch.unwrap_or(1)),
-        _ => 0,
-    }
 }

@@ -5,59 +5,26 @@ use serde_json::json;
 use super::at::At;
 use super::check::Check;
 use super::error::did_you_mean;
+use super::operations::{About, Concerns, about};
 use super::plan::Kind;
 use super::schema::{OperationKeys, WriteConcern};
 use super::tree::Tree;
 
-/// The name of a kind in YAML.
-pub fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Noop => "noop",
-        Kind::InsertOne => "insert_one",
-        Kind::InsertMany => "insert_many",
-        Kind::FindOne => "find_one",
-        Kind::Find => "find",
-        Kind::UpdateOne => "update_one",
-        Kind::ReplaceOne => "replace_one",
-        Kind::DeleteOne => "delete_one",
-        Kind::Count => "count",
-        Kind::Aggregate => "aggregate",
-        Kind::Command => "command",
-    }
-}
-
 /// Whether a kind takes a write concern.
+#[must_use]
 pub fn takes_write_concern(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::InsertOne | Kind::InsertMany | Kind::UpdateOne | Kind::ReplaceOne | Kind::DeleteOne
-    )
+    about(kind).concerns == Concerns::Write
 }
 
 /// Whether a kind takes a read concern.
+#[must_use]
 pub fn takes_read_concern(kind: Kind) -> bool {
-    matches!(kind, Kind::FindOne | Kind::Find | Kind::Count | Kind::Aggregate)
-}
-
-fn allowed(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Noop => &[],
-        Kind::InsertOne => &["collection"],
-        Kind::InsertMany => &["collection", "batch", "ordered"],
-        Kind::FindOne => &["collection", "by", "filter"],
-        Kind::Find => &["collection", "by", "range", "filter", "limit", "batch_size"],
-        Kind::UpdateOne => &["collection", "by", "set", "update", "upsert"],
-        Kind::ReplaceOne => &["collection", "by", "upsert"],
-        Kind::DeleteOne => &["collection", "by"],
-        Kind::Count => &["collection", "by", "range", "filter"],
-        Kind::Aggregate => &["collection", "pipeline", "batch_size"],
-        Kind::Command => &["command"],
-    }
+    about(kind).concerns == Concerns::Read
 }
 
 /// Complains of keys that this operation does not have.
-pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, kind: Kind) {
-    let reads = takes_read_concern(kind);
+pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, about: &About) {
+    let reads = about.concerns == Concerns::Read;
     let given = [
         ("collection", keys.collection.as_ref().map(|key| key.place), false),
         ("by", keys.by.as_ref().map(|key| key.place), false),
@@ -75,22 +42,22 @@ pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, kind: Kind) {
         (
             "write_concern",
             keys.write_concern.as_ref().map(|key| key.place),
-            takes_write_concern(kind),
+            about.concerns == Concerns::Write,
         ),
         ("read_concern", keys.read_concern.as_ref().map(|key| key.place), reads),
         (
             "read_preference",
             keys.read_preference.as_ref().map(|key| key.place),
-            reads || kind == Kind::Command,
+            reads || about.concerns == Concerns::Preference,
         ),
     ];
-    let known = allowed(kind);
+    let (name_of_it, known) = (about.name, about.keys);
     for (name, place, fits) in given {
         if let Some(place) = place.filter(|_| !fits && !known.contains(&name)) {
-            let message = format!("`{name}` does not belong to {}", kind_name(kind));
+            let message = format!("`{name}` does not belong to {name_of_it}");
             let hint = match known {
                 [] => "remove it".to_owned(),
-                known => format!("{} has: {}", kind_name(kind), known.join(", ")),
+                known => format!("{name_of_it} has: {}", known.join(", ")),
             };
             check.wrong(place, message, hint);
         }

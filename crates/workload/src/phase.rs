@@ -5,8 +5,8 @@ use serde_saphyr::Location;
 
 use super::at::At;
 use super::check::Check;
-use super::operation::{Site, operation};
-use super::operation_keys::{kind_name, takes_read_concern, takes_write_concern};
+use super::operation::operation;
+use super::operations::{Concerns, Site, about, inserts};
 use super::pacing::{limit_of, pacing_of, warmup_of};
 use super::plan::{
     Collection, KeyChoice, KeySource, Kind, Operation, Pacing, Phase, Stamp, StampForm,
@@ -38,7 +38,7 @@ pub fn phase(
     let keys = &given.value;
     let name = match (&keys.name, &keys.operation) {
         (Some(name), _) => name.value.clone(),
-        (None, Some(operation)) => kind_name(operation.value).to_owned(),
+        (None, Some(operation)) => about(operation.value).name.to_owned(),
         (None, None) => "mix".to_owned(),
     };
     let choice = key_choice(check, keys);
@@ -57,7 +57,7 @@ pub fn phase(
     };
     let pools = site.pools;
     Some(Phase {
-        writes: operations.iter().any(writes),
+        writes: operations.iter().any(|made| (about(made.kind).writes)(made)),
         operations,
         weights,
         keys: choice,
@@ -142,7 +142,7 @@ fn operations_of(
     let keys = &given.value;
     match (&keys.operation, &keys.mix) {
         (Some(kind), None) => {
-            let name = kind_name(kind.value);
+            let name = about(kind.value).name;
             let made = operation(check, site, &keys.operation_keys(), name, kind.place)?;
             Some((vec![made], vec![1]))
         }
@@ -176,7 +176,7 @@ fn mixed(
         };
         let keys = inherit(item.value.operation_keys(), &shared, kind.value);
         let name = item.value.name.as_ref();
-        let name = name.map_or(kind_name(kind.value), |name| name.value.as_str());
+        let name = name.map_or(about(kind.value).name, |name| name.value.as_str());
         if operations.iter().any(|made| made.name == name) {
             let message = format!("two operations of this mix are called `{name}`");
             check.wrong(item.place, message, "give one of them another `name:`");
@@ -197,9 +197,10 @@ fn mixed(
 
 /// Collection and concerns of the phase, where the operation has none of its own.
 fn inherit(own: OperationKeys, shared: &OperationKeys, kind: Kind) -> OperationKeys {
-    let writes = takes_write_concern(kind);
-    let reads = takes_read_concern(kind);
-    let somewhere = !matches!(kind, Kind::Noop | Kind::Command);
+    let about = about(kind);
+    let writes = about.concerns == Concerns::Write;
+    let reads = about.concerns == Concerns::Read;
+    let somewhere = about.has_collection();
     OperationKeys {
         collection: own.collection.or(shared.collection.clone().filter(|_| somewhere)),
         write_concern: own.write_concern.or(shared.write_concern.clone().filter(|_| writes)),
@@ -226,7 +227,7 @@ fn choose_sources(
         check.wrong(place, message, "`keys: latest` needs one collection, or choose other keys");
     }
     for made in operations {
-        if made.key == KeySource::Counter || made.kind == Kind::DeleteOne {
+        if made.key == KeySource::Counter || about(made.kind).deletes {
             continue;
         }
         if made.collection.is_empty() {
@@ -244,12 +245,10 @@ fn choose_sources(
 }
 
 fn check_deletes(check: &mut Check<'_>, given: &At<schema::Phase>, operations: &[Operation]) {
-    let deletes = |made: &&Operation| made.kind == Kind::DeleteOne;
+    let deletes = |made: &&Operation| about(made.kind).deletes;
     let Some(delete) = operations.iter().find(deletes) else { return };
     if let Some(other) = operations.iter().find(|made| {
-        made.collection == delete.collection
-            && !matches!(made.kind, Kind::InsertOne | Kind::InsertMany)
-            && made.name != delete.name
+        made.collection == delete.collection && inserts(made) == 0 && made.name != delete.name
     }) {
         let message = format!("`{}` would look for documents already deleted", other.name);
         check.wrong(given.place, message, "delete in another collection or another phase");
@@ -283,44 +282,6 @@ fn concurrency(check: &mut Check<'_>, keys: &schema::Phase) -> (u32, u32) {
         return (1, 1);
     }
     (counts[0], counts[1])
-}
-
-/// Whether an operation changes its collection, as far as one can see from outside.
-fn writes(made: &Operation) -> bool {
-    let holds = |template: &Option<Template>, words: &[&str]| {
-        let Some(template) = template else { return false };
-        let text = template.document.to_string();
-        words.iter().any(|word| text.contains(&format!("\"{word}\":")))
-    };
-    match made.kind {
-        Kind::Noop | Kind::FindOne | Kind::Find | Kind::Count => false,
-        Kind::Aggregate => holds(&made.pipeline, &["$out", "$merge"]),
-        Kind::Command => {
-            let first = made.command.as_ref().and_then(|command| command.document.as_object());
-            let first = first.and_then(|command| command.keys().next()).map(String::as_str);
-            !matches!(
-                first,
-                None | Some(
-                    "ping"
-                        | "hello"
-                        | "isMaster"
-                        | "buildInfo"
-                        | "serverStatus"
-                        | "dbStats"
-                        | "collStats"
-                        | "count"
-                        | "distinct"
-                        | "find"
-                        | "listCollections"
-                        | "listIndexes"
-                        | "explain"
-                        | "connectionStatus"
-                        | "getParameter"
-                )
-            )
-        }
-        _ => true,
-    }
 }
 
 /// Methodology 2.7 d: what a neighbour's turn would have to pay for.

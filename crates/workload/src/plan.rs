@@ -176,6 +176,14 @@ pub enum Pacing {
     Burst {},
 }
 
+impl Pacing {
+    /// Whether operations are intended at times of their own, whatever comes back.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Rate { .. } | Self::Burst {})
+    }
+}
+
 /// Keys of inserted documents (SPEC section 4, "Keys").
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counter {
@@ -199,7 +207,7 @@ pub enum KeySource {
     Latest,
 }
 
-/// The operations a driver is asked for.
+/// The operations a driver is asked for; `operations` has a file for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -215,14 +223,6 @@ pub enum Kind {
     Count,
     Aggregate,
     Command,
-}
-
-impl Kind {
-    /// Whether its answer holds documents.
-    #[must_use]
-    pub fn reads_documents(self) -> bool {
-        matches!(self, Self::FindOne | Self::Find | Self::Aggregate)
-    }
 }
 
 impl Plan {

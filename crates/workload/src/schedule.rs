@@ -1,8 +1,9 @@
 //! Computes the schedules of a phase: which key, which document, which operation, when.
 
 use super::keys::Keys;
-use super::meaning::{inserts, key_space, needs_one_lap, takes_guid};
-use super::plan::{Collection, Counter, KeyChoice, KeySource, Kind, Limit, Pacing, Phase, Plan};
+use super::meaning::{key_space, needs_one_lap, takes_guid};
+use super::operations::{about, inserts};
+use super::plan::{Collection, Counter, KeyChoice, KeySource, Limit, Pacing, Phase, Plan};
 use super::random::{Random, guid_of};
 pub use super::schedule_file::{Record, Schedule};
 
@@ -101,7 +102,7 @@ impl<'a> Maker<'a> {
             .zip(&collections)
             .map(|(made, collection)| Keys::new(phase.keys, key_space(made, *collection)));
         let deletes = phase.operations.iter().zip(&collections);
-        let deletes = deletes.filter(|(made, _)| made.kind == Kind::DeleteOne);
+        let deletes = deletes.filter(|(made, _)| about(made.kind).deletes);
         let deletable =
             deletes.filter_map(|(_, collection)| Some(collection.as_ref()?.loaded)).min();
         Self {
@@ -144,7 +145,7 @@ impl<'a> Maker<'a> {
                 sequence.inserted += inserts(made);
             }
             KeySource::Latest => record.key = self.keys[operation].offset(&mut sequence.random),
-            KeySource::Schedule if made.kind == Kind::DeleteOne => {
+            KeySource::Schedule if about(made.kind).deletes => {
                 let at = sequence.number + sequence.of * sequence.deleted;
                 record.key = *self.deleted.as_ref()?.get(at as usize)?;
                 sequence.deleted += 1;
@@ -155,7 +156,7 @@ impl<'a> Maker<'a> {
         }
         if made.key == KeySource::Schedule {
             record.guid = guid_of(self.plan.seed, record.key);
-            if made.kind == Kind::ReplaceOne {
+            if made.documents.is_some() {
                 record.document = sequence.random.below(pool) as u32;
             }
         }

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use base::units::parse_duration;
+
 use super::at::{At, Named};
 use super::fields::Field;
 use super::plan::Kind;
@@ -347,13 +349,8 @@ impl Visitor<'_> for TimeVisitor {
         Ok(Time(value))
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Time, E> {
-        let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-        let seconds = units.iter().find_map(|(unit, factor)| {
-            let number = value.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
-            Some(number * factor)
-        });
-        let wrong = || E::invalid_value(serde::de::Unexpected::Str(value), &self);
-        seconds.map(Time).ok_or_else(wrong)
+        let wrong = |_| E::invalid_value(serde::de::Unexpected::Str(value), &self);
+        parse_duration(value).map(|it| Time(it.as_secs_f64())).map_err(wrong)
     }
 }
 

@@ -12,16 +12,15 @@ use super::layout;
 use super::plan::{Stamp, StampSource, Template};
 use super::stamp::{Input, value_of};
 use super::tree::Tree;
-
-/// The Extended JSON that SPEC section 7 allows.
-const EXTENDED: [&str; 6] =
-    ["$oid", "$numberInt", "$numberLong", "$numberDouble", "$date", "$binary"];
+use super::values::to_bson;
 
 /// A template of free YAML.
 pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> Template {
     let mut stamps = Vec::new();
     let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
-    let value = to_bson(check, tree, &mut path, Some(&mut stamps));
+    let value = to_bson(check, tree, &mut path, &mut |check, value, path| {
+        stamped(check, value, path, &mut stamps)
+    });
     let document = match (wrap, value) {
         (Some(name), value) => Document::from_iter([(name.to_owned(), value)]),
         (None, Bson::Document(document)) => document,
@@ -39,87 +38,12 @@ pub fn of_document(document: Document, stamps: Vec<Stamp>) -> Template {
     Template { document: Bson::Document(document).into_canonical_extjson(), stamps }
 }
 
-/// A constant: no stamps in it.
-pub fn constant(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
-    to_bson(check, tree, &mut Vec::new(), None)
-}
-
-fn to_bson(
-    check: &mut Check<'_>,
-    tree: &At<Tree>,
-    path: &mut Vec<String>,
-    mut stamps: Option<&mut Vec<Stamp>>,
-) -> Bson {
-    match &tree.value {
-        Tree::Null => Bson::Null,
-        Tree::Bool(value) => Bson::Boolean(*value),
-        Tree::Int(value) => i32::try_from(*value).map_or(Bson::Int64(*value), Bson::Int32),
-        Tree::Double(value) => Bson::Double(*value),
-        Tree::String(value) => Bson::String(value.clone()),
-        Tree::List(items) => {
-            let mut made = Vec::new();
-            for (number, item) in items.iter().enumerate() {
-                path.push(number.to_string());
-                made.push(to_bson(check, item, path, stamps.as_deref_mut()));
-                path.pop();
-            }
-            Bson::Array(made)
-        }
-        Tree::Map(entries) => {
-            if let [(name, value)] = &entries[..] {
-                if name.value == "$stamp" {
-                    return stamped(check, value, path, stamps);
-                }
-                if EXTENDED.contains(&name.value.as_str()) {
-                    return extended(check, tree);
-                }
-            }
-            let mut document = Document::new();
-            for (name, value) in entries {
-                path.push(name.value.clone());
-                let value = to_bson(check, value, path, stamps.as_deref_mut());
-                document.insert(name.value.clone(), value);
-                path.pop();
-            }
-            Bson::Document(document)
-        }
-    }
-}
-
-fn extended(check: &mut Check<'_>, tree: &At<Tree>) -> Bson {
-    fn json(tree: &Tree) -> serde_json::Value {
-        match tree {
-            Tree::Null => serde_json::Value::Null,
-            Tree::Bool(value) => (*value).into(),
-            // Canonical Extended JSON writes numbers as text; people do not.
-            Tree::Int(value) => value.to_string().into(),
-            Tree::Double(value) => value.to_string().into(),
-            Tree::String(value) => value.clone().into(),
-            Tree::List(items) => items.iter().map(|item| json(&item.value)).collect(),
-            Tree::Map(entries) => serde_json::Value::Object(
-                entries
-                    .iter()
-                    .map(|(name, value)| (name.value.clone(), json(&value.value)))
-                    .collect(),
-            ),
-        }
-    }
-    Bson::try_from(json(&tree.value)).unwrap_or_else(|error| {
-        check.wrong(tree.place, format!("no Extended JSON: {error}"), "`{$oid: <24 hex digits>}`");
-        Bson::Null
-    })
-}
-
 fn stamped(
     check: &mut Check<'_>,
     value: &At<Tree>,
     path: &[String],
-    stamps: Option<&mut Vec<Stamp>>,
+    stamps: &mut Vec<Stamp>,
 ) -> Bson {
-    let Some(stamps) = stamps else {
-        check.wrong(value.place, "a constant cannot have a `$stamp`", "use `value:` on the field");
-        return Bson::Null;
-    };
     let Some(keys) = stamp_keys(check, value) else { return Bson::Null };
     let Some(source) = &keys.value else {
         let hint = "`{$stamp: key}` or `{$stamp: {type: int, value: key}}`";

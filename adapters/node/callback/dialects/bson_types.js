@@ -16,9 +16,15 @@ module.exports = function bsonTypes(bson, serialize, objectid) {
     serialize: serialize,
     objectid: objectid,
     double: double,
-    long: function long(low, high) { return new bson.Long(low, high); },
-    longOf: function longOf(text) { return bson.Long.fromString(text); },
-    binary: function binary(bytes, subtype) { return new bson.Binary(bytes, subtype); },
+    long: function long(low, high) {
+      return new bson.Long(low, high);
+    },
+    longOf: function longOf(text) {
+      return bson.Long.fromString(text);
+    },
+    binary: function binary(bytes, subtype) {
+      return new bson.Binary(bytes, subtype);
+    },
     copy: function copy(value) {
       if (value instanceof bson.Long) {
         return new bson.Long(value.getLowBits(), value.getHighBits());

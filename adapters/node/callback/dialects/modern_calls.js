@@ -4,19 +4,33 @@
 var given = require('../operations').given;
 
 var RIGHT = {
-  insert_one: function insertOne(answer) { return answer.insertedId !== undefined; },
-  insert_many: function insertMany(answer, plan) { return answer.insertedCount === plan.batch; },
-  find_one: function findOne(answer, plan) { return answer && plan.read(answer); },
-  find: function find() { return true; },
+  insert_one: function insertOne(answer) {
+    return answer.insertedId !== undefined;
+  },
+  insert_many: function insertMany(answer, plan) {
+    return answer.insertedCount === plan.batch;
+  },
+  find_one: function findOne(answer, plan) {
+    return answer && plan.read(answer);
+  },
+  find: function find() {
+    return true;
+  },
   update_one: matched,
   replace_one: matched,
-  delete_one: function deleteOne(answer) { return answer.deletedCount === 1; },
+  delete_one: function deleteOne(answer) {
+    return answer.deletedCount === 1;
+  },
   count: function count(answer, plan) {
     plan.totals.documents += answer;
     return typeof answer === 'number';
   },
-  aggregate: function aggregate() { return true; },
-  command: function command(answer) { return answer.ok === 1; }
+  aggregate: function aggregate() {
+    return true;
+  },
+  command: function command(answer) {
+    return answer.ok === 1;
+  }
 };
 
 /** Version 2 counts an upserted document as matched, too. */
@@ -108,10 +122,14 @@ function kinds(calls, wrap) {
   return made;
 }
 
-exports.callbacks = kinds(CALLBACKS, function (call) { return call; });
+exports.callbacks = kinds(CALLBACKS, function (call) {
+  return call;
+});
 exports.promises = kinds(PROMISES, function (call) {
   return function (plan, made, done) {
-    call(plan, made).then(function (answer) { done(null, answer); }, done);
+    call(plan, made).then(function (answer) {
+      done(null, answer);
+    }, done);
   };
 });
 
@@ -123,7 +141,9 @@ exports.target = function target(database, definition, find, count, nested) {
   var concern = definition.write_concern;
   var level = definition.read_concern;
   var options = given({
-    ordered: definition.ordered, upsert: definition.upsert, limit: definition.limit,
+    ordered: definition.ordered,
+    upsert: definition.upsert,
+    limit: definition.limit,
     batchSize: definition.batch_size
   });
   var concerns = {};
@@ -136,7 +156,9 @@ exports.target = function target(database, definition, find, count, nested) {
       database: database,
       options: given({ readPreference: definition.read_preference }),
       withConcerns: function withConcerns(command) {
-        Object.keys(concerns).forEach(function (name) { command[name] = concerns[name]; });
+        Object.keys(concerns).forEach(function (name) {
+          command[name] = concerns[name];
+        });
         return command;
       }
     };
@@ -146,12 +168,19 @@ exports.target = function target(database, definition, find, count, nested) {
     readConcern: level ? { level: level } : undefined
   });
   if (nested && concern) collection.writeConcern = concern;
-  else Object.keys(concern || {}).forEach(function (name) { collection[name] = concern[name]; });
+  else
+    Object.keys(concern || {}).forEach(function (name) {
+      collection[name] = concern[name];
+    });
   collection = database.collection(definition.collection, collection);
   return {
     collection: collection,
     options: options,
-    find: function (filter) { return find(collection, filter, options); },
-    count: function (filter, done) { return count(collection, filter, done); }
+    find: function (filter) {
+      return find(collection, filter, options);
+    },
+    count: function (filter, done) {
+      return count(collection, filter, done);
+    }
   };
 };

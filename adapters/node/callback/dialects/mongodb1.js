@@ -9,9 +9,21 @@ var bsonTypes = require('./bson_types');
 // By MongoClient; the older `new Db(...).open` would not wait for answers without being told to.
 var WRITE_CONCERN = { w: 1 };
 // serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = ['authmechanism', 'authsource', 'connecttimeoutms', 'directconnection', 'journal',
-  'maxpoolsize', 'readpreference', 'replicaset', 'serverselectiontimeoutms', 'sockettimeoutms',
-  'ssl', 'w', 'wtimeoutms'];
+var KNOWN = [
+  'authmechanism',
+  'authsource',
+  'connecttimeoutms',
+  'directconnection',
+  'journal',
+  'maxpoolsize',
+  'readpreference',
+  'replicaset',
+  'serverselectiontimeoutms',
+  'sockettimeoutms',
+  'ssl',
+  'w',
+  'wtimeoutms'
+];
 
 var CALLBACKS = {
   insert_one: {
@@ -20,7 +32,9 @@ var CALLBACKS = {
         plan.collection.insert(made.document, plan.options, callback);
       });
     },
-    right: function right(answer) { return answer.length === 1; }
+    right: function right(answer) {
+      return answer.length === 1;
+    }
   },
   insert_many: {
     call: function insertMany(plan, made, done) {
@@ -28,17 +42,25 @@ var CALLBACKS = {
         plan.collection.insert(made.documents, plan.options, callback);
       });
     },
-    right: function right(answer, plan) { return answer.length === plan.batch; }
+    right: function right(answer, plan) {
+      return answer.length === plan.batch;
+    }
   },
   find_one: {
-    call: function findOne(plan, made, done) { plan.collection.findOne(made.filter, done); },
-    right: function right(answer, plan) { return answer !== null && plan.read(answer); }
+    call: function findOne(plan, made, done) {
+      plan.collection.findOne(made.filter, done);
+    },
+    right: function right(answer, plan) {
+      return answer !== null && plan.read(answer);
+    }
   },
   find: {
     call: function find(plan, made, done) {
       each(plan.collection.find(made.filter, plan.options), plan.read, done);
     },
-    right: function right() { return true; }
+    right: function right() {
+      return true;
+    }
   },
   update_one: {
     call: function updateOne(plan, made, done) {
@@ -46,7 +68,9 @@ var CALLBACKS = {
         plan.collection.update(made.filter, made.update, plan.options, callback);
       });
     },
-    right: function right(count) { return count === 1; }
+    right: function right(count) {
+      return count === 1;
+    }
   },
   replace_one: {
     call: function replaceOne(plan, made, done) {
@@ -54,7 +78,9 @@ var CALLBACKS = {
         plan.collection.update(made.filter, made.document, plan.options, callback);
       });
     },
-    right: function right(count) { return count === 1; }
+    right: function right(count) {
+      return count === 1;
+    }
   },
   delete_one: {
     call: function deleteOne(plan, made, done) {
@@ -62,10 +88,14 @@ var CALLBACKS = {
         plan.collection.remove(made.filter, plan.options, callback);
       });
     },
-    right: function right(count) { return count === 1; }
+    right: function right(count) {
+      return count === 1;
+    }
   },
   count: {
-    call: function count(plan, made, done) { plan.collection.count(made.filter, done); },
+    call: function count(plan, made, done) {
+      plan.collection.count(made.filter, done);
+    },
     right: function right(answer, plan) {
       plan.totals.documents += answer;
       return typeof answer === 'number';
@@ -76,11 +106,17 @@ var CALLBACKS = {
     call: function aggregate(plan, made, done) {
       each(plan.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), plan.read, done);
     },
-    right: function right() { return true; }
+    right: function right() {
+      return true;
+    }
   },
   command: {
-    call: function command(plan, made, done) { plan.database.command(made.command, done); },
-    right: function right(answer) { return answer.ok === 1; }
+    call: function command(plan, made, done) {
+      plan.database.command(made.command, done);
+    },
+    right: function right(answer) {
+      return answer.ok === 1;
+    }
   }
 };
 
@@ -116,7 +152,8 @@ function settings(options) {
     server: operations.given({
       poolSize: number('maxpoolsize'),
       socketOptions: operations.given({
-        connectTimeoutMS: connect, socketTimeoutMS: number('sockettimeoutms')
+        connectTimeoutMS: connect,
+        socketTimeoutMS: number('sockettimeoutms')
       })
     })
   };
@@ -138,8 +175,12 @@ function connect(uri, name, done) {
       done(null, {
         server: server,
         resolved: resolved(client, chosen, parts.options),
-        target: function (definition) { return target(database, definition); },
-        close: function (closed) { client.close(closed); }
+        target: function (definition) {
+          return target(database, definition);
+        },
+        close: function (closed) {
+          client.close(closed);
+        }
       });
     });
   });
@@ -172,7 +213,9 @@ function target(database, definition) {
   return {
     collection: database.collection(definition.collection, collection),
     options: operations.given({
-      w: concern.w, j: concern.j, wtimeout: concern.wtimeout,
+      w: concern.w,
+      j: concern.j,
+      wtimeout: concern.wtimeout,
       keepGoing: definition.ordered === false ? true : undefined,
       single: definition.kind === 'delete_one' ? true : undefined,
       upsert: definition.upsert,
@@ -189,7 +232,8 @@ function target(database, definition) {
  */
 function native() {
   var unused = new mongodb.Db('unused', new mongodb.Server('localhost', 27017), {
-    w: 1, native_parser: Boolean(mongodb.BSONNative)
+    w: 1,
+    native_parser: Boolean(mongodb.BSONNative)
   });
   return !(unused.bson instanceof mongodb.BSONPure.BSON);
 }
@@ -201,10 +245,14 @@ module.exports = function dialect() {
     native: native,
     callbacks: CALLBACKS,
     connect: connect,
-    types: bsonTypes(mongodb, function (document) {
-      return bson.serialize(document, false, true, false);
-    }, function (bytes) {
-      return new mongodb.ObjectID(Buffer.isBuffer(bytes) ? bytes.toString('binary') : bytes);
-    })
+    types: bsonTypes(
+      mongodb,
+      function (document) {
+        return bson.serialize(document, false, true, false);
+      },
+      function (bytes) {
+        return new mongodb.ObjectID(Buffer.isBuffer(bytes) ? bytes.toString('binary') : bytes);
+      }
+    )
   };
 };

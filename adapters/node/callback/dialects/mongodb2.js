@@ -7,9 +7,24 @@ var bsonTypes = require('./bson_types');
 var calls = require('./modern_calls');
 
 // serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = ['appname', 'authmechanism', 'authsource', 'connecttimeoutms', 'directconnection',
-  'journal', 'maxpoolsize', 'maxstalenessseconds', 'readconcernlevel', 'readpreference',
-  'replicaset', 'serverselectiontimeoutms', 'sockettimeoutms', 'ssl', 'w', 'wtimeoutms'];
+var KNOWN = [
+  'appname',
+  'authmechanism',
+  'authsource',
+  'connecttimeoutms',
+  'directconnection',
+  'journal',
+  'maxpoolsize',
+  'maxstalenessseconds',
+  'readconcernlevel',
+  'readpreference',
+  'replicaset',
+  'serverselectiontimeoutms',
+  'sockettimeoutms',
+  'ssl',
+  'w',
+  'wtimeoutms'
+];
 
 /** Standard names, as options of MongoClient.connect. */
 function settings(options) {
@@ -38,12 +53,19 @@ function connect(uri, name, done) {
     if (error) return done(error);
     database = client.db(name);
     operations.identify(database.command.bind(database), function (failed, server) {
-      if (failed) return client.close(true, function () { done(failed); });
+      if (failed)
+        return client.close(true, function () {
+          done(failed);
+        });
       done(null, {
         server: server,
         resolved: resolved(client, chosen, parts.options),
-        target: function (definition) { return calls.target(database, definition, find, count); },
-        close: function (closed) { client.close(true, closed); }
+        target: function (definition) {
+          return calls.target(database, definition, find, count);
+        },
+        close: function (closed) {
+          client.close(true, closed);
+        }
       });
     });
   });
@@ -86,10 +108,14 @@ module.exports = function dialect() {
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect,
-    types: bsonTypes(mongodb, function (document) {
-      return encoder.serialize(document);
-    }, function (bytes) {
-      return new mongodb.ObjectID(bytes);
-    })
+    types: bsonTypes(
+      mongodb,
+      function (document) {
+        return encoder.serialize(document);
+      },
+      function (bytes) {
+        return new mongodb.ObjectID(bytes);
+      }
+    )
   };
 };

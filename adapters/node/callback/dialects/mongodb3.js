@@ -17,14 +17,19 @@ function connect(major, uri, name, done) {
     if (error) return done(error);
     database = client.db(name);
     operations.identify(database.command.bind(database), function (failed, server) {
-      if (failed) return client.close(function () { done(failed); });
+      if (failed)
+        return client.close(function () {
+          done(failed);
+        });
       done(null, {
         server: server,
         resolved: major === 3 ? resolved3(client) : resolved4(client.options),
         target: function (definition) {
           return calls.target(database, definition, find, count, major > 3);
         },
-        close: function (closed) { client.close(closed); }
+        close: function (closed) {
+          client.close(closed);
+        }
       });
     });
   });
@@ -40,7 +45,7 @@ function resolved3(client) {
     write_concern: concern && concern.w !== undefined ? { w: concern.w } : { w: 1 },
     read_concern: (options.readConcern && options.readConcern.level) || null,
     read_preference: client.s.readPreference ? client.s.readPreference.mode : 'primary',
-    compressors: options.compression && options.compression.compressors || [],
+    compressors: (options.compression && options.compression.compressors) || [],
     retry_writes: options.retryWrites === undefined ? null : options.retryWrites,
     retry_reads: options.retryReads === undefined ? null : options.retryReads,
     tls: options.tls || options.ssl || false,
@@ -77,12 +82,16 @@ function count(collection, filter, done) {
 function serializer(major) {
   var bson = require('bson');
   var encoder = major === 3 ? new bson() : bson;
-  return function (document) { return encoder.serialize(document); };
+  return function (document) {
+    return encoder.serialize(document);
+  };
 }
 
 module.exports = function dialect(major) {
   var types = {
-    Long: mongodb.Long, Double: mongodb.Double, Binary: mongodb.Binary,
+    Long: mongodb.Long,
+    Double: mongodb.Double,
+    Binary: mongodb.Binary,
     ObjectID: mongodb.ObjectID || mongodb.ObjectId
   };
   return {

@@ -17,7 +17,9 @@ var CALLBACKS = {
         plan.collection.insert(made.document, callback);
       });
     },
-    right: function right(answer) { return Boolean(answer); }
+    right: function right(answer) {
+      return Boolean(answer);
+    }
   },
   insert_many: {
     call: function insertMany(plan, made, done) {
@@ -25,11 +27,17 @@ var CALLBACKS = {
         plan.collection.insert(made.documents, callback);
       });
     },
-    right: function right(answer, plan) { return answer.length === plan.batch; }
+    right: function right(answer, plan) {
+      return answer.length === plan.batch;
+    }
   },
   find_one: {
-    call: function findOne(plan, made, done) { plan.collection.findOne(made.filter, done); },
-    right: function right(answer, plan) { return Boolean(answer) && plan.read(answer); }
+    call: function findOne(plan, made, done) {
+      plan.collection.findOne(made.filter, done);
+    },
+    right: function right(answer, plan) {
+      return Boolean(answer) && plan.read(answer);
+    }
   },
   find: {
     call: function find(plan, made, done) {
@@ -39,7 +47,9 @@ var CALLBACKS = {
       if (plan.batch_size > 1) cursor.batchSize(plan.batch_size);
       cursor.forEach(plan.read, done);
     },
-    right: function right() { return true; }
+    right: function right() {
+      return true;
+    }
   },
   update_one: {
     call: function updateOne(plan, made, done) {
@@ -47,7 +57,9 @@ var CALLBACKS = {
         plan.collection.update(made.filter, made.update, plan.upsert, callback);
       });
     },
-    right: function right(count) { return count === 1; }
+    right: function right(count) {
+      return count === 1;
+    }
   },
   replace_one: {
     call: function replaceOne(plan, made, done) {
@@ -55,18 +67,26 @@ var CALLBACKS = {
         plan.collection.update(made.filter, made.document, plan.upsert, callback);
       });
     },
-    right: function right(count) { return count === 1; }
+    right: function right(count) {
+      return count === 1;
+    }
   },
   count: {
-    call: function count(plan, made, done) { plan.collection.count(made.filter, done); },
+    call: function count(plan, made, done) {
+      plan.collection.count(made.filter, done);
+    },
     right: function right(answer, plan) {
       plan.totals.documents += answer;
       return typeof answer === 'number';
     }
   },
   command: {
-    call: function command(plan, made, done) { plan.database.runCommand(made.command, done); },
-    right: function right(answer) { return answer.ok === 1; }
+    call: function command(plan, made, done) {
+      plan.database.runCommand(made.command, done);
+    },
+    right: function right(answer) {
+      return answer.ok === 1;
+    }
   }
 };
 
@@ -95,11 +115,20 @@ function connect(uri, name, done) {
     done(null, {
       server: facts,
       resolved: {
-        max_pool_size: 1, min_pool_size: 1, write_concern: concern, read_concern: null,
-        read_preference: 'primary', compressors: [], retry_writes: false, retry_reads: false,
-        tls: false, commands: { count: 'count' }
+        max_pool_size: 1,
+        min_pool_size: 1,
+        write_concern: concern,
+        read_concern: null,
+        read_preference: 'primary',
+        compressors: [],
+        retry_writes: false,
+        retry_reads: false,
+        tls: false,
+        commands: { count: 'count' }
       },
-      target: function (definition) { return target(database, definition); },
+      target: function (definition) {
+        return target(database, definition);
+      },
       close: function (closed) {
         server.close();
         closed();
@@ -110,7 +139,9 @@ function connect(uri, name, done) {
 
 /** A callback is an answer with w: 1, none is w: 0; there is nothing else to ask for. */
 function acknowledged(concern) {
-  var other = Object.keys(concern).filter(function (name) { return name !== 'w'; });
+  var other = Object.keys(concern).filter(function (name) {
+    return name !== 'w';
+  });
   if (other.length > 0 || (concern.w !== 0 && concern.w !== 1)) {
     throw new protocol.Refusal('unsupported', 'mongolian knows no write concern but w: 0 and 1');
   }
@@ -134,12 +165,22 @@ function target(database, definition) {
 }
 
 var TYPES = {
-  serialize: function serialize(document) { return buffalo.serialize(document); },
+  serialize: function serialize(document) {
+    return buffalo.serialize(document);
+  },
   // It has no type for a double: one with a whole value goes out as an int32, as `hello` says.
-  double: function double(value) { return value; },
-  long: function long(low, high) { return new Mongolian.Long(low, high); },
-  longOf: function longOf(text) { return Mongolian.Long.fromString(text); },
-  objectid: function objectid(bytes) { return new Mongolian.ObjectId(bytes); },
+  double: function double(value) {
+    return value;
+  },
+  long: function long(low, high) {
+    return new Mongolian.Long(low, high);
+  },
+  longOf: function longOf(text) {
+    return Mongolian.Long.fromString(text);
+  },
+  objectid: function objectid(bytes) {
+    return new Mongolian.ObjectId(bytes);
+  },
   binary: function binary(bytes, subtype) {
     bytes.subtype = subtype;
     return bytes;

@@ -1,16 +1,16 @@
 //! Inserts, updates and deletes, for commands and legacy messages alike.
 
+use wire::raw::{DOCUMENT_BYTES_MAX, Value, fields, get};
+
 use super::collection::{Collection, Data, Stored};
 use super::error::{Fault, Outcome};
 use super::matching::{Comparison, Filter, Test};
-use super::order::{Order, sort_key};
+use super::order::Order;
 use super::path::Path;
 use super::plan::{Step, Walk, Wanted};
-use super::raw::{DOCUMENT_BYTES_MAX, Value, fields, get};
 use super::store::{Name, Store};
 use super::update::{Update, check_id, with_id_first};
 
-/// What an update did.
 #[derive(Debug, Default)]
 pub struct Updated {
     /// Documents that the filter found, or 1 for an upsert.
@@ -55,31 +55,19 @@ pub fn wake(store: &Store, name: Name<'_>) {
     }
 }
 
-/// The records that are wanted, in the order asked for.
-pub fn find_records(
+/// The records that are wanted; `one`: the first of them.
+fn find_records(
     collection: &Collection,
     data: &Data,
     wanted: Wanted,
-    order: &Order,
     one: bool,
 ) -> Outcome<Vec<u64>> {
-    let mut walk = Walk::new(data, wanted, order, collection.capped.is_some());
-    let enough = one && walk.ordered;
+    let mut walk = Walk::new(data, wanted, &Order::Any, collection.capped.is_some());
     let mut records = Vec::new();
     walk.run(data, &mut |record, _| {
         records.push(record);
-        if enough { Step::Pause } else { Step::Go }
+        if one { Step::Pause } else { Step::Go }
     })?;
-    if let Order::By(by) = order
-        && !walk.ordered
-    {
-        records.sort_by_cached_key(|record| {
-            data.records.get(record).map(|document| sort_key(by, document.bytes()))
-        });
-    }
-    if one {
-        records.truncate(1);
-    }
     Ok(records)
 }
 
@@ -100,7 +88,7 @@ pub fn update(
         if data.dropped {
             continue;
         }
-        let records = find_records(&collection, &data, wanted, &Order::Any, !multi)?;
+        let records = find_records(&collection, &data, wanted, !multi)?;
         if records.is_empty() && upsert {
             let document = insert_upsert(&collection, &mut data, filter, update)?;
             drop(data);
@@ -117,14 +105,14 @@ pub fn update(
 }
 
 /// Applies an update to a record. False: it changed nothing.
-pub fn update_record(
+fn update_record(
     collection: &Collection,
     data: &mut Data,
     record: u64,
     update: &Update,
 ) -> Outcome<bool> {
     let Some(old) = data.records.get(&record) else { return Ok(false) };
-    let new = update.apply(old.bytes(), false)?;
+    let new = update.apply(old.bytes())?;
     if update.keeps(old.bytes(), &new) {
         return Ok(false);
     }
@@ -132,23 +120,18 @@ pub fn update_record(
     Ok(true)
 }
 
-/// Inserts what an upsert makes of its filter and its update.
-pub fn insert_upsert(
+fn insert_upsert(
     collection: &Collection,
     data: &mut Data,
     filter: &[u8],
     update: &Update,
 ) -> Outcome<Stored> {
     let filter = Filter::parse(filter)?;
-    let mut tests = Vec::new();
-    filter.required(&mut tests);
-    let equal: Vec<(&Path, Value<'_>)> = tests
-        .iter()
-        .filter_map(|(path, test)| match test {
-            Test::Compare(Comparison::Equal, operand) => Some((*path, operand.value())),
-            _ => None,
-        })
-        .collect();
+    let equal = filter.0.iter().filter(|it| it.holds).filter_map(|it| match &it.test {
+        Test::Compare(Comparison::Equal, operand) => Some((&it.path, operand.value())),
+        _ => None,
+    });
+    let equal: Vec<(&Path, Value<'_>)> = equal.collect();
     let document = Stored::new(&update.upsert(&equal)?);
     collection.insert(data, document.clone())?;
     Ok(document)
@@ -159,7 +142,7 @@ pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcom
     let wanted = Wanted::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };
     let mut data = collection.write();
-    let records = find_records(&collection, &data, wanted, &Order::Any, one)?;
+    let records = find_records(&collection, &data, wanted, one)?;
     let mut deleted = 0;
     for record in records {
         deleted += u64::from(collection.remove(&mut data, record).is_some());
@@ -167,7 +150,6 @@ pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcom
     Ok(deleted)
 }
 
-/// The `_id` of a stored document.
 pub fn id_of(document: &Stored) -> Value<'_> {
     get(document.bytes(), b"_id").unwrap_or(Value::NULL)
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use bson::RawDocument;
 
 use super::error::{Fault, Outcome};
-use super::index::{Index, Keys};
+use super::index::Index;
+use super::keys::Key;
 use super::memory::Memory;
-use super::text::uuid_text;
 
 /// What a record takes beside its bytes: its place in the tree and its counters, an upper bound.
 const RECORD_BYTES: u64 = 64;
@@ -28,8 +28,6 @@ impl Stored {
         Self(document.into())
     }
 
-    /// As they stand.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -43,7 +41,6 @@ impl Deref for Stored {
     }
 }
 
-/// Bounds of a capped collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capped {
     /// Bytes of documents.
@@ -52,17 +49,14 @@ pub struct Capped {
     pub max: Option<u64>,
 }
 
-/// A collection.
 #[derive(Debug)]
 pub struct Collection {
     /// `database.collection`
     pub namespace: String,
-    /// Its options, as listCollections shows them.
-    pub options: Vec<u8>,
     /// None: it grows.
     pub capped: Option<Capped>,
-    /// Given when it was made.
-    pub uuid: [u8; 16],
+    /// Given when it was made; a value of BSON.
+    pub uuid: Vec<u8>,
     memory: Arc<Memory>,
     data: RwLock<Data>,
     tail: Tail,
@@ -76,12 +70,10 @@ struct Tail {
     inserted: Condvar,
 }
 
-/// What a collection holds.
 #[derive(Debug)]
 pub struct Data {
     /// By number, which is the order of insertion.
     pub records: BTreeMap<u64, Stored>,
-    /// Of the documents.
     pub bytes: u64,
     /// The first is that of `_id`.
     pub indexes: Vec<Index>,
@@ -91,13 +83,7 @@ pub struct Data {
 }
 
 impl Collection {
-    /// An empty collection.
-    pub fn new(
-        namespace: String,
-        options: Vec<u8>,
-        capped: Option<Capped>,
-        memory: Arc<Memory>,
-    ) -> Self {
+    pub fn new(namespace: String, capped: Option<Capped>, memory: Arc<Memory>) -> Self {
         let data = Data {
             records: BTreeMap::new(),
             bytes: 0,
@@ -105,9 +91,9 @@ impl Collection {
             dropped: false,
             next: 1,
         };
-        let uuid = bson::Uuid::new().bytes();
+        let uuid = [&[16, 0, 0, 0, 4][..], &bson::Uuid::new().bytes()].concat();
         let (data, tail) = (RwLock::new(data), Tail::default());
-        Self { namespace, options, capped, uuid, memory, data, tail }
+        Self { namespace, capped, uuid, memory, data, tail }
     }
 
     /// For reading. A panic elsewhere left nothing half done that reading could trip over.
@@ -115,22 +101,20 @@ impl Collection {
         self.data.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For writing.
     pub fn write(&self) -> RwLockWriteGuard<'_, Data> {
         self.data.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Inserts a document that has its `_id`.
     pub fn insert(&self, data: &mut Data, document: Stored) -> Outcome<()> {
         let mut keys = Vec::with_capacity(data.indexes.len());
         let mut bytes = document.bytes().len() as u64 + RECORD_BYTES;
         for index in &data.indexes {
-            let found = index.keys(document.bytes())?;
-            if let Some(key) = index.taken(&found, None) {
-                return Err(index.duplicate(&self.namespace, document.bytes(), key));
+            let key = index.key(document.bytes())?;
+            if index.is_taken(&key, None) {
+                return Err(index.duplicate(&self.namespace, document.bytes()));
             }
-            bytes += index.bytes_of(&found);
-            keys.push(found);
+            bytes += index.bytes_of(&key);
+            keys.push(key);
         }
         if let Some(capped) = self.capped {
             self.make_room(data, capped, document.bytes().len() as u64)?;
@@ -138,8 +122,8 @@ impl Collection {
         self.memory.take(bytes)?;
         let record = data.next;
         data.next += 1;
-        for (index, keys) in data.indexes.iter_mut().zip(keys) {
-            index.insert(keys, record);
+        for (index, key) in data.indexes.iter_mut().zip(keys) {
+            index.insert(key, record);
         }
         data.bytes += document.bytes().len() as u64;
         data.records.insert(record, document);
@@ -165,17 +149,17 @@ impl Collection {
     /// Puts another document, with the same `_id`, in the place of one.
     pub fn replace(&self, data: &mut Data, record: u64, document: Stored) -> Outcome<()> {
         let Some(old) = data.records.get(&record).cloned() else { return Ok(()) };
-        let mut changed: Vec<(usize, Keys, Keys)> = Vec::new();
+        let mut changed: Vec<(usize, Key, Key)> = Vec::new();
         let mut grown = document.bytes().len() as u64;
         let mut shrunk = old.bytes().len() as u64;
         // The first index is that of `_id`, which stays.
         for (place, index) in data.indexes.iter().enumerate().skip(1) {
-            let (before, after) = (index.keys(old.bytes())?, index.keys(document.bytes())?);
-            if before.keys == after.keys {
+            let (before, after) = (index.key(old.bytes())?, index.key(document.bytes())?);
+            if before == after {
                 continue;
             }
-            if let Some(key) = index.taken(&after, Some(record)) {
-                return Err(index.duplicate(&self.namespace, document.bytes(), key));
+            if index.is_taken(&after, Some(record)) {
+                return Err(index.duplicate(&self.namespace, document.bytes()));
             }
             grown += index.bytes_of(&after);
             shrunk += index.bytes_of(&before);
@@ -187,7 +171,7 @@ impl Collection {
             self.memory.give_back(shrunk - grown);
         }
         for (place, before, after) in changed {
-            data.indexes[place].remove(&before, record);
+            data.indexes[place].remove(before, record);
             data.indexes[place].insert(after, record);
         }
         data.bytes = data.bytes + document.bytes().len() as u64 - old.bytes().len() as u64;
@@ -195,49 +179,31 @@ impl Collection {
         Ok(())
     }
 
-    /// Removes a record.
     pub fn remove(&self, data: &mut Data, record: u64) -> Option<Stored> {
         let document = data.records.remove(&record)?;
         let mut bytes = document.bytes().len() as u64 + RECORD_BYTES;
         for index in &mut data.indexes {
-            // It had keys when it was inserted.
-            let keys = index.keys(document.bytes()).unwrap_or_default();
-            bytes += index.bytes_of(&keys);
-            index.remove(&keys, record);
+            // It had a key when it was inserted.
+            let key = index.key(document.bytes()).unwrap_or_default();
+            bytes += index.bytes_of(&key);
+            index.remove(key, record);
         }
         data.bytes -= document.bytes().len() as u64;
         self.memory.give_back(bytes);
         Some(document)
     }
 
-    /// Adds an index over what is there.
     pub fn add_index(&self, data: &mut Data, mut index: Index) -> Outcome<()> {
         for (record, document) in &data.records {
-            let keys = index.keys(document.bytes()).map_err(|fault| self.build_failed(fault))?;
-            if let Some(key) = index.taken(&keys, None) {
-                let fault = index.duplicate(&self.namespace, document.bytes(), key);
-                return Err(self.build_failed(fault));
+            let key = index.key(document.bytes())?;
+            if index.is_taken(&key, None) {
+                return Err(index.duplicate(&self.namespace, document.bytes()));
             }
-            index.insert(keys, *record);
+            index.insert(key, *record);
         }
         self.memory.take(index.bytes)?;
         data.indexes.push(index);
         Ok(())
-    }
-
-    fn build_failed(&self, fault: Fault) -> Fault {
-        let (build, own) = (bson::Uuid::new(), uuid_text(&self.uuid));
-        let message = format!(
-            "Index build failed: {build}: Collection {} ( {own} ) :: caused by :: {}",
-            self.namespace, fault.message
-        );
-        Fault { message, ..fault }
-    }
-
-    /// Removes an index.
-    pub fn remove_index(&self, data: &mut Data, place: usize) {
-        let index = data.indexes.remove(place);
-        self.memory.give_back(index.bytes);
     }
 
     /// Gives its memory back; cursors on it find it dead.

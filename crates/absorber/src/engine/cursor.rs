@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use wire::raw::DOCUMENT_BYTES_MAX;
+
 use super::collection::{Collection, Stored};
 use super::error::{CURSOR_IN_USE, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_KILLED};
 use super::memory::{Memory, Share};
 use super::plan::{Step, Walk};
-use super::projection::Projection;
-use super::raw::DOCUMENT_BYTES_MAX;
-use super::text::uuid_text;
 
 /// How long mongod keeps a cursor that nobody asks.
 const IDLE: Duration = Duration::from_secs(600);
@@ -27,62 +26,32 @@ pub const SLOT_BYTES: u64 = 64;
 pub struct Cursor {
     /// `database.collection`
     pub namespace: String,
-    /// Where its documents come from.
     pub source: Source,
-    /// What is shown of them.
-    pub projection: Option<Projection>,
-    /// Documents to leave out before the first.
     pub skip: u64,
-    /// Documents to show, at most.
     pub limit: Option<u64>,
-    /// It lives on at its end.
     pub tailable: bool,
-    /// A getMore at its end waits.
     pub await_data: bool,
-    /// It is never too old.
     pub no_timeout: bool,
-    /// Documents it has shown.
     pub shown: u64,
     /// Of the request for it, which held the filter.
     pub request_bytes: u64,
 }
 
-/// Where documents come from.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub enum Source {
     Walk(Arc<Collection>, Box<Walk>),
     /// Sorted or computed ones.
     Documents(VecDeque<Stored>),
 }
 
-/// A document to be shown: as it is stored, or as a projection made it.
-#[derive(Debug)]
-#[allow(missing_docs)]
-pub enum Shown<'a> {
-    Stored(&'a Stored),
-    Made(Vec<u8>),
-}
-
-impl Shown<'_> {
-    /// As it stands.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Stored(document) => document.bytes(),
-            Self::Made(bytes) => bytes,
-        }
-    }
-}
-
 /// The documents of one answer, while they are collected.
 struct Batch<'a> {
-    projection: Option<&'a Projection>,
     skip: &'a mut u64,
     left: Option<u64>,
     max: u64,
     count: u64,
     bytes: usize,
-    take: &'a mut dyn FnMut(Shown<'_>),
+    take: &'a mut dyn FnMut(&Stored),
 }
 
 impl Batch<'_> {
@@ -94,15 +63,11 @@ impl Batch<'_> {
             *self.skip -= 1;
             return Step::Go;
         }
-        let shown = match self.projection {
-            Some(projection) => Shown::Made(projection.apply(document.bytes())),
-            None => Shown::Stored(document),
-        };
-        if self.count > 0 && self.bytes + shown.bytes().len() > DOCUMENT_BYTES_MAX {
+        if self.count > 0 && self.bytes + document.bytes().len() > DOCUMENT_BYTES_MAX {
             return Step::Leave;
         }
-        self.bytes += shown.bytes().len();
-        (self.take)(shown);
+        self.bytes += document.bytes().len();
+        (self.take)(document);
         self.count += 1;
         self.left = self.left.map(|left| left - 1);
         if self.count == self.max || self.left == Some(0) { Step::Pause } else { Step::Go }
@@ -115,7 +80,6 @@ impl Cursor {
         Self {
             namespace,
             source: Source::Documents(documents.into_iter().collect()),
-            projection: None,
             skip: 0,
             limit: None,
             tailable: false,
@@ -127,25 +91,17 @@ impl Cursor {
     }
 
     /// Shows at most `max` documents and 16 MB. True: there is nothing more, ever.
-    pub fn next_batch(&mut self, max: u64, take: &mut dyn FnMut(Shown<'_>)) -> Outcome<bool> {
+    pub fn next_batch(&mut self, max: u64, take: &mut dyn FnMut(&Stored)) -> Outcome<bool> {
         if max == 0 {
             return Ok(false);
         }
-        let mut batch = Batch {
-            projection: self.projection.as_ref(),
-            skip: &mut self.skip,
-            left: self.limit,
-            max,
-            count: 0,
-            bytes: 0,
-            take,
-        };
+        let mut batch =
+            Batch { skip: &mut self.skip, left: self.limit, max, count: 0, bytes: 0, take };
         let ended = match &mut self.source {
             Source::Walk(collection, walk) => {
                 let data = collection.read();
                 if data.dropped {
-                    let uuid = uuid_text(&collection.uuid);
-                    let message = format!("collection dropped. UUID {uuid}");
+                    let message = format!("collection {} dropped", self.namespace);
                     return Err(Fault::new(QUERY_PLAN_KILLED, message));
                 }
                 walk.run(&data, &mut |_, document| batch.offer(document))?
@@ -181,15 +137,6 @@ impl Cursor {
         CURSOR_BYTES + FILTER_FACTOR * self.request_bytes + documents
     }
 
-    /// What it takes besides by now.
-    fn grown_bytes(&self) -> u64 {
-        match &self.source {
-            Source::Walk(_, walk) => walk.bytes(),
-            Source::Documents(_) => 0,
-        }
-    }
-
-    /// The collection it walks through.
     pub fn collection(&self) -> Option<Arc<Collection>> {
         match &self.source {
             Source::Walk(collection, _) => Some(Arc::clone(collection)),
@@ -198,7 +145,6 @@ impl Cursor {
     }
 }
 
-/// The open cursors of all connections.
 #[derive(Debug)]
 pub struct Cursors {
     open: Mutex<HashMap<i64, Slot>>,
@@ -212,26 +158,19 @@ struct Slot {
     /// None: somebody asks it just now.
     cursor: Option<Box<Cursor>>,
     used: Instant,
-    share: Share,
-    /// Of the share: what it took when it was opened.
-    opened_bytes: u64,
+    /// Given back with the slot.
+    _share: Share,
 }
 
 impl Cursors {
-    /// None are open.
     pub fn new(memory: Arc<Memory>) -> Self {
         Self { open: Mutex::default(), count: AtomicU64::new(0), memory }
     }
 
-    /// Memory for what a cursor is made of.
     pub fn share(&self) -> Share {
         Share::of(&self.memory)
     }
 
-    /// Keeps a cursor and gives its id.
-    ///
-    /// # Errors
-    /// There is no memory for it.
     pub fn keep(&self, cursor: Cursor) -> Outcome<i64> {
         // An odd multiplier goes through all numbers before one comes again: ids look random, as
         // drivers expect, and are never 0.
@@ -246,11 +185,11 @@ impl Cursors {
                 keeps || now.duration_since(slot.used) < IDLE
             });
         }
-        let (namespace, opened_bytes) = (cursor.namespace.clone(), cursor.bytes());
+        let namespace = cursor.namespace.clone();
         let mut share = self.share();
-        share.try_set(opened_bytes)?;
+        share.add(cursor.bytes())?;
         let cursor = Some(Box::new(cursor));
-        open.insert(id, Slot { namespace, cursor, used: now, share, opened_bytes });
+        open.insert(id, Slot { namespace, cursor, used: now, _share: share });
         Ok(id)
     }
 
@@ -275,19 +214,37 @@ impl Cursors {
     }
 
     /// Gives a cursor back. One that was killed meanwhile is gone.
-    ///
-    /// # Errors
-    /// There is no memory for what it has become; it is gone.
-    pub fn give_back(&self, id: i64, cursor: Box<Cursor>) -> Outcome<()> {
-        let mut open = self.lock();
-        let Some(slot) = open.get_mut(&id) else { return Ok(()) };
-        let kept = slot.share.try_set(slot.opened_bytes + cursor.grown_bytes());
-        if kept.is_err() {
-            open.remove(&id);
-        } else {
+    pub fn give_back(&self, id: i64, cursor: Box<Cursor>) {
+        if let Some(slot) = self.lock().get_mut(&id) {
             slot.cursor = Some(cursor);
         }
-        kept
+    }
+
+    /// A batch of an open cursor, as `fill` makes it, and whether that was its end. Where there is
+    /// nothing yet and the cursor awaits data, waits for it. A cursor that failed cannot go on.
+    pub fn fill<T>(
+        &self,
+        id: i64,
+        cursor: &mut Cursor,
+        wait: Duration,
+        client_is_there: &dyn Fn() -> bool,
+        mut fill: impl FnMut(&mut Cursor) -> Outcome<(T, bool)>,
+    ) -> Outcome<(T, bool)> {
+        let shown = cursor.shown;
+        let mut batch = fill(cursor);
+        if let Some(collection) = cursor.collection().filter(|_| cursor.await_data)
+            && cursor.shown == shown
+            && matches!(batch, Ok((_, false)))
+        {
+            collection.wait_until(Instant::now() + wait, client_is_there, || {
+                batch = fill(cursor);
+                cursor.shown > shown || batch.is_err() || !self.is_open(id)
+            });
+        }
+        if !matches!(batch, Ok((_, false))) {
+            self.end(id);
+        }
+        batch
     }
 
     /// Ends a cursor. False: there is none.
@@ -295,12 +252,11 @@ impl Cursors {
         self.lock().remove(&id).is_some()
     }
 
-    /// Whether it is still open: a getMore that waits asks.
-    pub fn is_open(&self, id: i64) -> bool {
+    fn is_open(&self, id: i64) -> bool {
         self.lock().contains_key(&id)
     }
 
-    /// Cursors that are open.
+    #[cfg(test)]
     pub fn count(&self) -> usize {
         self.lock().len()
     }

@@ -1,149 +1,114 @@
-//! What went wrong, with mongod's codes and words.
+//! What went wrong, with mongod's codes and mostly words of our own.
 
-use super::raw::{Value, kind};
-use super::text::field_text;
 use super::writer::Writer;
 
 /// A command, or one write of it, that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// mongod's.
     pub code: i32,
-    /// For people.
     pub message: String,
     /// Further fields of the answer: a whole document, whose fields are copied.
     pub details: Option<Vec<u8>>,
 }
 
-/// Most functions of the engine.
 pub type Outcome<T> = Result<T, Fault>;
 
-pub const BAD_VALUE: i32 = 2;
-pub const FAILED_TO_PARSE: i32 = 9;
-pub const UNAUTHORIZED: i32 = 13;
-pub const TYPE_MISMATCH: i32 = 14;
-pub const OVERFLOW: i32 = 15;
-pub const INVALID_LENGTH: i32 = 16;
-pub const ILLEGAL_OPERATION: i32 = 20;
-pub const INVALID_BSON: i32 = 22;
-pub const NAMESPACE_NOT_FOUND: i32 = 26;
-pub const INDEX_NOT_FOUND: i32 = 27;
-pub const PATH_NOT_VIABLE: i32 = 28;
-pub const CONFLICTING_OPERATORS: i32 = 40;
-pub const CURSOR_NOT_FOUND: i32 = 43;
-pub const NAMESPACE_EXISTS: i32 = 48;
-pub const DOLLAR_PREFIXED: i32 = 52;
-pub const INVALID_ID: i32 = 53;
-pub const EMPTY_FIELD_NAME: i32 = 56;
-pub const IMMUTABLE_FIELD: i32 = 66;
-pub const CANNOT_CREATE_INDEX: i32 = 67;
-pub const INVALID_OPTIONS: i32 = 72;
-pub const INVALID_NAMESPACE: i32 = 73;
-pub const INDEX_OPTIONS_CONFLICT: i32 = 85;
-pub const INDEX_SPECS_CONFLICT: i32 = 86;
-pub const CAPPED_POSITION_LOST: i32 = 136;
-pub const MEMORY_LIMIT: i32 = 146;
-pub const CANNOT_INDEX_PARALLEL_ARRAYS: i32 = 171;
-pub const QUERY_PLAN_KILLED: i32 = 175;
-pub const INVALID_INDEX_SPECIFICATION: i32 = 197;
-pub const DUPLICATE_KEY: i32 = 11000;
-pub const OBJECT_TOO_LARGE: i32 = 10334;
-pub const CURSOR_IN_USE: i32 = 12051;
-pub const MISSING_FIELD: i32 = 40414;
-pub const UNKNOWN_FIELD: i32 = 40415;
+/// Codes of the engine as constants, and mongod's names of these and of others.
+macro_rules! codes {
+    ($($constant:ident = $code:literal $name:literal,)*; $($other:literal $other_name:literal,)*) => {
+        $(pub const $constant: i32 = $code;)*
 
-/// mongod's name of a code. Codes without one are called by their place in its source.
-#[must_use]
-pub fn code_name(code: i32) -> String {
-    let name = match code {
-        BAD_VALUE => "BadValue",
-        FAILED_TO_PARSE => "FailedToParse",
-        UNAUTHORIZED => "Unauthorized",
-        TYPE_MISMATCH => "TypeMismatch",
-        OVERFLOW => "Overflow",
-        INVALID_LENGTH => "InvalidLength",
-        ILLEGAL_OPERATION => "IllegalOperation",
-        INVALID_BSON => "InvalidBSON",
-        NAMESPACE_NOT_FOUND => "NamespaceNotFound",
-        INDEX_NOT_FOUND => "IndexNotFound",
-        PATH_NOT_VIABLE => "PathNotViable",
-        CONFLICTING_OPERATORS => "ConflictingUpdateOperators",
-        CURSOR_NOT_FOUND => "CursorNotFound",
-        NAMESPACE_EXISTS => "NamespaceExists",
-        DOLLAR_PREFIXED => "DollarPrefixedFieldName",
-        INVALID_ID => "InvalidIdField",
-        EMPTY_FIELD_NAME => "EmptyFieldName",
-        IMMUTABLE_FIELD => "ImmutableField",
-        CANNOT_CREATE_INDEX => "CannotCreateIndex",
-        INVALID_OPTIONS => "InvalidOptions",
-        INVALID_NAMESPACE => "InvalidNamespace",
-        INDEX_OPTIONS_CONFLICT => "IndexOptionsConflict",
-        INDEX_SPECS_CONFLICT => "IndexKeySpecsConflict",
-        CAPPED_POSITION_LOST => "CappedPositionLost",
-        MEMORY_LIMIT => "ExceededMemoryLimit",
-        CANNOT_INDEX_PARALLEL_ARRAYS => "CannotIndexParallelArrays",
-        QUERY_PLAN_KILLED => "QueryPlanKilled",
-        INVALID_INDEX_SPECIFICATION => "InvalidIndexSpecificationOption",
-        DUPLICATE_KEY => "DuplicateKey",
-        OBJECT_TOO_LARGE => "BSONObjectTooLarge",
-        CURSOR_IN_USE => "CursorInUse",
-        // Those that the server around the engine has, or that somebody asks for by `--error`.
-        1 => "InternalError",
-        18 => "AuthenticationFailed",
-        50 => "MaxTimeMSExpired",
-        59 => "CommandNotFound",
-        91 => "ShutdownInProgress",
-        112 => "WriteConflict",
-        189 => "PrimarySteppedDown",
-        262 => "ExceededTimeLimit",
-        10107 => "NotWritablePrimary",
-        11600 => "InterruptedAtShutdown",
-        11602 => "InterruptedDueToReplStateChange",
-        13435 => "NotPrimaryNoSecondaryOk",
-        13436 => "NotPrimaryOrSecondary",
-        other => return format!("Location{other}"),
+        /// mongod's name of a code. Codes without one are called by their place in its source.
+        pub fn code_name(code: i32) -> String {
+            let name = match code {
+                $($code => $name,)*
+                $($other => $other_name,)*
+                other => return format!("Location{other}"),
+            };
+            name.to_owned()
+        }
     };
-    name.to_owned()
+}
+
+codes! {
+    BAD_VALUE = 2 "BadValue",
+    FAILED_TO_PARSE = 9 "FailedToParse",
+    UNAUTHORIZED = 13 "Unauthorized",
+    TYPE_MISMATCH = 14 "TypeMismatch",
+    OVERFLOW = 15 "Overflow",
+    INVALID_LENGTH = 16 "InvalidLength",
+    ILLEGAL_OPERATION = 20 "IllegalOperation",
+    INVALID_BSON = 22 "InvalidBSON",
+    NAMESPACE_NOT_FOUND = 26 "NamespaceNotFound",
+    PATH_NOT_VIABLE = 28 "PathNotViable",
+    CONFLICTING_OPERATORS = 40 "ConflictingUpdateOperators",
+    CURSOR_NOT_FOUND = 43 "CursorNotFound",
+    NAMESPACE_EXISTS = 48 "NamespaceExists",
+    DOLLAR_PREFIXED = 52 "DollarPrefixedFieldName",
+    INVALID_ID = 53 "InvalidIdField",
+    EMPTY_FIELD_NAME = 56 "EmptyFieldName",
+    IMMUTABLE_FIELD = 66 "ImmutableField",
+    CANNOT_CREATE_INDEX = 67 "CannotCreateIndex",
+    INVALID_OPTIONS = 72 "InvalidOptions",
+    INVALID_NAMESPACE = 73 "InvalidNamespace",
+    INDEX_OPTIONS_CONFLICT = 85 "IndexOptionsConflict",
+    INDEX_SPECS_CONFLICT = 86 "IndexKeySpecsConflict",
+    CAPPED_POSITION_LOST = 136 "CappedPositionLost",
+    MEMORY_LIMIT = 146 "ExceededMemoryLimit",
+    QUERY_PLAN_KILLED = 175 "QueryPlanKilled",
+    DUPLICATE_KEY = 11000 "DuplicateKey",
+    CURSOR_IN_USE = 12051 "CursorInUse",
+    MISSING_FIELD = 40414 "Location40414",
+    UNKNOWN_FIELD = 40415 "Location40415",
+    ;
+    // Those that the server around the engine has, or that somebody asks for by `--error`.
+    1 "InternalError",
+    18 "AuthenticationFailed",
+    50 "MaxTimeMSExpired",
+    59 "CommandNotFound",
+    91 "ShutdownInProgress",
+    112 "WriteConflict",
+    189 "PrimarySteppedDown",
+    262 "ExceededTimeLimit",
+    10107 "NotWritablePrimary",
+    11600 "InterruptedAtShutdown",
+    11602 "InterruptedDueToReplStateChange",
+    13435 "NotPrimaryNoSecondaryOk",
+    13436 "NotPrimaryOrSecondary",
 }
 
 impl Fault {
-    /// A fault without further fields.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None }
     }
 
-    /// A value that makes no sense.
     pub fn bad_value(message: impl Into<String>) -> Self {
         Self::new(BAD_VALUE, message)
     }
 
-    /// Something real servers have and the absorber has not.
+    /// Something real servers may have and the absorber has not.
     pub fn not_here(what: &str) -> Self {
         Self::bad_value(format!("the absorber of mongodyno has no {what}; measure with a mongod"))
     }
 
     /// A field of a command that holds the wrong kind of value.
-    pub fn wrong_type(path: &str, value: Value<'_>, expected: &str) -> Self {
-        let found = value.kind_name();
-        let message =
-            format!("BSON field '{path}' is the wrong type '{found}', expected {expected}");
-        Self::new(TYPE_MISMATCH, message)
+    pub fn wrong_type(name: &str, expected: &str) -> Self {
+        Self::new(TYPE_MISMATCH, format!("BSON field '{name}' is no {expected}"))
     }
 
-    /// A required field of a command that is not there.
-    pub fn missing(path: &str) -> Self {
-        let message = format!("BSON field '{path}' is missing but a required field");
+    pub fn missing(name: &str) -> Self {
+        let message = format!("BSON field '{name}' is missing but a required field");
         Self::new(MISSING_FIELD, message)
     }
 
-    /// A field of a command that it does not have.
-    pub fn unknown(path: &str) -> Self {
-        Self::new(UNKNOWN_FIELD, format!("BSON field '{path}' is an unknown field."))
+    pub fn unknown(name: &str) -> Self {
+        let message = format!("the absorber of mongodyno knows no field '{name}' of this command");
+        Self::new(UNKNOWN_FIELD, message)
     }
 
-    /// A unique index has the key already.
+    /// A unique index has the key already. In mongod's words: programs read them.
     pub fn duplicate(namespace: &str, index: &str, pattern: &[u8], values: &[u8]) -> Self {
-        let shown = field_text(Value { kind: kind::DOCUMENT, bytes: values });
+        let shown = bson::Document::from_reader(values).unwrap_or_default();
         let message = format!(
             "E11000 duplicate key error collection: {namespace} index: {index} dup key: {shown}"
         );
@@ -157,13 +122,11 @@ impl Fault {
     pub fn memory(limit_bytes: u64) -> Self {
         let message = format!(
             "the absorber's memory is full: documents, indexes and cursors may take {limit_bytes} \
-             bytes; \
-             give it more with --memory, or use a capped collection"
+             bytes; give it more with --memory, or use a capped collection"
         );
         Self::new(MEMORY_LIMIT, message)
     }
 
-    /// The answer to a command that failed.
     pub fn reply(&self) -> Writer {
         let mut reply = Writer::new(128 + self.message.len());
         reply.double("ok", 0.0);

@@ -6,8 +6,7 @@
 //! another in keys of several fields, and a range of values is a range of prefixes.
 
 use smallvec::SmallVec;
-
-use super::raw::{Number, Value, fields, kind};
+use wire::raw::{Number, Value, fields, kind};
 
 /// An encoded key; short ones (numbers, ObjectIds) live without an allocation.
 pub type Key = SmallVec<[u8; 24]>;
@@ -36,7 +35,6 @@ pub fn rank(kind: u8) -> u8 {
     }
 }
 
-/// Appends a value.
 pub fn encode(value: Value<'_>, key: &mut Key) {
     key.push(rank(value.kind));
     match value.kind {
@@ -73,16 +71,6 @@ pub fn encode(value: Value<'_>, key: &mut Key) {
     }
 }
 
-/// Appends a value of an index field that descends.
-pub fn encode_descending(value: Value<'_>, key: &mut Key) {
-    let from = key.len();
-    encode(value, key);
-    for byte in &mut key[from..] {
-        *byte = !*byte;
-    }
-}
-
-/// One value alone.
 pub fn key_of(value: Value<'_>) -> Key {
     let mut key = Key::new();
     encode(value, &mut key);
@@ -143,8 +131,8 @@ fn encode_number(value: Value<'_>, key: &mut Key) {
 #[cfg(test)]
 mod tests {
     use bson::{Bson, RawDocumentBuf, doc};
+    use wire::raw;
 
-    use super::super::raw;
     use super::*;
 
     fn key(value: impl Into<Bson>) -> Key {

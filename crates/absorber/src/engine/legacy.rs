@@ -1,24 +1,21 @@
 //! The messages of drivers before 2017. Their answers stand in OP_REPLY, those of their writes in
 //! what getLastError says afterwards.
 
-use std::time::Instant;
-
 use bson::{RawBson, RawDocument};
+use wire::raw::{EMPTY, Value, check, fields, get};
+use wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
+use wire::request::Query;
 
 use super::Engine;
 use super::change::{self, id_of};
 use super::collection::Stored;
 use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
-use super::cursor::{Cursor, Shown};
+use super::cursor::Cursor;
 use super::error::{Fault, INVALID_BSON, Outcome};
 use super::order::Order;
-use super::projection::Projection;
-use super::raw::{EMPTY, Value, check, fields, get};
 use super::store::Name;
 use super::update::Update;
 use super::writer::Writer;
-use wire::reply::{AWAIT_CAPABLE, CURSOR_NOT_FOUND, QUERY_FAILURE};
-use wire::request::Query;
 
 /// OP_QUERY: the cursor lives on at its end.
 const TAILABLE: u32 = 1 << 1;
@@ -35,7 +32,6 @@ const MULTI: u32 = 1 << 1;
 /// OP_DELETE: the first that is found.
 const SINGLE: u32 = 1;
 
-/// What OP_REPLY carries.
 #[derive(Debug)]
 pub struct LegacyBatch {
     /// See [`wire::reply`].
@@ -44,7 +40,6 @@ pub struct LegacyBatch {
     pub cursor: i64,
     /// Documents that this cursor gave before.
     pub starting_from: i32,
-    /// The batch.
     pub documents: Vec<Stored>,
 }
 
@@ -55,17 +50,22 @@ pub struct WriteOutcome {
     pub n: i64,
     /// Documents of an insert up to the one that failed, which is how opcounters count them.
     pub tried: usize,
-    /// An update found a document.
-    pub updated_existing: bool,
+    /// Of an update: it found a document.
+    pub updated_existing: Option<bool>,
     /// `_id` of the document that an upsert made.
     pub upserted: Option<RawBson>,
-    /// Code and message.
     pub error: Option<(i32, String)>,
 }
 
 impl From<Fault> for WriteOutcome {
     fn from(fault: Fault) -> Self {
         Self { error: Some((fault.code, fault.message)), ..Self::default() }
+    }
+}
+
+impl Default for LegacyBatch {
+    fn default() -> Self {
+        Self { flags: AWAIT_CAPABLE, cursor: 0, starting_from: 0, documents: Vec::new() }
     }
 }
 
@@ -76,7 +76,7 @@ impl LegacyBatch {
         document.int("code", fault.code);
         document.double("ok", 0.0);
         let documents = vec![Stored::new(&document.finish())];
-        Self { flags: QUERY_FAILURE, cursor: 0, starting_from: 0, documents }
+        Self { flags: QUERY_FAILURE, documents, ..Self::default() }
     }
 }
 
@@ -85,19 +85,13 @@ fn checked(document: &RawDocument) -> Outcome<&[u8]> {
     Ok(document.as_bytes())
 }
 
-/// The next documents of a cursor.
-fn take(cursor: &mut Cursor, max: u64, documents: &mut Vec<Stored>) -> Outcome<bool> {
-    cursor.next_batch(max, &mut |shown| {
-        documents.push(match shown {
-            Shown::Stored(document) => document.clone(),
-            Shown::Made(bytes) => Stored::new(&bytes),
-        });
-    })
+fn take(cursor: &mut Cursor, max: u64) -> Outcome<(Vec<Stored>, bool)> {
+    let mut documents = Vec::new();
+    let ended = cursor.next_batch(max, &mut |document| documents.push(document.clone()))?;
+    Ok((documents, ended))
 }
 
 impl Engine {
-    /// OP_QUERY on a collection.
-    #[must_use]
     pub fn legacy_find(&self, query: &Query<'_>) -> LegacyBatch {
         let found = self.try_legacy_find(query);
         found.unwrap_or_else(|fault| LegacyBatch::failed(&fault))
@@ -106,44 +100,30 @@ impl Engine {
     fn try_legacy_find(&self, query: &Query<'_>) -> Outcome<LegacyBatch> {
         let (filter, order) = unwrapped(checked(query.query)?);
         let name = Name::parse(query.namespace)?;
-        let mut options = FindOptions {
+        if query.fields.is_some_and(|fields| !fields.is_empty()) {
+            return Err(Fault::not_here("projections"));
+        }
+        let cursor = Cursor {
             tailable: query.flags & TAILABLE != 0,
             await_data: query.flags & AWAIT_DATA != 0,
             no_timeout: query.flags & NO_TIMEOUT != 0,
             request_bytes: query.query.as_bytes().len() as u64,
             skip: u64::try_from(query.number_to_skip).unwrap_or_default(),
-            order: Order::parse(order)?,
-            ..FindOptions::default()
+            ..Cursor::over(name.namespace(), [])
         };
-        options.find(filter).map_err(|fault| {
-            let message = format!("Can't canonicalize query :: caused by :: {}", fault.message);
-            Fault::new(fault.code, message)
-        })?;
-        if let Some(projection) = query.fields {
-            options.projection = Projection::parse(checked(projection)?)?;
-        }
-        let mut batch = LegacyBatch {
-            flags: AWAIT_CAPABLE,
-            cursor: 0,
-            starting_from: 0,
-            documents: Vec::new(),
-        };
-        let Some(collection) = self.store.find(name) else { return Ok(batch) };
+        let options = FindOptions::new(cursor, filter, Order::parse(order)?)?;
+        let Some(collection) = self.store.find(name) else { return Ok(LegacyBatch::default()) };
         let (max, single) = match query.number_to_return {
             0 => (FIRST_BATCH, false),
             1 => (1, true),
             number => (u64::from(number.unsigned_abs()), number < 0),
         };
         let (mut cursor, dead) = open_cursor(self, &collection, options)?;
-        let ended = take(&mut cursor, max, &mut batch.documents)?;
-        if !ended && !single && !dead {
-            batch.cursor = self.cursors.keep(cursor)?;
-        }
-        Ok(batch)
+        let (documents, ended) = take(&mut cursor, max)?;
+        let cursor = if ended || single || dead { 0 } else { self.cursors.keep(cursor)? };
+        Ok(LegacyBatch { cursor, documents, ..LegacyBatch::default() })
     }
 
-    /// OP_GET_MORE.
-    #[must_use]
     pub fn legacy_get_more(
         &self,
         namespace: &str,
@@ -151,49 +131,30 @@ impl Engine {
         cursor: i64,
         client_is_there: &dyn Fn() -> bool,
     ) -> LegacyBatch {
-        let mut batch = LegacyBatch {
-            flags: AWAIT_CAPABLE,
-            cursor: 0,
-            starting_from: 0,
-            documents: Vec::new(),
-        };
         let Ok(mut found) = self.cursors.take(cursor, namespace) else {
-            batch.flags = CURSOR_NOT_FOUND;
-            return batch;
+            return LegacyBatch { flags: CURSOR_NOT_FOUND, ..LegacyBatch::default() };
         };
-        batch.starting_from = i32::try_from(found.shown).unwrap_or(i32::MAX);
+        let starting_from = i32::try_from(found.shown).unwrap_or(i32::MAX);
         let max = match number_to_return {
             0 => u64::MAX,
             number => u64::from(number.unsigned_abs()),
         };
-        let mut ended = take(&mut found, max, &mut batch.documents);
-        if let Some(collection) = found.collection().filter(|_| found.await_data)
-            && ended == Ok(false)
-            && batch.documents.is_empty()
-        {
-            collection.wait_until(Instant::now() + AWAIT, client_is_there, || {
-                ended = take(&mut found, max, &mut batch.documents);
-                ended.is_err() || !batch.documents.is_empty() || !self.cursors.is_open(cursor)
-            });
+        let filled =
+            self.cursors.fill(cursor, &mut found, AWAIT, client_is_there, |it| take(it, max));
+        let (documents, ended) = match filled {
+            Ok(filled) => filled,
+            Err(fault) => return LegacyBatch::failed(&fault),
+        };
+        let goes_on = !ended && number_to_return >= 0;
+        if goes_on {
+            self.cursors.give_back(cursor, found);
+        } else {
+            self.cursors.end(cursor);
         }
-        match ended {
-            Ok(false) if number_to_return >= 0 => match self.cursors.give_back(cursor, found) {
-                Ok(()) => batch.cursor = cursor,
-                Err(fault) => return LegacyBatch::failed(&fault),
-            },
-            Ok(_) => {
-                self.cursors.end(cursor);
-            }
-            Err(fault) => {
-                self.cursors.end(cursor);
-                return LegacyBatch::failed(&fault);
-            }
-        }
-        batch
+        let cursor = if goes_on { cursor } else { 0 };
+        LegacyBatch { cursor, starting_from, documents, ..LegacyBatch::default() }
     }
 
-    /// OP_INSERT.
-    #[must_use]
     pub fn legacy_insert(
         &self,
         flags: u32,
@@ -221,8 +182,6 @@ impl Engine {
         WriteOutcome { tried, ..outcome }
     }
 
-    /// OP_UPDATE.
-    #[must_use]
     pub fn legacy_update(
         &self,
         flags: u32,
@@ -243,7 +202,7 @@ impl Engine {
         match updated {
             Ok(updated) => WriteOutcome {
                 n: updated.matched.cast_signed(),
-                updated_existing: updated.matched > 0 && updated.upserted.is_none(),
+                updated_existing: Some(updated.matched > 0 && updated.upserted.is_none()),
                 upserted: updated.upserted.as_ref().and_then(|it| owned(id_of(it))),
                 error: None,
                 tried: 0,
@@ -252,8 +211,6 @@ impl Engine {
         }
     }
 
-    /// OP_DELETE.
-    #[must_use]
     pub fn legacy_delete(&self, flags: u32, namespace: &str, filter: &RawDocument) -> WriteOutcome {
         let deleted = Name::parse(namespace).and_then(|name| {
             change::delete(&self.store, name, checked(filter)?, flags & SINGLE != 0)
@@ -264,7 +221,6 @@ impl Engine {
         }
     }
 
-    /// OP_KILL_CURSORS.
     pub fn kill_cursors(&self, cursors: &[i64]) {
         for id in cursors {
             self.cursors.end(*id);
@@ -282,7 +238,6 @@ fn unwrapped(query: &[u8]) -> (&[u8], &[u8]) {
     (filter, order.unwrap_or(EMPTY))
 }
 
-/// A value as the crate holds it.
 fn owned(value: Value<'_>) -> Option<RawBson> {
     let mut writer = Writer::new(32);
     writer.value("v", value);

@@ -1,26 +1,25 @@
 //! Filters: parsed once, then held against documents.
 
-use super::error::{Fault, Outcome};
-use super::keys::{Key, encode, key_of, rank};
-use super::path::Path;
-use super::raw::{Field, Value, fields, kind};
+use wire::raw::{Field, Value, fields, kind};
 
-/// What a document must be like.
+use super::args::documents_of;
+use super::error::{Fault, Outcome};
+use super::keys::{Key, key_of, rank};
+use super::path::Path;
+
+/// Conditions that all hold.
 #[derive(Debug, Clone)]
-pub enum Filter {
-    /// All of them; none is always true.
-    And(Vec<Filter>),
-    /// At least one.
-    Or(Vec<Filter>),
-    /// Not this.
-    Not(Box<Filter>),
-    /// Some value at the path passes.
-    Field(Path, Test),
+pub struct Filter(pub Vec<Condition>);
+
+/// Some value at the path passes the test; not `holds`: none does.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    pub path: Path,
+    pub test: Test,
+    pub holds: bool,
 }
 
-/// What a value must be like.
 #[derive(Debug, Clone)]
-#[allow(missing_docs)]
 pub enum Test {
     Compare(Comparison, Operand),
     /// In the order of their keys.
@@ -28,9 +27,7 @@ pub enum Test {
     Exists,
 }
 
-/// How two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Comparison {
     Equal,
     Less,
@@ -44,7 +41,6 @@ pub enum Comparison {
 pub struct Operand {
     /// One of [`kind`].
     pub kind: u8,
-    /// As it stands.
     pub bytes: Vec<u8>,
     /// As it compares.
     pub key: Key,
@@ -58,7 +54,6 @@ impl Operand {
         Ok(Self { kind: value.kind, bytes: value.bytes.to_vec(), key: key_of(value) })
     }
 
-    /// As it stands.
     pub fn value(&self) -> Value<'_> {
         Value { kind: self.kind, bytes: &self.bytes }
     }
@@ -89,7 +84,6 @@ impl Operand {
 }
 
 impl Test {
-    /// Whether a value, or a missing one, passes.
     pub fn passes(&self, value: Option<Value<'_>>) -> bool {
         match self {
             Self::Exists => value.is_some(),
@@ -115,8 +109,7 @@ fn compare(comparison: Comparison, operand: &Operand, value: Option<Value<'_>>) 
     if !any_kind && rank(value.kind) != rank(operand.kind) {
         return false;
     }
-    let mut key = Key::new();
-    encode(value, &mut key);
+    let key = key_of(value);
     if operand.is_nan() {
         return or_equal && key == operand.key;
     }
@@ -133,121 +126,67 @@ fn compare(comparison: Comparison, operand: &Operand, value: Option<Value<'_>>) 
 }
 
 impl Filter {
-    /// The filter that every document passes.
-    pub const ALL: Self = Self::And(Vec::new());
-
-    /// Reads a filter.
     pub fn parse(filter: &[u8]) -> Outcome<Self> {
         let mut all = Vec::new();
-        for field in fields(filter) {
-            match field.name {
-                b"$and" => all.push(Self::And(list(&field)?)),
-                b"$or" => all.push(Self::Or(list(&field)?)),
-                b"$nor" => all.push(Self::Not(Box::new(Self::Or(list(&field)?)))),
-                b"$comment" => {}
-                b"$expr" | b"$where" | b"$text" | b"$jsonSchema" | b"$alwaysTrue"
-                | b"$alwaysFalse" | b"$sampleRate" => {
-                    return Err(Fault::not_here(&format!("operator {}", field.name())));
-                }
-                [b'$', ..] => {
-                    return Err(Fault::bad_value(format!(
-                        "unknown top level operator: {}. If you have a field name that starts \
-                         with a '$' symbol, consider using $getField or $setField.",
-                        field.name()
-                    )));
-                }
-                name => condition(&Path::new(name), field.value, &mut all)?,
-            }
-        }
-        Ok(if all.len() == 1 { all.remove(0) } else { Self::And(all) })
+        add(filter, &mut all)?;
+        Ok(Self(all))
     }
 
-    /// Whether a document passes.
     pub fn matches(&self, document: &[u8]) -> bool {
-        match self {
-            Self::And(all) => all.iter().all(|filter| filter.matches(document)),
-            Self::Or(some) => some.iter().any(|filter| filter.matches(document)),
-            Self::Not(filter) => !filter.matches(document),
-            Self::Field(path, test) => path.any(document, &mut |value| test.passes(value)),
-        }
-    }
-
-    /// Tests that every document that passes has passed, for choosing an index.
-    pub fn required<'a>(&'a self, tests: &mut Vec<(&'a Path, &'a Test)>) {
-        match self {
-            Self::And(all) => all.iter().for_each(|filter| filter.required(tests)),
-            Self::Field(path, test) => tests.push((path, test)),
-            Self::Or(_) | Self::Not(_) => {}
-        }
+        self.0.iter().all(|Condition { path, test, holds }| {
+            path.any(document, &mut |value| test.passes(value)) == *holds
+        })
     }
 }
 
-fn list(field: &Field<'_>) -> Outcome<Vec<Filter>> {
-    let array = field
-        .value
-        .array()
-        .ok_or_else(|| Fault::bad_value(format!("{} must be an array", field.name())))?;
-    let mut filters = Vec::new();
-    for element in fields(array) {
-        let document = element
-            .value
-            .document()
-            .ok_or_else(|| Fault::bad_value("$or/$and/$nor entries need to be full objects"))?;
-        filters.push(Filter::parse(document)?);
-    }
-    if filters.is_empty() {
-        return Err(Fault::bad_value("$and/$or/$nor must be a nonempty array"));
-    }
-    Ok(filters)
-}
-
-/// `{path: value}` or `{path: {$operator: …}}`.
-fn condition(path: &Path, value: Value<'_>, all: &mut Vec<Filter>) -> Outcome<()> {
-    let first = value.document().and_then(|document| fields(document).next());
-    let operators = first.is_some_and(|field| {
-        field.name.starts_with(b"$") && !matches!(field.name, b"$ref" | b"$id" | b"$db")
-    });
-    if !operators {
-        let test = Test::Compare(Comparison::Equal, Operand::new(value)?);
-        all.push(Filter::Field(path.clone(), test));
-        return Ok(());
-    }
-    for field in fields(value.bytes) {
-        all.push(operator(path, &field)?);
+fn add(filter: &[u8], all: &mut Vec<Condition>) -> Outcome<()> {
+    for field in fields(filter) {
+        match field.name {
+            b"$and" => {
+                let parts =
+                    documents_of("$and", field.value).map_err(|it| Fault::bad_value(it.message))?;
+                if parts.is_empty() {
+                    return Err(Fault::bad_value("$and must be a nonempty array"));
+                }
+                parts.into_iter().try_for_each(|part| add(part, all))?;
+            }
+            b"$comment" => {}
+            [b'$', ..] => return Err(Fault::not_here(&format!("operator {}", field.name()))),
+            name => condition(&Path::new(name), field.value, all)?,
+        }
     }
     Ok(())
 }
 
-fn operator(path: &Path, field: &Field<'_>) -> Outcome<Filter> {
-    let test = |test| Filter::Field(path.clone(), test);
-    let not = |filter| Filter::Not(Box::new(filter));
-    let compared =
-        |comparison| Ok::<_, Fault>(test(Test::Compare(comparison, Operand::new(field.value)?)));
+/// `{path: value}` or `{path: {$operator: …}}`.
+fn condition(path: &Path, value: Value<'_>, all: &mut Vec<Condition>) -> Outcome<()> {
+    let first = value.document().and_then(|document| fields(document).next());
+    let operators = first.is_some_and(|field| {
+        field.name.starts_with(b"$") && !matches!(field.name, b"$ref" | b"$id" | b"$db")
+    });
+    let mut push = |(test, holds)| all.push(Condition { path: path.clone(), test, holds });
+    if operators {
+        fields(value.bytes).try_for_each(|field| operator(&field).map(&mut push))
+    } else {
+        push((Test::Compare(Comparison::Equal, Operand::new(value)?), true));
+        Ok(())
+    }
+}
+
+/// The test of an operator, and whether it is to be passed.
+fn operator(field: &Field<'_>) -> Outcome<(Test, bool)> {
+    let compare = |comparison| Operand::new(field.value).map(|it| Test::Compare(comparison, it));
     Ok(match field.name {
-        b"$eq" => compared(Comparison::Equal)?,
-        b"$ne" => not(compared(Comparison::Equal)?),
-        b"$gt" => compared(Comparison::Greater)?,
-        b"$gte" => compared(Comparison::GreaterOrEqual)?,
-        b"$lt" => compared(Comparison::Less)?,
-        b"$lte" => compared(Comparison::LessOrEqual)?,
-        b"$in" => test(Test::In(operands(field)?)),
-        b"$nin" => not(test(Test::In(operands(field)?))),
-        b"$exists" if field.value.truth() => test(Test::Exists),
-        b"$exists" => not(test(Test::Exists)),
-        b"$not" => {
-            let inner = field.value.document().filter(|inner| fields(inner).next().is_some());
-            let inner =
-                inner.ok_or_else(|| Fault::bad_value("$not needs a regex or a document"))?;
-            let tests: Outcome<Vec<_>> =
-                fields(inner).map(|field| operator(path, &field)).collect();
-            not(Filter::And(tests?))
-        }
-        b"$regex" | b"$options" | b"$size" | b"$all" | b"$elemMatch" | b"$mod" | b"$type"
-        | b"$geoWithin" | b"$geoIntersects" | b"$near" | b"$nearSphere" | b"$bitsAllSet"
-        | b"$bitsAllClear" | b"$bitsAnySet" | b"$bitsAnyClear" => {
-            return Err(Fault::not_here(&format!("operator {}", field.name())));
-        }
-        _ => return Err(Fault::bad_value(format!("unknown operator: {}", field.name()))),
+        b"$eq" => (compare(Comparison::Equal)?, true),
+        b"$ne" => (compare(Comparison::Equal)?, false),
+        b"$gt" => (compare(Comparison::Greater)?, true),
+        b"$gte" => (compare(Comparison::GreaterOrEqual)?, true),
+        b"$lt" => (compare(Comparison::Less)?, true),
+        b"$lte" => (compare(Comparison::LessOrEqual)?, true),
+        b"$in" => (Test::In(operands(field)?), true),
+        b"$nin" => (Test::In(operands(field)?), false),
+        b"$exists" => (Test::Exists, field.value.truth()),
+        _ => return Err(Fault::not_here(&format!("operator {}", field.name()))),
     })
 }
 

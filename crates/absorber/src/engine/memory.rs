@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::{Fault, Outcome};
 
-/// The memory of an absorber.
 #[derive(Debug)]
 pub struct Memory {
     /// Bytes.
@@ -14,14 +13,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Nothing is used yet.
-    #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit, used: AtomicU64::new(0) }
     }
 
-    /// Bytes that are used.
-    #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -47,20 +42,13 @@ pub struct Share {
 }
 
 impl Share {
-    /// Nothing yet.
-    #[must_use]
     pub fn of(memory: &Arc<Memory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0 }
     }
 
-    /// Takes more, or gives back, so that it is this much. False: there is not so much, and it
-    /// stays as it was.
-    #[must_use]
-    pub fn set(&mut self, bytes: u64) -> bool {
-        self.try_set(bytes).is_ok()
-    }
-
-    pub(super) fn try_set(&mut self, bytes: u64) -> Outcome<()> {
+    /// Takes more, or gives back, so that it is this much. Where there is not so much it stays as
+    /// it was.
+    pub(crate) fn set(&mut self, bytes: u64) -> Outcome<()> {
         if bytes > self.bytes {
             self.memory.take(bytes - self.bytes)?;
         } else if bytes < self.bytes {
@@ -71,7 +59,7 @@ impl Share {
     }
 
     pub(super) fn add(&mut self, bytes: u64) -> Outcome<()> {
-        self.try_set(self.bytes + bytes)
+        self.set(self.bytes + bytes)
     }
 }
 

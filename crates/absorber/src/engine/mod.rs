@@ -1,12 +1,10 @@
 //! The absorber's documents: in memory, bounded, and the commands on them.
 //!
 //! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once
-//! at the door (`raw`); behind it filters (`matching`), updates and projections read and write
+//! at the door (`wire::raw`); behind it filters (`matching`), updates read and write
 //! them as they stand. Keys are byte strings that compare like values (`keys`), so that an index
 //! is an ordered map; `plan` chooses among them. One lock a collection is held while a batch is
 //! collected or a document is written, and no longer.
-
-#![allow(missing_docs, reason = "names say what plain fields and constants hold")]
 
 mod args;
 mod change;
@@ -14,7 +12,6 @@ mod collection;
 mod commands;
 mod cursor;
 mod error;
-mod increment;
 mod index;
 mod keys;
 mod legacy;
@@ -23,19 +20,16 @@ mod memory;
 mod order;
 mod path;
 mod plan;
-mod projection;
-mod raw;
 mod store;
 #[cfg(test)]
 mod tests;
-mod text;
 mod update;
-mod update_tree;
 mod writer;
 
 use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf};
+use wire::raw;
 
 use self::args::Request;
 use self::cursor::Cursors;
@@ -47,13 +41,6 @@ pub use self::error::code_name;
 pub use self::legacy::{LegacyBatch, WriteOutcome};
 pub use self::memory::{Memory, Share};
 
-/// What the engine may use.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Bytes of documents, index entries, cursors and messages, of all connections together.
-    pub memory_bytes: u64,
-}
-
 /// Databases, collections and cursors; shared by all connections.
 #[derive(Debug)]
 pub struct Engine {
@@ -62,10 +49,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An empty engine.
-    #[must_use]
-    pub fn new(options: Options) -> Self {
-        let store = Store::new(options.memory_bytes);
+    /// Documents, index entries, cursors and messages, of all connections together, have so many
+    /// bytes.
+    pub fn new(memory_bytes: u64) -> Self {
+        let store = Store::new(memory_bytes);
         let cursors = Cursors::new(Arc::clone(&store.memory));
         Self { store, cursors }
     }
@@ -76,7 +63,6 @@ impl Engine {
     ///
     /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most and
     /// as long as the client is there.
-    #[must_use]
     pub fn command(
         &self,
         database: &str,
@@ -100,20 +86,7 @@ impl Engine {
     }
 
     /// What its documents are taken from; messages too.
-    #[must_use]
     pub fn memory(&self) -> &Arc<Memory> {
         &self.store.memory
-    }
-
-    /// Bytes as `--memory` counts them.
-    #[must_use]
-    pub fn memory_used_bytes(&self) -> u64 {
-        self.store.memory.used()
-    }
-
-    /// Cursors that are open.
-    #[must_use]
-    pub fn open_cursors(&self) -> usize {
-        self.cursors.count()
     }
 }

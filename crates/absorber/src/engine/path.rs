@@ -1,8 +1,9 @@
 //! Dotted paths and what they find: documents within documents, and every element of an array on
 //! the way, as MongoDB's queries and indexes read them.
 
+use wire::raw::{Value, fields, get, kind};
+
 use super::error::{Fault, OVERFLOW, Outcome};
-use super::raw::{Value, fields, get, kind};
 
 /// As deep as mongod lets documents be.
 const PARTS_MAX: usize = 200;
@@ -10,14 +11,11 @@ const PARTS_MAX: usize = 200;
 /// `a.b.0`, split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// As it was written.
     pub text: Vec<u8>,
-    /// Between the dots.
     pub parts: Vec<Vec<u8>>,
 }
 
 impl Path {
-    /// Splits.
     pub fn new(text: &[u8]) -> Self {
         let parts = text.split(|byte| *byte == b'.').map(<[u8]>::to_vec).collect();
         Self { text: text.to_vec(), parts }
@@ -33,7 +31,6 @@ impl Path {
         Ok(path)
     }
 
-    /// For messages.
     pub fn name(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
     }
@@ -48,10 +45,17 @@ impl Path {
         any_within(document, &self.parts, found)
     }
 
-    /// The values that an index holds for this path: at least one, null for what is missing. True
-    /// where an array was on the way, so that there may be several.
-    pub fn indexed<'a>(&self, document: &'a [u8], values: &mut Vec<Value<'a>>) -> bool {
-        indexed_within(document, &self.parts, values)
+    /// The one value at this path, null for a missing one; None: an array is on the way.
+    pub fn single<'a>(&self, document: &'a [u8]) -> Option<Value<'a>> {
+        let mut value = Value { kind: kind::DOCUMENT, bytes: document };
+        for part in &self.parts {
+            let inner = value.document().and_then(|document| get(document, part));
+            value = inner.unwrap_or(Value::NULL);
+            if value.kind == kind::ARRAY {
+                return None;
+            }
+        }
+        Some(value)
     }
 }
 
@@ -97,55 +101,5 @@ fn any_of<'a>(
             placed || documents.any(|document| any_within(document, rest, found))
         }
         _ => found(None),
-    }
-}
-
-fn indexed_within<'a>(document: &'a [u8], parts: &[Vec<u8>], values: &mut Vec<Value<'a>>) -> bool {
-    let value = parts.first().and_then(|first| get(document, first));
-    let Some(value) = value else {
-        values.push(Value::NULL);
-        return false;
-    };
-    indexed_of(value, &parts[1..], values)
-}
-
-fn indexed_of<'a>(value: Value<'a>, rest: &[Vec<u8>], values: &mut Vec<Value<'a>>) -> bool {
-    match (value.kind, rest.first()) {
-        (kind::ARRAY, None) => {
-            let before = values.len();
-            values.extend(fields(value.bytes).map(|element| element.value));
-            if values.len() == before {
-                values.push(Value { kind: kind::UNDEFINED, bytes: &[] });
-            }
-            true
-        }
-        (_, None) => {
-            values.push(value);
-            false
-        }
-        (kind::DOCUMENT, Some(_)) => indexed_within(value.bytes, rest, values),
-        (kind::ARRAY, Some(next)) => {
-            let before = values.len();
-            if let Some(element) = get(value.bytes, next).filter(|_| is_place(next)) {
-                indexed_of(element, &rest[1..], values);
-            } else {
-                for element in fields(value.bytes) {
-                    match element.value.document() {
-                        Some(document) => {
-                            indexed_within(document, rest, values);
-                        }
-                        None => values.push(Value::NULL),
-                    }
-                }
-            }
-            if values.len() == before {
-                values.push(Value::NULL);
-            }
-            true
-        }
-        _ => {
-            values.push(Value::NULL);
-            false
-        }
     }
 }

@@ -1,31 +1,25 @@
 //! How documents that pass a filter are found: by `_id`, through an index, or by looking at all.
 
-use std::collections::HashSet;
 use std::ops::Bound;
 
+use wire::raw::{Value, fields, kind};
+
 use super::collection::{Data, Stored};
-use super::error::{CAPPED_POSITION_LOST, Fault, Outcome, QUERY_PLAN_KILLED};
+use super::error::{CAPPED_POSITION_LOST, Fault, Outcome};
 use super::index::Index;
 use super::keys::{Key, after_prefix, key_of, rank};
 use super::matching::{Comparison, Filter, Test};
 use super::order::Order;
-use super::path::Path;
-use super::raw::{Value, fields, kind};
 
-/// Ranges after which no further field of an index is used.
-const RANGES_MAX: usize = 1000;
-
-/// What is looked for.
 #[derive(Debug, Clone)]
 pub enum Wanted {
     /// One `_id`, encoded.
     Id(Key),
-    /// Whatever passes.
     Filter(Filter),
 }
 
 impl Wanted {
-    /// Reads a filter. `{_id: value}`, by far the most frequent one, is read without an
+    /// `{_id: value}`, by far the most frequent one, is read without an
     /// allocation.
     pub fn parse(filter: &[u8]) -> Outcome<Self> {
         let mut all = fields(filter);
@@ -40,15 +34,16 @@ impl Wanted {
     }
 }
 
-/// A way to walk through a collection.
 #[derive(Debug)]
 enum Way {
-    /// At most one document.
     Id(Key),
     /// All of them, in the order of insertion.
     Scan,
     /// Ranges of an index, ascending.
-    Index { name: String, place: usize, ranges: Vec<Range> },
+    Index {
+        place: usize,
+        ranges: Vec<Range>,
+    },
 }
 
 /// Keys from the first (included) to the last (excluded; None: to the end).
@@ -69,7 +64,6 @@ enum Position {
 
 /// What a visitor says of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Step {
     /// Taken; the next one.
     Go,
@@ -87,26 +81,21 @@ pub struct Walk {
     position: Position,
     /// None: the way leads to nothing else.
     filter: Option<Filter>,
-    /// Records already shown, where an index has several entries of one.
-    shown: Option<HashSet<u64>>,
     /// Whether the walk is in the order that was asked for.
     pub ordered: bool,
-    /// Over a capped collection, whose oldest records vanish: what to say when the last one shown
-    /// did.
-    lost: Option<&'static str>,
+    /// The collection's oldest records vanish.
+    capped: bool,
 }
 
 impl Walk {
-    /// The best way for a filter and an order.
     pub fn new(data: &Data, wanted: Wanted, order: &Order, capped: bool) -> Self {
         let mut walk = Self {
             way: Way::Scan,
             reverse: matches!(order, Order::Natural { reverse: true }),
             position: Position::Start,
             filter: None,
-            shown: None,
             ordered: !matches!(order, Order::By(_)),
-            lost: capped.then_some("position in capped collection being deleted"),
+            capped,
         };
         let filter = match wanted {
             Wanted::Filter(filter) => filter,
@@ -119,48 +108,28 @@ impl Walk {
         if !matches!(order, Order::Natural { .. }) {
             walk.choose(data, &filter, order);
         }
-        let all = matches!(&filter, Filter::And(parts) if parts.is_empty());
-        walk.filter = (!all).then_some(filter);
+        walk.filter = (!filter.0.is_empty()).then_some(filter);
         walk
     }
 
-    /// Makes it the walk of a tailable cursor.
-    pub fn tail(&mut self) {
-        self.lost = Some("failure to restore tailable cursor position");
-    }
-
-    /// What it has noted on its way, an upper bound.
-    pub fn bytes(&self) -> u64 {
-        self.shown.as_ref().map_or(0, |shown| shown.capacity() as u64 * 16)
-    }
-
+    /// Only the first field of an index is looked at: values are worth more than a range, and that
+    /// more than an order alone.
     fn choose(&mut self, data: &Data, filter: &Filter, order: &Order) {
-        let mut tests = Vec::new();
-        filter.required(&mut tests);
         let mut best: Option<(u32, usize, Vec<Range>)> = None;
         for (place, index) in data.indexes.iter().enumerate() {
-            if index.sparse {
-                continue; // it does not hold every document
-            }
-            let (mut score, ranges) = ranges(index, &tests);
-            if sorts(index, order) && !index.multikey {
-                score += 1;
-            }
-            if score > 0 && best.as_ref().is_none_or(|(other, ..)| score > *other) {
-                best = Some((score, place, ranges));
+            let (worth, ranges) = ranges(index, filter);
+            let worth = worth + u32::from(direction(index, order).is_some());
+            if worth > 0 && best.as_ref().is_none_or(|(other, ..)| worth > *other) {
+                best = Some((worth, place, ranges));
             }
         }
         let Some((_, place, ranges)) = best else { return };
         let index = &data.indexes[place];
-        if index.multikey {
-            self.shown = Some(HashSet::new());
-        } else if let Order::By(by) = order
-            && sorts(index, order)
-        {
+        if let Some(descends) = direction(index, order) {
             self.ordered = true;
-            self.reverse = by[0].1 != index.fields[0].1;
+            self.reverse = descends;
         }
-        self.way = Way::Index { name: index.name.clone(), place, ranges };
+        self.way = Way::Index { place, ranges };
     }
 
     /// Visits documents until the visitor pauses. True: there are no more.
@@ -184,12 +153,8 @@ impl Walk {
                 Ok(true)
             }
             Way::Scan => self.scan(data, visit),
-            Way::Index { name, place, .. } => {
+            Way::Index { place, .. } => {
                 let place = *place;
-                if data.indexes.get(place).is_none_or(|index| index.name != *name) {
-                    let message = format!("index '{name}' dropped");
-                    return Err(Fault::new(QUERY_PLAN_KILLED, message));
-                }
                 Ok(self.through_index(data, place, visit))
             }
         }
@@ -203,10 +168,8 @@ impl Walk {
     fn scan(&mut self, data: &Data, visit: &mut dyn FnMut(u64, &Stored) -> Step) -> Outcome<bool> {
         let mut bounds = (Bound::Unbounded, Bound::Unbounded);
         if let Position::After(last) = self.position {
-            if let Some(why) = self.lost.filter(|_| !data.records.contains_key(&last)) {
-                let message = format!(
-                    "CollectionScan died due to {why}. Last seen record id: RecordId({last})"
-                );
+            if self.capped && !data.records.contains_key(&last) {
+                let message = "the cursor's position in the capped collection was overwritten";
                 return Err(Fault::new(CAPPED_POSITION_LOST, message));
             }
             if self.reverse {
@@ -259,8 +222,7 @@ impl Walk {
             while let Some((key, &record)) =
                 if self.reverse { entries.next_back() } else { entries.next() }
             {
-                let new = self.shown.as_ref().is_none_or(|shown| !shown.contains(&record));
-                let document = data.records.get(&record).filter(|_| new);
+                let document = data.records.get(&record);
                 let step = match document.filter(|document| self.passes(document)) {
                     Some(document) => visit(record, document),
                     None => Step::Go,
@@ -268,9 +230,6 @@ impl Walk {
                 if step == Step::Leave {
                     self.position = Position::InRange { at, last: last.cloned() };
                     return false;
-                }
-                if let Some(shown) = &mut self.shown {
-                    shown.insert(record);
                 }
                 last = Some(key);
                 if step == Step::Pause {
@@ -289,63 +248,30 @@ fn is_plain(kind: u8) -> bool {
     !matches!(kind, kind::NULL | kind::UNDEFINED | kind::ARRAY)
 }
 
-/// Whether walking through the index is walking in the order.
-fn sorts(index: &Index, order: &Order) -> bool {
-    let Order::By(by) = order else { return false };
-    by.len() <= index.fields.len()
-        && by.iter().zip(&index.fields).all(|(one, other)| one.0 == other.0)
-        && by
-            .iter()
-            .zip(&index.fields)
-            .all(|(one, other)| (one.1 == other.1) == (by[0].1 == index.fields[0].1))
+/// Whether walking through the index is walking in the order; true: backwards.
+fn direction(index: &Index, order: &Order) -> Option<bool> {
+    let Order::By(by) = order else { return None };
+    let [(path, descends)] = &by[..] else { return None };
+    (*path == index.fields[0]).then_some(*descends)
 }
 
-/// The ranges that tests leave of an index, and how much they are worth: 0 for all of it.
-fn ranges(index: &Index, tests: &[(&Path, &Test)]) -> (u32, Vec<Range>) {
-    let mut prefixes = vec![Key::new()];
-    let mut score = 0;
-    for (path, descending) in &index.fields {
-        let mut on_field = tests.iter().filter(|(other, _)| *other == path).map(|(_, test)| *test);
-        let points = on_field.clone().find_map(points);
-        if let Some(points) = points {
-            let keys = points.iter().map(|key| oriented(key, *descending));
-            let keys: Vec<Key> = keys.collect();
-            prefixes = prefixes
-                .iter()
-                .flat_map(|prefix| keys.iter().map(move |key| joined(prefix, key)))
-                .collect();
-            prefixes.sort_unstable();
-            prefixes.dedup();
-            score += if index.unique && index.fields.len() == 1 { 40 } else { 20 };
-            // Each test may be passed by another element of an array: one test alone is right.
-            // And lists behind lists would make more ranges than there are documents.
-            if index.multikey || prefixes.len() > RANGES_MAX {
-                break;
-            }
-            continue;
-        }
-        let less = |test: &&Test| {
-            matches!(test, Test::Compare(Comparison::Less | Comparison::LessOrEqual, _))
-        };
-        // Where only one is taken, mongod's planner prefers an upper bound.
-        let preferred = on_field.clone().find(less).and_then(|test| range(test, None));
-        let first = preferred.or_else(|| on_field.find_map(|test| range(test, None)));
-        let Some(mut found) = first else { break };
-        if !index.multikey {
-            for test in tests.iter().filter(|(other, _)| *other == path) {
-                found = range(test.1, Some(&found)).unwrap_or(found);
-            }
-        }
-        return (score + 10, within(&prefixes, &found, *descending));
+/// The ranges that a filter leaves of an index, and how much they are worth: 0 for all of it.
+fn ranges(index: &Index, filter: &Filter) -> (u32, Vec<Range>) {
+    let on_field = filter.0.iter().filter(|it| it.holds && it.path == index.fields[0]);
+    let tests = on_field.map(|it| &it.test);
+    if let Some(points) = tests.clone().find_map(points) {
+        let range = |key: Key| (key.clone(), after_prefix(&key));
+        return (4, points.into_iter().map(range).collect());
     }
-    let whole = prefixes
-        .into_iter()
-        .map(|prefix| {
-            let end = after_prefix(&prefix);
-            (prefix, end)
-        })
-        .collect();
-    (score, whole)
+    let mut found = None;
+    for test in tests {
+        found = range(test, found.as_ref()).or(found);
+    }
+    match found {
+        Some((from, to)) if to.as_ref().is_none_or(|to| from < *to) => (2, vec![(from, to)]),
+        Some(_) => (2, Vec::new()),
+        None => (0, vec![(Key::new(), None)]),
+    }
 }
 
 /// The values of `$eq` and `$in`, as keys.
@@ -360,7 +286,6 @@ fn points(test: &Test) -> Option<Vec<Key>> {
         match operand.kind {
             kind::ARRAY => return None,
             kind::NULL | kind::UNDEFINED => {
-                // An empty array's entry is that of undefined, and filters look again anyway.
                 keys.push(key_of(Value::NULL));
                 keys.push(key_of(Value { kind: kind::UNDEFINED, bytes: &[] }));
             }
@@ -390,36 +315,4 @@ fn range(test: &Test, within: Option<&Range>) -> Option<Range> {
         Comparison::LessOrEqual => to = to.min(after()),
     }
     Some((from, to))
-}
-
-/// A range of one field behind each prefix.
-fn within(prefixes: &[Key], range: &Range, descending: bool) -> Vec<Range> {
-    let (from, to) = range;
-    let Some(to) = to else { return Vec::new() };
-    if from >= to {
-        return Vec::new();
-    }
-    prefixes
-        .iter()
-        .map(|prefix| {
-            if descending {
-                // Turned around: what ends before `to` begins at its complement, and what begins
-                // with `from` itself is still within.
-                let end = after_prefix(&joined(prefix, &oriented(from, true)));
-                (joined(prefix, &oriented(to, true)), end)
-            } else {
-                (joined(prefix, from), Some(joined(prefix, to)))
-            }
-        })
-        .collect()
-}
-
-fn oriented(key: &Key, descending: bool) -> Key {
-    if descending { key.iter().map(|byte| !*byte).collect() } else { key.clone() }
-}
-
-fn joined(prefix: &Key, key: &Key) -> Key {
-    let mut joined = prefix.clone();
-    joined.extend_from_slice(key);
-    joined
 }

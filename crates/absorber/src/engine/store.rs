@@ -6,16 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::collection::{Capped, Collection};
 use super::error::{Fault, INVALID_NAMESPACE, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, Outcome};
 use super::memory::Memory;
-use super::raw::EMPTY;
 
-/// The collections of one database, by name.
 type Collections = BTreeMap<String, Arc<Collection>>;
 
-/// All databases.
 #[derive(Debug)]
 pub struct Store {
     databases: RwLock<BTreeMap<String, Collections>>,
-    /// What they share.
     pub memory: Arc<Memory>,
 }
 
@@ -24,7 +20,6 @@ pub struct Store {
 pub struct Name<'a> {
     /// Before the first dot of a namespace.
     pub database: &'a str,
-    /// Behind it.
     pub collection: &'a str,
 }
 
@@ -47,14 +42,12 @@ impl<'a> Name<'a> {
         Ok(())
     }
 
-    /// Joined again.
     pub fn namespace(&self) -> String {
         format!("{}.{}", self.database, self.collection)
     }
 }
 
 impl Store {
-    /// No databases.
     pub fn new(memory_bytes: u64) -> Self {
         let memory = Arc::new(Memory::new(memory_bytes));
         Self { databases: RwLock::default(), memory }
@@ -71,7 +64,7 @@ impl Store {
         if let Some(collection) = self.find(name) {
             return Ok((collection, false));
         }
-        match self.create(name, EMPTY.to_vec(), None) {
+        match self.create(name, None) {
             Ok(collection) => Ok((collection, true)),
             // Another connection was faster.
             Err(fault) if fault.code == NAMESPACE_EXISTS => {
@@ -81,13 +74,7 @@ impl Store {
         }
     }
 
-    /// Makes a collection.
-    pub fn create(
-        &self,
-        name: Name<'_>,
-        options: Vec<u8>,
-        capped: Option<Capped>,
-    ) -> Outcome<Arc<Collection>> {
+    pub fn create(&self, name: Name<'_>, capped: Option<Capped>) -> Outcome<Arc<Collection>> {
         name.check()?;
         if name.collection.contains('$') {
             let message = format!("Invalid collection name: {}", name.collection);
@@ -100,13 +87,11 @@ impl Store {
             return Err(Fault::new(NAMESPACE_EXISTS, message));
         }
         let memory = Arc::clone(&self.memory);
-        let collection = Collection::new(name.namespace(), options, capped, memory);
-        let collection = Arc::new(collection);
+        let collection = Arc::new(Collection::new(name.namespace(), capped, memory));
         collections.insert(name.collection.to_owned(), Arc::clone(&collection));
         Ok(collection)
     }
 
-    /// Removes a collection.
     pub fn drop(&self, name: Name<'_>) -> Outcome<Arc<Collection>> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         let collections = databases.get_mut(name.database);
@@ -125,14 +110,12 @@ impl Store {
         databases.remove(database).map(|collections| collections.into_values().collect())
     }
 
-    /// The collections of a database, by name.
     pub fn collections(&self, database: &str) -> Vec<(String, Arc<Collection>)> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         let collections = databases.get(database).into_iter().flatten();
         collections.map(|(name, collection)| (name.clone(), Arc::clone(collection))).collect()
     }
 
-    /// The databases, by name.
     pub fn databases(&self) -> Vec<String> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.keys().cloned().collect()

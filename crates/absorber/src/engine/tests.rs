@@ -6,11 +6,7 @@ use std::time::{Duration, Instant};
 
 use bson::{Document, RawDocumentBuf, doc};
 
-use super::{Engine, Options};
-
-fn engine(memory_bytes: u64) -> Engine {
-    Engine::new(Options { memory_bytes })
-}
+use super::Engine;
 
 fn run(engine: &Engine, command: &Document) -> Document {
     let body = RawDocumentBuf::try_from(command).expect("BSON");
@@ -34,13 +30,13 @@ fn batch_length(reply: &Document) -> usize {
 
 #[test]
 fn memory_is_bounded_and_given_back() {
-    let engine = engine(100_000);
+    let engine = Engine::new(100_000);
     let text = "x".repeat(1000);
     let insert =
         |id: i32| run(&engine, &doc! { "insert": "c", "documents": [{ "_id": id, "t": &text }] });
     let full = (0..200).find(|id| code(&insert(*id)) == Some(146)).expect("a limit");
     assert!((70..100).contains(&full), "{full} documents of 1,000 bytes fit into 100,000");
-    assert!(engine.memory_used_bytes() <= 100_000);
+    assert!(engine.memory().used() <= 100_000);
     let refused = insert(1000);
     let message = refused.get_array("writeErrors").unwrap()[0].to_string();
     assert!(message.contains("--memory"), "{message}");
@@ -55,16 +51,16 @@ fn memory_is_bounded_and_given_back() {
     run(&engine, &doc! { "delete": "c", "deletes": [{ "q": { "_id": 0 }, "limit": 1 }] });
     assert_eq!(code(&insert(1000)), None, "a deleted document made room");
     run(&engine, &doc! { "drop": "c" });
-    assert_eq!(engine.memory_used_bytes(), 0);
+    assert_eq!(engine.memory().used(), 0);
 }
 
 #[test]
 fn cursors_are_counted_and_given_back() {
-    let engine = engine(1 << 20);
+    let engine = Engine::new(1 << 20);
     let text = "x".repeat(1000);
     let documents: Vec<_> = (0..300).map(|id| doc! { "_id": id, "t": &text }).collect();
     run(&engine, &doc! { "insert": "c", "documents": documents });
-    let before = engine.memory_used_bytes();
+    let before = engine.memory().used();
     let sorted = doc! { "find": "c", "sort": { "t": 1 } };
     let opened: Vec<_> = (0..300).map(|_| run(&engine, &sorted)).collect();
     let ids: Vec<i64> = opened.iter().take_while(|it| code(it).is_none()).map(cursor_id).collect();
@@ -75,12 +71,12 @@ fn cursors_are_counted_and_given_back() {
     let large = doc! { "find": "c", "filter": { "_id": { "$in": many } }, "batchSize": 0 };
     assert_eq!(code(&run(&engine, &large)), Some(146));
     run(&engine, &doc! { "killCursors": "c", "cursors": ids });
-    assert_eq!(engine.memory_used_bytes(), before);
+    assert_eq!(engine.memory().used(), before);
 }
 
 #[test]
 fn every_way_to_change_documents_keeps_the_account() {
-    let engine = engine(1 << 30);
+    let engine = Engine::new(1 << 30);
     let indexes = vec![
         doc! { "key": { "a": 1 }, "name": "a" },
         doc! { "key": { "b": -1, "a": 1 }, "name": "b", "unique": true },
@@ -89,7 +85,7 @@ fn every_way_to_change_documents_keeps_the_account() {
     run(&engine, &doc! { "create": "ring", "capped": true, "size": 4096, "max": 5 });
     for id in 0..50 {
         for collection in ["c", "ring"] {
-            let document = doc! { "_id": id, "a": [id, id % 3], "b": id };
+            let document = doc! { "_id": id, "a": id % 3, "b": id };
             run(&engine, &doc! { "insert": collection, "documents": [document] });
         }
         let update = doc! { "$set": { "a": "x".repeat(id as usize), "c": id } };
@@ -97,15 +93,14 @@ fn every_way_to_change_documents_keeps_the_account() {
         run(&engine, &doc! { "update": "c", "updates": [{ "q": q, "u": update }] });
         run(&engine, &doc! { "delete": "c", "deletes": [{ "q": { "a": id / 3 }, "limit": 1 }] });
     }
-    run(&engine, &doc! { "dropIndexes": "c", "index": "a" });
     run(&engine, &doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] });
     run(&engine, &doc! { "delete": "ring", "deletes": [{ "q": {}, "limit": 0 }] });
-    assert_eq!(engine.memory_used_bytes(), 0);
+    assert_eq!(engine.memory().used(), 0);
 }
 
 #[test]
 fn a_waiting_cursor_is_woken_by_an_insert_and_by_its_end() {
-    let engine = Arc::new(engine(1 << 20));
+    let engine = Arc::new(Engine::new(1 << 20));
     run(&engine, &doc! { "create": "ring", "capped": true, "size": 4096 });
     run(&engine, &doc! { "insert": "ring", "documents": [{ "_id": 0 }] });
     let find = doc! { "find": "ring", "tailable": true, "awaitData": true };
@@ -133,12 +128,12 @@ fn a_waiting_cursor_is_woken_by_an_insert_and_by_its_end() {
     let (reply, took) = waiting.join().unwrap();
     assert_eq!(code(&reply), Some(175), "{reply}");
     assert!(took < Duration::from_secs(20));
-    assert_eq!(engine.open_cursors(), 0);
+    assert_eq!(engine.cursors.count(), 0);
 }
 
 #[test]
 fn a_cursor_is_asked_by_one_connection_at_a_time() {
-    let engine = Arc::new(engine(1 << 20));
+    let engine = Arc::new(Engine::new(1 << 20));
     run(&engine, &doc! { "create": "ring", "capped": true, "size": 4096 });
     run(&engine, &doc! { "insert": "ring", "documents": [{ "_id": 0 }] });
     let find = doc! { "find": "ring", "tailable": true, "awaitData": true };
@@ -154,12 +149,12 @@ fn a_cursor_is_asked_by_one_connection_at_a_time() {
     run(&engine, &doc! { "killCursors": "ring", "cursors": [id] });
     waiting.join().unwrap();
     assert_eq!(code(&run(&engine, &more(0))), Some(43), "killed while it was asked");
-    assert_eq!(engine.open_cursors(), 0);
+    assert_eq!(engine.cursors.count(), 0);
 }
 
 #[test]
 fn a_tail_that_was_overtaken_dies() {
-    let engine = engine(1 << 20);
+    let engine = Engine::new(1 << 20);
     run(&engine, &doc! { "create": "ring", "capped": true, "size": 4096, "max": 2 });
     run(&engine, &doc! { "insert": "ring", "documents": [{ "_id": 0 }, { "_id": 1 }] });
     let id = cursor_id(&run(&engine, &doc! { "find": "ring", "tailable": true }));
@@ -171,7 +166,7 @@ fn a_tail_that_was_overtaken_dies() {
 
 #[test]
 fn batches_hold_16_mb_at_most() {
-    let engine = engine(1 << 30);
+    let engine = Engine::new(1 << 30);
     let text = "x".repeat(4 << 20);
     for id in 0..5 {
         run(&engine, &doc! { "insert": "c", "documents": [{ "_id": id, "t": &text }] });
@@ -187,7 +182,7 @@ fn batches_hold_16_mb_at_most() {
 
 #[test]
 fn an_index_answers_as_a_scan_does() {
-    let engine = engine(1 << 30);
+    let engine = Engine::new(1 << 30);
     let values = [
         bson::bson!(null),
         bson::bson!(1),
@@ -195,12 +190,8 @@ fn an_index_answers_as_a_scan_does() {
         bson::bson!(3_i64),
         bson::bson!("a"),
         bson::bson!("b"),
-        bson::bson!([1, 5]),
-        bson::bson!([]),
-        bson::bson!(["a", null]),
         bson::bson!({ "x": 1 }),
         bson::bson!(true),
-        bson::bson!([[1]]),
         bson::bson!(f64::NAN),
     ];
     let mut id = 0;
@@ -210,12 +201,8 @@ fn an_index_answers_as_a_scan_does() {
             if id % 7 != 0 {
                 document.insert("a", one.clone());
             }
-            // Not two arrays: those cannot be indexed together.
-            if one.as_array().is_none() || other.as_array().is_none() {
-                let plain = doc! { "insert": "plain", "documents": [&document] };
-                run(&engine, &plain);
-                run(&engine, &doc! { "insert": "indexed", "documents": [document] });
-            }
+            run(&engine, &doc! { "insert": "plain", "documents": [&document] });
+            run(&engine, &doc! { "insert": "indexed", "documents": [document] });
             id += 1;
         }
     }
@@ -248,8 +235,23 @@ fn an_index_answers_as_a_scan_does() {
 }
 
 #[test]
+fn an_array_is_refused_by_an_index() {
+    let engine = Engine::new(1 << 20);
+    let index = doc! { "key": { "a.b": 1 }, "name": "ab" };
+    run(&engine, &doc! { "createIndexes": "c", "indexes": [index] });
+    for (id, a) in (0..).zip([bson::bson!([]), bson::bson!({ "b": [1] }), bson::bson!([{}])]) {
+        let document = doc! { "_id": id, "a": a };
+        let reply = run(&engine, &doc! { "insert": "c", "documents": [document] });
+        assert!(reply.to_string().contains("no index over the array at 'a.b'"), "{reply}");
+    }
+    let set = doc! { "$set": { "a": { "b": 1 } } };
+    let update = doc! { "q": { "_id": 1 }, "u": set, "upsert": true };
+    assert_eq!(code(&run(&engine, &doc! { "update": "c", "updates": [update] })), None);
+}
+
+#[test]
 fn many_connections_write_and_none_is_lost() {
-    let engine = Arc::new(engine(1 << 30));
+    let engine = Arc::new(Engine::new(1 << 30));
     let threads: Vec<_> = (0..8)
         .map(|thread| {
             let engine = Arc::clone(&engine);
@@ -276,7 +278,7 @@ fn many_connections_write_and_none_is_lost() {
 
 #[test]
 fn malformed_bson_is_an_error_and_no_panic() {
-    let engine = engine(1 << 20);
+    let engine = Engine::new(1 << 20);
     let good = RawDocumentBuf::try_from(&doc! {
         "insert": "c", "documents": [{ "_id": 1, "s": "text", "b": true, "c": [1, { "d": 2.5 }] }],
     });
@@ -300,7 +302,7 @@ fn malformed_bson_is_an_error_and_no_panic() {
 
 #[test]
 fn endless_paths_are_refused() {
-    let engine = engine(1 << 20);
+    let engine = Engine::new(1 << 20);
     run(&engine, &doc! { "insert": "c", "documents": [{ "_id": 1 }] });
     let path = vec!["a"; 100_000].join(".");
     let set = doc! { "$set": { &path: 1 } };
@@ -311,8 +313,6 @@ fn endless_paths_are_refused() {
         let reply = run(&engine, &doc! { "update": "c", "updates": [update] });
         assert_eq!(code(&reply), Some(15));
     }
-    let reply = run(&engine, &doc! { "find": "c", "projection": { &path: 1 } });
-    assert_eq!(code(&reply), Some(15));
     let reply = run(&engine, &doc! { "find": "c", "filter": { &path: 1 }, "sort": { &path: 1 } });
     assert_eq!(batch_length(&reply), 0);
 }

@@ -1,84 +1,81 @@
-//! Updates: `$set`, `$setOnInsert`, `$unset`, `$inc`, and whole new documents.
+//! Updates: `$set`, `$unset`, `$inc`, and whole new documents.
 
 use std::cmp::Ordering;
 
+use wire::raw::{DOCUMENT_BYTES_MAX, EMPTY, Field, Number, Value, fields, get, kind};
+
 use super::error::{
     CONFLICTING_OPERATORS, DOLLAR_PREFIXED, EMPTY_FIELD_NAME, FAILED_TO_PARSE, Fault,
-    IMMUTABLE_FIELD, Outcome, TYPE_MISMATCH,
+    IMMUTABLE_FIELD, INVALID_ID, Outcome, PATH_NOT_VIABLE, TYPE_MISMATCH,
 };
-use super::increment;
 use super::keys::key_of;
 use super::path::{Path, is_place};
-use super::raw::{DOCUMENT_BYTES_MAX, EMPTY, Value, fields, get, kind};
-use super::text::element_text;
-use super::update_tree::{Change, Tree, add};
 use super::writer::Writer;
 
-/// What an update does to a document.
 #[derive(Debug, Clone)]
 pub enum Update {
     /// The document, whose `_id` stays.
     Replace(Vec<u8>),
-    /// Changes by path.
+    /// Changes by path, as a tree: one walk through a document applies them all.
     Change(Tree),
 }
 
-/// Operators of mongod that are not here.
-const NOT_HERE: [&[u8]; 11] = [
-    b"$push",
-    b"$pull",
-    b"$pullAll",
-    b"$pop",
-    b"$addToSet",
-    b"$min",
-    b"$max",
-    b"$mul",
-    b"$rename",
-    b"$bit",
-    b"$currentDate",
-];
+/// Names in the order in which new ones are appended to a document.
+type Tree = Vec<(Vec<u8>, Change)>;
+
+#[derive(Debug, Clone)]
+pub enum Change {
+    Set(Owned),
+    Increment(Owned),
+    Unset,
+    /// Something happens to what is within it.
+    Below(Tree),
+}
+
+#[derive(Debug, Clone)]
+pub struct Owned {
+    kind: u8,
+    bytes: Vec<u8>,
+}
+
+impl Owned {
+    fn of(value: Value<'_>) -> Self {
+        Self { kind: value.kind, bytes: value.bytes.to_vec() }
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value { kind: self.kind, bytes: &self.bytes }
+    }
+}
 
 impl Update {
-    /// Reads an update.
     pub fn parse(update: &[u8]) -> Outcome<Self> {
-        let Some(first) = fields(update).next() else {
-            return Ok(Self::Replace(EMPTY.to_vec()));
-        };
-        if !first.name.starts_with(b"$") {
-            return replacement(update);
+        let is_operator = |field: &Field<'_>| field.name.starts_with(b"$");
+        if !fields(update).next().is_some_and(|first| is_operator(&first)) {
+            return match fields(update).find(is_operator) {
+                None => Ok(Self::Replace(update.to_vec())),
+                Some(field) => Err(dollar(&field.name())),
+            };
         }
         let mut tree = Tree::new();
         for operator in fields(update) {
-            let name = operator.name();
-            if NOT_HERE.contains(&operator.name) {
-                return Err(Fault::not_here(&format!("update operator {name}")));
-            }
-            if !matches!(operator.name, b"$set" | b"$unset" | b"$inc" | b"$setOnInsert") {
-                let message = format!(
-                    "Unknown modifier: {name}. Expected a valid update modifier or pipeline-style \
-                     update specified as an array"
-                );
-                return Err(Fault::new(FAILED_TO_PARSE, message));
+            if !matches!(operator.name, b"$set" | b"$unset" | b"$inc") {
+                let what = format!("update operator {}", operator.name());
+                return Err(Fault { code: FAILED_TO_PARSE, ..Fault::not_here(&what) });
             }
             let Some(changes) = operator.value.document() else {
-                let found = operator.value.kind_name();
-                let message = format!(
-                    "Modifiers operate on fields but we found type {found} instead. For example: \
-                     {{$mod: {{<field>: ...}}}} not {}",
-                    element_text(operator.name, operator.value)
-                );
+                let message = format!("{} needs a document of fields", operator.name());
                 return Err(Fault::new(FAILED_TO_PARSE, message));
             };
             for field in fields(changes) {
-                let change = Change::new(operator.name, &field)?;
+                let change = change(operator.name, &field)?;
                 let path = checked_path(field.name)?;
-                add(&mut tree, &path.parts, change).map_err(|depth| conflict(&path, depth))?;
+                add(&mut tree, &path, 0, change)?;
             }
         }
         Ok(Self::Change(tree))
     }
 
-    /// Whether it is a whole document.
     pub fn is_replacement(&self) -> bool {
         matches!(self, Self::Replace(_))
     }
@@ -92,16 +89,18 @@ impl Update {
         }
     }
 
-    /// The document as the update leaves it, `_id` first; `inserts`: it is a new one.
-    pub fn apply(&self, document: &[u8], inserts: bool) -> Outcome<Vec<u8>> {
+    /// The document as the update leaves it, `_id` first.
+    pub fn apply(&self, document: &[u8]) -> Outcome<Vec<u8>> {
         let id = get(document, b"_id");
         let changed = match self {
             Self::Replace(replacement) => replace(replacement, id)?,
             Self::Change(tree) => {
                 let mut writer = Writer::new(document.len() + 64);
-                Applied { document, inserts }.document(document, tree, &mut writer)?;
+                apply(document, tree, &mut writer)?;
                 let changed = writer.finish();
-                keep_id(id, get(&changed, b"_id"))?;
+                if id.is_some_and(|old| get(&changed, b"_id").is_none_or(|new| differ(old, new))) {
+                    return Err(immutable());
+                }
                 changed
             }
         };
@@ -118,16 +117,13 @@ impl Update {
     pub fn upsert(&self, equal: &[(&Path, Value<'_>)]) -> Outcome<Vec<u8>> {
         let mut base = EMPTY.to_vec();
         for (path, value) in equal {
-            if self.is_replacement() && path.text != b"_id" {
-                continue;
+            if !self.is_replacement() || path.text == b"_id" {
+                let mut tree = Tree::new();
+                add(&mut tree, &Path::bounded(&path.text)?, 0, Change::Set(Owned::of(*value)))?;
+                base = Self::Change(tree).apply(&base)?;
             }
-            let path = &Path::bounded(&path.text)?;
-            let mut tree = Tree::new();
-            let change = Change::Set { kind: value.kind, bytes: value.bytes.to_vec() };
-            add(&mut tree, &path.parts, change).map_err(|depth| conflict(path, depth))?;
-            base = Self::Change(tree).apply(&base, true)?;
         }
-        with_id_first(&self.apply(&base, true)?)
+        with_id_first(&self.apply(&base)?)
     }
 }
 
@@ -139,286 +135,208 @@ pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
     if fields(document).next().is_some_and(|field| field.name == b"_id") {
         return Ok(document.to_vec());
     }
-    let mut writer = Writer::new(document.len() + 32);
     let new = bson::oid::ObjectId::new().bytes();
-    writer.value("_id", id.unwrap_or(Value { kind: kind::OBJECT_ID, bytes: &new }));
-    for field in fields(document).filter(|field| field.name != b"_id") {
-        writer.copy(&field);
-    }
-    Ok(writer.finish())
+    let id = id.unwrap_or(Value { kind: kind::OBJECT_ID, bytes: &new });
+    Ok(with_id(document, Some(id)))
 }
 
 /// Refuses what cannot be an `_id`.
 pub fn check_id(id: Option<Value<'_>>) -> Outcome<()> {
-    let Some(id) = id else { return Ok(()) };
-    if matches!(id.kind, kind::ARRAY | kind::REGEX | kind::UNDEFINED) {
-        let message = format!("The '_id' value cannot be of type {}", id.kind_name());
-        return Err(Fault::new(super::error::INVALID_ID, message));
+    let wrong = |id: Value<'_>| matches!(id.kind, kind::ARRAY | kind::REGEX | kind::UNDEFINED);
+    if id.is_some_and(wrong) {
+        let message = "The '_id' value cannot be an array, a regular expression or undefined";
+        return Err(Fault::new(INVALID_ID, message));
     }
     Ok(())
 }
 
-fn replacement(update: &[u8]) -> Outcome<Update> {
-    if let Some(dollar) = fields(update).find(|field| field.name.starts_with(b"$")) {
-        let name = dollar.name();
-        let message = format!(
-            "The dollar ($) prefixed field '{name}' in '{name}' is not allowed in the context of \
-             an update's replacement document. Consider using an aggregation pipeline with \
-             $replaceWith."
-        );
-        return Err(Fault::new(DOLLAR_PREFIXED, message));
+fn with_id(document: &[u8], id: Option<Value<'_>>) -> Vec<u8> {
+    let mut writer = Writer::new(document.len() + 32);
+    if let Some(id) = id {
+        writer.value("_id", id);
     }
-    Ok(Update::Replace(update.to_vec()))
+    for field in fields(document).filter(|field| field.name != b"_id") {
+        writer.copy(&field);
+    }
+    writer.finish()
 }
 
 fn replace(replacement: &[u8], id: Option<Value<'_>>) -> Outcome<Vec<u8>> {
-    if let (Some(old), Some(new)) = (id, get(replacement, b"_id"))
-        && key_of(old) != key_of(new)
-    {
-        let element = element_text(b"_id", new);
-        let message = format!(
-            "After applying the update, the (immutable) field '_id' was found to have been \
-             altered to {}",
-            element.trim_matches(['{', '}'])
-        );
-        return Err(Fault::new(IMMUTABLE_FIELD, message));
+    let new = get(replacement, b"_id");
+    if id.zip(new).is_some_and(|(old, new)| differ(old, new)) {
+        return Err(immutable());
     }
-    let mut writer = Writer::new(replacement.len() + 32);
-    if let Some(id) = id.or(get(replacement, b"_id")) {
-        writer.value("_id", id);
-    }
-    for field in fields(replacement).filter(|field| field.name != b"_id") {
-        writer.copy(&field);
-    }
-    Ok(writer.finish())
+    Ok(with_id(replacement, id.or(new)))
 }
 
-/// A document's `_id` stays as it is, whichever change touches it.
-fn keep_id(old: Option<Value<'_>>, new: Option<Value<'_>>) -> Outcome<()> {
-    let Some(old) = old else { return Ok(()) };
-    if new.is_some_and(|new| new == old || key_of(new) == key_of(old)) {
-        return Ok(());
-    }
-    let message = "Performing an update on the path '_id' would modify the immutable field '_id'";
-    Err(Fault::new(IMMUTABLE_FIELD, message))
+fn differ(old: Value<'_>, new: Value<'_>) -> bool {
+    new != old && key_of(new) != key_of(old)
+}
+
+fn immutable() -> Fault {
+    let message = "the update would modify the immutable field '_id'";
+    Fault::new(IMMUTABLE_FIELD, message)
+}
+
+fn dollar(name: &str) -> Fault {
+    let message = format!("The dollar ($) prefixed field '{name}' is not valid for storage.");
+    Fault::new(DOLLAR_PREFIXED, message)
+}
+
+fn change(operator: &[u8], field: &Field<'_>) -> Outcome<Change> {
+    Ok(match operator {
+        b"$set" => Change::Set(Owned::of(field.value)),
+        b"$unset" => Change::Unset,
+        _ if field.value.kind == kind::DECIMAL => {
+            return Err(Fault::not_here("sums of decimals"));
+        }
+        _ if field.value.number().is_some() => Change::Increment(Owned::of(field.value)),
+        _ => {
+            let message = format!("Cannot increment '{}' by what is no number", field.name());
+            return Err(Fault::new(TYPE_MISMATCH, message));
+        }
+    })
 }
 
 fn checked_path(name: &[u8]) -> Outcome<Path> {
     let path = Path::bounded(name)?;
-    if name.is_empty() {
-        return Err(Fault::new(EMPTY_FIELD_NAME, "An empty update path is not valid."));
-    }
     if path.parts.iter().any(Vec::is_empty) {
-        let message = format!(
-            "The update path '{}' contains an empty field name, which is not allowed.",
-            path.name()
-        );
+        let message = format!("The update path '{}' contains an empty field name", path.name());
         return Err(Fault::new(EMPTY_FIELD_NAME, message));
     }
     if path.parts.iter().skip(1).any(|part| part.starts_with(b"$")) {
         return Err(Fault::not_here("positional updates"));
     }
     if name.starts_with(b"$") {
-        let name = path.name();
-        let message =
-            format!("The dollar ($) prefixed field '{name}' in '{name}' is not valid for storage.");
-        return Err(Fault::new(DOLLAR_PREFIXED, message));
+        return Err(dollar(&path.name()));
     }
     Ok(path)
 }
 
-/// Two changes of one path, or of a path and a part of it: met after so many parts.
-fn conflict(path: &Path, depth: usize) -> Fault {
-    let parts = path.parts[..depth].iter().map(|part| String::from_utf8_lossy(part));
-    let at = parts.collect::<Vec<_>>().join(".");
-    let message = format!("Updating the path '{}' would create a conflict at '{at}'", path.name());
-    Fault::new(CONFLICTING_OPERATORS, message)
-}
-
-/// Changes being applied to a document.
-struct Applied<'a> {
-    /// The whole of it, for messages.
-    document: &'a [u8],
-    inserts: bool,
-}
-
-impl Applied<'_> {
-    /// The fields of a document, changed; then those it did not have.
-    fn document(&self, document: &[u8], tree: &Tree, writer: &mut Writer) -> Outcome<()> {
-        let mut seen = vec![false; tree.len()];
-        for field in fields(document) {
-            match tree.iter().position(|(name, _)| name == field.name) {
-                None => writer.copy(&field),
-                Some(at) => {
-                    seen[at] = true;
-                    self.present(field.name, field.value, &tree[at].1, false, writer)?;
-                }
+/// Adds a change of `path`, whose first `depth` parts lead to the tree.
+fn add(tree: &mut Tree, path: &Path, depth: usize, change: Change) -> Outcome<()> {
+    let (first, ends) = (&path.parts[depth], depth + 1 == path.parts.len());
+    match tree.binary_search_by(|(name, _)| name_order(name, first)) {
+        Ok(at) => match &mut tree[at].1 {
+            Change::Below(inner) if !ends => add(inner, path, depth + 1, change),
+            _ => {
+                let message =
+                    format!("Updating the path '{}' would create a conflict", path.name());
+                Err(Fault::new(CONFLICTING_OPERATORS, message))
             }
+        },
+        Err(at) => {
+            let change = if ends {
+                change
+            } else {
+                let mut inner = Tree::new();
+                add(&mut inner, path, depth + 1, change)?;
+                Change::Below(inner)
+            };
+            tree.insert(at, (first.clone(), change));
+            Ok(())
         }
-        for ((name, change), seen) in tree.iter().zip(seen) {
-            if !seen {
-                self.absent(name, change, writer)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A field that is there.
-    fn present(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        change: &Change,
-        in_array: bool,
-        writer: &mut Writer,
-    ) -> Outcome<()> {
-        match change {
-            Change::Set { kind, bytes } => {
-                writer.value(name, Value { kind: *kind, bytes });
-            }
-            Change::SetOnInsert { kind, bytes } if self.inserts => {
-                writer.value(name, Value { kind: *kind, bytes });
-            }
-            Change::SetOnInsert { .. } => writer.value(name, value),
-            Change::Unset => {
-                if in_array {
-                    writer.value(name, Value::NULL); // places of the others stay
-                }
-            }
-            Change::Increment { kind, bytes } => {
-                let by = Value { kind: *kind, bytes };
-                let sum = increment::add(value, by).map_err(|fault| match fault {
-                    Some(fault) => fault,
-                    None => self.not_a_number(name, value),
-                })?;
-                writer.value(name, sum.value());
-            }
-            Change::Below(tree) if value.kind == kind::DOCUMENT => {
-                let at = writer.open(kind::DOCUMENT, name);
-                self.document(value.bytes, tree, writer)?;
-                writer.close(at);
-            }
-            Change::Below(tree) if value.kind == kind::ARRAY => {
-                let at = writer.open(kind::ARRAY, name);
-                self.array(name, value, tree, writer)?;
-                writer.close(at);
-            }
-            Change::Below(tree) => {
-                if let Some(inner) = tree.iter().find(|(_, change)| self.creates(change)) {
-                    return Err(cannot_create(&inner.0, name, value));
-                }
-                writer.value(name, value);
-            }
-        }
-        Ok(())
-    }
-
-    /// A field that is not there.
-    fn absent(&self, name: &[u8], change: &Change, writer: &mut Writer) -> Outcome<()> {
-        match change {
-            Change::Set { kind, bytes } | Change::Increment { kind, bytes } => {
-                writer.value(name, Value { kind: *kind, bytes });
-            }
-            Change::SetOnInsert { kind, bytes } if self.inserts => {
-                writer.value(name, Value { kind: *kind, bytes });
-            }
-            Change::SetOnInsert { .. } | Change::Unset => {}
-            Change::Below(tree) => {
-                if self.creates(change) {
-                    let at = writer.open(kind::DOCUMENT, name);
-                    self.document(EMPTY, tree, writer)?;
-                    writer.close(at);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Elements by their places; gaps that arise are filled with null.
-    fn array(
-        &self,
-        name: &[u8],
-        array: Value<'_>,
-        tree: &Tree,
-        writer: &mut Writer,
-    ) -> Outcome<()> {
-        for (place, change) in tree {
-            if !is_place(place) && self.creates(change) {
-                return Err(cannot_create(place, name, array));
-            }
-        }
-        let mut length = 0;
-        for field in fields(array.bytes) {
-            match tree.iter().find(|(place, _)| place == field.name) {
-                None => writer.copy(&field),
-                Some((_, change)) => {
-                    self.present(field.name, field.value, change, true, writer)?;
-                }
-            }
-            length += 1;
-        }
-        for (place, change) in tree {
-            let number: usize = std::str::from_utf8(place)
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .filter(|number| *number >= length)
-                .unwrap_or(usize::MAX);
-            if number == usize::MAX || !self.creates(change) {
-                continue;
-            }
-            // Several arrays may grow; no document larger than this comes of it anyway.
-            if number - length > PADDING_MAX || writer.0.len() > DOCUMENT_BYTES_MAX {
-                let message = format!("can't backfill more than {PADDING_MAX} elements");
-                return Err(Fault::bad_value(message));
-            }
-            for gap in length..number {
-                writer.element(gap, Value::NULL);
-            }
-            self.absent(place, change, writer)?;
-            length = number + 1;
-        }
-        Ok(())
-    }
-
-    /// Whether a change makes a field where there is none.
-    fn creates(&self, change: &Change) -> bool {
-        match change {
-            Change::Set { .. } | Change::Increment { .. } => true,
-            Change::SetOnInsert { .. } => self.inserts,
-            Change::Unset => false,
-            Change::Below(tree) => tree.iter().any(|(_, change)| self.creates(change)),
-        }
-    }
-
-    fn not_a_number(&self, name: &[u8], value: Value<'_>) -> Fault {
-        let id = get(self.document, b"_id").unwrap_or(Value::NULL);
-        let message = format!(
-            "Cannot apply $inc to a value of non-numeric type. {} has the field '{}' of \
-             non-numeric type {}",
-            element_text(b"_id", id),
-            String::from_utf8_lossy(name),
-            value.kind_name()
-        );
-        Fault::new(TYPE_MISMATCH, message)
     }
 }
 
-/// As far beyond its end as mongod lets an array grow at once.
-const PADDING_MAX: usize = 1_500_000;
-
-fn cannot_create(inner: &[u8], name: &[u8], value: Value<'_>) -> Fault {
-    let message = format!(
-        "Cannot create field '{}' in element {}",
-        String::from_utf8_lossy(inner),
-        element_text(name, value)
-    );
-    Fault::new(super::error::PATH_NOT_VIABLE, message)
-}
-
-/// The order in which new fields are appended: places by number, before names, by their bytes.
-pub fn name_order(one: &[u8], other: &[u8]) -> Ordering {
+/// The order in which new fields are appended: numbers by their size, before names by their bytes.
+fn name_order(one: &[u8], other: &[u8]) -> Ordering {
     match (is_place(one), is_place(other)) {
         (true, true) => one.len().cmp(&other.len()).then_with(|| one.cmp(other)),
         _ => one.cmp(other),
     }
+}
+
+/// The fields of a document, changed; then those it did not have.
+fn apply(document: &[u8], tree: &Tree, writer: &mut Writer) -> Outcome<()> {
+    let mut seen = vec![false; tree.len()];
+    for field in fields(document) {
+        match tree.iter().position(|(name, _)| name == field.name) {
+            None => writer.copy(&field),
+            Some(at) => {
+                seen[at] = true;
+                present(&field, &tree[at].1, writer)?;
+            }
+        }
+    }
+    for ((name, change), _) in tree.iter().zip(seen).filter(|(_, seen)| !seen) {
+        absent(name, change, writer)?;
+    }
+    Ok(())
+}
+
+fn present(field: &Field<'_>, change: &Change, writer: &mut Writer) -> Outcome<()> {
+    let value = field.value;
+    match change {
+        Change::Set(new) => writer.value(field.name, new.value()),
+        Change::Unset => {}
+        Change::Increment(by) => {
+            let sum = sum(value, by.value()).map_err(|fault| Fault {
+                message: format!("Cannot apply $inc to '{}': {}", field.name(), fault.message),
+                ..fault
+            })?;
+            writer.value(field.name, sum.value());
+        }
+        Change::Below(_) if value.kind == kind::ARRAY => {
+            return Err(Fault::not_here("updates within arrays"));
+        }
+        Change::Below(tree) if value.kind == kind::DOCUMENT => {
+            let at = writer.open(kind::DOCUMENT, field.name);
+            apply(value.bytes, tree, writer)?;
+            writer.close(at);
+        }
+        Change::Below(_) if creates(change) => {
+            let message = format!("Cannot create a field in '{}', no document", field.name());
+            return Err(Fault::new(PATH_NOT_VIABLE, message));
+        }
+        Change::Below(_) => writer.copy(field),
+    }
+    Ok(())
+}
+
+fn absent(name: &[u8], change: &Change, writer: &mut Writer) -> Outcome<()> {
+    match change {
+        Change::Set(new) | Change::Increment(new) => writer.value(name, new.value()),
+        Change::Below(tree) if creates(change) => {
+            let at = writer.open(kind::DOCUMENT, name);
+            apply(EMPTY, tree, writer)?;
+            writer.close(at);
+        }
+        Change::Below(_) | Change::Unset => {}
+    }
+    Ok(())
+}
+
+/// Whether a change makes a field where there is none.
+fn creates(change: &Change) -> bool {
+    match change {
+        Change::Set(_) | Change::Increment(_) => true,
+        Change::Unset => false,
+        Change::Below(tree) => tree.iter().any(|(_, change)| creates(change)),
+    }
+}
+
+/// The sum as mongod adds: it has the wider type of the two.
+fn sum(old: Value<'_>, by: Value<'_>) -> Outcome<Owned> {
+    let wrong = || Fault::new(TYPE_MISMATCH, "a value of non-numeric type");
+    let (old, by) = (old.number().ok_or_else(wrong)?, by.number().ok_or_else(wrong)?);
+    let whole = |number| match number {
+        Number::Int(number) => Some(i64::from(number)),
+        Number::Long(number) => Some(number),
+        _ => None,
+    };
+    if matches!(old, Number::Decimal(_)) {
+        return Err(Fault::not_here("sums of decimals"));
+    }
+    let (Some(one), Some(other)) = (whole(old), whole(by)) else {
+        let sum = old.as_f64() + by.as_f64();
+        return Ok(Owned { kind: kind::DOUBLE, bytes: sum.to_le_bytes().to_vec() });
+    };
+    let sum = one.checked_add(other);
+    let sum = sum.ok_or_else(|| Fault::bad_value("the sum does not fit into 64 bits"))?;
+    let both_int = matches!((old, by), (Number::Int(_), Number::Int(_)));
+    Ok(match i32::try_from(sum) {
+        Ok(sum) if both_int => Owned { kind: kind::INT, bytes: sum.to_le_bytes().to_vec() },
+        _ => Owned { kind: kind::LONG, bytes: sum.to_le_bytes().to_vec() },
+    })
 }

@@ -2,9 +2,8 @@
 
 use bson::RawDocumentBuf;
 
-use super::raw::{Field, Value, fields, kind};
+use wire::raw::{Field, Value, fields, kind};
 
-/// Writes a document.
 #[derive(Debug)]
 pub struct Writer(pub Vec<u8>);
 
@@ -16,7 +15,12 @@ impl Writer {
         Self(bytes)
     }
 
-    /// Ends it.
+    /// Says that a command succeeded, in the last field of its answer.
+    pub fn ok(mut self) -> Self {
+        self.double("ok", 1.0);
+        self
+    }
+
     pub fn finish(mut self) -> Vec<u8> {
         self.close(0);
         self.0
@@ -43,7 +47,10 @@ impl Writer {
 
     /// Begins an element of an array that is a document.
     pub fn open_element(&mut self, index: usize) -> usize {
-        self.open(kind::DOCUMENT, Digits::of(index).text())
+        self.0.push(kind::DOCUMENT);
+        self.index(index);
+        self.0.extend_from_slice(&[0; 4]);
+        self.0.len() - 4
     }
 
     /// Ends what `open` began.
@@ -53,15 +60,29 @@ impl Writer {
         self.0[at..at + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// Any value.
     pub fn value(&mut self, name: impl AsRef<[u8]>, value: Value<'_>) {
         self.name(value.kind, name.as_ref());
         self.0.extend_from_slice(value.bytes);
     }
 
-    /// An element of an array.
     pub fn element(&mut self, index: usize, value: Value<'_>) {
-        self.value(Digits::of(index).text(), value);
+        self.0.push(value.kind);
+        self.index(index);
+        self.0.extend_from_slice(value.bytes);
+    }
+
+    /// A name that is a number, without an allocation: batches name thousands of elements.
+    fn index(&mut self, mut number: usize) {
+        let from = self.0.len();
+        loop {
+            self.0.push(b'0' + (number % 10) as u8);
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        self.0[from..].reverse();
+        self.0.push(0);
     }
 
     /// A field as it stands elsewhere.
@@ -69,17 +90,14 @@ impl Writer {
         self.0.extend_from_slice(field.whole);
     }
 
-    /// All fields of another document.
     pub fn copy_all(&mut self, document: &[u8]) {
         self.0.extend_from_slice(fields(document).bytes());
     }
 
-    /// An int32.
     pub fn int(&mut self, name: &str, number: i32) {
         self.value(name, Value { kind: kind::INT, bytes: &number.to_le_bytes() });
     }
 
-    /// An int64.
     pub fn long(&mut self, name: &str, number: i64) {
         self.value(name, Value { kind: kind::LONG, bytes: &number.to_le_bytes() });
     }
@@ -92,17 +110,14 @@ impl Writer {
         }
     }
 
-    /// A double.
     pub fn double(&mut self, name: &str, number: f64) {
         self.value(name, Value { kind: kind::DOUBLE, bytes: &number.to_le_bytes() });
     }
 
-    /// A bool.
     pub fn bool(&mut self, name: &str, it: bool) {
         self.value(name, Value { kind: kind::BOOL, bytes: &[it.into()] });
     }
 
-    /// A string.
     pub fn text(&mut self, name: &str, text: &str) {
         self.name(kind::STRING, name.as_bytes());
         let length = i32::try_from(text.len() + 1).expect("far below 2 GB");
@@ -111,39 +126,15 @@ impl Writer {
         self.0.push(0);
     }
 
-    /// A document.
     pub fn document(&mut self, name: &str, document: &[u8]) {
         self.value(name, Value { kind: kind::DOCUMENT, bytes: document });
     }
 }
 
-/// The digits of an index, without an allocation: batches name thousands of elements.
-struct Digits {
-    bytes: [u8; 20],
-    from: usize,
-}
-
-impl Digits {
-    fn of(mut number: usize) -> Self {
-        let mut digits = Self { bytes: [0; 20], from: 20 };
-        loop {
-            digits.from -= 1;
-            digits.bytes[digits.from] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                return digits;
-            }
-        }
-    }
-
-    fn text(&self) -> &[u8] {
-        &self.bytes[self.from..]
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::raw::get;
+    use wire::raw::get;
+
     use super::*;
 
     #[test]

@@ -8,12 +8,14 @@ use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::types::{ComparisonRow, DriftRow};
 use record::records::{Arm, Experiment, PhaseRun};
 use stats::bias::Drift;
-use stats::compare::{Comparison, Verdict, percent};
+use stats::compare::Comparison;
 use stats::descriptive::median;
 use stats::gates;
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
+use stats::ratio::percent;
 use stats::threshold::{Interleave, Quantity};
+use stats::verdict::Verdict;
 use stats::wording;
 use workload::plan::Phase;
 
@@ -151,7 +153,7 @@ impl PhaseComparison<'_> {
         Entrant {
             name: &arm.id,
             is_aa: arm.is_aa,
-            halves: runs.iter().map(|run| (*run)?.half_log_ratio).collect(),
+            halves: runs.iter().map(|run| (*run)?.drift).collect(),
             positions: self.rounds.positions(&arm.id),
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
             // Two clock readings are part of the no-op loop: half of it bounds one from above.
@@ -202,7 +204,7 @@ impl PhaseComparison<'_> {
             phase: self.phase.name.clone(),
             operation: metric.operation.clone(),
             metric: metric.name.to_owned(),
-            verdict: comparison.verdict.word().to_owned(),
+            verdict: comparison.verdict,
             direction_only: comparison.direction_only,
             estimate_percent: comparison.estimate_percent,
             low_percent: comparison.low_percent,

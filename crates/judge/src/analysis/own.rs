@@ -3,8 +3,9 @@
 use crate::analysis::rounds::Rounds;
 use figures::time;
 use record::records::{PhaseRun, Quantiles};
-use stats::compare::{Comparison, Verdict};
+use stats::compare::Comparison;
 use stats::descriptive::median;
+use stats::verdict::Verdict;
 use workload::plan::Phase;
 
 /// The same quantile of two arms in a phase of an open loop.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::records::{Experiment, PhaseRun, Run};
-use stats::disturbed::{self, Around, Standing, Step};
+use stats::disturbed::{self, Around, Step};
 use stats::gates::{self, Outcome};
-use stats::looks::Look;
+use stats::looks::{Look, Standing};
 
 /// One arm in one phase: a run per round, None where the run is void.
 pub type PerRound<'a> = Vec<Option<&'a PhaseRun>>;

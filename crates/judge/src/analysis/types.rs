@@ -4,7 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use record::records::{Machine, Server, Unavailable};
+use record::records::{Ended, Machine, Server, Unavailable};
+use stats::threshold::Interleave;
+use stats::verdict::Verdict;
 
 /// The whole answer of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,8 +38,8 @@ pub struct Analysis {
     pub disturbance: Option<String>,
     /// Start, RFC 3339.
     pub started_at: String,
-    /// `completed`, `interrupted`, `failed` or `unfinished`.
-    pub ended: String,
+    /// How it ended; `unfinished` while it runs, or where it was cut off.
+    pub ended: Ended,
     /// Server measured against.
     pub server: Server,
     /// Machine.
@@ -63,6 +65,17 @@ pub struct Analysis {
     pub diagnosis: Vec<Finding>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
+}
+
+impl Analysis {
+    /// Whether there is no answer: no round, or each comparison that was asked for is void. Of one
+    /// driver alone the A/A comparison is that. Exit code 6.
+    #[must_use]
+    pub fn nothing_comparable(&self) -> bool {
+        let alone = self.comparisons.iter().all(|row| row.is_aa);
+        let mut asked = self.comparisons.iter().filter(|row| alone || !row.is_aa);
+        self.rounds == 0 || asked.all(|row| row.verdict == Verdict::NotComparable)
+    }
 }
 
 /// One condition and which arms ran under which value of it; twins of the baseline are left out.
@@ -225,8 +238,8 @@ pub struct ComparisonRow {
     pub operation: String,
     /// `throughput`, `p50`, `p90`, `p99`, `p999`, `cpu_per_op`.
     pub metric: String,
-    /// SLOWER, FASTER, SAME, INCONCLUSIVE, NOT COMPARABLE.
-    pub verdict: String,
+    /// What the comparison ends in.
+    pub verdict: Verdict,
     /// Direction is clear, size is not.
     pub direction_only: bool,
     /// Change of time per operation, percent, + is slower.
@@ -285,8 +298,8 @@ pub struct DriftRow {
 pub struct PhaseSummary {
     /// Phase.
     pub phase: String,
-    /// `turns` or `runs`.
-    pub interleave: String,
+    /// How the arms of a round share the machine.
+    pub interleave: Interleave,
     /// Why.
     pub interleave_reason: String,
     /// Median turn length, ms.

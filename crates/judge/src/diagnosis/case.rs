@@ -1,14 +1,25 @@
-//! One arm in one phase, as the rules look at it.
+//! The records as the rules look at them: all of them, and one arm in one phase.
 
 use std::collections::BTreeMap;
 
-use super::Evidence;
-use crate::analysis::rounds::PerRound;
-use crate::analysis::types::{Finding, ResultRow};
+use crate::analysis::rounds::{PerRound, Rounds};
+use crate::analysis::types::{ComparisonRow, Finding, ResultRow};
 use figures;
-use record::records::{Arm, PhaseRun, Queue, Tap};
+use record::records::{Arm, Experiment, PhaseRun, Queue, Tap};
 use stats::descriptive::median;
 use workload::plan::Phase;
+
+/// What the rules look at.
+pub struct Evidence<'a> {
+    /// Plan, arms, machine.
+    pub experiment: &'a Experiment,
+    /// Runs by round.
+    pub rounds: &'a Rounds<'a>,
+    /// Quantiles over all rounds.
+    pub results: &'a [ResultRow],
+    /// Verdicts.
+    pub comparisons: &'a [ComparisonRow],
+}
 
 /// Everything known of one arm in one phase.
 pub struct Case<'a> {

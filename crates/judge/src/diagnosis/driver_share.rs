@@ -1,6 +1,6 @@
 //! Between two versions of a driver its own share grew, and the server's did not (methodology 8.3).
 
-use super::case::Case;
+use super::case::{Case, Evidence};
 use crate::analysis::types::Finding;
 use figures::{self, figure, time};
 use record::records::Tap;
@@ -13,7 +13,7 @@ const ALPHA: f64 = 0.05;
 const THRESHOLD_PERCENT: f64 = 3.0;
 
 /// The first arm of each adapter against its other versions.
-pub fn rule(cases: &[Case<'_>]) -> Vec<Finding> {
+pub fn rule(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, case) in cases.iter().enumerate() {
         let same = |other: &&Case<'_>| other.arm.adapter == case.arm.adapter;

@@ -1,7 +1,7 @@
 //! Where the time goes, in plain sentences with the numbers behind them (methodology 8).
 //!
-//! A rule reads records and nothing else, and speaks only where they show its cause; values are
-//! medians over rounds, since a single round is noise. `docs/diagnosis.md` lists the rules.
+//! A rule is a file and a line of [`RULES`]. It reads records and nothing else, and speaks only
+//! where they show its cause; values are medians over rounds, since a single round is noise.
 
 mod case;
 mod connections;
@@ -16,43 +16,44 @@ pub mod sweep;
 mod tap;
 mod tap_unseen;
 
-use crate::analysis::rounds::Rounds;
-use crate::analysis::types::{ComparisonRow, Finding, ResultRow};
+use crate::analysis::types::Finding;
 use case::Case;
-use record::records::Experiment;
+use sweep::Cell;
 
+pub use case::Evidence;
 pub use no_cause::NAME as NO_CAUSE;
 
-/// Every rule by its name, in the order of `docs/diagnosis.md`.
-pub const RULES: [&str; 13] = [
-    little::NAME,
-    queue::GROWS,
-    queue::GROWS_OTHERWISE,
-    queueing::NAME,
-    generator::NAME,
-    connections::NAME,
-    one_way::NAME,
-    driver_share::NAME,
-    sweep::NAME,
-    tap::COST,
-    tap::FAIRNESS,
-    tap_unseen::NAME,
-    no_cause::NAME,
-];
-
-/// What the rules look at.
-pub struct Evidence<'a> {
-    /// Plan, arms, machine.
-    pub experiment: &'a Experiment,
-    /// Runs by round.
-    pub rounds: &'a Rounds<'a>,
-    /// Quantiles over all rounds.
-    pub results: &'a [ResultRow],
-    /// Verdicts.
-    pub comparisons: &'a [ComparisonRow],
+/// What a rule looks at.
+pub enum Rule {
+    /// One arm in one phase.
+    Arm(fn(&Case<'_>) -> Option<Finding>),
+    /// The arms of a phase together.
+    Phase(fn(&Evidence<'_>, &[Case<'_>]) -> Vec<Finding>),
+    /// The experiment, once the other rules have spoken.
+    Findings(fn(&Evidence<'_>, &[Finding]) -> Option<Finding>),
+    /// The experiments of a sweep.
+    Sweep(fn(&[Cell]) -> Vec<Finding>),
 }
 
-/// The findings of one experiment: by phase in its order, by arm, by rule.
+/// Every rule by its name, in the order of `docs/diagnosis.md`, which a test holds.
+pub static RULES: [(&str, Rule); 13] = [
+    (little::NAME, Rule::Arm(little::rule)),
+    (queue::GROWS, Rule::Arm(queue::grows)),
+    (queue::GROWS_OTHERWISE, Rule::Arm(queue::grows_otherwise)),
+    (queueing::NAME, Rule::Arm(queueing::rule)),
+    (generator::NAME, Rule::Arm(generator::rule)),
+    (connections::NAME, Rule::Arm(connections::rule)),
+    (one_way::NAME, Rule::Arm(one_way::rule)),
+    (driver_share::NAME, Rule::Phase(driver_share::rule)),
+    (sweep::NAME, Rule::Sweep(sweep::rule)),
+    (tap::COST, Rule::Phase(tap::cost)),
+    (tap::FAIRNESS, Rule::Phase(tap::unfair)),
+    (tap_unseen::NAME, Rule::Arm(tap_unseen::rule)),
+    (no_cause::NAME, Rule::Findings(no_cause::rule)),
+];
+
+/// The findings of one experiment: by phase in its order, by arm, by rule; then those about a whole
+/// phase.
 ///
 /// The A/A arm is left out: it would say again what is said of the baseline.
 #[must_use]
@@ -61,27 +62,33 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     for phase in &evidence.experiment.plan.phases {
         let arms = evidence.experiment.arms.iter().filter(|arm| !arm.is_aa);
         let cases: Vec<Case<'_>> = arms.map(|arm| Case::new(evidence, arm, phase)).collect();
-        found.extend(cases.iter().flat_map(about_one));
-        found.extend(driver_share::rule(&cases));
-        found.extend(tap::cost(evidence, &cases));
-        found.extend(tap::unfair(&cases));
+        for case in &cases {
+            found.extend(
+                rules().filter_map(|it| if let Rule::Arm(it) = it { it(case) } else { None }),
+            );
+        }
+        for rule in rules() {
+            if let Rule::Phase(rule) = rule {
+                found.extend(rule(evidence, &cases));
+            }
+        }
     }
-    let none = no_cause::rule(evidence, &found);
-    found.extend(none);
+    for rule in rules() {
+        if let Rule::Findings(rule) = rule {
+            let last = rule(evidence, &found);
+            found.extend(last);
+        }
+    }
     found
 }
 
-/// Rules about one arm in one phase.
-fn about_one(case: &Case<'_>) -> Vec<Finding> {
-    let queue = queue::rule(case);
-    // A queue that grows says more than that there is one.
-    let queueing = if queue.is_none() { queueing::rule(case) } else { None };
-    let rest = [
-        generator::rule(case),
-        connections::rule(case),
-        one_way::rule(case),
-        tap_unseen::rule(case),
-    ];
-    let all = [little::rule(case), queue, queueing].into_iter().chain(rest);
-    all.flatten().collect()
+/// The findings of a sweep, over all its experiments.
+#[must_use]
+pub fn sweep_findings(cells: &[Cell]) -> Vec<Finding> {
+    let found = rules().map(|it| if let Rule::Sweep(it) = it { it(cells) } else { Vec::new() });
+    found.flatten().collect()
+}
+
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().map(|(_, rule)| rule)
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, tap, tap_unseen};
+use super::case::Evidence;
+use super::{tap, tap_unseen};
 use crate::analysis::types::Finding;
+use stats::verdict::Verdict;
 
 /// Name of the rule.
 pub const NAME: &str = "no-cause-found";
@@ -13,8 +15,8 @@ pub const NAME: &str = "no-cause-found";
 pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
     let differs = |phase: &str| {
         let mut rows = evidence.comparisons.iter();
-        let clear = ["SLOWER", "FASTER"];
-        rows.any(|row| row.phase == phase && !row.is_aa && clear.contains(&row.verdict.as_str()))
+        let clear = [Verdict::Slower, Verdict::Faster];
+        rows.any(|row| row.phase == phase && !row.is_aa && clear.contains(&row.verdict))
     };
     let about_tap = [tap::COST, tap::FAIRNESS, tap_unseen::NAME];
     let explained = |phase: &str| {

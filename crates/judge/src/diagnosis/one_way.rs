@@ -3,7 +3,8 @@
 use super::case::Case;
 use crate::analysis::types::Finding;
 use figures::figure;
-use workload::plan::{Kind, Operation};
+use workload::operations::{Counted, about, inserts};
+use workload::plan::Operation;
 
 pub const NAME: &str = "one-way-writes";
 
@@ -55,11 +56,9 @@ fn one_way(operation: &Operation) -> bool {
 
 /// The counter of the server that such operations raise, and documents of each.
 fn counted(operation: &Operation) -> (Option<&'static str>, f64) {
-    match operation.kind {
-        Kind::InsertOne => (Some("opcounters.insert"), 1.0),
-        Kind::InsertMany => (Some("opcounters.insert"), f64::from(operation.batch.unwrap_or(1))),
-        Kind::UpdateOne | Kind::ReplaceOne => (Some("opcounters.update"), 1.0),
-        Kind::DeleteOne => (Some("opcounters.delete"), 1.0),
-        _ => (None, 1.0),
-    }
+    let counter = match about(operation.kind).counted {
+        Counted::By(counter) => Some(counter),
+        Counted::Not | Counted::AsCommand => None,
+    };
+    (counter, inserts(operation).max(1) as f64)
 }

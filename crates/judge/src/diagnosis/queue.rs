@@ -67,15 +67,26 @@ impl Medians {
     }
 }
 
-/// Open loops alone: in a burst everything waits from the start, and in a closed loop nothing can.
-pub fn rule(case: &Case<'_>) -> Option<Finding> {
-    let medians = Medians::of(case)?;
-    let (name, sentence) = match medians.growth.judge() {
-        Overload::None => return None,
-        Overload::QueueGrows => (GROWS, grows(case, &medians)),
-        Overload::Otherwise => (GROWS_OTHERWISE, grows_otherwise(case, &medians)),
-    };
-    let growth = medians.growth;
+/// A queue grows. In open loops alone: in a burst everything waits from the start, and in a closed
+/// loop nothing can.
+pub fn grows(case: &Case<'_>) -> Option<Finding> {
+    let medians = Medians::of(case).filter(|it| it.growth.judge() == Overload::QueueGrows)?;
+    Some(finding(case, GROWS, &medians, grows_sentence(case, &medians)))
+}
+
+/// Latency grows for another reason, there as well.
+pub fn grows_otherwise(case: &Case<'_>) -> Option<Finding> {
+    let medians = Medians::of(case).filter(|it| it.growth.judge() == Overload::Otherwise)?;
+    Some(finding(case, GROWS_OTHERWISE, &medians, otherwise_sentence(case, &medians)))
+}
+
+/// Whether one of the two is so.
+pub fn grows_at_all(case: &Case<'_>) -> bool {
+    Medians::of(case).is_some_and(|it| it.growth.judge() != Overload::None)
+}
+
+fn finding(case: &Case<'_>, name: &str, medians: &Medians, sentence: String) -> Finding {
+    let growth = &medians.growth;
     let numbers = [
         ("slope_us_per_op", medians.slope_us),
         ("slope_low_us_per_op", medians.slope_low_us),
@@ -95,10 +106,10 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
         ("depth_p", growth.depth_p),
         ("drain_s", medians.drain_s),
     ];
-    Some(case.finding(name, sentence, &numbers))
+    case.finding(name, sentence, &numbers)
 }
 
-fn grows(case: &Case<'_>, medians: &Medians) -> String {
+fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
     let growth = &medians.growth;
     let slope = medians.service_slope_us;
     let service = if !medians.service_rises() {
@@ -136,7 +147,7 @@ fn grows(case: &Case<'_>, medians: &Medians) -> String {
     )
 }
 
-fn grows_otherwise(case: &Case<'_>, medians: &Medians) -> String {
+fn otherwise_sentence(case: &Case<'_>, medians: &Medians) -> String {
     let growth = &medians.growth;
     let per_s = |rate: Option<f64>| figure(rate.unwrap_or(f64::NAN));
     format!(

@@ -1,6 +1,7 @@
 //! Most of the response time is waiting (methodology 5).
 
 use super::case::Case;
+use super::queue;
 use crate::analysis::types::Finding;
 use figures::time;
 use workload::plan::Pacing;
@@ -11,7 +12,8 @@ const RATIO_MIN: f64 = 2.0;
 /// Open loops with a rate: in a burst waiting is what was asked for. Of all rounds together, for a
 /// run alone rarely has the 10,000 operations that a p99 needs.
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
-    if !matches!(case.phase.pacing, Pacing::Rate { .. }) {
+    // A queue that grows says more than that there is one.
+    if !matches!(case.phase.pacing, Pacing::Rate { .. }) || queue::grows_at_all(case) {
         return None;
     }
     let both = |row: &&&crate::analysis::types::ResultRow| {

@@ -28,8 +28,7 @@ pub struct Cell {
 ///
 /// Workers are counted by the plan, not by the parameter's values: so a sweep over something else
 /// (sizes of documents) finds nothing, and one over processes does.
-#[must_use]
-pub fn findings(cells: &[Cell]) -> Vec<Finding> {
+pub fn rule(cells: &[Cell]) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let mut found = Vec::new();
     for phase in &first.experiment.plan.phases {

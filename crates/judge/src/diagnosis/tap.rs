@@ -1,7 +1,6 @@
 //! What the tap itself costs, and whether arms sent the same work.
 
-use super::Evidence;
-use super::case::{Case, numbers_of};
+use super::case::{Case, Evidence, numbers_of};
 use crate::analysis::types::Finding;
 use figures::{self, time};
 use record::records::Tap;
@@ -11,7 +10,11 @@ pub const COST: &str = "tap-cost";
 pub const FAIRNESS: &str = "fairness";
 
 /// The baseline through the tap against the arm that goes past it.
-pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
+pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
+    cost_of(evidence, cases).into_iter().collect()
+}
+
+fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     let (through, past) = (cases.first()?, cases.iter().find(|case| case.arm.is_direct)?);
     let p50 = |case: &Case<'_>| case.rows.first()?.p50_us;
     let (through_us, past_us) = (p50(through)?, p50(past)?);
@@ -38,7 +41,7 @@ pub fn cost(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
 }
 
 /// Arms that did other work on the wire than the baseline did.
-pub fn unfair(cases: &[Case<'_>]) -> Vec<Finding> {
+pub fn unfair(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
     // The last round that every arm has: shapes and batches do not change from round to round.
     let last = |case: &Case<'_>| {
         let run = case.measured.iter().rev().find(|run| run.tap.is_some())?;

@@ -3,7 +3,6 @@
 mod admin;
 mod aggregate;
 mod indexes;
-mod modify;
 mod read;
 mod stats;
 mod write;
@@ -15,16 +14,13 @@ use super::writer::Writer;
 
 pub(super) use read::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 
-/// A command of the engine.
 pub type Command = fn(&Engine, &Request<'_>) -> Outcome<Writer>;
 
-/// The command of this name.
 pub fn named(name: &[u8]) -> Option<Command> {
     Some(match name {
         b"insert" => write::insert,
         b"update" => write::update,
         b"delete" => write::delete,
-        b"findAndModify" | b"findandmodify" => modify::find_and_modify,
         b"find" => read::find,
         b"getMore" => read::get_more,
         b"killCursors" => read::kill_cursors,
@@ -36,17 +32,8 @@ pub fn named(name: &[u8]) -> Option<Command> {
         b"listCollections" => admin::list_collections,
         b"listDatabases" => admin::list_databases,
         b"createIndexes" => indexes::create,
-        b"dropIndexes" | b"deleteIndexes" => indexes::drop_indexes,
-        b"listIndexes" => indexes::list,
         b"collStats" | b"collstats" => stats::collection,
         b"dbStats" | b"dbstats" => stats::database,
         _ => return None,
     })
-}
-
-/// A reply that holds nothing but `ok: 1`.
-fn ok() -> Writer {
-    let mut reply = Writer::new(32);
-    reply.double("ok", 1.0);
-    reply
 }

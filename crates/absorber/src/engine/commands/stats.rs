@@ -1,9 +1,11 @@
 //! collStats, dbStats.
 
+use wire::raw::kind;
+
 use super::super::Engine;
 use super::super::args::Request;
-use super::super::error::Outcome;
-use super::super::raw::kind;
+use super::super::collection::Data;
+use super::super::error::{Fault, NAMESPACE_NOT_FOUND, Outcome};
 use super::super::writer::Writer;
 
 /// What the collections of a database hold.
@@ -17,23 +19,24 @@ pub struct Totals {
 }
 
 impl Totals {
+    fn add(&mut self, data: &Data) {
+        self.collections += 1;
+        self.objects += data.records.len() as u64;
+        self.data_bytes += data.bytes;
+        self.indexes += data.indexes.len() as u64;
+        self.index_bytes += data.indexes.iter().map(|index| index.bytes).sum::<u64>();
+    }
+
     /// Of documents and indexes.
     pub fn all_bytes(&self) -> u64 {
         self.data_bytes + self.index_bytes
     }
 }
 
-/// Adds up a database.
 pub fn totals(engine: &Engine, database: &str) -> Totals {
     let mut totals = Totals::default();
     for (_, collection) in engine.store.collections(database) {
-        let data = collection.read();
-        totals.collections += 1;
-        totals.objects += data.records.len() as u64;
-        totals.data_bytes += data.bytes;
-        totals.indexes += data.indexes.len() as u64;
-        let bytes: u64 = data.indexes.iter().map(|index| index.bytes).sum();
-        totals.index_bytes += bytes;
+        totals.add(&collection.read());
     }
     totals
 }
@@ -41,57 +44,43 @@ pub fn totals(engine: &Engine, database: &str) -> Totals {
 /// `{collStats: collection}`
 pub fn collection(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     let name = request.collection()?;
-    request.fields("collStats", &[b"scale"])?;
+    request.fields(&[])?;
+    let missing = || Fault::new(NAMESPACE_NOT_FOUND, "ns not found");
+    let collection = engine.store.find(name).ok_or_else(missing)?;
+    let data = collection.read();
+    let mut totals = Totals::default();
+    totals.add(&data);
     let mut reply = Writer::new(256);
     reply.text("ns", &name.namespace());
-    let Some(collection) = engine.store.find(name) else {
-        for field in ["size", "count", "numOrphanDocs", "storageSize", "totalSize", "nindexes"] {
-            reply.int(field, 0);
-        }
-        reply.int("totalIndexSize", 0);
-        for field in ["indexDetails", "indexSizes"] {
-            let at = reply.open(kind::DOCUMENT, field);
-            reply.close(at);
-        }
-        reply.int("scaleFactor", 1);
-        reply.double("ok", 1.0);
-        return Ok(reply);
-    };
-    let data = collection.read();
-    let size = data.bytes;
-    let documents = data.records.len() as u64;
-    let index_bytes: u64 = data.indexes.iter().map(|index| index.bytes).sum();
-    reply.count("size", size);
-    reply.count("count", documents);
-    if let Some(average) = size.checked_div(documents) {
+    reply.count("size", totals.data_bytes);
+    reply.count("count", totals.objects);
+    if let Some(average) = totals.data_bytes.checked_div(totals.objects) {
         reply.count("avgObjSize", average);
     }
     reply.int("numOrphanDocs", 0);
-    reply.count("storageSize", size);
-    reply.int("freeStorageSize", 0);
+    reply.count("storageSize", totals.data_bytes);
     reply.bool("capped", collection.capped.is_some());
     if let Some(capped) = collection.capped {
         reply.count("max", capped.max.unwrap_or(0));
         reply.count("maxSize", capped.size);
     }
-    reply.count("nindexes", data.indexes.len() as u64);
+    reply.count("nindexes", totals.indexes);
     let building = reply.open(kind::ARRAY, "indexBuilds");
     reply.close(building);
-    reply.count("totalIndexSize", index_bytes);
-    reply.count("totalSize", size + index_bytes);
+    reply.count("totalIndexSize", totals.index_bytes);
+    reply.count("totalSize", totals.all_bytes());
     let at = reply.open(kind::DOCUMENT, "indexSizes");
     for index in &data.indexes {
         reply.count(&index.name, index.bytes);
     }
     reply.close(at);
     reply.int("scaleFactor", 1);
-    reply.double("ok", 1.0);
-    Ok(reply)
+    Ok(reply.ok())
 }
 
 /// `{dbStats: 1}`
 pub fn database(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
-    request.fields("dbStats", &[b"scale", b"freeStorage"])?;
+    request.fields(&[])?;
     let totals = totals(engine, request.database);
     let mut reply = Writer::new(256);
     reply.text("db", request.database);
@@ -106,6 +95,5 @@ pub fn database(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     reply.double("indexSize", totals.index_bytes as f64);
     reply.double("totalSize", totals.all_bytes() as f64);
     reply.double("scaleFactor", 1.0);
-    reply.double("ok", 1.0);
-    Ok(reply)
+    Ok(reply.ok())
 }

@@ -1,0 +1,308 @@
+//! Installation: one folder in the cache per adapter, driver version and toolchain.
+//!
+//! A folder without `.ready` is not whole: nothing is started in it. An installation that was cut
+//! goes on with what its manifest says may be kept, and makes the rest anew.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+use crate::choice::{Asked, Choice};
+use crate::environment::{Environment, not_runnable, scrubbed};
+use crate::manifest::Manifest;
+use base::child;
+use base::error::{Error, Result};
+use base::paths::cache_dir;
+use base::say;
+use base::secrets::mask_text;
+use base::words::hex;
+
+/// Between two looks at a lock that another mongodyno holds. A blocking wait would need a thread,
+/// and the end of the program would wait for that thread.
+const LOCK_EVERY: Duration = Duration::from_millis(100);
+/// The end of an installer's output that an error quotes, lines.
+const QUOTED_LINES: usize = 4;
+
+/// An environment that is there, or that [`Installation::run`] makes.
+pub struct Installation<'a> {
+    manifest: &'a Manifest,
+    asked: &'a Asked,
+    choice: Choice,
+    files: BTreeMap<String, Vec<u8>>,
+    toolchain: Vec<String>,
+    folder: PathBuf,
+}
+
+/// What is heard of an installation while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum News<'a> {
+    /// Another mongodyno installs the same: this one waits.
+    Waiting,
+    /// A line of the installer's output, masked.
+    Said(&'a str),
+}
+
+impl<'a> Installation<'a> {
+    /// What an arm needs to have installed. What was chosen without being asked for is said on
+    /// stderr.
+    ///
+    /// # Errors
+    /// A missing toolchain; a version or option that does not exist.
+    pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
+        let choice = manifest.choose(asked)?;
+        let toolchain = manifest.probe().map_err(|missing| not_runnable(manifest, &missing))?;
+        let files = manifest.files()?;
+        if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
+            say!("{}: {} {} runs with {unasked}", manifest.name, choice.package, choice.version);
+        }
+        let identity = identity(&files, &toolchain, &choice);
+        let parent = cache_dir()?.join("adapters").join(&manifest.name);
+        let folder = parent.join(format!("{}-{identity}", choice.version));
+        Ok(Self { manifest, asked, choice, files, toolchain, folder })
+    }
+
+    /// The arm, as tables call it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.asked.id(&self.manifest.name, &self.choice.version)
+    }
+
+    /// Its folder: installations of one folder are one.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether the environment is whole.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready().exists()
+    }
+
+    fn ready(&self) -> PathBuf {
+        self.folder.join(".ready")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("install.log")
+    }
+
+    /// Makes the environment, unless it is whole. Dropped before its end it kills the installer
+    /// and what that has started.
+    ///
+    /// # Errors
+    /// An installer that fails; the system's.
+    pub async fn run(&self, told: impl Fn(News<'_>)) -> Result<()> {
+        // What is whole stays so, and may lie where nothing can be written.
+        if self.is_ready() {
+            return Ok(());
+        }
+        let parent = self.folder.parent().expect("below the cache");
+        fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+        let lock = self.lock(&told).await?;
+        if self.is_ready() {
+            return Ok(());
+        }
+        let kept = self.lay_out()?;
+        for words in &self.choice.install {
+            self.step(words, &lock, &told).await.inspect_err(|_| {
+                // What was kept may be what is wrong: the next attempt begins with nothing.
+                for path in &kept {
+                    let _ = fs::remove_dir_all(path);
+                }
+            })?;
+        }
+        let ready = self.ready();
+        fs::write(&ready, self.toolchain.join("\n"))
+            .map_err(|error| Error::file("write", &ready, &error))
+    }
+
+    /// The environment, which [`Installation::run`] has made.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        let lock = self.manifest.lock.as_ref();
+        let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
+        Environment {
+            adapter: self.manifest.name.clone(),
+            version: self.choice.version.clone(),
+            options: self.choice.options.clone(),
+            uri_options: self.asked.uri_options.clone(),
+            processes: self.asked.processes,
+            folder: self.folder.clone(),
+            start: self.choice.start.clone(),
+            warmup_s: self.manifest.warmup_s,
+            simulated: self.manifest.simulated,
+            lock_sha256: lock.map(|bytes| hex(&Sha256::digest(bytes))),
+            cores: Vec::new(),
+        }
+    }
+
+    /// The lock of this folder, held until it and all its copies are closed.
+    async fn lock(&self, told: &impl Fn(News<'_>)) -> Result<File> {
+        let name = self.folder.file_name().expect("it has a name").to_string_lossy();
+        let path = self.folder.with_file_name(format!("{name}.lock"));
+        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = open.map_err(|error| Error::file("create", &path, &error))?;
+        let mut waits = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path, &error)),
+            }
+            if !waits {
+                waits = true;
+                told(News::Waiting);
+            }
+            tokio::time::sleep(LOCK_EVERY).await;
+        }
+    }
+
+    /// Clears a folder that is not whole, but for what may be kept, and puts the adapter's files
+    /// there. Answers what was kept.
+    fn lay_out(&self) -> Result<Vec<PathBuf>> {
+        let folder = &self.folder;
+        let kept = clear(folder, &self.manifest.keep);
+        let kept = kept.map_err(|error| Error::file("clear", folder, &error))?;
+        for (path, bytes) in &self.files {
+            let path = folder.join(path);
+            let parent = path.parent().expect("below the folder");
+            fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
+        }
+        fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
+        Ok(kept)
+    }
+
+    async fn step(&self, words: &[String], lock: &File, told: &impl Fn(News<'_>)) -> Result<()> {
+        let (program, arguments) = words.split_first().expect("checked when the manifest was read");
+        let cannot_run = |error: io::Error| {
+            Error::environment(
+                format!("{}: cannot run `{program}`: {error}", self.manifest.name),
+                "see CONTRIBUTING.md for what each adapter needs",
+            )
+        };
+        let (output, input) = io::pipe().map_err(cannot_run)?;
+        let mut command = scrubbed(&self.folder, program, arguments);
+        child::die_with_parent(&mut command);
+        // A group of its own: Ctrl-C in the terminal is for the core, which ends the whole group.
+        command.process_group(0);
+        // The lock is empty, and nobody else gets it before an orphaned installer has ended.
+        command.stdin(lock.try_clone().map_err(cannot_run)?);
+        command.stdout(input.try_clone().map_err(cannot_run)?).stderr(input);
+        let mut child = Group(Command::from(command).spawn().map_err(cannot_run)?);
+        let output = pipe::Receiver::from_owned_fd(output.into()).map_err(cannot_run)?;
+        let text = self.record(words, output, told).await.map_err(cannot_run)?;
+        let status = child.0.wait().await.map_err(cannot_run)?;
+        if status.success() {
+            return Ok(());
+        }
+        let unknown = self.manifest.unknown_version.as_ref().is_some_and(|pattern| {
+            regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
+        });
+        if unknown {
+            return Err(Error::environment(
+                format!("{} has no version {}", self.choice.package, self.choice.version),
+                format!("`{}` lists them", self.choice.versions_command),
+            ));
+        }
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let package = &self.choice.package;
+        let package = (*package != self.manifest.driver).then(|| package.clone());
+        let name = Asked { package, ..Asked::default() };
+        Err(Error::environment(
+            format!(
+                "installing {} failed: `{}` ended with {status}\n  {}",
+                name.id(&self.manifest.name, &self.choice.version),
+                words.join(" "),
+                lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
+            ),
+            format!(
+                "the whole output is in {}; is the package registry reachable?",
+                self.log().display()
+            ),
+        ))
+    }
+
+    /// Reads an installer's output to its end, into the log and to whoever is told. Answers it.
+    async fn record(
+        &self,
+        words: &[String],
+        output: pipe::Receiver,
+        told: &impl Fn(News<'_>),
+    ) -> io::Result<String> {
+        let mut log = File::options().create(true).append(true).open(self.log())?;
+        let mut text = format!("$ {}\n", mask_text(&words.join(" ")));
+        log.write_all(text.as_bytes())?;
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).await? > 0 {
+            let masked = mask_text(&String::from_utf8_lossy(&line));
+            // A full disk is the installer's to name.
+            let _ = log.write_all(masked.as_bytes());
+            told(News::Said(&masked));
+            text.push_str(&masked);
+            line.clear();
+        }
+        Ok(text)
+    }
+}
+
+/// Environments are the same where all of this is: files, toolchain, package and options. The
+/// version stands beside it in the folder's name.
+fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
+    let mut hash = Sha256::new();
+    for (path, bytes) in files {
+        hash.update(path.as_bytes());
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    hash.update(toolchain.join("\n").as_bytes());
+    hash.update(format!("\n{}", choice.package).as_bytes());
+    for (key, value) in &choice.options {
+        hash.update(format!("\n{key}={value}").as_bytes());
+    }
+    hex(&hash.finalize())[..12].to_owned()
+}
+
+/// Empties a folder, but for these entries. Answers those that are there.
+fn clear(folder: &Path, keep: &[String]) -> io::Result<Vec<PathBuf>> {
+    let mut kept = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(kept),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if keep.iter().any(|name| entry.file_name() == name.as_str()) {
+            kept.push(entry.path());
+        } else if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(kept)
+}
+
+/// An installer, which leads a process group. Dropped before it has ended it takes the group along;
+/// what has left the group is ended with the core (`child::own`).
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0.id() {
+            child::kill_group(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+        }
+    }
+}

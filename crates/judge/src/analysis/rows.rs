@@ -1,0 +1,169 @@
+//! What reports show of arms, results and phases, and what they warn of.
+
+use std::collections::BTreeMap;
+
+use super::quantiles;
+use super::rounds::Rounds;
+use super::types::{ArmSummary, PhaseSummary, ResultRow};
+use base::error::Result;
+use record::folder::Folder;
+use record::records::{Experiment, Run};
+use stats::descriptive::median;
+use stats::threshold::Interleave;
+use workload::plan::{Pacing, Phase};
+
+/// One row per arm.
+#[must_use]
+pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
+    let summary = |arm: &record::records::Arm| {
+        let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
+        let failed: Vec<&&Run> = own.iter().filter(|run| run.failed.is_some()).collect();
+        let noops: Vec<f64> = own.iter().filter_map(|run| run.noop_ns).collect();
+        ArmSummary {
+            id: arm.id.clone(),
+            adapter: arm.adapter.clone(),
+            driver: arm.driver.clone(),
+            version: arm.version.clone(),
+            native: arm.native,
+            runtime: arm.runtime.clone(),
+            concurrency: arm.concurrency.clone(),
+            is_aa: arm.is_aa,
+            runs: own.len() as u32,
+            failed: failed.len() as u32,
+            reason: failed.first().and_then(|run| run.failed.clone()),
+            noop_ns: median(&noops),
+            resolved: arm.resolved.clone(),
+        }
+    };
+    experiment.arms.iter().map(summary).collect()
+}
+
+/// Runs that are shown but not compared: how many in each phase, and why the first.
+#[must_use]
+pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
+    let sentence = |phase: &Phase| {
+        let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
+        let losses: Vec<String> = losses.collect();
+        let all = rounds.compared_count() * experiment.arms.len();
+        let first = losses.first()?;
+        let (name, void) = (&phase.name, losses.len());
+        Some(format!("{name}: {void} of {all} runs are not compared, the first because {first}"))
+    };
+    experiment.plan.phases.iter().filter_map(sentence).collect()
+}
+
+/// Errors by arm, phase and code, over all rounds.
+#[must_use]
+pub fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
+    let mut counts: BTreeMap<(String, String, i64, String), (u64, String)> = BTreeMap::new();
+    for run in runs {
+        for phase in &run.phases {
+            for error in &phase.errors {
+                let key = (run.arm.clone(), phase.phase.clone(), error.code, error.name.clone());
+                let entry = counts.entry(key).or_insert((0, error.message.clone()));
+                entry.0 += error.count;
+            }
+        }
+    }
+    let known = |arm: &str| experiment.arms.iter().any(|it| it.id == arm);
+    let sentence = |((arm, phase, code, name), (count, message))| {
+        let code = if code == 0 { String::new() } else { format!(" ({code})") };
+        format!("{arm}, {phase}: {count} × {name}{code}: {message}")
+    };
+    counts.into_iter().filter(|(key, _)| known(&key.0)).map(sentence).collect()
+}
+
+/// One row per arm, phase and operation.
+///
+/// # Errors
+/// An interval log that cannot be read.
+pub fn results(
+    folder: &Folder,
+    experiment: &Experiment,
+    rounds: &Rounds,
+) -> Result<Vec<ResultRow>> {
+    let mut rows = Vec::new();
+    for arm in &experiment.arms {
+        for phase in &experiment.plan.phases {
+            let runs = rounds.measured(&arm.id, &phase.name);
+            let measured: Vec<_> = runs.iter().copied().flatten().collect();
+            let pooled = quantiles::pooled(folder, measured.iter().map(|run| run.hlog.as_deref()))?;
+            for operation in &phase.operations {
+                let name = &operation.name;
+                let own = |run: &&&record::records::PhaseRun| {
+                    run.by_operation.iter().find(|it| &it.operation == name).cloned()
+                };
+                let by_operation: Vec<_> = measured.iter().filter_map(|run| own(&run)).collect();
+                let service = pooled.get(name).copied().unwrap_or_default();
+                let response = pooled.get(&format!("{name}-response")).copied();
+                let timer = pooled.get(&format!("{name}-timer")).copied();
+                let making: Vec<f64> = measured.iter().filter_map(|run| run.document_ns).collect();
+                let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
+                let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
+                rows.push(ResultRow {
+                    arm: arm.id.clone(),
+                    phase: phase.name.clone(),
+                    operation: name.clone(),
+                    throughput: median(&throughputs),
+                    p50_us: service.p50_us,
+                    p90_us: service.p90_us,
+                    p99_us: service.p99_us,
+                    p999_us: service.p999_us,
+                    response_p50_us: response.and_then(|it| it.p50_us),
+                    response_p99_us: response.and_then(|it| it.p99_us),
+                    timer_p50_us: timer.and_then(|it| it.p50_us),
+                    timer_p99_us: timer.and_then(|it| it.p99_us),
+                    document_ns: median(&making).filter(|_| operation.documents.is_some()),
+                    cpu_us_per_op: median(&cpu),
+                    rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
+                    operations: by_operation.iter().map(|it| it.count).sum(),
+                    errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
+                    document_bytes: measured.iter().map(|run| run.document_bytes).sum(),
+                    throughput_by_round: runs
+                        .iter()
+                        .map(|run| run.map(|run| run.throughput))
+                        .collect(),
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// One row per phase.
+#[must_use]
+pub fn phases(
+    experiment: &Experiment,
+    rounds: &Rounds,
+    noise_percent: &BTreeMap<String, f64>,
+) -> Vec<PhaseSummary> {
+    let summary = |phase: &Phase| {
+        let settings = experiment.settings.interleave.iter().find(|it| it.phase == phase.name);
+        let turns: Vec<f64> = experiment
+            .arms
+            .iter()
+            .flat_map(|arm| rounds.measured(&arm.id, &phase.name))
+            .flatten()
+            .map(|run| run.turn_ms)
+            .collect();
+        let in_flight = phase.workers * phase.processes;
+        PhaseSummary {
+            phase: phase.name.clone(),
+            interleave: settings.map_or(Interleave::Turns, |it| it.interleave),
+            interleave_reason: settings.map_or(String::new(), |it| it.reason.clone()),
+            turn_ms: median(&turns),
+            loop_note: match phase.pacing {
+                Pacing::Awaited { .. } | Pacing::Window { .. } => format!(
+                    "closed loop, {in_flight} in flight; omits waiting a real caller would see"
+                ),
+                Pacing::Rate { per_second, poisson } => format!(
+                    "open loop, {per_second} operations a second offered{}",
+                    if poisson { ", Poisson arrivals" } else { "" }
+                ),
+                Pacing::Burst {} => "burst: every operation intended at the start".to_owned(),
+            },
+            aa_noise_percent: noise_percent.get(&phase.name).copied(),
+        }
+    };
+    experiment.plan.phases.iter().map(summary).collect()
+}

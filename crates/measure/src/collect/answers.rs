@@ -1,0 +1,98 @@
+//! What the right answers of a phase add up to.
+
+use std::path::Path;
+
+use crate::input_files::InputFiles;
+use base::error::{Error, Result};
+use record::samples::Sample;
+use workload::expected::{Answered, Expectation, Expected};
+use workload::plan::{Phase, Plan};
+use workload::schedule::Schedule;
+
+/// Holds each sample against the schedule of its process.
+pub struct RightAnswers<'a> {
+    inputs: &'a InputFiles,
+    number: usize,
+    phase: &'a Phase,
+    /// None where the core cannot know: what a mix finds depends on the order in which its workers
+    /// came to write.
+    expectation: Option<Expectation>,
+    /// Of the process whose samples come: one at a time, for they are large.
+    schedule: Option<(u32, Schedule)>,
+}
+
+impl<'a> RightAnswers<'a> {
+    /// Before the first sample of a phase.
+    pub fn new(inputs: &'a InputFiles, plan: &'a Plan, number: usize) -> Self {
+        let phase = &plan.phases[number];
+        let expectation = (!phase.writes).then(|| Expectation::new(plan, phase));
+        Self { inputs, number, phase, expectation, schedule: None }
+    }
+
+    /// Adds a sample of a process.
+    ///
+    /// # Errors
+    /// Its schedule cannot be read.
+    pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
+        let Some(expectation) = self.expectation.as_mut().filter(|_| sample.result() == 0) else {
+            return Ok(());
+        };
+        let schedule = match &mut self.schedule {
+            Some((of, schedule)) if *of == process => schedule,
+            other => {
+                *other = None;
+                let path = self.inputs.schedule(self.number, self.phase.processes, process);
+                let read = Schedule::read(Path::new(&path))
+                    .map_err(|error| Error::file("read", Path::new(&path), &error))?;
+                &mut other.insert((process, read)).1
+            }
+        };
+        let first = process * self.phase.workers;
+        let own = u32::from(sample.worker).checked_sub(first);
+        // In an open loop the workers of a process share its schedule.
+        if let Some(slice) = if self.phase.pacing.is_open() { Some(0) } else { own } {
+            let (index, operation) = (u64::from(sample.index), sample.operation);
+            expectation.add(schedule, Answered { slice, index, operation });
+        }
+        Ok(())
+    }
+
+    /// The totals; a field is None where the core cannot know.
+    pub fn expected(&self) -> Expected {
+        let unknown = Expected { documents: None, sum: None };
+        self.expectation.as_ref().map_or(unknown, Expectation::total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::test_support::{sample, workload};
+    use super::*;
+    use record::folder::Folder;
+    use workload::build::Workload;
+
+    #[test]
+    fn each_process_has_a_schedule_of_its_own() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(&scratch.path().join("results")).expect("a folder");
+        let Workload { plan, pools } = workload("processes: 2, keys: sequential", 1);
+        let processes = BTreeSet::from([None]);
+        let inputs = InputFiles::write(&plan, &processes, pools, &folder, 0.01).expect("files");
+        let mut answers = RightAnswers::new(&inputs, &plan, 0);
+        let total = |documents, sum| Expected { documents: Some(documents), sum: Some(sum) };
+        assert_eq!(answers.expected(), total(0, 0));
+        for (process, index) in [(0, 0), (0, 1), (1, 0), (1, 1), (0, 0)] {
+            let worker = process as u16;
+            answers.take(process, &Sample { index, worker, ..sample(0, 1, 1, 1) }).expect("a file");
+        }
+        assert_eq!(answers.expected(), total(5, 0));
+        let wrong = Sample { outcome: 1, ..sample(9, 1, 1, 1) };
+        answers.take(0, &wrong).expect("it is not asked for");
+        assert_eq!(answers.expected(), total(5, 0));
+        assert!(answers.take(2, &sample(0, 1, 1, 1)).is_err(), "there are two processes");
+        answers.take(0, &sample(9, 1, 1, 1)).expect("a file");
+        assert_eq!(answers.expected(), Expected { documents: None, sum: None });
+    }
+}

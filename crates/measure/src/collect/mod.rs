@@ -1,0 +1,94 @@
+//! What the samples of a phase are made into. Each file is read once, and each sample given to all
+//! that take it. Memory does not grow with the number of operations, but where messages are joined
+//! (48 bytes each) or the tap's commands matched with calls (16 bytes each).
+
+mod answers;
+mod counts;
+mod drift;
+mod intervals;
+mod lateness;
+mod queue;
+#[cfg(test)]
+mod test_support;
+
+use std::path::PathBuf;
+
+pub use answers::RightAnswers;
+
+use crate::arm::Turn;
+use crate::measured::Measured;
+use base::error::Result;
+use counts::Counts;
+use drift::Drift;
+use intervals::Intervals;
+use lateness::Lateness;
+use queue::Extent;
+use record::messages::Sent;
+use record::samples;
+use stats::little::{LittlesLaw, Stretch};
+use tap::summary::Call;
+use workload::expected::Expected;
+use workload::plan::Phase;
+
+/// What one pass makes of the samples of one phase of one run.
+pub struct Collected {
+    pub expected: Expected,
+    pub counts: Counts,
+    pub drift: Drift,
+    pub intervals: Intervals,
+    pub law: LittlesLaw,
+    /// At a rate.
+    pub lateness: Option<Lateness>,
+    /// In an open loop.
+    pub extent: Option<Extent>,
+    /// Where a consumer read along.
+    pub sent: Option<Sent>,
+    /// Through the tap; none where `sent` has the same times.
+    pub calls: Vec<Call>,
+}
+
+/// Reads the samples of a phase, one file a process.
+///
+/// # Errors
+/// Files that cannot be read.
+pub fn read(
+    files: &[PathBuf],
+    phase: &Phase,
+    measured: &Measured,
+    mut answers: RightAnswers<'_>,
+    tapped: bool,
+) -> Result<Collected> {
+    let turns = &measured.turns;
+    let stretch = |it: &Turn| Stretch { start_ns: it.turned.began_ns, end_ns: it.turned.ended_ns };
+    let mut counts = Counts::new(phase);
+    let mut drift = Drift::new(phase.operations.len(), turns);
+    let mut intervals = Intervals::new(phase, turns);
+    let mut law = LittlesLaw::over(turns.iter().map(stretch).collect());
+    let mut lateness = Lateness::of(phase);
+    let mut extent = Extent::of(phase);
+    let mut sent = measured.read.is_some().then(Sent::default);
+    let mut calls = Vec::new();
+    let keeps_calls = tapped && sent.is_none();
+    samples::each(files, |process, sample| {
+        answers.take(process, sample)?;
+        law.add(sample.start_ns, sample.end_ns());
+        extent.iter_mut().for_each(|it| it.take(sample));
+        sent.iter_mut().for_each(|it| it.take(sample));
+        if keeps_calls {
+            calls.extend(Call::of(sample));
+        }
+        if usize::from(sample.operation) >= phase.operations.len() {
+            // Of no operation: it is missing from the counts, which G1 holds against the claim.
+            return Ok(());
+        }
+        counts.take(sample);
+        let own_lag_ns = lateness.as_mut().map(|it| it.take(sample));
+        if sample.result() == 0 {
+            drift.take(sample);
+            intervals.take(sample, own_lag_ns);
+        }
+        Ok(())
+    })?;
+    let expected = answers.expected();
+    Ok(Collected { expected, counts, drift, intervals, law, lateness, extent, sent, calls })
+}

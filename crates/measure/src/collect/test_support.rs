@@ -1,0 +1,48 @@
+//! Phases and samples for the tests of the collectors.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::arm::Turn;
+use adapter::messages::Turned;
+use record::samples::Sample;
+use workload::build::Workload;
+use workload::plan::Phase;
+
+/// One phase of so many operations, `op0` and so on, that find one document each.
+pub fn workload(keys: &str, operations: u8) -> Workload {
+    let mix: Vec<_> =
+        (0..operations).map(|it| format!("{{name: op{it}, operation: find_one}}")).collect();
+    let text = format!(
+        "why: test\ncollections: {{items: {{documents: 5, document: {{a: int}}}}}}\n\
+         phases: [{{mix: [{}], {keys}}}]\n",
+        mix.join(", ")
+    );
+    let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
+    let made = loaded.and_then(|loaded| workload::build(&loaded, 1));
+    made.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The phase of such a workload.
+pub fn phase(keys: &str, operations: u8) -> Phase {
+    workload(keys, operations).plan.phases.remove(0)
+}
+
+/// A sample of worker 0 that did well.
+pub fn sample(operation: u8, intended_ns: u64, start_ns: u64, service_ns: u64) -> Sample {
+    Sample { intended_ns, start_ns, service_ns, index: 0, operation, outcome: 0, worker: 0 }
+}
+
+/// A turn, of which only its time is of interest.
+pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
+    let turned = Turned {
+        began_ns,
+        ended_ns,
+        operations: 0,
+        completed_by_deadline: 0,
+        errors: 0,
+        exhausted: false,
+        gave_up: false,
+    };
+    Turn { turned, until_ns: ended_ns, cpu_ns: 0 }
+}

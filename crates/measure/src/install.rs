@@ -1,0 +1,227 @@
+//! Environments of the arms, installed side by side: a download waits while another one builds.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use futures_util::future::join_all;
+
+use crate::arms::{Arm, number_twins};
+use crate::progress::{Line, duration};
+use crate::stop::Requests;
+use adapter::environment::Environment;
+use adapter::install::{Installation, News};
+use base::error::{Error, Result};
+use base::say;
+use record::records::Unavailable;
+
+/// Characters of an installer's last line that the live line shows.
+const SAID_CHARACTERS: usize = 48;
+
+/// What was installed, by the names of the arms.
+#[derive(Debug)]
+pub struct Installed {
+    /// The arms.
+    pub arms: Vec<(String, Environment)>,
+    /// Who reads messages.
+    pub consumer: Option<(String, Environment)>,
+}
+
+/// Installs the arms and the consumer. An arm that was asked for by name must install; of the
+/// others those that do not are named and left out.
+///
+/// # Errors
+/// The consumer, an arm that was asked for by name, or each of the others cannot be installed;
+/// interrupted.
+pub async fn install_all(
+    arms: &[Arm<'_>],
+    consumer: Option<&Arm<'_>>,
+    asked_by_name: bool,
+    unavailable: &mut Vec<Unavailable>,
+    requests: &mut Requests,
+) -> Result<Installed> {
+    let consumer = consumer.map(plan).transpose()?;
+    let mut planned = Vec::new();
+    for arm in arms {
+        match plan(arm) {
+            Err(error) if asked_by_name => return Err(error),
+            plan => planned.push(plan),
+        }
+    }
+    let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
+    let made = |plan: &Installation<'_>| match failed.get(plan.folder()) {
+        None => Ok((plan.id(), plan.environment())),
+        Some(error) => Err(error.clone()),
+    };
+    let consumer = consumer.as_ref().map(made).transpose()?;
+    let mut installed = Vec::new();
+    let mut lost = Vec::new();
+    for (arm, plan) in arms.iter().zip(planned) {
+        match plan.and_then(|plan| made(&plan)) {
+            Ok(named) => installed.push(named),
+            Err(error) => lost.push((arm, error)),
+        }
+    }
+    if asked_by_name || installed.is_empty() {
+        // One is the error of the verb; the others have been waited for, and are told as well.
+        for (arm, error) in lost.drain(1.min(lost.len())..) {
+            say!("{}: {error}", arm.words);
+        }
+        if let Some((_, error)) = lost.pop() {
+            return Err(error);
+        }
+    }
+    for (arm, error) in lost {
+        say!("{}: left out, {error}", arm.words);
+        unavailable.push(Unavailable {
+            adapter: arm.manifest.name.clone(),
+            reason: error.message,
+            hint: error.hint,
+        });
+    }
+    number_twins(installed.iter_mut().map(|(id, _)| id));
+    Ok(Installed { arms: installed, consumer })
+}
+
+fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
+    Installation::of(arm.manifest, &arm.asked)
+}
+
+/// Installs one arm.
+///
+/// # Errors
+/// As [`install_all`].
+pub async fn install(arm: &Arm<'_>, requests: &mut Requests) -> Result<Environment> {
+    let arms = std::slice::from_ref(arm);
+    let mut installed = install_all(arms, None, true, &mut Vec::new(), requests).await?;
+    Ok(installed.arms.remove(0).1)
+}
+
+/// Makes the environments that are not whole, each folder once. Answers why some could not be made.
+async fn side_by_side<'a>(
+    planned: impl Iterator<Item = &'a Installation<'a>>,
+    requests: &mut Requests,
+) -> Result<BTreeMap<PathBuf, Error>> {
+    let missing: BTreeMap<&Path, &Installation<'_>> =
+        planned.filter(|it| !it.is_ready()).map(|it| (it.folder(), it)).collect();
+    if missing.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let board = Board::new(missing.values().map(|it| it.id()).collect());
+    let make = async |number: usize, it: &Installation<'_>| {
+        board.begins(number);
+        let made = it.run(|news| board.hears(number, news)).await;
+        board.ends(number, made.is_ok());
+        made.err().map(|error| (it.folder().to_owned(), error))
+    };
+    let work = missing.values().enumerate().map(|(number, it)| make(number, it));
+    let mut made = requests.or(join_all(work)).await;
+    if let Err(error) = &mut made {
+        "the same command goes on with what is installed".clone_into(&mut error.hint);
+    }
+    made.map(|made| made.into_iter().flatten().collect())
+}
+
+/// Shows which adapters are being installed.
+struct Board {
+    line: Line,
+    began: Instant,
+    each: RefCell<Vec<Each>>,
+}
+
+struct Each {
+    id: String,
+    /// The last line of its installer.
+    said: String,
+    ended: bool,
+}
+
+impl Board {
+    fn new(ids: Vec<String>) -> Self {
+        let each = ids.into_iter().map(|id| Each { id, said: String::new(), ended: false });
+        Self {
+            line: Line::new("{spinner} {elapsed} {wide_msg}"),
+            began: Instant::now(),
+            each: RefCell::new(each.collect()),
+        }
+    }
+
+    fn begins(&self, number: usize) {
+        if !self.line.is_live() {
+            self.line.note(&format!("installing {}", self.each.borrow()[number].id));
+        }
+        self.show();
+    }
+
+    fn hears(&self, number: usize, news: News<'_>) {
+        match news {
+            News::Waiting => {
+                let id = &self.each.borrow()[number].id;
+                self.line.note(&format!("another mongodyno is installing {id}; waiting for it"));
+            }
+            News::Said(line) => {
+                // A tool that counts on one line goes back to its beginning.
+                let last = line.trim_end().rsplit('\r').next().unwrap_or_default().trim();
+                if last.is_empty() {
+                    return;
+                }
+                let last = last.chars().take(SAID_CHARACTERS).collect();
+                self.each.borrow_mut()[number].said = last;
+            }
+        }
+        self.show();
+    }
+
+    fn ends(&self, number: usize, made: bool) {
+        self.each.borrow_mut()[number].ended = true;
+        let each = self.each.borrow();
+        let ended = each.iter().filter(|it| it.ended).count();
+        self.line.note(&format!(
+            "{} {} after {} ({ended} of {})",
+            each[number].id,
+            if made { "is installed" } else { "could not be installed" },
+            duration(self.began.elapsed()),
+            each.len()
+        ));
+        if ended == each.len() { self.line.finish() } else { self.show() }
+    }
+
+    fn show(&self) {
+        if self.line.is_live() {
+            self.line.show(|| words(&self.each.borrow()));
+        }
+    }
+}
+
+fn words(each: &[Each]) -> String {
+    let left: Vec<String> = each
+        .iter()
+        .filter(|it| !it.ended)
+        .map(|it| match it.said.as_str() {
+            "" => it.id.clone(),
+            said => format!("{} ({said})", it.id),
+        })
+        .collect();
+    format!("installing, {} of {} done: {}", each.len() - left.len(), each.len(), left.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_live_line_says_who_is_left_and_how_far_each_is() {
+        let each =
+            |id: &str, said: &str, ended| Each { id: id.to_owned(), said: said.to_owned(), ended };
+        let board = [
+            each("go@2.9.3", "", false),
+            each("python@4.20.0", "Successfully installed", true),
+            each("rust@3.9.1", "Compiling mongodb v3.9.1", false),
+        ];
+        assert_eq!(
+            words(&board),
+            "installing, 1 of 3 done: go@2.9.3, rust@3.9.1 (Compiling mongodb v3.9.1)"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! What became of the messages of a run, and where their time passed: the producers' samples, the
+//! consumer's and the tap's exchanges, put together.
+
+use std::path::Path;
+
+use crate::measured::{Measured, Read};
+use base::error::Result;
+use record::broker::{Broker, Part, Parts};
+use record::messages::{Messages, Sent};
+use record::samples::{Sample, Samples};
+use stats::descriptive::median;
+use tap::exchange::{Exchange, Exchanges};
+use tap::messages::Ways;
+use tap::recording;
+use tap::summary::Call;
+use workload::plan::Phase;
+
+/// What the tap left of one phase of one run.
+pub struct Tapped<'a> {
+    /// Beginning of the names of its files.
+    pub prefix: &'a Path,
+    /// Port of the arm.
+    pub arm: usize,
+    /// Port of the consumer.
+    pub consumer: usize,
+}
+
+/// Joins what was sent with what the consumer read, whose samples are read once; the record, and
+/// through the tap the calls of the producers. A message takes about 150 bytes there.
+///
+/// # Errors
+/// Files that cannot be read.
+pub fn join(
+    phase: &Phase,
+    measured: &Measured,
+    read: &Read,
+    sent: Sent,
+    tapped: Option<&Tapped<'_>>,
+) -> Result<(Broker, Vec<Call>)> {
+    let received = Samples::open(&read.samples)?;
+    let mut ways = tapped.map(|_| Ways::with_capacity(received.size_hint().0));
+    let mut messages = Messages::of(sent);
+    for sample in received {
+        let sample = sample?;
+        messages.take(&sample);
+        ways.iter_mut().for_each(|it| it.take(&sample));
+    }
+    let mut broker = messages.record(phase, read.record());
+    let mut calls = Vec::new();
+    if let Some((tapped, ways)) = tapped.zip(ways) {
+        let sent = messages.into_samples().inspect(|it| calls.extend(Call::of(it)));
+        // What passed before was the warm-up, whose messages are numbered as these are.
+        let from_ns = measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0);
+        broker.parts = Some(parts(tapped, ways, sent, from_ns)?);
+    }
+    Ok((broker, calls))
+}
+
+fn parts(
+    tapped: &Tapped<'_>,
+    ways: Ways,
+    sent: impl Iterator<Item = Sample>,
+    from_ns: u64,
+) -> Result<Parts> {
+    let exchanges = |port: usize| Exchanges::open(&recording::paths(tapped.prefix, port).0);
+    // Times of each matched message in the order of arrival, us; a float has digits enough.
+    let mut matched: Vec<[f32; 5]> = Vec::new();
+    let measured = |it: &Result<Exchange>| match it {
+        Ok(exchange) => exchange.request_in_ns >= from_ns,
+        Err(_) => true,
+    };
+    let inserts = exchanges(tapped.arm)?.filter(measured);
+    let told = ways.tell(inserts, sent, exchanges(tapped.consumer)?, |message| {
+        let Ok(parts) = message.parts else { return };
+        let ns =
+            [parts.program_ns, parts.driver_ns, parts.wire_ns, parts.server_ns, parts.consumer_ns];
+        matched.push(ns.map(|ns| ns as f32 / 1e3));
+    })?;
+    let tenth = matched.len().div_ceil(10);
+    let part = |number: usize| {
+        let p50_us = |ways: &[[f32; 5]]| {
+            let us: Vec<f64> = ways.iter().map(|way| f64::from(way[number])).collect();
+            median(&us).unwrap_or(0.0)
+        };
+        Part {
+            p50_us: p50_us(&matched),
+            first_us: p50_us(&matched[..tenth]),
+            last_us: p50_us(&matched[matched.len() - tenth..]),
+        }
+    };
+    Ok(Parts {
+        matched: told.matched,
+        unmatched: told.messages - told.matched,
+        program: part(0),
+        driver: part(1),
+        wire: part(2),
+        server: part(3),
+        consumer: part(4),
+    })
+}

@@ -1,0 +1,52 @@
+//! The server that was asked for, before anything is installed for it: one that nobody can reach
+//! is named at once, and one of ours is downloaded.
+
+use base::error::Result;
+use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
+
+/// A server that answered, or that can be started.
+pub struct Reached {
+    host: Host,
+    choice: ServerChoice,
+    program: Option<Program>,
+}
+
+impl Reached {
+    /// Asks the server of a connection string who it is; downloads one of ours. That blocks: until
+    /// signals are watched, Ctrl-C ends the program and its download.
+    ///
+    /// # Errors
+    /// A server that does not exist, does not answer or refuses; a download that fails.
+    pub async fn at(server: &str, uri: Option<&str>) -> Result<Self> {
+        let host = Host::detect()?;
+        let choice = ServerChoice::parse(Some(server), uri)?;
+        if let ServerChoice::External(uri) = &choice {
+            connect(uri).await?;
+        }
+        let program = choice.prepare(&host, Progress::default())?;
+        Ok(Self { host, choice, program })
+    }
+
+    /// Starts it, or connects to it.
+    ///
+    /// # Errors
+    /// It does not start, or no longer answers.
+    pub async fn open(&self, options: &StartOptions) -> Result<Server> {
+        self.choice.open(&self.host, self.program.as_ref(), options).await
+    }
+
+    /// Whether it is this program again.
+    #[must_use]
+    pub fn is_absorber(&self) -> bool {
+        self.choice == ServerChoice::Absorber
+    }
+
+    /// The connection string of somebody else's server.
+    #[must_use]
+    pub fn uri(&self) -> Option<&str> {
+        match &self.choice {
+            ServerChoice::External(uri) => Some(uri),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What rounds are made in, and how an arm's processes are started there.
+
+use std::time::Instant;
+
+use crate::admin::Admin;
+use crate::arm::{LiveArm, Target};
+use crate::awake::Awake;
+use crate::input_files::InputFiles;
+use crate::path::Path;
+use crate::progress::Progress;
+use crate::sampler::Sampler;
+use crate::stop::Stop;
+use adapter::environment::Environment;
+use adapter::messages::{Hello, Opened, Role};
+use base::clock::{Epoch, wall};
+use base::error::Result;
+use record::folder::Folder;
+use record::machine::Reading;
+use record::records::{Arm, Experiment, MachineNoise, Run};
+use server::Place;
+use stats::compare::Comparison;
+use stats::looks::Standing;
+
+/// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
+/// each loss may cost a minute of waiting.
+pub const LOST_ROUNDS_MAX: usize = 3;
+const GIVEN_UP: &str = "given up: ";
+
+/// Everything the rounds need.
+pub struct Runner {
+    /// What is known beforehand; arms learn their versions from the running adapters.
+    pub experiment: Experiment,
+    /// One per arm.
+    pub configurations: Vec<ArmConfiguration>,
+    /// Who reads the messages of phases that have a consumer; of its phases nothing is said.
+    pub consumer: Option<ArmConfiguration>,
+    /// The experiment's folder.
+    pub folder: Folder,
+    /// Zero of all times.
+    pub epoch: Epoch,
+    /// The tap on the way to the server, if one was asked for.
+    pub path: Option<Path>,
+    /// The first round that goes through it.
+    pub tap_from: u32,
+    /// Rounds that are in the folder already.
+    pub finished: u32,
+    /// This experiment's database.
+    pub database: String,
+    /// Administration; None with `--server none`.
+    pub admin: Option<Admin>,
+    /// Whether we started the server: then its counters are exact.
+    pub is_own_server: bool,
+    /// Where on this machine somebody else's server listens: its CPU is the experiment's.
+    pub places: Vec<Place>,
+    /// Who says what comes next.
+    pub judge: Judge,
+    /// When the machine was first read, and what it did until then.
+    pub looked: Option<(Instant, Reading)>,
+    /// Whether a busy machine is given time to become quiet.
+    pub waits: bool,
+    /// Keeps cores awake during turns; None where that is not needed.
+    pub awake: Option<Awake>,
+    /// Readings of the server.
+    pub sampler: Sampler,
+    /// Pools and schedules.
+    pub inputs: InputFiles,
+    /// Live line.
+    pub progress: Progress,
+    /// Ctrl-C.
+    pub stop: Stop,
+}
+
+/// What the judging side tells the measuring side, which does not know it: both are given the
+/// folder alone.
+#[derive(Clone, Copy)]
+pub struct Judge {
+    /// How far the experiment has come.
+    pub standing: fn(&Folder, &Experiment) -> Result<Standing>,
+    /// The comparisons that decide whether more rounds are needed.
+    pub deciding: fn(&Folder, &Experiment) -> Result<Vec<Comparison>>,
+}
+
+/// What an arm is started with.
+pub struct ArmConfiguration {
+    /// Its environment.
+    pub environment: Environment,
+    /// URI past the tap, with the arm's options and credentials; empty with `--server none`.
+    pub uri: String,
+    /// URI through the tap; None: the arm goes past it.
+    pub tapped_uri: Option<String>,
+    /// The phases it takes part in; None: all.
+    pub phases: Option<Vec<String>>,
+    /// Why it was lost, once for each of the last rounds in a row.
+    pub losses: Vec<String>,
+}
+
+impl ArmConfiguration {
+    /// Whether it takes part in a phase.
+    #[must_use]
+    pub fn takes(&self, phase: &str) -> bool {
+        self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
+    }
+}
+
+impl Runner {
+    /// Whether all times are pretended.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.configurations.iter().all(|it| it.environment.simulated)
+    }
+
+    /// Starts the processes of a group of arms, and has each say what it is.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub async fn start(
+        &mut self,
+        round: u32,
+        order: &[usize],
+        group: &[usize],
+    ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
+        let processes =
+            self.experiment.plan.phases.iter().map(|phase| phase.processes).max().unwrap_or(1);
+        let mut arms = Vec::new();
+        let mut runs = Vec::new();
+        for &index in group {
+            self.stop.check()?;
+            self.progress.arm(index, "starting");
+            let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
+            let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
+            let configuration = &self.configurations[index];
+            let (environment, tapped) = (&configuration.environment, self.taps(round, index));
+            let target = self.target(configuration, tapped, Role::Worker);
+            let started_at = wall();
+            let processes = environment.processes.unwrap_or(processes);
+            arms.push(match configuration.losses.last() {
+                Some(last) if configuration.losses.len() >= LOST_ROUNDS_MAX => {
+                    let reason = last.trim_start_matches(GIVEN_UP);
+                    LiveArm::absent(index, position, format!("{GIVEN_UP}{reason}"))
+                }
+                _ => {
+                    let epoch = &self.epoch;
+                    LiveArm::start(index, position, environment, processes, &log, epoch, &target)
+                        .await
+                }
+            });
+            runs.push(empty_run(round, position, tapped, started_at));
+        }
+        for (arm, run) in arms.iter_mut().zip(&mut runs) {
+            self.identify(arm);
+            run.arm.clone_from(&self.experiment.arms[arm.index].id);
+            run.clock_within_us = arm.clock_within_us();
+            self.progress.arm(arm.index, "calibrating");
+            run.noop_ns = arm.calibrate(&self.epoch, &self.inputs.folder).await;
+        }
+        Ok((arms, runs))
+    }
+
+    /// The process that reads messages along, where some phase has one. Without it no arm of the
+    /// group can be measured.
+    pub async fn start_consumer(
+        &mut self,
+        round: u32,
+        arm: usize,
+        arms: &mut [LiveArm],
+    ) -> Option<LiveArm> {
+        let configuration = self.consumer.as_ref()?;
+        let log = self.folder.join(&format!("logs/r{round:02}-arm{arm}-consumer.log"));
+        let target = self.target(configuration, self.taps_round(round), Role::Consumer);
+        let (index, environment) = (self.configurations.len(), &configuration.environment);
+        let live = LiveArm::start(index, 0, environment, 1, &log, &self.epoch, &target).await;
+        if let Some(reason) = &live.failed {
+            for arm in arms {
+                arm.fail(&format!("its consumer is lost: {reason}")).await;
+            }
+            return None;
+        }
+        if let (Some(consumer), Some(hello)) = (&mut self.experiment.consumer, live.hello()) {
+            identify(consumer, hello, live.opened.as_ref());
+        }
+        Some(live)
+    }
+
+    fn target<'a>(
+        &'a self,
+        configuration: &'a ArmConfiguration,
+        tapped: bool,
+        role: Role,
+    ) -> Target<'a> {
+        let uri =
+            configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
+        Target { role, uri, database: &self.database }
+    }
+
+    /// Whether a round goes through the tap.
+    #[must_use]
+    pub fn taps_round(&self, round: u32) -> bool {
+        self.path.is_some() && round >= self.tap_from
+    }
+
+    /// Whether an arm goes through the tap in a round.
+    #[must_use]
+    pub fn taps(&self, round: u32, arm: usize) -> bool {
+        self.taps_round(round) && self.configurations[arm].tapped_uri.is_some()
+    }
+
+    /// No version, no measurement: what stands in the result comes from the running adapter.
+    fn identify(&mut self, live: &mut LiveArm) {
+        if let Some(hello) = live.hello() {
+            identify(&mut self.experiment.arms[live.index], hello, live.opened.as_ref());
+        }
+    }
+}
+
+fn identify(arm: &mut Arm, hello: &Hello, opened: Option<&Opened>) {
+    arm.driver.clone_from(&hello.driver.name);
+    arm.version.clone_from(&hello.driver.version);
+    arm.native = hello.driver.native;
+    arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
+    arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
+    arm.event_loop = hello.capabilities.concurrency.threads == Some(1);
+    if let Some(opened) = opened {
+        arm.resolved = opened.resolved.clone();
+        arm.server_version = opened.server["version"].as_str().map(str::to_owned);
+    }
+}
+
+fn empty_run(round: u32, position: u32, tapped: bool, started_at: String) -> Run {
+    Run {
+        round,
+        tapped,
+        arm: String::new(),
+        position,
+        started_at,
+        failed: None,
+        clock_within_us: None,
+        noop_ns: None,
+        wakeup_us: None,
+        machine_noise: MachineNoise::default(),
+        phases: Vec::new(),
+    }
+}

@@ -1,0 +1,182 @@
+//! One self-contained page. Everything comes written out; the template only places it.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::facts;
+use crate::drawing::Drawing;
+use crate::html;
+use crate::view::hue;
+use base::say::clean;
+use record::records::{Experiment, Run, SCHEMA_VERSION};
+
+/// What every format of a study shows. Its strings are text, not markup, but for the SVG of
+/// [`Figure`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct View {
+    /// Heading.
+    pub title: String,
+    /// What was asked, in a paragraph.
+    pub question: String,
+    /// The command that measures all this again.
+    pub command: String,
+    /// The command that makes this page again; empty where there is none.
+    pub again: String,
+    /// Name and value, for the list at the top ([`super::facts`]).
+    pub facts: Vec<(String, String)>,
+    /// The answer, piece by piece.
+    pub evidence: Vec<EvidenceView>,
+    /// What the reader must know before trusting the numbers, a sentence each.
+    pub warnings: Vec<String>,
+    /// The phases in their order.
+    pub phases: Vec<PhaseView>,
+    /// Who took part ([`super::arms`]).
+    pub arms: Table,
+    /// What could not take part: name, reason, what to do.
+    pub unavailable: Vec<[String; 3]>,
+    /// What became of messages that did not arrive once.
+    pub lost: Vec<String>,
+    /// How to read the page, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl View {
+    /// What the records alone say; `folder` is how a user calls the experiment's folder.
+    #[must_use]
+    pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
+        let unavailable = experiment.unavailable.iter();
+        Self {
+            command: experiment.command.join(" "),
+            again: format!("mongodyno report {folder}"),
+            facts: facts::facts(experiment, runs),
+            arms: facts::arms(experiment, runs),
+            unavailable: unavailable
+                .map(|it| [it.adapter.clone(), it.reason.clone(), it.hint.clone()])
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// One piece of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvidenceView {
+    /// What it is about.
+    pub heading: String,
+    /// What was found, with its numbers.
+    pub sentences: Vec<String>,
+    /// Whether it was shown.
+    pub shown: bool,
+}
+
+/// One phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhaseView {
+    /// Its name.
+    pub name: String,
+    /// What is done in it, in a paragraph.
+    pub about: String,
+    /// Its figures, a row an arm.
+    pub table: Table,
+    /// Its pictures.
+    pub figures: Vec<Figure>,
+}
+
+/// A picture on the page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// What is to be seen, for those who cannot; the picture itself has a title.
+    pub caption: String,
+    /// Markup, placed as it is.
+    pub svg: String,
+}
+
+impl Figure {
+    /// Of a drawing, its title the caption.
+    #[must_use]
+    pub fn of(drawing: &Drawing) -> Self {
+        Self { caption: drawing.title().to_owned(), svg: drawing.svg() }
+    }
+}
+
+/// A table with a row an arm.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// What it holds.
+    pub caption: String,
+    /// The columns after the arm's name.
+    pub columns: Vec<Column>,
+    /// A row an arm.
+    pub rows: Vec<TableRow>,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its unit; empty without.
+    pub unit: String,
+    /// Whether it holds figures, which stand to the right and sort as numbers.
+    pub is_figure: bool,
+    /// Too much for a terminal.
+    pub page_only: bool,
+}
+
+impl Column {
+    /// A column of words.
+    #[must_use]
+    pub fn words(name: &str) -> Self {
+        Self { name: name.to_owned(), unit: String::new(), is_figure: false, page_only: false }
+    }
+
+    /// A column of figures; `unit` may be empty.
+    #[must_use]
+    pub fn figures(name: &str, unit: &str) -> Self {
+        Self { unit: unit.to_owned(), is_figure: true, ..Self::words(name) }
+    }
+
+    /// The same, left out on a terminal.
+    #[must_use]
+    pub fn page_only(self) -> Self {
+        Self { page_only: true, ..self }
+    }
+}
+
+/// One arm's row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableRow {
+    /// Its name.
+    pub arm: String,
+    /// As many as there are columns.
+    pub cells: Vec<String>,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// Whatever writing to `out` gives.
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = serde_json::to_value(view)?;
+    finish(&mut page);
+    page["schema_version"] = SCHEMA_VERSION.into();
+    html::write("study.html", page, "", out)
+}
+
+/// Text is cleaned, markup is left as it is, and every arm has its colour.
+fn finish(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = clean(text),
+        Value::Array(items) => items.iter_mut().for_each(finish),
+        Value::Object(fields) => {
+            let markup = |name: &str| name == "svg";
+            fields.iter_mut().filter(|(name, _)| !markup(name)).for_each(|(_, it)| finish(it));
+            if let Some(hue) = fields.get("arm").and_then(Value::as_str).map(hue) {
+                fields.insert("hue".to_owned(), hue.into());
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,74 @@
+//! The study for a terminal: the tables, what was lost, the answer.
+
+use std::io::{self, Write};
+
+use super::page::{Table, View};
+use crate::format::Options;
+use crate::lines::Page;
+use crate::paint::Ink;
+use crate::table::{self, Cell};
+use crate::text::{clean_all, shorten};
+use base::say::clean;
+
+/// What is said of the experiment; the page says more.
+const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Rounds"];
+
+/// Writes the study.
+///
+/// # Errors
+/// Whatever writing to `out` gives.
+pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::new(options, out);
+    let title = page.paint.ink(Ink::Bold, &clean(&view.title));
+    page.line(&title)?;
+    for (name, value) in view.facts.iter().filter(|(name, _)| FACTS.contains(&name.as_str())) {
+        page.field(&name.to_lowercase(), &clean(value))?;
+    }
+    for phase in &view.phases {
+        page.line("")?;
+        let name = page.paint.ink(Ink::Bold, &clean(&phase.name));
+        page.line(&name)?;
+        page.wrapped(2, Ink::Dim, &clean(&phase.about))?;
+        table(&phase.table, &mut page)?;
+    }
+    page.list("Messages", Ink::Bold, &clean_all(&view.lost))?;
+    page.list("Notes", Ink::Yellow, &clean_all(&view.warnings))?;
+    for it in &view.evidence {
+        page.line("")?;
+        let heading = page.paint.ink(Ink::Bold, &clean(&it.heading));
+        page.line(&heading)?;
+        for (number, sentence) in it.sentences.iter().enumerate() {
+            let (indent, ink) = if number == 0 { (2, Ink::Plain) } else { (4, Ink::Dim) };
+            page.wrapped(indent, ink, &clean(sentence))?;
+        }
+    }
+    page.line("")?;
+    if let Some(path) = &options.page {
+        page.field("page", &clean(path))?;
+    }
+    page.field("again", &clean(&view.again))
+}
+
+fn table(from: &Table, page: &mut Page) -> io::Result<()> {
+    let columns = from.columns.iter().enumerate();
+    let shown: Vec<usize> =
+        columns.filter(|(_, column)| !column.page_only).map(|(at, _)| at).collect();
+    let name = table::Column { head: String::new(), is_figure: false };
+    let column = |&at: &usize| table::Column {
+        head: clean(&from.columns[at].name),
+        is_figure: from.columns[at].is_figure,
+    };
+    let row = |row: &super::page::TableRow| {
+        let name = shorten(&clean(&row.arm), page.width * 2 / 5);
+        let cells = shown.iter().map(|&at| Cell::plain(&clean(&row.cells[at])));
+        std::iter::once(Cell::plain(&name)).chain(cells).collect()
+    };
+    let table = table::Table {
+        columns: std::iter::once(name).chain(shown.iter().map(column)).collect(),
+        rows: from.rows.iter().map(row).collect(),
+    };
+    page.table(&table)?;
+    let units = shown.iter().map(|&at| &from.columns[at]).filter(|it| !it.unit.is_empty());
+    let units: Vec<String> = units.map(|it| format!("{} in {}", it.name, it.unit)).collect();
+    page.wrapped(2, Ink::Dim, &units.join(", "))
+}

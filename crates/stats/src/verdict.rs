@@ -1,0 +1,38 @@
+//! The five words that a comparison can end in (section 3.5).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a comparison ends in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Verdict {
+    /// B costs more time per operation than A.
+    #[serde(rename = "SLOWER")]
+    Slower,
+    /// B costs less time per operation than A.
+    #[serde(rename = "FASTER")]
+    Faster,
+    /// The whole interval lies within the threshold.
+    #[serde(rename = "SAME")]
+    Same,
+    /// The interval is too wide to say.
+    #[serde(rename = "INCONCLUSIVE")]
+    Inconclusive,
+    /// A gate failed: the numbers must not be compared.
+    #[serde(rename = "NOT COMPARABLE")]
+    NotComparable,
+}
+
+impl Verdict {
+    /// The word as printed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Slower => "SLOWER",
+            Self::Faster => "FASTER",
+            Self::Same => "SAME",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotComparable => "NOT COMPARABLE",
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The study of a capped collection as message broker.
+//!
+//! The analysis answers ([`evidence`]) and is only placed in the reports; pictures are drawn from
+//! plain data ([`scatter`], [`parts`]), which [`rows`] and [`parts_rows`] read from the folder, one
+//! run after the other.
+
+mod analysis;
+mod cloud;
+mod csv;
+pub mod evidence;
+mod facts;
+mod parts;
+mod picture;
+mod rows;
+pub mod types;
+mod view;
+
+pub use analysis::analyse;
+pub use cloud::{Axes, Cloud, POINTS_MAX};
+pub use csv::messages;
+pub use facts::{lost, pacing};
+pub use parts::{PartsRow, parts, parts_rows};
+pub use picture::{Content, Measured, Panel, Row, Since, scatter};
+pub use rows::{rows, taking_part};
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use crate::definition::{Asked, Definition};
+use crate::study::{Flag, Made, Plan, Study};
+use base::error::Result;
+use report::drawing::Drawing;
+use report::study::View;
+use schemars::{Schema, schema_for};
+use serde_json::{Value, to_value};
+use types::BrokerAnalysis;
+use workload::builtin;
+use workload::plan::Pacing;
+
+/// Warm-up of each phase in the quick form, s.
+const QUICK_WARMUP_S: &str = "0.1";
+const CONSUMER: &str = "consumer";
+
+/// Why does the latency of some drivers' messages grow with their count?
+#[derive(Debug)]
+pub struct BrokerStudy;
+
+impl Study for BrokerStudy {
+    fn name(&self) -> &'static str {
+        "broker"
+    }
+
+    fn definition(&self) -> Definition {
+        Definition::read(include_str!("../../../../studies/broker/study.toml"))
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        &[Flag {
+            name: CONSUMER,
+            value: "DRIVER",
+            help: "Who reads the messages [default: the fastest]",
+        }]
+    }
+
+    fn plan(&self, asked: &Asked) -> Result<Plan> {
+        let definition = self.definition();
+        let (scale, messages) = definition.scale(asked)?;
+        // A think time of 1 ms makes of each message more than 1 ms: a tenth is enough to see it.
+        let think = (messages / 10).clamp(100, 1_000);
+        let mut sets = BTreeMap::from([
+            ("messages".to_owned(), messages.to_string()),
+            ("think_messages".to_owned(), think.to_string()),
+        ]);
+        if asked.quick {
+            sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
+        }
+        sets.extend(asked.sets.clone());
+        Ok(Plan {
+            workload: builtin::open(&definition.workload, &sets, asked.seed)?,
+            scale,
+            arms: definition.arms(&asked.drivers),
+            rounds: definition.rounds(asked, messages),
+            tap: true,
+            quick: false,
+            consumer: asked.flags.get(CONSUMER).cloned(),
+        })
+    }
+
+    fn schema(&self) -> Schema {
+        schema_for!(BrokerAnalysis)
+    }
+
+    fn analysis(&self, made: &Made<'_>) -> Value {
+        to_value(analyse(made.experiment, made.runs)).expect("analyses serialise")
+    }
+
+    fn view(&self, made: &Made<'_>) -> View {
+        view::view(made, self.definition(), &analyse(made.experiment, made.runs))
+    }
+
+    /// The scatter; for pacings with intended starts the same since those; where the time passed,
+    /// if a round went through the tap.
+    fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let Made { folder, experiment, runs } = *made;
+        let planned = experiment.plan.phases.iter().find(|it| it.name == phase);
+        let Some(planned) = planned.filter(|it| it.consumer) else { return Ok(Vec::new()) };
+        let arms = taking_part(experiment, runs, phase);
+        let open = matches!(planned.pacing, Pacing::Rate { .. } | Pacing::Burst {});
+        let mut drawings = Vec::new();
+        for since in [Since::Made, Since::Intended].into_iter().take(if open { 2 } else { 1 }) {
+            let rows = rows(folder, &arms, runs, phase, since)?;
+            drawings.push(scatter(phase, since, &rows));
+        }
+        let rows = parts_rows(&arms, runs, phase);
+        if !rows.is_empty() {
+            drawings.push(parts(phase, &rows));
+        }
+        Ok(drawings)
+    }
+
+    fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        messages(made.folder, made.runs, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_2014_take_part_as_they_were() {
+        let arms = BrokerStudy.definition().arms;
+        assert!(arms.iter().any(|it| it.original.as_deref() == Some("burst")));
+    }
+}

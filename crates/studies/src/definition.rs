@@ -1,0 +1,120 @@
+//! What a study consists of: data, in `studies/NAME/study.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use base::error::{Error, Result};
+
+/// A study as its file says it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// One line for the help.
+    pub about: String,
+    /// Heading of its reports.
+    pub title: String,
+    /// The question, in a paragraph.
+    pub question: String,
+    /// How to read its reports, a sentence each.
+    pub reading: Vec<String>,
+    /// Built-in workload.
+    pub workload: String,
+    /// Phases of it; none: all.
+    #[serde(default)]
+    pub phases: Vec<String>,
+    /// Server that all arms can speak with.
+    pub server: String,
+    /// Rounds past the tap; None: the size says how many.
+    pub rounds: Option<u32>,
+    /// Its size at scale 1.
+    pub size: u64,
+    /// What its size counts.
+    pub unit: String,
+    /// The least size that says anything.
+    pub size_min: u64,
+    /// The largest scale that can be counted.
+    pub scale_max: f64,
+    /// Scale where none is asked for.
+    pub scale: f64,
+    /// Scale of `--quick`.
+    pub quick_scale: f64,
+    /// Who takes part; none: every adapter.
+    #[serde(default)]
+    pub arms: Vec<Arm>,
+}
+
+/// One arm of a study.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// As `run -d` takes it.
+    pub driver: String,
+    /// The phase that issues as the program did whose result the study replays.
+    #[serde(default)]
+    pub original: Option<String>,
+    /// The phases it takes part in; None: all.
+    #[serde(default)]
+    pub phases: Option<Vec<String>>,
+}
+
+/// What the command line asks of a study.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// `--scale`.
+    pub scale: Option<f64>,
+    /// `--quick`.
+    pub quick: bool,
+    /// `-d`; of a study that names no arms every adapter where none is asked for.
+    pub drivers: Vec<String>,
+    /// `--rounds`.
+    pub rounds: Option<u32>,
+    /// Parameters of the workload (`--set`), which win over the study's.
+    pub sets: BTreeMap<String, String>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Values of the flags that it alone has, by name.
+    pub flags: BTreeMap<&'static str, String>,
+}
+
+impl Definition {
+    /// Of the text of its file.
+    pub(crate) fn read(text: &str) -> Self {
+        toml::from_str(text).expect("a definition that its tests have read")
+    }
+
+    /// The scale asked for, and the size that it makes.
+    ///
+    /// # Errors
+    /// A scale that makes no experiment.
+    pub fn scale(&self, asked: &Asked) -> Result<(f64, u64)> {
+        let usual = if asked.quick { self.quick_scale } else { self.scale };
+        let scale = asked.scale.unwrap_or(usual);
+        let (size, unit) = (scale * self.size as f64, &self.unit);
+        if size >= self.size_min as f64 && scale <= self.scale_max {
+            return Ok((scale, size.round() as u64));
+        }
+        let least = self.size_min as f64 / self.size as f64;
+        Err(Error::usage(
+            format!("--scale {scale} makes {size} {unit}"),
+            format!("from {least} to {}; 1 makes {} {unit}", self.scale_max, self.size),
+        ))
+    }
+
+    /// Rounds past the tap, of a study of this size.
+    #[must_use]
+    pub fn rounds(&self, asked: &Asked, size: u64) -> u32 {
+        asked.rounds.or(self.rounds).unwrap_or(size as u32)
+    }
+
+    /// The drivers asked for, with what the study knows of them; or its own.
+    #[must_use]
+    pub fn arms(&self, drivers: &[String]) -> Vec<Arm> {
+        if drivers.is_empty() {
+            return self.arms.clone();
+        }
+        let known = |driver: &String| self.arms.iter().find(|it| &it.driver == driver).cloned();
+        let plain = |driver: &String| Arm { driver: driver.clone(), ..Arm::default() };
+        drivers.iter().map(|driver| known(driver).unwrap_or_else(|| plain(driver))).collect()
+    }
+}

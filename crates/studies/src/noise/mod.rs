@@ -1,0 +1,168 @@
+//! Two copies of every driver: what this machine can tell apart, and how soon.
+//!
+//! One experiment with each arm doubled, and not one a driver: all copies share the rounds, and what
+//! disturbs a round disturbs all of them.
+
+mod analysis;
+mod answer;
+mod scatter;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::io::Write;
+
+pub use analysis::analyse;
+pub use scatter::{Scatter, Told};
+pub use types::{NoiseAnalysis, PhaseNoise, Row};
+
+use crate::definition::{Arm, Asked, Definition};
+use crate::evidence::Evidence;
+use crate::study::{Made, Plan, Study};
+use base::error::{Error, Result};
+use figures::{MISSING, change, figure};
+use report::drawing::Drawing;
+use report::study::{Column, PhaseView, Table, TableRow, View};
+use scatter::ASKED_PERCENT;
+use schemars::{Schema, schema_for};
+use serde_json::{Value, to_value};
+use workload::builtin;
+use workload::plan::Limit;
+
+/// Seconds of each phase: its forty turns take two, and as many again where the round is not
+/// precise by then. With the three of `run` six rounds would take more than ten minutes.
+const PHASE_S: f64 = 1.0;
+
+/// Which differences are told apart?
+#[derive(Debug)]
+pub struct NoiseStudy;
+
+impl Study for NoiseStudy {
+    fn name(&self) -> &'static str {
+        "noise"
+    }
+
+    fn definition(&self) -> Definition {
+        Definition::read(include_str!("../../../../studies/noise/study.toml"))
+    }
+
+    fn plan(&self, asked: &Asked) -> Result<Plan> {
+        let definition = self.definition();
+        let (scale, size) = definition.scale(asked)?;
+        let mut workload = builtin::open(&definition.workload, &asked.sets, asked.seed)?;
+        workload.plan.phases.retain(|phase| definition.phases.contains(&phase.name));
+        for phase in &mut workload.plan.phases {
+            phase.limit = Limit::Duration { seconds: Some(PHASE_S) };
+        }
+        let mut arms: Vec<Arm> = Vec::new();
+        for arm in definition.arms(&asked.drivers) {
+            // `resume` asks for both copies again.
+            if !arms.contains(&arm) {
+                arms.extend([arm.clone(), arm]);
+            }
+        }
+        Ok(Plan {
+            workload,
+            scale,
+            arms,
+            rounds: definition.rounds(asked, size),
+            tap: false,
+            quick: asked.quick,
+            consumer: None,
+        })
+    }
+
+    fn schema(&self) -> Schema {
+        schema_for!(NoiseAnalysis)
+    }
+
+    fn analysis(&self, made: &Made<'_>) -> Value {
+        to_value(analyse(made.experiment, made.runs)).expect("analyses serialise")
+    }
+
+    fn view(&self, made: &Made<'_>) -> View {
+        let analysis = analyse(made.experiment, made.runs);
+        View {
+            evidence: analysis.evidence.iter().map(Evidence::view).collect(),
+            phases: analysis.phases.iter().map(phase_view).collect(),
+            warnings: analysis.notes,
+            ..made.view(self.definition())
+        }
+    }
+
+    fn drawings(&self, _: &Made<'_>, _: &str) -> Result<Vec<Drawing>> {
+        Ok(Vec::new())
+    }
+
+    /// A row a driver and phase.
+    fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        let analysis = analyse(made.experiment, made.runs);
+        let mut table = ::csv::Writer::from_writer(out);
+        let mut write = |line: Vec<String>| {
+            let lost =
+                |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
+            table.write_record(line).map_err(lost)
+        };
+        let told = ASKED_PERCENT.map(|percent| format!("rounds_for_{percent}_percent"));
+        let head = ["phase", "driver", "rounds", "scatter_percent", "low_percent", "high_percent"];
+        write(head.map(str::to_owned).into_iter().chain(told).collect())?;
+        for phase in &analysis.phases {
+            for row in &phase.rows {
+                let mut line = vec![phase.phase.clone(), row.arm.clone(), row.rounds.to_string()];
+                if let Some(scatter) = &row.scatter {
+                    let percent = scatter.percent;
+                    line.extend(
+                        [percent.estimate, percent.low, percent.high].map(|it| it.to_string()),
+                    );
+                    line.extend(scatter.told.iter().map(|it| it.rounds.to_string()));
+                }
+                line.resize(head.len() + ASKED_PERCENT.len(), String::new());
+                write(line)?;
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn phase_view(phase: &PhaseNoise) -> PhaseView {
+    let mut columns =
+        vec![Column::figures("scatter", "%"), Column::words("95 % interval").page_only()];
+    columns.extend(ASKED_PERCENT.map(|it| Column::figures(&format!("{it} %"), "rounds")));
+    columns.extend([Column::figures("quick form", "%"), Column::words("second copy")]);
+    let each = phase.rows.iter().map(|row| {
+        let difference = row.difference_percent.map(|it| it.median);
+        let difference =
+            difference.and_then(|it| change(Some(it.estimate), Some(it.low), Some(it.high)));
+        let difference = difference.unwrap_or_else(|| MISSING.to_owned());
+        TableRow { arm: row.arm.clone(), cells: cells(row.scatter.as_ref(), difference) }
+    });
+    let all = cells(phase.all.as_ref(), String::new());
+    let all = std::iter::once(TableRow { arm: "all".to_owned(), cells: all });
+    PhaseView {
+        name: phase.phase.clone(),
+        about: "Two copies of each driver take turns in the same rounds.".to_owned(),
+        table: Table {
+            caption:
+                "Scatter of two copies from round to round; rounds until differences of 3 and \
+                      5 % are told apart; the least that the quick form tells apart; what the \
+                      second copy takes longer than the first, which is chance."
+                    .to_owned(),
+            columns,
+            rows: each.chain(all).collect(),
+        },
+        figures: Vec::new(),
+    }
+}
+
+fn cells(scatter: Option<&Scatter>, difference: String) -> Vec<String> {
+    let Some(scatter) = scatter else {
+        let missing = std::iter::repeat_n(MISSING.to_owned(), 3 + ASKED_PERCENT.len());
+        return missing.chain([difference]).collect();
+    };
+    let percent = scatter.percent;
+    let between = format!("{} to {} %", figure(percent.low), figure(percent.high));
+    let mut cells = vec![figure(percent.estimate), between];
+    cells.extend(scatter.told.iter().map(|it| it.rounds.to_string()));
+    cells.extend([figure(scatter.quick_percent), difference]);
+    cells
+}

@@ -1,0 +1,365 @@
+//! BSON as bytes: the table of its types, and documents that are there as a whole, checked once
+//! and then read as they stand. [`super::walk`] follows those that are not.
+//!
+//! Not `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every reading:
+//! here one check stands at the door ([`check`]), and everything behind it cannot fail.
+
+use std::borrow::Cow;
+
+/// Types of values, as the BSON specification numbers them.
+pub mod kind {
+    pub const DOUBLE: u8 = 1;
+    pub const STRING: u8 = 2;
+    pub const DOCUMENT: u8 = 3;
+    pub const ARRAY: u8 = 4;
+    pub const BINARY: u8 = 5;
+    pub const UNDEFINED: u8 = 6;
+    pub const OBJECT_ID: u8 = 7;
+    pub const BOOL: u8 = 8;
+    pub const DATE: u8 = 9;
+    pub const NULL: u8 = 10;
+    pub const REGEX: u8 = 11;
+    pub const POINTER: u8 = 12;
+    pub const CODE: u8 = 13;
+    pub const SYMBOL: u8 = 14;
+    pub const SCOPED_CODE: u8 = 15;
+    pub const INT: u8 = 16;
+    pub const TIMESTAMP: u8 = 17;
+    pub const LONG: u8 = 18;
+    pub const DECIMAL: u8 = 19;
+    pub const MAX_KEY: u8 = 127;
+    pub const MIN_KEY: u8 = 255;
+}
+
+/// Longest document, bytes.
+pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Deepest document; bounds the recursion of everything that walks through one.
+const DEPTH_MAX: usize = 200;
+/// The empty document.
+pub const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
+
+/// Length and terminator of an empty document, bytes.
+const DOCUMENT_BYTES_MIN: usize = EMPTY.len();
+
+/// How many bytes the value of a field takes: the one table of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Fixed(usize),
+    /// A length of four bytes comes first. It counts `before` bytes that are behind us then, is at
+    /// least `least`, and leaves out `after` bytes.
+    Counted {
+        before: usize,
+        least: usize,
+        after: usize,
+    },
+    /// A regular expression: two strings that end with a zero byte.
+    Pattern,
+    /// No BSON type.
+    Unknown,
+}
+
+impl Size {
+    #[inline]
+    pub const fn of(kind: u8) -> Self {
+        match kind {
+            kind::DOUBLE | kind::DATE | kind::TIMESTAMP | kind::LONG => Self::Fixed(8),
+            kind::STRING | kind::CODE | kind::SYMBOL => Self::counted(0, 1, 0),
+            kind::DOCUMENT | kind::ARRAY | kind::SCOPED_CODE => {
+                Self::counted(4, DOCUMENT_BYTES_MIN, 0)
+            }
+            kind::BINARY => Self::counted(0, 0, 1), // its subtype
+            kind::UNDEFINED | kind::NULL | kind::MAX_KEY | kind::MIN_KEY => Self::Fixed(0),
+            kind::OBJECT_ID => Self::Fixed(12),
+            kind::BOOL => Self::Fixed(1),
+            kind::REGEX => Self::Pattern,
+            kind::POINTER => Self::counted(0, 1, 12), // a string and an ObjectId
+            kind::INT => Self::Fixed(4),
+            kind::DECIMAL => Self::Fixed(16),
+            _ => Self::Unknown,
+        }
+    }
+
+    const fn counted(before: usize, least: usize, after: usize) -> Self {
+        Self::Counted { before, least, after }
+    }
+
+    /// Bytes behind the four of a length that says `length`; None: it cannot say that.
+    #[inline]
+    pub fn behind(self, length: [u8; 4]) -> Option<usize> {
+        let Self::Counted { before, least, after } = self else { return None };
+        let length = u32::from_le_bytes(length) as usize;
+        (length >= least).then(|| length - before + after)
+    }
+}
+
+/// A value within a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value<'a> {
+    /// One of [`kind`].
+    pub kind: u8,
+    /// What follows the name.
+    pub bytes: &'a [u8],
+}
+
+/// A field of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// Without its zero byte; an index where the document is an array.
+    pub name: &'a [u8],
+    /// What it holds.
+    pub value: Value<'a>,
+    /// Kind, name and value as they stand.
+    pub whole: &'a [u8],
+}
+
+impl<'a> Field<'a> {
+    pub fn name(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.name)
+    }
+}
+
+/// The fields of a checked document.
+#[derive(Debug, Clone)]
+pub struct Fields<'a>(&'a [u8]);
+
+/// Walks through a checked document (or array).
+pub fn fields(document: &[u8]) -> Fields<'_> {
+    Fields(document.get(4..document.len() - 1).unwrap_or_default())
+}
+
+/// The value of a top-level field.
+pub fn get<'a>(document: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
+    fields(document).find(|field| field.name == name).map(|field| field.value)
+}
+
+impl<'a> Fields<'a> {
+    /// Those that have not been walked through yet, as they stand.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Field<'a>;
+
+    fn next(&mut self) -> Option<Field<'a>> {
+        let (&kind, rest) = self.0.split_first()?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        let (name, rest) = rest.split_at(end);
+        let (bytes, after) = rest[1..].split_at_checked(length(kind, &rest[1..])?)?;
+        let whole = &self.0[..self.0.len() - after.len()];
+        self.0 = after;
+        Some(Field { name, value: Value { kind, bytes }, whole })
+    }
+}
+
+/// Bytes of a value of this kind at the beginning of `rest`.
+#[inline]
+fn length(kind: u8, rest: &[u8]) -> Option<usize> {
+    let size = Size::of(kind);
+    Some(match size {
+        Size::Fixed(bytes) => bytes,
+        Size::Counted { .. } => 4 + size.behind(*rest.first_chunk()?)?,
+        Size::Pattern => {
+            let pattern = rest.iter().position(|byte| *byte == 0)? + 1;
+            pattern + rest[pattern..].iter().position(|byte| *byte == 0)? + 1
+        }
+        Size::Unknown => return None,
+    })
+}
+
+/// Whether all of a document is what BSON allows.
+///
+/// # Errors
+/// Where it is not.
+pub fn check(document: &[u8]) -> Result<(), String> {
+    check_at(document, 0)
+}
+
+fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("nested deeper than {DEPTH_MAX}"));
+    }
+    let said = document.first_chunk().map_or(-1, |bytes| i32::from_le_bytes(*bytes));
+    if document.len() < 5 || usize::try_from(said) != Ok(document.len()) {
+        return Err("a wrong length".to_owned());
+    }
+    if document.last() != Some(&0) {
+        return Err("no zero byte at its end".to_owned());
+    }
+    let mut walk = fields(document);
+    for field in &mut walk {
+        let Value { kind, bytes } = field.value;
+        let text = |bytes: &[u8]| bytes.len() > 4 && bytes.last() == Some(&0);
+        let good = match kind {
+            kind::STRING | kind::CODE | kind::SYMBOL => text(bytes),
+            kind::POINTER => text(&bytes[..bytes.len() - 12]),
+            kind::BOOL => bytes[0] <= 1,
+            kind::BINARY if bytes[4] == 2 => bytes.len() >= 9,
+            kind::DOCUMENT | kind::ARRAY => {
+                check_at(bytes, depth + 1)?;
+                true
+            }
+            kind::SCOPED_CODE => {
+                // Its own length, a string, a document.
+                let inner = bytes.get(4..).unwrap_or_default();
+                let end = length(kind::CODE, inner).filter(|end| *end < inner.len());
+                let end = end.ok_or("code with a wrong length")?;
+                check_at(&inner[end..], depth + 1)?;
+                text(&inner[..end])
+            }
+            _ => true,
+        };
+        if !good {
+            return Err(format!("field {:?} is malformed", field.name()));
+        }
+    }
+    if walk.0.is_empty() { Ok(()) } else { Err("a field that is malformed".to_owned()) }
+}
+
+/// A number, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    Int(i32),
+    Long(i64),
+    Double(f64),
+    Decimal(bson::Decimal128),
+}
+
+impl<'a> Value<'a> {
+    /// Null, as it stands for what is missing.
+    pub const NULL: Value<'static> = Value { kind: kind::NULL, bytes: &[] };
+
+    /// The text of a string; empty where it is not UTF-8.
+    pub fn text(self) -> Option<&'a str> {
+        (self.kind == kind::STRING).then(|| self.string())
+    }
+
+    /// The text of anything that is stored like a string.
+    pub fn string(self) -> &'a str {
+        std::str::from_utf8(self.string_bytes()).unwrap_or_default()
+    }
+
+    /// The bytes of the text of anything that is stored like a string.
+    pub fn string_bytes(self) -> &'a [u8] {
+        self.bytes.get(4..self.bytes.len() - 1).unwrap_or_default()
+    }
+
+    /// The bytes of a document.
+    pub fn document(self) -> Option<&'a [u8]> {
+        (self.kind == kind::DOCUMENT).then_some(self.bytes)
+    }
+
+    /// The bytes of an array.
+    pub fn array(self) -> Option<&'a [u8]> {
+        (self.kind == kind::ARRAY).then_some(self.bytes)
+    }
+
+    /// Any number.
+    pub fn number(self) -> Option<Number> {
+        let long = || i64::from_le_bytes(*self.bytes.first_chunk().expect("8 bytes, checked"));
+        Some(match self.kind {
+            kind::INT => Number::Int(i32::from_le_bytes(
+                *self.bytes.first_chunk().expect("4 bytes, checked"),
+            )),
+            kind::LONG => Number::Long(long()),
+            kind::DOUBLE => Number::Double(f64::from_bits(long().cast_unsigned())),
+            kind::DECIMAL => {
+                let bytes = *self.bytes.first_chunk().expect("16 bytes, checked");
+                Number::Decimal(bson::Decimal128::from_bytes(bytes))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Any number as a whole one, its fraction cut off.
+    pub fn whole_number(self) -> Option<i64> {
+        Some(match self.number()? {
+            Number::Int(number) => number.into(),
+            Number::Long(number) => number,
+            Number::Double(number) => number as i64,
+            Number::Decimal(number) => decimal_to_f64(number) as i64,
+        })
+    }
+
+    /// As conditions read it: false, zero, null and undefined are false.
+    pub fn truth(self) -> bool {
+        match self.kind {
+            kind::BOOL => self.bytes[0] != 0,
+            kind::NULL | kind::UNDEFINED => false,
+            _ => self.number().is_none_or(|number| number.as_f64() != 0.0),
+        }
+    }
+}
+
+impl Number {
+    /// The nearest double.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(number) => number.into(),
+            Self::Long(number) => number as f64,
+            Self::Double(number) => number,
+            Self::Decimal(number) => decimal_to_f64(number),
+        }
+    }
+}
+
+fn decimal_to_f64(number: bson::Decimal128) -> f64 {
+    // Its text has the forms that Rust reads: digits, E+n, NaN, Infinity.
+    number.to_string().parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::raw::cstr;
+
+    use super::*;
+
+    #[test]
+    fn what_the_crate_writes_is_accepted_and_every_cut_is_not() {
+        let document = bson::rawdoc! {
+            "d": 1.5, "s": "text", "o": { "a": [1, "x", true] }, "n": null, "i": 7, "l": 8_i64,
+            "at": bson::DateTime::from_millis(5), "id": bson::oid::ObjectId::new(),
+        };
+        let bytes = document.as_bytes();
+        assert_eq!(check(bytes), Ok(()));
+        assert_eq!(fields(bytes).count(), 8);
+        for end in 0..bytes.len() {
+            let mut cut = bytes[..end].to_vec();
+            assert!(check(&cut).is_err(), "{end} bytes");
+            // A length that fits does not make it whole.
+            if end >= 5 {
+                cut[..4].copy_from_slice(&i32::try_from(end).unwrap().to_le_bytes());
+                cut[end - 1] = 0;
+                let _ = check(&cut).map(|()| fields(&cut).count());
+            }
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_is_survived() {
+        let document = bson::rawdoc! {
+            "b": bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: vec![1, 2] },
+            "r": bson::Regex { pattern: cstr!("a").into(), options: cstr!("").into() },
+            "s": "text", "o": { "a": [1, "x"] },
+        };
+        for at in 0..document.as_bytes().len() {
+            for byte in [0, 1, 2, 3, 4, 5, 11, 12, 13, 15, 19, 127, 255] {
+                let mut bytes = document.as_bytes().to_vec();
+                bytes[at] = byte;
+                if check(&bytes).is_ok() {
+                    assert!(fields(&bytes).count() <= 4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let mut document = bson::RawDocumentBuf::new();
+        for _ in 0..=DEPTH_MAX {
+            document = bson::rawdoc! { "a": document };
+        }
+        assert!(check(document.as_bytes()).unwrap_err().contains("nested"));
+    }
+}

@@ -1,0 +1,103 @@
+//! What is known of every kind of operation.
+
+use super::making::Making;
+use crate::plan::Operation;
+
+/// One kind of operation.
+pub struct About {
+    /// Its name in YAML.
+    pub name: &'static str,
+    /// Its keys in YAML, but for the concerns.
+    pub keys: &'static [&'static str],
+    /// Concerns and preferences that the driver takes with it.
+    pub concerns: Concerns,
+    /// Whether it inserts the documents of the worker's counter: one, or a batch.
+    pub inserts: bool,
+    /// Whether it deletes the document of its key.
+    pub deletes: bool,
+    /// Whether its answer holds documents.
+    pub reads_documents: bool,
+    /// How its right answer is known.
+    pub answers: Answers,
+    /// How the server counts it.
+    pub counted: Counted,
+    /// Whether it changes its collection, as far as one can see from outside.
+    pub writes: fn(&Operation) -> bool,
+    /// Makes the template that adapters get; None where a mistake leaves nothing to make.
+    pub(crate) make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
+}
+
+/// Concerns and preferences of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concerns {
+    /// None.
+    None,
+    /// A write concern.
+    Write,
+    /// A read concern and a read preference.
+    Read,
+    /// A read preference.
+    Preference,
+}
+
+/// How the right answer of an operation is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// It adds nothing to the totals.
+    Nothing,
+    /// By its filter, where that is made of the key.
+    ByFilter,
+    /// It is not.
+    Unknown,
+}
+
+/// How the server counts an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// It sees nothing of it.
+    Not,
+    /// By this counter: once, or for each inserted document.
+    By(&'static str),
+    /// As `command`, together with the core's own and the drivers' monitoring.
+    AsCommand,
+}
+
+impl About {
+    /// An operation that writes nothing, is answered nothing and has no keys.
+    pub(super) const fn new(
+        name: &'static str,
+        make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
+    ) -> Self {
+        Self {
+            name,
+            keys: &[],
+            concerns: Concerns::None,
+            inserts: false,
+            deletes: false,
+            reads_documents: false,
+            answers: Answers::Nothing,
+            counted: Counted::AsCommand,
+            writes: |_| false,
+            make,
+        }
+    }
+
+    /// An operation with a write concern, which changes its collection.
+    pub(super) const fn write(
+        name: &'static str,
+        counter: &'static str,
+        make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
+    ) -> Self {
+        Self {
+            concerns: Concerns::Write,
+            counted: Counted::By(counter),
+            writes: |_| true,
+            ..Self::new(name, make)
+        }
+    }
+
+    /// Whether it works on a collection.
+    pub fn has_collection(&self) -> bool {
+        self.keys.contains(&"collection")
+    }
+}

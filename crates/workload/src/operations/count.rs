@@ -1,0 +1,15 @@
+//! `count`: how many documents there are, by a key, a range of keys or a filter.
+
+use super::about::{About, Answers, Concerns};
+use super::making::Making;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "by", "range", "filter"],
+    concerns: Concerns::Read,
+    answers: Answers::ByFilter,
+    ..About::new("count", make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    making.filter()
+}

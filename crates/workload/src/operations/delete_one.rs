@@ -1,0 +1,18 @@
+//! `delete_one`: the key's document, which is there once.
+
+use super::about::About;
+use super::making::Making;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "by"],
+    deletes: true,
+    ..About::write("delete_one", "opcounters.delete", make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    if let Some(capped) = making.collection().filter(|it| it.capped.is_some()) {
+        let message = format!("`{}` is capped: nothing can be deleted there", capped.name);
+        making.check.wrong(making.place, message, "use a collection that is not capped");
+    }
+    making.filter_by_key()
+}

@@ -1,0 +1,20 @@
+//! `find`: a cursor over a document, a range of keys or a filter of one's own.
+
+use super::about::{About, Answers, Concerns, Counted};
+use super::making::Making;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "by", "range", "filter", "limit", "batch_size"],
+    concerns: Concerns::Read,
+    reads_documents: true,
+    answers: Answers::ByFilter,
+    counted: Counted::By("opcounters.query"),
+    ..About::new("find", make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    making.sum_field();
+    making.made.limit = making.keys.limit.as_ref().map(|limit| i64::from(limit.value));
+    making.batch_size();
+    making.filter()
+}

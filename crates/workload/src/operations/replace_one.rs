@@ -1,0 +1,16 @@
+//! `replace_one`: another document in the place of the key's.
+
+use super::about::About;
+use super::making::Making;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "by", "upsert"],
+    ..About::write("replace_one", "opcounters.update", make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    making.filter_by_key()?;
+    making.documents()?;
+    making.upsert();
+    Some(())
+}

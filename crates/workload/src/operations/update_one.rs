@@ -1,0 +1,93 @@
+//! `update_one`: fields of the key's document, or an update of one's own.
+
+use bson::{Bson, Document};
+use serde_saphyr::Location;
+
+use super::about::About;
+use super::making::{Making, Site};
+use crate::at::{At, Named};
+use crate::check::Check;
+use crate::document::one_value;
+use crate::fields::Field;
+use crate::layout;
+use crate::plan::{Collection, Stamp, StampSource, Template};
+use crate::template::{of_document, template};
+use crate::tree::Tree;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "by", "set", "update", "upsert"],
+    ..About::write("update_one", "opcounters.update", make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    making.filter_by_key()?;
+    making.made.update = Some(update(making)?);
+    making.upsert();
+    Some(())
+}
+
+fn update(making: &mut Making<'_, '_, '_>) -> Option<Template> {
+    let collection = making.collection()?;
+    let (check, keys) = (&mut *making.check, making.keys);
+    match (&keys.set, &keys.update) {
+        (Some(set), None) => Some(set_of(check, making.site, set, collection)),
+        (None, Some(update)) => {
+            check_update(check, update, collection);
+            Some(template(check, update, None))
+        }
+        (Some(_), Some(update)) => {
+            check.wrong(update.place, "`set` and `update` exclude each other", "keep one");
+            None
+        }
+        (None, None) => {
+            let hint = "`set: {number: {type: long, value: sequence}}`";
+            check.wrong(making.place, "update_one needs `set` or `update`", hint);
+            None
+        }
+    }
+}
+
+fn set_of(
+    check: &mut Check<'_>,
+    site: &Site<'_>,
+    set: &At<Named<At<Field>>>,
+    collection: &Collection,
+) -> Template {
+    if set.value.0.is_empty() {
+        check.wrong(set.place, "`set` sets nothing", "`set: {n: {type: long, value: sequence}}`");
+    }
+    for (name, _) in &set.value.0 {
+        not_the_key(check, &name.value, name.place, collection);
+    }
+    let mut stamps = Vec::new();
+    let shapes = layout::shapes(check, &set.value, &mut vec!["$set".to_owned()], &mut stamps);
+    let label = format!("{}/{}", site.phase, collection.name);
+    let values: Document = shapes
+        .iter()
+        .map(|(name, shape)| (name.clone(), one_value(shape, site.seed, &label)))
+        .collect();
+    of_document(Document::from_iter([("$set".to_owned(), Bson::Document(values))]), stamps)
+}
+
+fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collection) {
+    let Tree::Map(operators) = &update.value else { return };
+    for (operator, fields) in operators {
+        if !operator.value.starts_with('$') {
+            let message = format!("`{}` is no update operator", operator.value);
+            check.wrong(operator.place, message, "`$set`, `$inc`, …; or use replace_one");
+        }
+        if let Tree::Map(fields) = &fields.value {
+            for (name, _) in fields {
+                not_the_key(check, &name.value, name.place, collection);
+            }
+        }
+    }
+}
+
+fn not_the_key(check: &mut Check<'_>, name: &str, place: Location, collection: &Collection) {
+    let is_key = |stamp: &Stamp| stamp.from == StampSource::Key && stamp.path.join(".") == name;
+    if name == "_id" || collection.stamps.iter().any(is_key) {
+        let message = format!("`{name}` is made of the key: later operations would not find it");
+        check.wrong(place, message, "change another field");
+    }
+}

@@ -1,0 +1,42 @@
+//! The noise study with a real driver, cut short and gone on with.
+
+use crate::fake_support::{code, flat, pid, send, stderr, stdout};
+use crate::study_support::{read, study_lab};
+use crate::support::said;
+use nix::sys::signal::Signal;
+use record::records::Ended;
+use studies::noise::NoiseAnalysis;
+
+#[test]
+fn a_driver_and_its_copy_are_measured_and_gone_on_with() {
+    let test = "study_noise/a_driver_and_its_copy_are_measured_and_gone_on_with";
+    let Some(lab) = study_lab(test, &["go"]) else { return };
+    let words = ["study", "noise", "-d", "go", "--quick", "--rounds", "3", "--server", "absorber"];
+    let mut child = lab.start([&words[..], &["--out", "out"]].concat());
+    lab.wait_for_runs(2);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let output = lab.run(["resume", "out"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(stderr(&output).contains("study noise with go@"), "{}", said(&output));
+    let (experiment, runs) = read(&lab);
+    assert_eq!(experiment.ended, Some(Ended::Completed));
+    let ids: Vec<&str> = experiment.arms.iter().map(|arm| arm.id.as_str()).collect();
+    assert_eq!(ids, [ids[0], &format!("{}#2", ids[0])], "one driver, twice, and no A/A arm");
+    assert_eq!(runs.len(), 6);
+    assert!(runs.iter().all(|run| run.failed.is_none() && !run.tapped), "{runs:?}");
+    let output = lab.run(["report", "out", "--format", "json"]);
+    let analysis: NoiseAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
+    assert_eq!((analysis.rounds, analysis.phases.len()), (3, 2));
+    for phase in &analysis.phases {
+        assert_eq!(phase.rows.len(), 1, "{phase:?}");
+        let lost = analysis.disturbed.len() as u32;
+        assert!(phase.rows[0].rounds + lost >= 3, "{phase:?}");
+    }
+    let text = stdout(&lab.run(["report", "out", "--format", "md"]));
+    assert!(flat(&text).contains("which differences are told apart here?"), "{text}");
+    let output = lab.run(["report", "out", "--format", "svg"]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    lab.assert_nothing_runs();
+}
