@@ -126,7 +126,9 @@ fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (Told, Vec<Message
     let [inserts, replies] = [0, 1].map(|arm| tap.recorded("broker", arm).0);
     let mut messages = Vec::new();
     let mut ways = Ways::with_capacity(received.len());
-    received.iter().for_each(|it| ways.take(it));
+    for sample in received {
+        ways.take(sample);
+    }
     let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
     eprintln!("{told:?}");

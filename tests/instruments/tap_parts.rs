@@ -58,7 +58,9 @@ fn told(broker: &Broker) -> (Told, Vec<Message>) {
     let mut messages = Vec::new();
     let Broker { received, sent, inserts, replies } = broker;
     let mut ways = Ways::with_capacity(received.len());
-    received.iter().for_each(|it| ways.take(it));
+    for sample in received {
+        ways.take(sample);
+    }
     let sent = sent.iter().copied();
     let told = ways.tell(all(inserts), sent, all(replies), |it| messages.push(it));
     let told = told.expect("infallible");
@@ -303,7 +305,9 @@ fn a_million_messages_take_less_than_100_mb() {
     let inserts = (0..COUNT).map(|n| exchange(n, |p, s, n| insert(p, s, 1, n + 50)));
     let replies = (0..COUNT).map(|n| exchange(n, |p, s, n| reply(p, s, 1, n + 3, n + 155)));
     let mut ways = Ways::with_capacity(COUNT as usize);
-    (0..COUNT).for_each(|n| ways.take(&sample(n, 192)));
+    for n in 0..COUNT {
+        ways.take(&sample(n, 192));
+    }
     let sent = (0..COUNT).map(|n| sample(n, 20));
     let mut parts_ns = 0;
     let told = ways.tell(inserts, sent, replies, |it| {

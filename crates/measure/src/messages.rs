@@ -43,7 +43,9 @@ pub fn join(
     for sample in received {
         let sample = sample?;
         messages.take(&sample);
-        ways.iter_mut().for_each(|it| it.take(&sample));
+        if let Some(ways) = &mut ways {
+            ways.take(&sample);
+        }
     }
     let mut broker = messages.record(phase, read.record());
     let mut calls = Vec::new();

@@ -162,6 +162,7 @@ impl Setup {
         server.open(&options).await.map(Some)
     }
 
+    #[allow(clippy::too_many_lines, reason = "it lists what an experiment is made of")]
     async fn runner(
         self,
         folder: &Folder,
@@ -202,25 +203,24 @@ impl Setup {
             let way = (self.link.as_deref(), self.consumer.is_some());
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
-        let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].clone());
-        let configuration =
-            |port: usize, id: &str, environment: Environment, direct: bool| ArmConfiguration {
-                uri: with_arm_options(&uri, &environment.uri_options),
-                tapped_uri: through(port)
-                    .filter(|_| !direct)
-                    .map(|uri| with_arm_options(&uri, &environment.uri_options)),
-                phases: self.study.as_ref().and_then(|study| study.phases.get(id).cloned()),
-                losses: Vec::new(),
-                environment: Environment { cores: cores.clone(), ..environment },
-            };
-        let consumer =
-            self.consumer.clone().map(|(id, it)| configuration(named.len(), &id, it, false));
+        let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
+        let configured = |port: usize, id: &str, environment: Environment, direct: bool| {
+            let tapped_uri = through(port).filter(|_| !direct);
+            let study = self.study.as_ref();
+            let phases = study.and_then(|study| study.phases.get(id).cloned());
+            configuration(
+                Environment { cores: cores.clone(), ..environment },
+                &uri,
+                tapped_uri,
+                phases,
+            )
+        };
+        let consumer = self.consumer.clone();
+        let consumer = consumer.map(|(id, it)| configured(named.len(), &id, it, false));
         let configurations = named.into_iter().enumerate();
-        let configurations = configurations
-            .map(|(port, (id, environment, twin))| {
-                configuration(port, &id, environment, twin == DIRECT)
-            })
-            .collect();
+        let configurations =
+            configurations.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT));
+        let configurations = configurations.collect();
         let rounds = self.settings.looks.first_rounds();
         let request = Request {
             options: self.options.into_iter().map(known_value).collect(),
@@ -368,6 +368,17 @@ fn discard(folder: &Folder, is_new: bool, error: &Error) {
         }
     }
     folder.discard(is_new);
+}
+
+fn configuration(
+    environment: Environment,
+    uri: &str,
+    tapped_uri: Option<&str>,
+    phases: Option<Vec<String>>,
+) -> ArmConfiguration {
+    let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
+    let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
+    ArmConfiguration { uri, tapped_uri, phases, losses: Vec::new(), environment }
 }
 
 /// The record to write and the rounds that are finished: of a new experiment or one gone on with.

@@ -72,8 +72,12 @@ pub fn read(
     samples::each(files, |process, sample| {
         answers.take(process, sample)?;
         law.add(sample.start_ns, sample.end_ns());
-        extent.iter_mut().for_each(|it| it.take(sample));
-        sent.iter_mut().for_each(|it| it.take(sample));
+        if let Some(extent) = &mut extent {
+            extent.take(sample);
+        }
+        if let Some(sent) = &mut sent {
+            sent.take(sample);
+        }
         if keeps_calls {
             calls.extend(Call::of(sample));
         }

@@ -152,6 +152,7 @@ impl Trace {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact in binary")]
 mod tests {
     use super::super::test_support::{phase, sample};
     use super::*;

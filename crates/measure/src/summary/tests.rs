@@ -245,7 +245,7 @@ impl Bed {
 
     /// The consumer's samples: ten messages a reply; one is lost, one comes twice, two change
     /// places.
-    fn received(&mut self, sent: &mut Vec<Sample>) -> Vec<Sample> {
+    fn received(&mut self, sent: &mut [Sample]) -> Vec<Sample> {
         let mut received = Vec::new();
         for batch in sent.chunks(10) {
             let mut at_ns = batch[batch.len() - 1].end_ns() + 150_000;
