@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use absorber::faults::Every;
@@ -18,6 +19,7 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::{MachineArgs, WaitArgs};
+use report::terminal;
 pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 
@@ -199,29 +201,14 @@ pub struct ReportArgs {
     /// Experiment folder
     pub folder: PathBuf,
     /// Format of the report
-    #[arg(long, value_enum, default_value = "terminal")]
-    pub format: FormatArg,
+    #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
+    pub format: String,
 }
 
-/// `--format`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Tables and sentences
-    Terminal,
-    /// One self-contained page
-    Html,
-    /// Markdown
-    Md,
-    /// JSON
-    Json,
-    /// One row per figure
-    Csv,
-    /// Text of Go benchmarks, for benchstat
-    Benchstat,
-    /// The pictures of a study
-    Svg,
-    /// The same as pixels
-    Png,
+fn formats() -> PossibleValuesParser {
+    let reports = report::FORMATS.into_iter().map(|format| (format.name, format.about));
+    let all = reports.chain(report::STUDY_FORMATS);
+    PossibleValuesParser::new(all.map(|(name, about)| PossibleValue::new(name).help(about)))
 }
 
 /// `diagnose`

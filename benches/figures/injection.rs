@@ -94,7 +94,8 @@ const PATCHES: [Patch; 3] = [
         adapter: "python",
         file: "worker.py",
         text: "    start_ns = clock_ns()\n",
-        instead: "    start_ns = clock_ns()\n    while clock_ns() < start_ns + {ns}:\n        pass\n",
+        instead: "    start_ns = clock_ns()\n    while clock_ns() < start_ns + {ns}:\n\
+                  \x20       pass\n",
     },
     Patch {
         adapter: "node",

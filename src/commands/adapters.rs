@@ -68,8 +68,8 @@ async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Resul
 }
 
 fn list(manifests: &[Manifest], json: bool) -> Result<()> {
-    let mut table = super::table();
-    table.set_header(["adapter", "driver", "default", "versions", "this machine"]);
+    let mut table = super::Table::default();
+    table.add_row(["adapter", "driver", "default", "versions", "this machine"]);
     let mut rows = Vec::new();
     for manifest in manifests {
         let state = match manifest.probe() {

@@ -22,8 +22,8 @@ pub async fn run(args: CleanArgs) -> Result<()> {
     if found.is_empty() {
         return super::print("no database of an experiment is there\n");
     }
-    let mut table = super::table();
-    table.set_header(["database", "experiment", "made at"]);
+    let mut table = super::Table::default();
+    table.add_row(["database", "experiment", "made at"]);
     for (_, it) in &found {
         // Anybody may write a marker.
         table.add_row([it.name.clone(), clean(&it.experiment), clean(&it.made_at)]);

@@ -17,6 +17,9 @@ pub mod study;
 pub mod tap;
 pub mod workloads;
 
+use std::fmt;
+
+use ::report::text::width;
 use base::error::{Error, Result};
 use base::say;
 use measure::admin::is_database;
@@ -55,9 +58,26 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A table without borders.
-fn table() -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::TableStyle::new());
-    table
+/// A table without borders; its first row is the head.
+#[derive(Default)]
+struct Table(Vec<Vec<String>>);
+
+impl Table {
+    fn add_row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.0.push(cells.into_iter().map(|cell| cell.to_string()).collect());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.0.iter().map(|row| {
+            let cell = |(at, text): (usize, &String)| {
+                let widest = self.0.iter().map(|row| width(&row[at])).max().unwrap_or(0);
+                format!(" {text}{:1$} ", "", widest - width(text))
+            };
+            let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+            cells.concat().trim_end().to_owned()
+        });
+        formatter.write_str(&lines.collect::<Vec<_>>().join("\n"))
+    }
 }

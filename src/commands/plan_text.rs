@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use figures::fixed;
 use measure::progress::duration;
 use measure::settings::{Estimate, stretch};
 use record::records::Settings;
@@ -42,11 +43,11 @@ pub fn text(
         let bytes = collection.document_bytes_mean * collection.loaded as f64;
         let _ = writeln!(
             text,
-            "\ncollection {}: {} documents of {:.0} bytes loaded ({:.1} MB){}",
+            "\ncollection {}: {} documents of {} bytes loaded ({} MB){}",
             collection.name,
             collection.loaded,
-            collection.document_bytes_mean,
-            bytes / 1e6,
+            fixed(collection.document_bytes_mean, 0),
+            fixed(bytes / 1e6, 1),
             collection.capped.as_ref().map_or(String::new(), |capped| {
                 format!(", capped at {} bytes", capped.size_bytes)
             })
@@ -81,7 +82,7 @@ fn operations(phase: &Phase) -> String {
         let share = if phase.operations.len() == 1 {
             String::new()
         } else {
-            format!("{:.1} % ", 100.0 * f64::from(*weight) / f64::from(total.max(1)))
+            format!("{} % ", fixed(100.0 * f64::from(*weight) / f64::from(total.max(1)), 1))
         };
         let on = if operation.collection.is_empty() {
             String::new()

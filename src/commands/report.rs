@@ -4,13 +4,11 @@ use std::io::IsTerminal as _;
 
 use terminal_size::terminal_size_of;
 
-use crate::cli::{FormatArg, ReportArgs};
+use crate::cli::ReportArgs;
 use base::error::{Error, Result};
 use judge::analyse;
-use judge::analysis::types::Analysis;
 use record::folder::Folder;
-use record::records::Run;
-use report::{self, Format, Options};
+use report::{Options, Report};
 
 /// Runs the verb.
 ///
@@ -20,36 +18,20 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
     if experiment.study.is_some() {
-        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, args.format)?;
+        let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }
-    let outcome = analyse(&folder, &experiment)?;
-    let format = match args.format {
-        FormatArg::Terminal => Format::Terminal,
-        FormatArg::Html => Format::Html,
-        FormatArg::Md => Format::Markdown,
-        FormatArg::Json => Format::Json,
-        FormatArg::Csv => Format::Csv,
-        FormatArg::Benchstat => Format::Benchstat,
-        FormatArg::Svg | FormatArg::Png => {
-            return Err(Error::usage(
-                "only studies have pictures of their own",
-                "--format html has those of this experiment",
-            ));
-        }
+    let Some(format) = report::FORMATS.into_iter().find(|it| it.name == args.format) else {
+        return Err(Error::usage(
+            "only studies have pictures of their own",
+            "--format html has those of this experiment",
+        ));
     };
+    let analysis = &analyse(&folder, &experiment)?.analysis;
     let mut options = terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    super::print(&render(&outcome.analysis, &folder.runs()?, format, &options))
-}
-
-/// A report as text.
-#[must_use]
-pub fn render(analysis: &Analysis, runs: &[Run], format: Format, options: &Options) -> String {
-    let mut bytes = Vec::new();
-    report::render(analysis, runs, format, options, &mut bytes).expect("writing to memory");
-    String::from_utf8_lossy(&bytes).into_owned()
+    super::print(&Report { analysis, runs: &folder.runs()?, options: &options }.text(format))
 }
 
 /// Colours only on a terminal that did not ask for none.

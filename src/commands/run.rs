@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::plan_text;
-use crate::commands::report::render;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use judge::analysis::types::Analysis;
@@ -21,7 +20,7 @@ use measure::stop::Requests;
 use measure::{settings, unacknowledged};
 use record::folder::Folder;
 use record::records::{Ended, Settings};
-use report::Format;
+use report::{Report, html, terminal};
 use server::uri::{self, with_arm_options, with_options};
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
@@ -314,11 +313,11 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
     let mut options = super::report::terminal_options();
-    let page = render(&analysis, &runs, Format::Html, &options);
+    let page = Report { analysis: &analysis, runs: &runs, options: &options }.text(html::FORMAT);
     folder.write_whole("report.html", page.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    let text =
-        if json { String::new() } else { render(&analysis, &runs, Format::Terminal, &options) };
+    let report = Report { analysis: &analysis, runs: &runs, options: &options };
+    let text = if json { String::new() } else { report.text(terminal::FORMAT) };
     let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.

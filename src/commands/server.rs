@@ -45,8 +45,8 @@ pub fn guard(arguments: &[String]) -> Result<()> {
 }
 
 fn print_list(host: &Host) -> Result<()> {
-    let mut table = super::table();
-    table.set_header(["server", "installed", "download", "needs", "licence", "from PyPI"]);
+    let mut table = super::Table::default();
+    table.add_row(["server", "installed", "download", "needs", "licence", "from PyPI"]);
     for it in list(host) {
         table.add_row([
             format!("embedded@{}{}", it.version, if it.default { " (default)" } else { "" }),
@@ -87,8 +87,8 @@ fn print_status(host: &Host) -> Result<()> {
     if servers.is_empty() {
         return super::print("no server runs\n");
     }
-    let mut table = super::table();
-    table.set_header(["name", "state", "version", "uri", "pid"]);
+    let mut table = super::Table::default();
+    table.add_row(["name", "state", "version", "uri", "pid"]);
     for it in servers {
         let state = if it.running { "running" } else { it.ended.as_deref().unwrap_or("ended") };
         let (version, uri) =

@@ -5,9 +5,7 @@ use base::say;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum as _;
-
-use crate::cli::{FormatArg, StudyArgs, StudyFlags, StudyVerb};
+use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
@@ -41,7 +39,7 @@ pub async fn run(args: StudyArgs) -> Result<()> {
 }
 
 fn list() -> Result<()> {
-    let mut table = super::table();
+    let mut table = super::Table::default();
     for study in STUDIES {
         table.add_row([study.name().to_owned(), study.definition().about]);
     }
@@ -231,8 +229,8 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
 fn show(folder: &Folder, json: bool) -> Result<()> {
     let (_, experiment) = Folder::open(folder.path())?;
     let runs = folder.runs()?;
-    let format = if json { FormatArg::Json } else { FormatArg::Terminal };
-    let page = report(folder, &experiment, &runs, FormatArg::Html)?;
+    let format = if json { "json" } else { "terminal" };
+    let page = report(folder, &experiment, &runs, "html")?;
     folder.write_whole("report.html", &page)?;
     let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
@@ -258,16 +256,15 @@ pub fn report(
     folder: &Folder,
     experiment: &Experiment,
     runs: &[Run],
-    format: FormatArg,
+    format: &str,
 ) -> Result<Vec<u8>> {
     let name = experiment.study.as_ref().map_or("", |study| &study.name);
     let study = studies::find(name).ok_or_else(|| unknown(name))?;
     let mut options = super::report::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    let format = format.to_possible_value().expect("no format is hidden");
     let made = Made { folder, experiment, runs };
-    studies::render(study, &made, format.get_name(), &options)
+    studies::render(study, &made, format, &options)
 }
 
 /// The error of a record that names a study which there is not.

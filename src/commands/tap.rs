@@ -16,7 +16,7 @@ use crate::cli::TapArgs;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 use base::say::clean;
-use figures::{bytes, count, figure, optional};
+use figures::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
 use tap::alone::{Row, Session, TapReport};
@@ -136,8 +136,8 @@ impl Live {
 
     fn show(&self, rows: &[Row]) {
         let Some(bar) = &self.bar else { return };
-        let mut table = super::table();
-        table.set_header(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);
+        let mut table = super::Table::default();
+        table.add_row(["command", "per s", "p50 µs", "p99 µs", "out per s", "in per s"]);
         for row in rows {
             table.add_row([
                 row.command.clone(),
@@ -162,8 +162,8 @@ impl Live {
 /// The summary: one row a command, then connections and warnings.
 fn text(report: &TapReport) -> String {
     use std::fmt::Write as _;
-    let mut table = super::table();
-    table.set_header([
+    let mut table = super::Table::default();
+    table.add_row([
         "command",
         "count",
         "per s",
@@ -181,9 +181,9 @@ fn text(report: &TapReport) -> String {
     let tap = &report.tap;
     let _ = writeln!(
         text,
-        "{:.1} s; connections: {} opened, {} closed, at most {} at once; commands under way: {} on \
+        "{} s; connections: {} opened, {} closed, at most {} at once; commands under way: {} on \
          average",
-        report.seconds,
+        fixed(report.seconds, 1),
         count(tap.connections_opened),
         count(tap.connections_closed),
         count(tap.connections_peak),

@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
+use report::Options;
 use report::drawing::Drawing;
 use report::study::{arms, facts};
-use report::{Options, png};
-use resvg::tiny_skia::Pixmap;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
 use studies::broker::{
@@ -117,32 +116,6 @@ fn a_large_picture_stays_small_and_is_always_the_same() {
     let (one, two) = (drawn(), drawn());
     assert!(one.svg().len() < 1_000_000, "{} bytes", one.svg().len());
     assert_eq!(one.svg(), two.svg());
-    let (one, two) = (png(&one).expect("a PNG"), png(&two).expect("a PNG"));
-    assert!(one.len() < 2_000_000, "{} bytes", one.len());
-    assert!(one == two, "two PNGs of one picture differ");
-    let pixels = Pixmap::decode_png(&one).expect("a PNG");
-    assert_eq!(pixels.width(), 1_600);
-}
-
-fn ink(pixels: &Pixmap) -> usize {
-    let dark = |it: &&resvg::tiny_skia::PremultipliedColorU8| it.red() < 100 && it.alpha() == 255;
-    pixels.pixels().iter().filter(dark).count()
-}
-
-#[test]
-fn a_png_has_its_size_its_paper_and_its_words() {
-    let empty = png(&scatter("awaited", Since::Made, &[])).expect("a PNG");
-    let empty = Pixmap::decode_png(&empty).expect("a PNG");
-    assert_eq!(empty.width(), 1_568, "784 units at two pixels each");
-    let corner = empty.pixel(0, 0).expect("a pixel");
-    assert_eq!((corner.red(), corner.green(), corner.blue(), corner.alpha()), (255, 255, 255, 255));
-    // Nothing but words: the font is there on a machine that has none.
-    assert!(ink(&empty) > 500, "{} dark pixels", ink(&empty));
-    let axes = Axes { messages: 500, top_ms: 10.0 };
-    let cloud = noisy(500, 1, |_| 2.0);
-    let row = row("a", axes, vec![measured(&cloud, axes, Class::Flat)]);
-    let one = png(&scatter("awaited", Since::Made, &[row])).expect("a PNG");
-    assert!(ink(&Pixmap::decode_png(&one).expect("a PNG")) > ink(&empty) + 500);
 }
 
 #[test]
@@ -208,8 +181,6 @@ fn all_pictures_of_a_study_are_one() {
         assert!(all.contains(title), "{title}");
     }
     assert_eq!(all.matches("<svg").count(), 1);
-    let png = report("png", &folder, &experiment, &runs);
-    assert!(Pixmap::decode_png(&png).is_ok());
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::browser::{console, find, opened};
 use crate::support::skip;
-use report::{Format, Options, render};
+use report::{Options, Report, html};
 
 fn page_of(fixture: &str, folder: &Path) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/report");
     let json = std::fs::read_to_string(fixtures.join(fixture)).unwrap();
     let analysis = serde_json::from_str(&json).unwrap();
-    let mut page = Vec::new();
-    render(&analysis, &[], Format::Html, &Options::default(), &mut page).unwrap();
+    let report = Report { analysis: &analysis, runs: &[], options: &Options::default() };
+    let page = report.text(html::FORMAT);
     let path = folder.join(format!("{fixture}.html"));
     std::fs::write(&path, page).unwrap();
     path

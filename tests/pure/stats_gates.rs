@@ -81,7 +81,7 @@ fn g3_open_loop() {
     passes(&check(OpenLoop { lag: lag("p99", 9_000.0, 100_000.0), ..kept }));
     passes(&check(OpenLoop { lag: None, ..kept }));
     let slow = OpenLoop { achieved_per_second: 980.0, ..kept };
-    let why = "B is generator-limited: 980 of 1000 operations/s achieved";
+    let why = "B is generator-limited: 980 of 1,000 operations/s achieved";
     let free = format!("{why}, although workers are free");
     fails(&check(slow), Gate::OfferedRate, &free);
     let busy = check(OpenLoop { busy_fraction: 0.95, ..slow });
@@ -89,7 +89,7 @@ fn g3_open_loop() {
     let dropped = check(OpenLoop { dropped: 1, ..kept });
     fails(&dropped, Gate::OfferedRate, "B is generator-limited: 1 operations dropped");
     let late = check(OpenLoop { lag: lag("p90", 2_500.0, 5_000.0), ..kept });
-    let why = "B is generator-limited: its own timers are late by 2.5 ms (p90)";
+    let why = "B is generator-limited: its own timers are late by 2.50 ms (p90)";
     fails(&late, Gate::OfferedRate, why);
 }
 

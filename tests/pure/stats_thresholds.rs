@@ -8,7 +8,6 @@ use stats::looks::{LookPlan, NextStep};
 use stats::noise::noise_floor_percent;
 use stats::ratio::log_ratios;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdOrigin, ThresholdParts};
-use stats::wording::{decimals, fixed, level, threshold};
 
 fn seven_rounds(percents: [f64; 7]) -> Comparison {
     let b = percents.map(|percent| Some(1e9 * (1.0 + percent / 100.0)));
@@ -153,18 +152,6 @@ fn the_noise_floor_needs_ten_rounds_and_repeats_itself() {
     assert_eq!(noise_floor_percent(std::slice::from_ref(&rounds), 7), Some(floor));
     assert_eq!(noise_floor_percent(&[rounds[..9].to_vec()], 7), None);
     assert_eq!(noise_floor_percent(&[], 7), None);
-}
-
-#[test]
-fn decimals_follow_the_half_width() {
-    let cases = [(2.15, 1), (0.55, 2), (0.996, 1), (12.0, 0), (0.0004, 2), (0.0, 2), (150.0, 0)];
-    for (half_width, want) in cases {
-        assert_eq!(decimals(half_width), want, "{half_width}");
-    }
-    assert_eq!((fixed(-0.04, 1), fixed(-0.06, 1)), ("0.0".to_owned(), "-0.1".to_owned()));
-    let levels = [0.951_558, 0.99, 0.968_75, 0.999_99].map(level);
-    assert_eq!(levels, ["95.2 %", "99 %", "96.9 %", "99.9 %"]);
-    assert_eq!([3.0, 3.46, 12.3, 0.25, 10.0].map(threshold), ["3", "3.5", "12", "0.25", "10"]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_driver_and_its_copy_are_measured_and_gone_on_with() {
     }
     let text = stdout(&lab.run(["report", "out", "--format", "md"]));
     assert!(flat(&text).contains("which differences are told apart here?"), "{text}");
-    let output = lab.run(["report", "out", "--format", "png"]);
+    let output = lab.run(["report", "out", "--format", "svg"]);
     assert_eq!(code(&output), 2, "{}", said(&output));
     lab.assert_nothing_runs();
 }

@@ -25,19 +25,15 @@ pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_control() || is_hidden(c) => '\u{fffd}',
+            c if c.is_control() || is_mark_of_direction(c) => '\u{fffd}',
             c => c,
         })
         .collect()
 }
 
-/// Marks of direction, and the invisible ones that the terminal report uses itself.
-fn is_hidden(c: char) -> bool {
-    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
-    marks.contains(&c)
-        || ('\u{2060}'..='\u{2064}').contains(&c)
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c)
+fn is_mark_of_direction(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -309,8 +309,8 @@ impl Case<'_> {
         if (from_ns..from_ns + nanos(LATE)).contains(&now_ns) {
             return Ok(());
         }
-        let late_ms = (now_ns as f64 - from_ns as f64) / 1e6;
-        Err(format!("a turn ended {late_ms:.0} ms after {what} should have ended it"))
+        let late_ms = figures::fixed((now_ns as f64 - from_ns as f64) / 1e6, 0);
+        Err(format!("a turn ended {late_ms} ms after {what} should have ended it"))
     }
 
     /// Ends the phase, and holds its totals against its turns.

@@ -125,7 +125,7 @@ async fn wakeup(environment: &Environment, folder: &Path, epoch: &Epoch) -> Resu
             return process.close().await.map_err(|it| it.to_string());
         }
     }
-    Err(format!("median {best_us:.0} us from message to first operation"))
+    Err(format!("median {} us from message to first operation", figures::fixed(best_us, 0)))
 }
 
 /// SIGTERM in the middle of a long turn: in-flight work ends, samples are written, exit code 0.

@@ -36,6 +36,12 @@ pub fn figure(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") }
 }
 
+/// Three significant digits, however small: `0.0123`, `2.10e-4`.
+#[must_use]
+pub fn small(value: f64) -> String {
+    if value == 0.0 || value >= 0.001 { figure(value) } else { format!("{value:.2e}") }
+}
+
 /// [`figure`] of a value that may be below zero.
 #[must_use]
 pub fn signed_figure(value: f64) -> String {
@@ -127,21 +133,46 @@ pub fn bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{} {}", figure(value), UNITS[unit]) }
 }
 
-/// Decimals an interval supports: two significant digits of its half-width (methodology 3.5).
+/// Decimals an interval supports: two significant digits of its half-width (methodology 3.5), at
+/// most three. An interval of no width (bytes allocated, for instance) has two.
 #[must_use]
 pub fn decimals(low: f64, high: f64) -> usize {
     let half_width = (high - low).abs() / 2.0;
-    if !half_width.is_finite() || half_width <= 0.0 {
-        return 1;
+    if half_width == 0.0 {
+        return 2;
     }
-    (1.0 - half_width.log10().floor()).clamp(0.0, 3.0) as usize
+    // Rounded first: 0.996 becomes 1.0, which needs one decimal and not two.
+    let rounded = format!("{half_width:.1e}");
+    let exponent = rounded.rsplit_once('e').and_then(|(_, e)| e.parse::<i32>().ok());
+    exponent.map_or(0, |exponent| (1 - exponent).clamp(0, 3) as usize)
 }
 
-/// A signed percentage without the sign `%`: `+7.2`, `-0.4`, `0.0`.
+/// So many decimals: `7.2`, `-0.4`; never `-0.0`.
+#[must_use]
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if is_zero(&text) { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// The same with its sign: `+7.2`, `-0.4`, `0.0`.
 #[must_use]
 pub fn signed(value: f64, decimals: usize) -> String {
-    let text = format!("{value:+.decimals$}");
-    if text[1..].bytes().all(|b| b == b'0' || b == b'.') { text[1..].to_owned() } else { text }
+    let text = fixed(value, decimals);
+    if is_zero(&text) || text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+fn is_zero(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'))
+}
+
+/// At most so many decimals: `3`, `95.1`.
+#[must_use]
+pub fn trimmed(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `-1.9 to +1.2 %`: an interval in percent, None where an end is missing or infinite.
@@ -161,11 +192,16 @@ pub fn change(estimate: Option<f64>, low: Option<f64>, high: Option<f64>) -> Opt
     Some(format!("{} % ({interval})", signed(estimate, places)))
 }
 
-/// A threshold or a level in percent, as few decimals as it needs: `3`, `95.1`, `4.25`.
+/// A threshold in percent without the sign `%`, as few decimals as it needs: `3`, `4.25`.
 #[must_use]
-pub fn short_percent(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+pub fn threshold(percent: f64) -> String {
+    trimmed(percent, 2)
+}
+
+/// A level of confidence, 0 to 1, as `95.2 %`; never `100 %`, which no interval from data has.
+#[must_use]
+pub fn level(level: f64) -> String {
+    format!("{} %", trimmed((100.0 * level).min(99.9), 1))
 }
 
 #[cfg(test)]
@@ -241,9 +277,23 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_short() {
-        assert_eq!(short_percent(3.0), "3");
-        assert_eq!(short_percent(95.1), "95.1");
-        assert_eq!(short_percent(4.25), "4.25");
+    fn decimals_follow_the_half_width() {
+        let cases =
+            [(2.15, 1), (0.55, 2), (0.996, 1), (12.0, 0), (0.0004, 3), (0.0, 2), (150.0, 0)];
+        for (half_width, want) in cases {
+            assert_eq!(decimals(-half_width, half_width), want, "{half_width}");
+        }
+        assert_eq!(decimals(f64::NEG_INFINITY, 1.0), 0);
+        assert_eq!((fixed(-0.04, 1), fixed(-0.06, 1)), ("0.0".to_owned(), "-0.1".to_owned()));
+    }
+
+    #[test]
+    fn thresholds_and_levels_are_short() {
+        assert_eq!(
+            [3.0, 3.46, 12.3, 0.25, 10.0].map(threshold),
+            ["3", "3.46", "12.3", "0.25", "10"]
+        );
+        let levels = [0.951_558, 0.99, 0.968_75, 0.999_99].map(level);
+        assert_eq!(levels, ["95.2 %", "99 %", "96.9 %", "99.9 %"]);
     }
 }

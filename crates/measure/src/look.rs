@@ -90,19 +90,19 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
     if noise.foreign_fraction <= BUSY_FRACTION {
         return None;
     }
-    let used = |fraction: f64| fraction * f64::from(cores);
+    let used = |fraction: f64| figures::fixed(fraction * f64::from(cores), 1);
     let each: Vec<String> = noise
         .foreign
         .iter()
         .enumerate()
         .map(|(place, it)| {
             let unit = if place == 0 { " cores" } else { "" };
-            format!("{} {:.1}{unit}", it.name, used(it.fraction))
+            format!("{} {}{unit}", it.name, used(it.fraction))
         })
         .collect();
     // Those in another container, and those that came and went, have no name.
     let names = if each.is_empty() {
-        format!("other processes {:.1} cores", used(noise.foreign_fraction))
+        format!("other processes {} cores", used(noise.foreign_fraction))
     } else {
         each.join(", ")
     };

@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use figures::{figure, fixed};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use base::say;
@@ -32,7 +33,7 @@ impl Display for Laps {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "laps {}", self.done)?;
         match self.error {
-            Some(error) => write!(formatter, " (standard error {:.1} %)", error * 100.0),
+            Some(error) => write!(formatter, " (standard error {} %)", fixed(error * 100.0, 1)),
             None => Ok(()),
         }
     }
@@ -201,7 +202,7 @@ impl Progress {
                 } else {
                     format!("{} {doing}", self.arms[arm])
                 },
-                if rate > 0.0 { format!("{rate:.0} ops/s  ") } else { String::new() },
+                if rate > 0.0 { format!("{} ops/s  ", figure(rate)) } else { String::new() },
                 self.left(),
             )
         });

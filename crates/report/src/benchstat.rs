@@ -6,19 +6,25 @@
 
 use std::io::{self, Write};
 
+use super::format::{Format, Report};
+use super::view::{arm_label, is_set_aside, server_text};
 use base::say::clean;
 use judge::analysis::types::{Analysis, ArmSummary};
 use record::records::{OperationRun, PhaseRun, Run};
 
-pub(super) fn render(analysis: &Analysis, runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
+pub const FORMAT: Format =
+    Format { name: "benchstat", about: "Text of Go benchmarks, for benchstat", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Report { analysis, runs, .. } = report;
     writeln!(out, "workload: {}", value(&analysis.workload))?;
-    writeln!(out, "server: {}", value(&super::view::server_line(analysis)))?;
+    writeln!(out, "server: {}", value(&server_text(&analysis.server)))?;
     writeln!(out, "cpu: {}", value(&analysis.machine.cpu))?;
     writeln!(out, "os: {}", value(&analysis.machine.os))?;
     writeln!(out, "experiment: {}", value(&analysis.id))?;
     writeln!(out, "Unit ops/s better=higher\n")?;
     let (aside, compared): (Vec<&Run>, Vec<&Run>) =
-        runs.iter().partition(|run| super::view::is_set_aside(analysis, run.round));
+        runs.iter().partition(|run| is_set_aside(analysis, run.round));
     write_runs(analysis, &compared, out)?;
     if !aside.is_empty() {
         // benchstat makes a table of their own for lines under another configuration.
@@ -44,7 +50,7 @@ fn write_phase(
     phase: &PhaseRun,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let driver = segment(&super::view::arm_label(arm));
+    let driver = segment(&arm_label(arm));
     let name = benchmark_name(&phase.phase);
     // Without a last `-N` benchstat would take a version's own (`1.0-3`) for GOMAXPROCS.
     let cores = analysis.machine.cores.max(1);

@@ -4,8 +4,11 @@
 
 use std::io::{self, Write};
 
+use super::format::{Format, Report};
 use base::say::clean;
 use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
+
+pub const FORMAT: Format = Format { name: "csv", about: "One row per figure", render };
 
 const HEAD: [&str; 26] = [
     "schema_version",
@@ -36,7 +39,8 @@ const HEAD: [&str; 26] = [
     "busy",
 ];
 
-pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = report.analysis;
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(HEAD)?;
     for row in &analysis.results {

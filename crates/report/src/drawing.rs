@@ -1,12 +1,11 @@
-//! A picture as text, of the few shapes that the study's pictures consist of.
+//! All SVG: a picture as text, its colours and texts, and the round numbers on its axes.
 //!
-//! Colours stand as attributes, so that the picture is the same alone, as PNG and on paper; the
-//! page's style overrides them by class, for dark and light. A `<style>` of the picture's own
+//! In a picture of its own colours stand as attributes, so that it is the same alone and on paper;
+//! the page's style overrides them by class, for dark and light. A `<style>` of the picture's own
 //! would reach the whole page, and renderers other than browsers know no variables.
 
 use std::fmt::Write as _;
 
-pub use crate::svg::escape;
 use crate::text::wrap;
 
 const FAMILIES: &str =
@@ -82,12 +81,6 @@ impl Drawing {
         Self { title: title.to_owned(), width, height: 0.0, body: String::new() }
     }
 
-    /// Width with its margin, units: pixels where nothing scales it.
-    #[must_use]
-    pub fn width(&self) -> f64 {
-        self.width + 2.0 * MARGIN
-    }
-
     /// The picture in words, for those who cannot see it.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -97,7 +90,7 @@ impl Drawing {
     /// The whole picture, for a page or a file.
     #[must_use]
     pub fn svg(&self) -> String {
-        let (width, height) = (short(self.width()), short(self.height + 2.0 * MARGIN));
+        let [width, height] = [self.width, self.height].map(|size| short(size + 2.0 * MARGIN));
         let edge = short(-MARGIN);
         let title = escape(&self.title);
         let size = format!(r#"width="{width}" height="{height}""#);
@@ -109,6 +102,14 @@ impl Drawing {
         svg.push_str(&self.body);
         svg.push_str("</svg>");
         svg
+    }
+
+    /// The picture as part of the page, whose style colours it.
+    pub fn inline(&self, class: &str) -> String {
+        let Self { width, height, body, .. } = self;
+        let title = escape(&self.title);
+        let size = format!(r#"viewBox="0 0 {width} {height}""#);
+        format!(r#"<svg class="{class}" {size} role="img" aria-label="{title}">{body}</svg>"#)
     }
 
     /// Several pictures as one, each below the one before it.
@@ -193,13 +194,54 @@ fn name_lines(name: &str, columns: usize) -> Vec<String> {
 
 /// A coordinate with at most one decimal.
 pub fn short(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    figures::trimmed(value, 1)
+}
+
+/// The round step with which `reach` is at most `most` steps.
+pub fn step(reach: f64, most: f64) -> f64 {
+    let raw = (reach / most).max(1e-9);
+    let magnitude = 10_f64.powf(raw.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * magnitude);
+    steps.into_iter().find(|step| *step >= raw * (1.0 - 1e-9)).unwrap_or(raw)
+}
+
+/// Round numbers within a range, at most `most` steps of them.
+pub fn ticks(low: f64, high: f64, most: f64) -> Vec<f64> {
+    let step = step(high - low, most);
+    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+    (first..=last).map(|i| round(i as f64 * step)).collect()
+}
+
+/// Without the 0.30000000000000004 of binary fractions.
+pub fn round(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+/// Text as it may stand in an element or in quotes.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        assert_eq!(ticks(0.0, 6_000.0, 6.0), [0.0, 1e3, 2e3, 3e3, 4e3, 5e3, 6e3]);
+        assert_eq!(ticks(-0.6, 0.6, 6.0), [-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6]);
+    }
 
     #[test]
     fn names_break_before_their_options() {

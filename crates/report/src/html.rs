@@ -1,4 +1,4 @@
-//! One self-contained page: template, style and script of `report/` and the data, in one file.
+//! One self-contained page: template, style and script of `page/` and the data, in one file.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
+use super::format::{Format, Report};
 use super::page;
-use judge::analysis::types::Analysis;
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("head.html", include_str!("../page/head.html")),
@@ -19,9 +19,11 @@ const TEMPLATES: [(&str, &str); 4] = [
 const STYLE: &str = include_str!("../page/style.css");
 const SCRIPT: &str = include_str!("../page/report.js");
 
-pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    let data = serde_json::to_string(analysis)?;
-    write("index.html", page::page(analysis), &data, out)
+pub const FORMAT: Format = Format { name: "html", about: "One self-contained page", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let data = serde_json::to_string(report.analysis)?;
+    write("index.html", page::page(report.analysis), &data, out)
 }
 
 /// Writes a page of the template with this name.

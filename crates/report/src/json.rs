@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use judge::analysis::types::Analysis;
+use super::format::{Format, Report};
 
-pub(super) fn render(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, analysis)?;
+pub const FORMAT: Format = Format { name: "json", about: "JSON", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report.analysis)?;
     writeln!(out)
 }

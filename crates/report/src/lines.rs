@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
+use super::format::Options;
 use super::paint::{Ink, Paint};
+use super::table::Table;
 use super::text::wrap;
 
 /// Columns where nobody says how many there are.
-pub const DEFAULT_WIDTH: u16 = 100;
+const DEFAULT_WIDTH: u16 = 100;
 /// Below this, tables would be all wrapping.
-pub const MIN_WIDTH: u16 = 60;
+const MIN_WIDTH: u16 = 60;
 
 /// Where lines go.
 pub struct Page<'a> {
@@ -17,7 +19,12 @@ pub struct Page<'a> {
     pub paint: Paint,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    pub fn new(options: &Options, out: &'a mut dyn Write) -> Self {
+        let width = options.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH);
+        Self { out, width: usize::from(width), paint: Paint(options.colour) }
+    }
+
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
     }
@@ -37,6 +44,13 @@ impl Page<'_> {
             let name = if index == 0 { name } else { "" };
             let name = self.paint.ink(Ink::Dim, &format!("{name:<9}"));
             self.line(&format!("{name}  {line}"))?;
+        }
+        Ok(())
+    }
+
+    pub fn table(&mut self, table: &Table) -> io::Result<()> {
+        for line in table.lines(self.width, self.paint) {
+            self.line(&line)?;
         }
         Ok(())
     }

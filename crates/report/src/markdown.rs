@@ -2,23 +2,22 @@
 
 use std::io::{self, Write};
 
-use super::Options;
+use super::format::{Format, Report};
 use super::view::{self, PhaseView, RowView};
 use super::wire;
 use base::say::clean;
 use judge::analysis::types::Analysis;
 
-pub(super) fn render(
-    analysis: &Analysis,
-    options: &Options,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub const FORMAT: Format = Format { name: "md", about: "Markdown", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Report { analysis, options, .. } = report;
     writeln!(out, "# mongodyno: {}\n", escape(&analysis.workload))?;
     if !analysis.why.is_empty() {
         writeln!(out, "{}\n", escape(&analysis.why))?;
     }
-    writeln!(out, "- Server: {}", escape(&view::server_line(analysis)))?;
-    writeln!(out, "- Machine: {}", escape(&view::machine_line(analysis)))?;
+    writeln!(out, "- Server: {}", escape(&view::server_text(&analysis.server)))?;
+    writeln!(out, "- Machine: {}", escape(&view::machine_text(&analysis.machine)))?;
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
     list(out, "Where the time goes", &view::finding_lines(analysis))?;
@@ -28,10 +27,7 @@ pub(super) fn render(
         write_phase(analysis, &phase, out)?;
     }
     list(out, "Void runs", &view::void_lines(analysis))?;
-    let unavailable = analysis.unavailable.iter();
-    let unavailable: Vec<String> =
-        unavailable.map(|u| format!("{}: {} → {}", u.adapter, u.reason, u.hint)).collect();
-    list(out, "Not measured", &unavailable)?;
+    list(out, "Not measured", &view::unavailable_lines(analysis))?;
     let costs = view::noop_costs(analysis).into_iter();
     let costs: Vec<String> = costs.map(|(name, cost)| format!("{name}: {cost}")).collect();
     list(out, "Own cost of measuring, per operation (no-op)", &costs)?;
@@ -81,8 +77,7 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
     }
     for verdict in &phase.verdicts {
         let comparison = verdict.comparison;
-        let arm = analysis.arms.iter().find(|arm| arm.id == comparison.arm);
-        let label = arm.map_or_else(|| clean(&comparison.arm), view::arm_label);
+        let label = view::label_of(analysis, &comparison.arm);
         writeln!(out, "- **{}** {}", escape(&label), escape(&comparison.sentence))?;
         for other in &verdict.others {
             writeln!(out, "  - also {}", escape(&view::short_line(other)))?;

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use super::svg::{self, Dots, Interval};
+use super::plots::{self, Dots, Interval};
+use super::text::clean_all;
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
 use base::say::clean;
 use figures::{self, MISSING};
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
+use stats::verdict::Verdict;
 
 /// The whole page.
 #[derive(Debug, Serialize)]
@@ -50,7 +52,7 @@ struct Sentence {
     arm: String,
     hue: u32,
     is_aa: bool,
-    verdict: &'static str,
+    verdict: Verdict,
     /// The verdict's word, and what follows it.
     word: String,
     rest: String,
@@ -66,7 +68,7 @@ struct PageComparison {
     is_aa: bool,
     operation: String,
     metric: String,
-    verdict: &'static str,
+    verdict: Verdict,
     word: String,
     change: String,
     threshold: String,
@@ -89,7 +91,6 @@ struct PageArm {
     label: String,
     hue: u32,
     is_aa: bool,
-    adapter: String,
     driver: String,
     version: String,
     native: &'static str,
@@ -111,7 +112,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         findings: view::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),
-        warnings: analysis.warnings.iter().map(|text| clean(text)).collect(),
+        warnings: clean_all(&analysis.warnings),
         phases: view::phases(analysis)
             .into_iter()
             .enumerate()
@@ -131,8 +132,8 @@ fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let machine = &analysis.machine;
     let governor = machine.governor.as_deref().unwrap_or("unknown");
     let mut facts = vec![
-        ("Server", view::server_line(analysis)),
-        ("Machine", view::machine_line(analysis)),
+        ("Server", view::server_text(&analysis.server)),
+        ("Machine", view::machine_text(&analysis.machine)),
         ("Clock", clean(&format!("{}; governor {governor}", machine.clock_source))),
         ("Rounds", view::rounds_line(analysis)),
         ("Experiment", clean(&analysis.id)),
@@ -153,7 +154,7 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         .iter()
         .map(|v| v.comparison)
         .map(|c| Interval {
-            label: label_of(analysis, &c.arm),
+            label: view::label_of(analysis, &c.arm),
             hue: view::hue(&c.arm),
             is_aa: c.is_aa,
             estimate: c.estimate_percent,
@@ -167,9 +168,9 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
     let strips: Vec<Dots> = results
         .iter()
         .map(|r| Dots {
-            label: label_of(analysis, &r.arm),
+            label: view::label_of(analysis, &r.arm),
             hue: view::hue(&r.arm),
-            is_aa: arm_of(analysis, &r.arm).is_some_and(|a| a.is_aa),
+            is_aa: view::is_aa(analysis, &r.arm),
             values: &r.throughput_by_round,
             median: r.throughput,
         })
@@ -180,9 +181,9 @@ fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PageP
         wire,
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
-        intervals: svg::intervals(&bars, &view.name),
+        intervals: plots::intervals(&bars, &view.name),
         comparisons: compared.into_iter().map(|c| comparison(analysis, c)).collect(),
-        dots: svg::dots(&strips, &view.name),
+        dots: plots::dots(&strips, &view.name),
         rounds: strips.iter().map(|strip| rounds(strip, longest)).collect(),
         round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,
@@ -214,14 +215,6 @@ fn rounds(strip: &Dots, longest: usize) -> PageRounds {
     }
 }
 
-fn arm_of<'a>(analysis: &'a Analysis, id: &str) -> Option<&'a ArmSummary> {
-    analysis.arms.iter().find(|arm| arm.id == id)
-}
-
-fn label_of(analysis: &Analysis, id: &str) -> String {
-    arm_of(analysis, id).map_or_else(|| clean(id), view::arm_label)
-}
-
 fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
     let comparison = verdict.comparison;
     let text = clean(&comparison.sentence);
@@ -230,12 +223,12 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
         Some(rest) => (word, rest.trim_start_matches(':').trim_start().to_owned()),
         None => (word, text),
     };
-    let label = label_of(analysis, &comparison.arm);
+    let label = view::label_of(analysis, &comparison.arm);
     Sentence {
         arm: if rest.contains(&label) { String::new() } else { label },
         hue: view::hue(&comparison.arm),
         is_aa: comparison.is_aa,
-        verdict: view::verdict_class(comparison),
+        verdict: comparison.verdict,
         word,
         rest: rest.trim_start_matches(", ").to_owned(),
         others: verdict.others.iter().map(|other| view::short_line(other)).collect(),
@@ -245,21 +238,19 @@ fn sentence(analysis: &Analysis, verdict: &view::VerdictView) -> Sentence {
 
 fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
     PageComparison {
-        arm: label_of(analysis, &c.arm),
+        arm: view::label_of(analysis, &c.arm),
         hue: view::hue(&c.arm),
         is_aa: c.is_aa,
         operation: clean(&c.operation),
         metric: clean(view::metric_label(&c.metric)),
-        verdict: view::verdict_class(c),
+        verdict: c.verdict,
         word: c.verdict.word().to_owned() + if c.direction_only { ", size uncertain" } else { "" },
         change: view::change(c),
-        threshold: format!("±{} %", figures::short_percent(c.threshold_percent)),
-        level: c.level.map_or(MISSING.to_owned(), |level| {
-            format!("{} %", figures::short_percent((level * 1e3).round() / 10.0))
-        }),
+        threshold: format!("±{} %", figures::threshold(c.threshold_percent)),
+        level: c.level.map_or(MISSING.to_owned(), figures::level),
         rounds: c.rounds,
         p_value: c.p_value.map_or(MISSING.to_owned(), |p| {
-            if p < 0.0005 { "< 0.0005".to_owned() } else { format!("{p:.3}") }
+            if p < 0.0005 { "< 0.0005".to_owned() } else { figures::fixed(p, 3) }
         }),
         discovery: match c.bh_rejected {
             Some(true) => "yes",
@@ -274,7 +265,6 @@ fn arm(arm: &ArmSummary) -> PageArm {
         label: view::arm_label(arm),
         hue: view::hue(&arm.id),
         is_aa: arm.is_aa,
-        adapter: clean(&arm.adapter),
         driver: clean(&arm.driver),
         version: clean(&arm.version),
         native: match arm.native {

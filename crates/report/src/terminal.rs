@@ -3,28 +3,26 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle,
-};
-
-use super::Options;
-use super::lines::{DEFAULT_WIDTH, MIN_WIDTH, Page, wrap_hanging};
-use super::paint::{Ink, Paint};
-use super::text::{shorten, width};
+use super::format::{Format, Options, Report};
+use super::lines::{Page, wrap_hanging};
+use super::paint::Ink;
+use super::table::{Cell, Column, Table};
+use super::text::{clean_all, shorten};
 use super::view::{self, CONDITIONS, PhaseView, RowView, VerdictView};
 use super::wire;
 use base::say::clean;
 use judge::analysis::types::Analysis;
 
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+/// Heads of columns that are filled in their own way.
+const ARM: &str = "arm";
+const CHANGE: &str = "vs base\n% time/op";
 
-pub(super) fn render(
-    analysis: &Analysis,
-    options: &Options,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let width = options.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH);
-    let mut page = Page { out, width: usize::from(width), paint: Paint(options.colour) };
+/// Tables and sentences for a terminal.
+pub const FORMAT: Format = Format { name: "terminal", about: "Tables and sentences", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Report { analysis, options, .. } = report;
+    let mut page = Page::new(options, out);
     header(analysis, &mut page)?;
     for phase in view::phases(analysis) {
         page.line("")?;
@@ -34,19 +32,15 @@ pub(super) fn render(
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;
-    unavailable(analysis, &mut page)?;
+    page.list("Not measured", Ink::Yellow, &view::unavailable_lines(analysis))?;
     footer(analysis, options, &mut page)
-}
-
-fn clean_all(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text)).collect()
 }
 
 fn header(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
     let title = page.paint.ink(Ink::Bold, &clean(&analysis.workload));
     page.line(&title)?;
-    page.field("server", &view::server_line(analysis))?;
-    page.field("machine", &view::machine_line(analysis))?;
+    page.field("server", &view::server_text(&analysis.server))?;
+    page.field("machine", &view::machine_text(&analysis.machine))?;
     page.field("rounds", &view::rounds_line(analysis))?;
     if analysis.comparisons.is_empty() {
         return Ok(());
@@ -59,29 +53,14 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
     page.line(&title)?;
     page.wrapped(2, Ink::Dim, &phase.notes.join(" · "))?;
     let names = short_names(phase, page.width);
-    let everything = Shown { phase, columns: columns(phase), names: &names, every_row: true };
-    // Measured without colour, whose codes would count as columns.
-    let natural = everything.draw(Paint(false), None);
-    if natural.lines().all(|line| width(line) <= page.width) {
-        page.out.write_all(everything.draw(page.paint, None).as_bytes())?;
+    let whole = table(phase, &names, None);
+    if whole.width() <= page.width {
+        page.table(&whole)?;
     } else {
         // Too narrow for everything: throughput first, then time; nothing is left out.
-        for part in [Part::Work, Part::Time] {
-            let shown = Shown {
-                columns: everything
-                    .columns
-                    .iter()
-                    .filter(|c| c.belongs_to(part))
-                    .cloned()
-                    .collect(),
-                every_row: part == Part::Time,
-                ..everything
-            };
-            page.out.write_all(shown.draw(page.paint, Some(page.width)).as_bytes())?;
-            if part == Part::Work {
-                page.line("")?;
-            }
-        }
+        page.table(&table(phase, &names, Some(Part::Work)))?;
+        page.line("")?;
+        page.table(&table(phase, &names, Some(Part::Time)))?;
     }
     if !phase.verdicts.is_empty() {
         page.line("")?;
@@ -96,26 +75,17 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
 fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<()> {
     let Some(wire) = wire::table(analysis, phase) else { return Ok(()) };
     page.line("")?;
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(page.width).unwrap_or(DEFAULT_WIDTH));
-    let right = |text: &String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let name = Cell::new("on the wire");
-    table.set_header(std::iter::once(name).chain(wire.head.iter().map(right)));
-    for row in &wire.rows {
-        let arm = Cell::new(shorten(&row.arm, (page.width * 9 / 40).max(16)));
-        table.add_row(std::iter::once(arm).chain(row.cells.iter().map(right)));
-    }
-    for (number, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((2, 0));
-        // Heads may wrap; a name never does.
-        if number == 0 {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    for line in table.lines() {
-        page.line(&line)?;
-    }
+    let column = |head: &str, is_figure| Column { head: head.to_owned(), is_figure };
+    let heads = wire.head.iter().map(|head| column(head, true));
+    let row = |row: &wire::WireRow| {
+        let arm = shorten(&row.arm, (page.width * 9 / 40).max(16));
+        std::iter::once(&arm).chain(&row.cells).map(|text| Cell::plain(text)).collect()
+    };
+    let table = Table {
+        columns: std::iter::once(column("on the wire", false)).chain(heads).collect(),
+        rows: wire.rows.iter().map(row).collect(),
+    };
+    page.table(&table)?;
     for note in &wire.notes {
         page.wrapped(2, Ink::Dim, note)?;
     }
@@ -139,55 +109,46 @@ enum Part {
     Time,
 }
 
-/// A column: its two header lines, where it goes, and how a row fills it.
-#[derive(Clone)]
-struct Column {
-    head: [&'static str; 2],
+/// A column of a phase's table, and how a row fills it.
+struct Field {
+    column: Column,
     part: Part,
-    right: bool,
-    cell: fn(&RowView) -> &str,
+    text: fn(&RowView) -> &str,
 }
 
-impl Column {
-    fn belongs_to(&self, part: Part) -> bool {
-        self.part == Part::Both || self.part == part
-    }
-
-    fn alignment(&self) -> CellAlignment {
-        if self.right { CellAlignment::Right } else { CellAlignment::Left }
-    }
-}
-
-fn columns(phase: &PhaseView) -> Vec<Column> {
+fn fields(phase: &PhaseView) -> Vec<Field> {
     type Fill = fn(&RowView) -> &str;
-    let figure =
-        |head, unit, part, cell: Fill| Column { head: [head, unit], part, right: true, cell };
-    let name = |head, part, cell: Fill| Column { head: [head, ""], part, right: false, cell };
-    let time = phase.time_unit;
-    let mut columns = vec![name("arm", Part::Both, |r| first(r, &r.arm))];
+    let field = |head: &str, is_figure, part, text: Fill| {
+        let column = Column { head: head.to_owned(), is_figure };
+        Field { column, part, text }
+    };
+    let figure = |head: &str, part, text: Fill| field(head, true, part, text);
+    let timed =
+        |head: &str, text: Fill| figure(&format!("{head}\n{}", phase.time_unit), Part::Time, text);
+    let mut fields = vec![field(ARM, false, Part::Both, |r| &r.arm)];
     if phase.is_mix {
-        columns.push(name("operation", Part::Time, |r| &r.operation));
+        fields.push(field("operation", false, Part::Time, |r| &r.operation));
     }
-    columns.extend([
-        figure("ops/s", "", Part::Work, |r| first(r, &r.throughput)),
-        figure("vs base", "% time/op", Part::Work, |r| first(r, &r.change)),
-        figure("p50", time, Part::Time, |r| &r.quantiles[0]),
-        figure("p90", time, Part::Time, |r| &r.quantiles[1]),
-        figure("p99", time, Part::Time, |r| &r.quantiles[2]),
-        figure("p99.9", time, Part::Time, |r| &r.quantiles[3]),
+    fields.extend([
+        figure("ops/s", Part::Work, |r| first(r, &r.throughput)),
+        figure(CHANGE, Part::Work, |r| first(r, &r.change)),
+        timed("p50", |r| &r.quantiles[0]),
+        timed("p90", |r| &r.quantiles[1]),
+        timed("p99", |r| &r.quantiles[2]),
+        timed("p99.9", |r| &r.quantiles[3]),
     ]);
     if phase.has_response {
-        columns.push(figure("resp.", "p50", Part::Time, |r| &r.response[0]));
-        columns.push(figure("resp.", "p99", Part::Time, |r| &r.response[1]));
+        fields.push(figure("resp.\np50", Part::Time, |r| &r.response[0]));
+        fields.push(figure("resp.\np99", Part::Time, |r| &r.response[1]));
     }
     // Errors are the operation's: in a mix they go where the operations are.
     let errors = if phase.is_mix { Part::Time } else { Part::Work };
-    columns.extend([
-        figure("CPU/op", phase.cpu_unit, Part::Work, |r| first(r, &r.cpu)),
-        figure("peak", "RSS MiB", Part::Work, |r| first(r, &r.rss)),
-        figure("errors", "", errors, |r| &r.errors),
+    fields.extend([
+        figure(&format!("CPU/op\n{}", phase.cpu_unit), Part::Work, |r| first(r, &r.cpu)),
+        figure("peak\nRSS MiB", Part::Work, |r| first(r, &r.rss)),
+        figure("errors", errors, |r| &r.errors),
     ]);
-    columns
+    fields
 }
 
 /// Figures of the whole phase stand once an arm.
@@ -195,73 +156,31 @@ fn first<'a>(row: &RowView, cell: &'a str) -> &'a str {
     if row.is_first { cell } else { "" }
 }
 
-/// One table to draw: some columns of a phase.
-struct Shown<'a> {
-    phase: &'a PhaseView<'a>,
-    columns: Vec<Column>,
-    /// What each row calls its arm.
-    names: &'a [String],
-    /// Or only the first of each arm.
-    every_row: bool,
+/// The table of a phase, or a part of it. `names` is what each row calls its arm.
+fn table(phase: &PhaseView, names: &[String], part: Option<Part>) -> Table {
+    let mut fields = fields(phase);
+    fields.retain(|field| part.is_none_or(|part| [Part::Both, part].contains(&field.part)));
+    // Throughput is the whole phase's: of an arm's rows the first has all of it.
+    let shown = |row: &RowView| row.is_first || part != Some(Part::Work);
+    let rows = phase.rows.iter().zip(names).filter(|(row, _)| shown(row));
+    let rows = rows.map(|(row, name)| fields.iter().map(|field| cell(row, name, field)).collect());
+    Table { rows: rows.collect(), columns: fields.iter().map(|it| it.column.clone()).collect() }
 }
 
-impl Shown<'_> {
-    fn draw(&self, paint: Paint, fit: Option<usize>) -> String {
-        let mut table = Table::new();
-        table.load_style(STYLE);
-        match fit.and_then(|columns| u16::try_from(columns).ok()) {
-            Some(columns) => {
-                table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns)
-            }
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
-        table.set_header(self.columns.iter().map(|column| {
-            let text = paint.mark(Ink::Dim, column.head.join("\n").trim_end());
-            Cell::new(text).set_alignment(column.alignment())
-        }));
-        for (row, name) in self.phase.rows.iter().zip(self.names) {
-            if row.is_first || self.every_row {
-                table.add_row(self.columns.iter().map(|column| cell(row, name, column, paint)));
-            }
-        }
-        for (column, drawn) in self.columns.iter().zip(table.column_iter_mut()) {
-            drawn.set_padding((2, 0));
-            // Only names may wrap; a figure never does.
-            if column.right {
-                drawn.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-        let lines = table.lines().map(|line| paint.inked(line.trim_end()) + "\n");
-        lines.collect()
-    }
-}
-
-fn cell(row: &RowView, name: &str, column: &Column, paint: Paint) -> Cell {
-    let text = match column.head[0] {
-        "arm" => first(row, name).to_owned(),
+fn cell(row: &RowView, name: &str, field: &Field) -> Cell {
+    let text = (field.text)(row);
+    let (text, ink) = match field.column.head.as_str() {
+        ARM => (first(row, name).to_owned(), Ink::Plain),
         // The header says percent; the room is needed for the name.
-        "vs base" => (column.cell)(row).replace(" %", ""),
-        _ => (column.cell)(row).to_owned(),
+        CHANGE => (text.replace(" %", ""), row.verdict.map_or(Ink::Plain, Ink::of_verdict)),
+        _ => (text.to_owned(), Ink::Plain),
     };
-    Cell::new(paint.mark(ink(row, column), &text)).set_alignment(column.alignment())
-}
-
-fn ink(row: &RowView, column: &Column) -> Ink {
-    if row.is_aa || row.is_missing {
-        Ink::Dim
-    } else if column.head[0] == "vs base" {
-        Ink::of_verdict(row.verdict)
-    } else {
-        Ink::Plain
-    }
+    Cell { text, ink: if row.is_aa || row.is_missing { Ink::Dim } else { ink } }
 }
 
 fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::Result<()> {
     let comparison = verdict.comparison;
-    let arm = analysis.arms.iter().find(|arm| arm.id == comparison.arm);
-    let label = arm.map_or_else(|| clean(&comparison.arm), view::arm_label);
-    let ink =
-        if comparison.is_aa { Ink::Dim } else { Ink::of_verdict(view::verdict_class(comparison)) };
+    let label = view::label_of(analysis, &comparison.arm);
     let mut text = clean(&comparison.sentence);
     if !text.contains(&label) {
         text = format!("{label}: {text}");
@@ -272,7 +191,7 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
         lines = lines.iter().map(|line| page.paint.ink(Ink::Dim, line)).collect();
     } else {
         let word = comparison.verdict.word();
-        let painted = page.paint.ink(ink, word);
+        let painted = page.paint.ink(Ink::of_verdict(comparison.verdict), word);
         let place = lines.iter().position(|line| line.contains(word)).unwrap_or(0);
         lines[place] = lines[place].replacen(word, &painted, 1);
     }
@@ -290,15 +209,6 @@ fn sentence(analysis: &Analysis, verdict: &VerdictView, page: &mut Page) -> io::
         }
     }
     Ok(())
-}
-
-fn unavailable(analysis: &Analysis, page: &mut Page) -> io::Result<()> {
-    let lines: Vec<String> = analysis
-        .unavailable
-        .iter()
-        .map(|u| clean(&format!("{}: {} → {}", u.adapter, u.reason, u.hint)))
-        .collect();
-    page.list("Not measured", Ink::Yellow, &lines)
 }
 
 fn footer(analysis: &Analysis, options: &Options, page: &mut Page) -> io::Result<()> {

@@ -1,6 +1,12 @@
 //! Text that came from elsewhere (versions, errors, paths), made safe and made to fit.
 
+use base::say::clean;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Texts that cannot steer a terminal ([`clean`]).
+pub fn clean_all(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| clean(text)).collect()
+}
 
 /// Columns a text takes on a terminal.
 #[must_use]

@@ -9,7 +9,7 @@ use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
     ResultRow,
 };
-use record::records::{Machine, Server, ServerKind};
+use record::records::{Machine, Server, ServerKind, Unavailable};
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -48,8 +48,8 @@ pub struct RowView {
     pub throughput: String,
     /// Change of time per operation against the baseline.
     pub change: String,
-    /// `slower`, `faster`, `same`, `inconclusive`, `not-comparable` or empty.
-    pub verdict: &'static str,
+    /// Of throughput.
+    pub verdict: Option<Verdict>,
     /// p50, p90, p99, p99.9 of service time.
     pub quantiles: [String; 4],
     /// p50, p99 of response time.
@@ -58,7 +58,6 @@ pub struct RowView {
     pub rss: String,
     pub errors: String,
     pub operations: String,
-    pub document_bytes: String,
 }
 
 /// A throughput comparison and what else differs in direction.
@@ -101,15 +100,13 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
             rows.push(missing_row(arm));
         }
         for (index, result) in of_arm.into_iter().enumerate() {
-            let mut row = result_row(result, time, cpu);
-            row.is_aa = arm.is_aa;
-            row.arm = arm_label(arm);
+            let mut row = result_row(arm, result, time, cpu);
             row.is_first = index == 0;
             let compared = throughput_comparison(analysis, name, &arm.id);
             (row.change, row.verdict) = match compared {
-                Some(comparison) => (change(comparison), verdict_class(comparison)),
-                None if is_baseline(analysis, arm) => ("baseline".to_owned(), ""),
-                None => (MISSING.to_owned(), ""),
+                Some(comparison) => (change(comparison), Some(comparison.verdict)),
+                None if is_baseline(analysis, arm) => ("baseline".to_owned(), None),
+                None => (MISSING.to_owned(), None),
             };
             rows.push(row);
         }
@@ -130,17 +127,11 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
     }
 }
 
-fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
+fn result_row(arm: &ArmSummary, result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
     RowView {
-        arm: clean(&result.arm),
-        hue: hue(&result.arm),
-        is_aa: false,
-        is_first: true,
         is_missing: false,
         operation: clean(&result.operation),
         throughput: figures::optional(result.throughput),
-        change: String::new(),
-        verdict: "",
         quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
             .map(|q| time.figure(q)),
         response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
@@ -148,7 +139,7 @@ fn result_row(result: &ResultRow, time: TimeUnit, cpu: TimeUnit) -> RowView {
         rss: figures::mebibytes(result.rss_peak_bytes),
         errors: figures::count(result.errors),
         operations: figures::count(result.operations),
-        document_bytes: figures::bytes(result.document_bytes),
+        ..missing_row(arm)
     }
 }
 
@@ -163,14 +154,13 @@ fn missing_row(arm: &ArmSummary) -> RowView {
         operation: missing(),
         throughput: missing(),
         change: missing(),
-        verdict: "",
+        verdict: None,
         quantiles: std::array::from_fn(|_| missing()),
         response: std::array::from_fn(|_| missing()),
         cpu: missing(),
         rss: missing(),
         errors: missing(),
         operations: missing(),
-        document_bytes: missing(),
     }
 }
 
@@ -178,6 +168,12 @@ fn missing_row(arm: &ArmSummary) -> RowView {
 pub fn arm_label(arm: &ArmSummary) -> String {
     let id = clean(&arm.id);
     if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
+}
+
+/// The same by its id.
+pub fn label_of(analysis: &Analysis, id: &str) -> String {
+    let arm = analysis.arms.iter().find(|arm| arm.id == id);
+    arm.map_or_else(|| clean(id), arm_label)
 }
 
 fn is_baseline(analysis: &Analysis, arm: &ArmSummary) -> bool {
@@ -207,17 +203,6 @@ pub fn change(comparison: &ComparisonRow) -> String {
     }
 }
 
-/// The verdict as a word that a style sheet and a palette can name.
-pub fn verdict_class(comparison: &ComparisonRow) -> &'static str {
-    match comparison.verdict {
-        Verdict::Slower => "slower",
-        Verdict::Faster => "faster",
-        Verdict::Same => "same",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::NotComparable => "not-comparable",
-    }
-}
-
 fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
     let of_phase = analysis.comparisons.iter().filter(|c| c.phase == phase);
     let mut verdicts: Vec<VerdictView<'a>> = of_phase
@@ -237,9 +222,10 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
-    let (theirs, ours) = (other.verdict, throughput.verdict);
-    let clear = matches!(theirs, Verdict::Slower | Verdict::Faster);
-    other.metric != "throughput" && theirs != ours && clear
+    let theirs = other.verdict;
+    other.metric != "throughput"
+        && theirs != throughput.verdict
+        && matches!(theirs, Verdict::Slower | Verdict::Faster)
 }
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
@@ -250,7 +236,7 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     } else {
         format!(" of {}", comparison.operation)
     };
-    let threshold = figures::short_percent(comparison.threshold_percent);
+    let threshold = figures::threshold(comparison.threshold_percent);
     let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
     clean(&format!(
         "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
@@ -280,7 +266,7 @@ fn notes(phase: &PhaseSummary) -> Vec<String> {
         notes.push(clean(&phase.loop_note));
     }
     notes.push(match phase.aa_noise_percent.filter(|v| v.is_finite()) {
-        Some(noise) => format!("A/A noise floor ±{noise:.1} %"),
+        Some(noise) => format!("A/A noise floor ±{} %", figures::fixed(noise, 1)),
         None => "A/A noise floor n/a".to_owned(),
     });
     notes
@@ -298,11 +284,6 @@ pub fn hue(name: &str) -> u32 {
 }
 
 /// `embedded MongoDB 6.0.5, standalone`.
-pub fn server_line(analysis: &Analysis) -> String {
-    server_text(&analysis.server)
-}
-
-/// The same, of the record.
 pub fn server_text(server: &Server) -> String {
     if server.kind == ServerKind::None {
         return "none".to_owned();
@@ -321,11 +302,6 @@ fn is_load(flag: &&str) -> bool {
 }
 
 /// `AMD EPYC 7B13, 2 cores, 7.75 GiB, Debian 12, kernel 6.1.0`.
-pub fn machine_line(analysis: &Analysis) -> String {
-    machine_text(&analysis.machine)
-}
-
-/// The same, of the record.
 pub fn machine_text(machine: &Machine) -> String {
     let cores = if machine.cores == 1 { "core" } else { "cores" };
     let awake = machine.keep_awake.as_ref().is_some_and(|it| it.used);
@@ -424,7 +400,7 @@ pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
     analysis.conditions.iter().map(line).collect()
 }
 
-fn is_aa(analysis: &Analysis, arm: &str) -> bool {
+pub fn is_aa(analysis: &Analysis, arm: &str) -> bool {
     analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
 }
 
@@ -454,6 +430,12 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
     .collect()
 }
 
+/// `java: no JDK 17 or newer on PATH → apt-get install openjdk-17-jdk-headless`.
+pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
+    let line = |it: &Unavailable| clean(&format!("{}: {} → {}", it.adapter, it.reason, it.hint));
+    analysis.unavailable.iter().map(line).collect()
+}
+
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
 #[must_use]
 pub fn finding_line(finding: &Finding) -> String {
@@ -470,12 +452,7 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
-    again_from(&analysis.experiment)
-}
-
-/// The same, of a folder.
-pub fn again_from(folder: &str) -> String {
-    format!("mongodyno report {}", shell_quoted(&clean(folder)))
+    format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
 }
 
 fn shell_quoted(path: &str) -> String {

@@ -46,7 +46,7 @@ pub fn table(analysis: &Analysis, phase: &str) -> Option<WireTable> {
     head.push("connections".to_owned());
     let row = |tap: &&TapRow| {
         let mut cells = vec![
-            format!("{:.2}", tap.round_trips_per_op),
+            figures::fixed(tap.round_trips_per_op, 2),
             figures::figure(tap.bytes_out_per_op),
             figures::figure(tap.bytes_in_per_op),
             unit.figure(Some(tap.server_us_per_op)),

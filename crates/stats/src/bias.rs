@@ -11,7 +11,6 @@ use super::noise::below;
 use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
 use super::ratio::percent;
 use super::threshold::Interleave;
-use super::wording;
 
 /// A bias beyond this is no noise: something is broken, and the comparison is void.
 pub const BROKEN_PERCENT: f64 = 10.0;
@@ -73,11 +72,10 @@ fn clear(found: &HodgesLehmann) -> bool {
 /// `+4.1 % (95.2 % CI 1.2 to 7.1 %)`.
 fn with_interval(found: &HodgesLehmann) -> String {
     let [estimate, low, high] = [found.estimate, found.low, found.high].map(percent);
-    let decimals = wording::decimals((high - low) / 2.0);
-    let fixed = |value| wording::fixed(value, decimals);
-    let level = wording::level(found.level);
-    let sign = if estimate > 0.0 { "+" } else { "" };
-    format!("{sign}{} % ({level} CI {} to {} %)", fixed(estimate), fixed(low), fixed(high))
+    let decimals = figures::decimals(low, high);
+    let [low, high] = [low, high].map(|end| figures::fixed(end, decimals));
+    let (estimate, level) = (figures::signed(estimate, decimals), figures::level(found.level));
+    format!("{estimate} % ({level} CI {low} to {high} %)")
 }
 
 /// How far an arm's time per operation moved from the first to the second half of a phase.
@@ -152,10 +150,8 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
     let one_way = estimates.iter().all(|it| *it > 0.0) || estimates.iter().all(|it| *it < 0.0);
     (one_way && middle.abs() > floor_percent).then(|| {
         let word = if middle > 0.0 { "slower" } else { "faster" };
-        let size = middle.abs();
-        format!(
-            "all arms became {size:.0} % {word} within the phase: their rates are means over it"
-        )
+        let size = figures::fixed(middle.abs(), 0);
+        format!("all arms became {size} % {word} within the phase: their rates are means over it")
     })
 }
 
@@ -206,9 +202,10 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     }
     let slope = (product(&starts, &residuals.concat()) / spread).abs();
     let caution = format!(
-        "the place within the round matters, by {:.1} % a place (gate G6, p = {p:.4}); more rounds \
-         or fewer arms help",
-        percent(slope)
+        "the place within the round matters, by {} % a place (gate G6, p = {}); more rounds or \
+         fewer arms help",
+        figures::fixed(percent(slope), 1),
+        figures::fixed(p, 4)
     );
     Bias::worth_saying(Gate::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
 }
@@ -251,8 +248,8 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
 #[must_use]
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
-        "beside {beside}, the waiting arms used {:.1} % CPU (gate G9); --interleave runs helps",
-        100.0 * fraction
+        "beside {beside}, the waiting arms used {} % CPU (gate G9); --interleave runs helps",
+        figures::fixed(100.0 * fraction, 1)
     );
     Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
 }

@@ -279,7 +279,7 @@ impl Comparison {
         self.margins.bias_gate.map_or(String::new(), |gate| {
             format!(
                 ", of which {} % either side for {}",
-                wording::threshold(bias),
+                figures::threshold(bias),
                 Bias::word(gate)
             )
         })

@@ -170,10 +170,10 @@ impl Curve {
         let Some((class, shape, fit)) = found else {
             self.reason = format!(
                 "latency grows by {}, neither as a line nor as a logarithm for certain: like \
-                 i^p with p {:.2} to {:.2}",
+                 i^p with p {} to {}",
                 over_the_run(growth),
-                exponent.low,
-                exponent.high
+                figures::fixed(exponent.low, 2),
+                figures::fixed(exponent.high, 2)
             );
             return;
         };
@@ -181,9 +181,10 @@ impl Curve {
         let percent = 100.0 * fit.explained().unwrap_or(0.0);
         if percent < 100.0 * EXPLAINED_MIN {
             self.reason = format!(
-                "latency grows by {}, but a {} explains only {percent:.0} % of it",
+                "latency grows by {}, but a {} explains only {} % of it",
                 over_the_run(growth),
-                shape.name()
+                shape.name(),
+                figures::fixed(percent, 0)
             );
             return;
         }
@@ -193,27 +194,25 @@ impl Curve {
             self.doubling_us = Some(fit.coefficient().times(std::f64::consts::LN_2));
         }
         self.reason = format!(
-            "latency grows by {}; a {} explains {percent:.1} % of it, p of i^p is {:.2} to {:.2}",
+            "latency grows by {}; a {} explains {} % of it, p of i^p is {} to {}",
             over_the_run(fit.growth()),
             shape.name(),
-            exponent.low,
-            exponent.high
+            figures::fixed(percent, 1),
+            figures::fixed(exponent.low, 2),
+            figures::fixed(exponent.high, 2)
         );
     }
 }
 
 /// `12.3 ms (11.9 to 12.7)`.
-fn over_the_run(growth: Interval) -> String {
-    format!("{} ms ({} to {})", ms(growth.estimate), ms(growth.low), ms(growth.high))
+fn over_the_run(growth_us: Interval) -> String {
+    let Interval { estimate, low, high } = growth_us.times(1e-3);
+    let places = figures::decimals(low, high);
+    let [estimate, low, high] = [estimate, low, high].map(|ms| figures::fixed(ms, places));
+    format!("{estimate} ms ({low} to {high})")
 }
 
-/// Milliseconds with three digits; the unit is the caller's, once for an interval.
+/// Milliseconds; the unit is the caller's, once for a sentence.
 fn ms(time_us: f64) -> String {
-    let ms = time_us / 1e3;
-    let decimals = match ms.abs() {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{ms:.decimals$}")
+    figures::signed_figure(time_us / 1e3)
 }

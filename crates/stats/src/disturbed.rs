@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::descriptive::median;
+use figures::fixed;
 
 /// CPU time stolen by the hypervisor, as a fraction of the machine's, beyond which a round is
 /// disturbed.
@@ -96,10 +97,10 @@ pub fn words(rounds: &[Around<'_>]) -> String {
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     let mut parts = Vec::new();
     if foreign > FOREIGN_CAUTION {
-        parts.push(format!("other processes used {:.0} %{names}", 100.0 * foreign));
+        parts.push(format!("other processes used {} %{names}", fixed(100.0 * foreign, 0)));
     }
     if steal > STEAL_LIMIT || parts.is_empty() {
-        parts.push(format!("the hypervisor took {:.0} %", 100.0 * steal));
+        parts.push(format!("the hypervisor took {} %", fixed(100.0 * steal, 0)));
     }
     parts.join("; ")
 }

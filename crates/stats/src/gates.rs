@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::little::Little;
+use figures::fixed;
 
 /// Which check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -155,9 +156,10 @@ pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
         return gate.fail(format!("{name}: no sample lies in its measured time"));
     };
     let reason = format!(
-        "{name}: {:.3} operations in flight but rate x time is {:.3} \
-         (Little's law, {percent:.1} %)",
-        little.in_flight, little.rate_times_time
+        "{name}: {} operations in flight but rate x time is {} (Little's law, {} %)",
+        fixed(little.in_flight, 3),
+        fixed(little.rate_times_time, 3),
+        fixed(percent, 1)
     );
     let clocks = format!(
         "{name}: {} of {} samples lie outside the measured time",
@@ -206,12 +208,13 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     } else {
         "although workers are free"
     };
-    let rate = because(format!("{achieved:.0} of {offered:.0} operations/s achieved, {workers}"));
+    let rates = [achieved, offered].map(figures::figure).join(" of ");
+    let rate = because(format!("{rates} operations/s achieved, {workers}"));
     let dropped = because(format!("{} operations dropped", run.dropped));
     let mut failures = vec![(achieved < 0.99 * offered, rate), (run.dropped > 0, dropped)];
     if let Some(Lag { quantile, own_us, response_us }) = run.lag {
-        let late =
-            because(format!("its own timers are late by {:.1} ms ({quantile})", own_us / 1e3));
+        let own = figures::time(own_us);
+        let late = because(format!("its own timers are late by {own} ({quantile})"));
         failures.push((own_us > (0.1 * response_us).max(2_000.0), late));
     }
     Gate::OfferedRate.first(&failures, &[])

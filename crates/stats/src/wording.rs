@@ -2,6 +2,7 @@
 
 use super::threshold::Quantity;
 use super::verdict::Verdict;
+use figures::{fixed, level, signed, threshold};
 
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
 pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];
@@ -122,14 +123,14 @@ impl Finding<'_> {
     /// Decimals that the interval's width supports.
     #[must_use]
     pub fn decimals(&self) -> usize {
-        decimals((self.high_percent - self.low_percent) / 2.0)
+        figures::decimals(self.low_percent, self.high_percent)
     }
 }
 
 /// `between -2.1 % and +9.0 %`.
 #[must_use]
 pub fn between(low_percent: f64, high_percent: f64) -> String {
-    let decimals = decimals((high_percent - low_percent) / 2.0);
+    let decimals = figures::decimals(low_percent, high_percent);
     format!("between {} % and {} %", signed(low_percent, decimals), signed(high_percent, decimals))
 }
 
@@ -157,55 +158,6 @@ pub fn append(sentence: &mut String, remark: &str) {
     sentence.push(' ');
     sentence.push_str(remark);
     sentence.push('.');
-}
-
-/// Decimals such that the half-width shows two significant digits; 0 to 2.
-///
-/// The cap keeps an interval of width zero (bytes allocated, for instance) readable.
-#[must_use]
-pub fn decimals(half_width: f64) -> usize {
-    if !half_width.is_finite() {
-        return 0;
-    }
-    if half_width == 0.0 {
-        return 2;
-    }
-    // Round first: 0.996 becomes 1.0, which needs one decimal and not two.
-    let magnitude = format!("{:.1e}", half_width.abs());
-    let exponent = magnitude.rsplit_once('e').and_then(|(_, e)| e.parse::<i32>().ok());
-    usize::try_from(1 - exponent.unwrap_or(0)).unwrap_or(0).min(2)
-}
-
-/// `-0.4`, `7.2`: never `-0.0`.
-#[must_use]
-pub fn fixed(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
-    if zero { text.trim_start_matches('-').to_owned() } else { text }
-}
-
-/// `+9.0`, `-2.1`; zero has no sign.
-fn signed(value: f64, decimals: usize) -> String {
-    let text = fixed(value, decimals);
-    let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-    if zero || text.starts_with('-') { text } else { format!("+{text}") }
-}
-
-/// `95.2 %`, `99 %`; never `100 %`, which no interval from data has.
-#[must_use]
-pub fn level(level: f64) -> String {
-    let percent = format!("{:.1}", (100.0 * level).min(99.9));
-    format!("{} %", percent.strip_suffix(".0").unwrap_or(&percent))
-}
-
-/// Two significant digits without trailing zeros: `3`, `3.5`, `12`.
-#[must_use]
-pub fn threshold(percent: f64) -> String {
-    let text = fixed(percent, decimals(percent));
-    if !text.contains('.') {
-        return text;
-    }
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn rounds(count: usize) -> String {

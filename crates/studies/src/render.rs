@@ -5,9 +5,9 @@ use std::io::Write as _;
 use crate::study::{Made, Study};
 use base::error::{Error, Result};
 use base::say;
+use report::Options;
 use report::drawing::Drawing;
 use report::study::{self, Figure};
-use report::{Options, png};
 
 /// The report, in the format that `--format` knows by this name.
 ///
@@ -39,14 +39,10 @@ pub fn render(
             Ok(())
         }
         "svg" => writeln!(out, "{}", picture(study, made)?.svg()),
-        "png" => {
-            out = png(&picture(study, made)?)?;
-            Ok(())
-        }
         _ => {
             return Err(Error::usage(
                 "a study has no such format",
-                "it has terminal, html, md, json, csv, svg and png",
+                "it has terminal, html, md, json, csv and svg",
             ));
         }
     };

@@ -328,7 +328,8 @@ impl Session {
         if let Some(Lost { after_s, error }) = &self.lost {
             let why = &error.message;
             warnings.push(format!(
-                "exchanges.bin and tap.hlog end after {after_s:.0} s ({why}); the sums hold all"
+                "exchanges.bin and tap.hlog end after {} s ({why}); the sums hold all",
+                figures::fixed(*after_s, 0)
             ));
         }
         if self.kept == EXCHANGES_MAX {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use base::clock::Epoch;
 use base::error::{Error, Result};
+use figures::{fixed, signed};
 use record::wire::LinkCheck;
 use wire::{HEADER_BYTES, Header, OpCode};
 
@@ -189,10 +190,11 @@ fn judge(spec: &LinkSpec, up: f64, down: f64, ping_us: f64) -> LinkCheck {
     let ok =
         error(bandwidth).abs() <= BANDWIDTH_ERROR_PERCENT_MAX && ping_error_us.abs() <= allowed_us;
     let sentence = format!(
-        "link {spec}: {bandwidth:.1} Mbit/s measured ({:+.1} %), ping {ping_us:.0} us \
-         ({:+.0} us){}",
-        error(bandwidth),
-        ping_error_us,
+        "link {spec}: {} Mbit/s measured ({} %), ping {} us ({} us){}",
+        fixed(bandwidth, 1),
+        signed(error(bandwidth), 1),
+        fixed(ping_us, 0),
+        signed(ping_error_us, 0),
         if ok {
             ""
         } else {

@@ -15,7 +15,8 @@ pub type Outcome<T> = Result<T, Fault>;
 
 /// Codes of the engine as constants, and mongod's names of these and of others.
 macro_rules! codes {
-    ($($constant:ident = $code:literal $name:literal,)*; $($other:literal $other_name:literal,)*) => {
+    ($($constant:ident = $code:literal $name:literal,)*;
+     $($other:literal $other_name:literal,)*) => {
         $(pub const $constant: i32 = $code;)*
 
         /// mongod's name of a code. Codes without one are called by their place in its source.

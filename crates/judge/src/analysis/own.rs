@@ -65,8 +65,9 @@ impl Timed<'_> {
         let [whole, _] = self.each(|run| Some(workers * 1e6 / run.throughput))?;
         let percent = 100.0 * batch * (making[1] - making[0]) / whole;
         (percent.abs() > threshold_percent / 2.0).then(|| {
+            let change = figures::signed(percent, 1);
             format!(
-                "{} makes a document in {}, {} in {}: {percent:+.1} % of the time of an \
+                "{} makes a document in {}, {} in {}: {change} % of the time of an \
                  operation, which throughput has and service times have not",
                 self.arms[1],
                 time(making[1]),

@@ -41,15 +41,15 @@ fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
     let (in_a, in_b) = both(|tap| Some(tap.bytes_in_per_op))?;
     let (trips_a, trips_b) = both(|tap| Some(tap.round_trips_per_op))?;
     let sentence = format!(
-        "DRIVER SHARE GREW: {} spends {} per op in the driver, {} {}: {} with {:.1} % confidence, \
-         {} paired rounds. Server and wire take {} and {}. Per op {} sends {} bytes and gets {} in \
+        "DRIVER SHARE GREW: {} spends {} per op in the driver, {} {}: {} with {} confidence, {} \
+         paired rounds. Server and wire take {} and {}. Per op {} sends {} bytes and gets {} in \
          {} round trips, {} sends {} and gets {} in {}.",
         b.arm.id,
         time(driver_b),
         a.arm.id,
         time(driver_a),
         figures::change(Some(driver.estimate), Some(driver.low), Some(driver.high))?,
-        100.0 * driver.level,
+        figures::level(driver.level),
         driver.rounds,
         time(server_b),
         time(server_a),

@@ -30,8 +30,9 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
     let numbers = [("cores_used", used), ("cores", case.cores)];
     if used >= SATURATED * case.cores {
         let sentence = format!(
-            "GENERATOR SATURATED: the client's processes use {used:.2} of {} cores. What is \
-             measured is the client, and the server has to share with it.",
+            "GENERATOR SATURATED: the client's processes use {} of {} cores. What is measured is \
+             the client, and the server has to share with it.",
+            figures::fixed(used, 2),
             whole(case.cores)
         );
         return Some(case.finding(NAME, sentence, &numbers));
@@ -41,9 +42,10 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
     let each = used / processes;
     if case.arm.event_loop && (SATURATED..=ONE_THREAD_MAX).contains(&each) {
         let sentence = format!(
-            "GENERATOR SATURATED: each of the client's processes uses {each:.2} cores, and its \
-             workers are tasks of one event loop, whose one thread can use no more. More \
-             `processes` would show what is left."
+            "GENERATOR SATURATED: each of the client's processes uses {} cores, and its workers \
+             are tasks of one event loop, whose one thread can use no more. More `processes` would \
+             show what is left.",
+            figures::fixed(each, 2)
         );
         return Some(case.finding(NAME, sentence, &numbers));
     }

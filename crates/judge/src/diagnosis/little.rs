@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use crate::analysis::types::Finding;
+use figures::fixed;
 use record::records::Little;
 
 pub const NAME: &str = "little";
@@ -21,13 +22,14 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
         .collect();
     let (percent, worst) = broken.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let sentence = format!(
-        "LITTLE'S LAW FAILS in {} of {} runs: {:.3} operations in flight, but rate x time is {:.3} \
-         ({percent:.1} % apart, the worst of them). Samples are missing, clocks are mixed or \
+        "LITTLE'S LAW FAILS in {} of {} runs: {} operations in flight, but rate x time is {} ({} % \
+         apart, the worst of them). Samples are missing, clocks are mixed or \
          operations lie outside of the measured time.",
         broken.len(),
         case.measured.len(),
-        worst.in_flight,
-        worst.throughput_times_residence,
+        fixed(worst.in_flight, 3),
+        fixed(worst.throughput_times_residence, 3),
+        fixed(*percent, 1),
     );
     let numbers = [
         ("runs", broken.len() as f64),

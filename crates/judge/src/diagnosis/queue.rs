@@ -207,7 +207,7 @@ fn place(case: &Case<'_>, medians: &Medians) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0}", 100.0 * share)
+    figures::fixed(100.0 * share, 0)
 }
 
 /// Shares of service time.

@@ -3,7 +3,7 @@
 use super::case::{numbers_of, whole};
 use crate::analysis::rounds::Rounds;
 use crate::analysis::types::Finding;
-use figures::figure;
+use figures::{figure, fixed, small};
 use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
 use workload::plan::{Pacing, Phase};
@@ -147,11 +147,11 @@ fn sentence(scaling: &Scaling, levels: usize, rounds: usize) -> String {
         None => "No retrograde region measured.".to_owned(),
     };
     format!(
-        "CONTENTION: {} in flight do {:.0} % of what they would without it. USL over {levels} \
+        "CONTENTION: {} in flight do {} % of what they would without it. USL over {levels} \
          levels, at least {rounds} rounds each: alpha {} (95 % CI {} to {}), gamma {}/s ({} to \
          {}){bound}. Knee (90 % of the highest): {} in flight ({} to {}). {peak}",
         whole(scaling.most),
-        100.0 * scaling.efficiency(),
+        fixed(100.0 * scaling.efficiency(), 0),
         small(law.alpha),
         small(scaling.alpha.0),
         small(scaling.alpha.1),
@@ -162,9 +162,4 @@ fn sentence(scaling: &Scaling, levels: usize, rounds: usize) -> String {
         whole(scaling.knee_interval.0),
         whole(scaling.knee_interval.1),
     )
-}
-
-/// Three significant digits, however small: beta is often some 1e-4.
-fn small(value: f64) -> String {
-    if value == 0.0 || value >= 0.001 { figure(value) } else { format!("{value:.2e}") }
 }

@@ -33,8 +33,8 @@ impl Lateness {
         })
     }
 
-    /// Adds a sample; each worker's come in its order. Answers how late it was on its own, ns: behind
-    /// both its time and the moment from which the worker was free to keep it.
+    /// Adds a sample; each worker's come in its order. Answers how late it was on its own, ns:
+    /// behind both its time and the moment from which the worker was free to keep it.
     pub fn take(&mut self, sample: &Sample) -> u64 {
         self.busy_ns += sample.service_ns;
         let worker = usize::from(sample.worker);

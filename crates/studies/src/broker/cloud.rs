@@ -11,8 +11,8 @@ const COLUMNS: usize = 88;
 const LINES: usize = 40;
 /// Side of a cell, units of the picture.
 const CELL: f64 = 2.0;
-/// Places of single messages in a cell, each way: a quarter of a cell is less than a pixel of the
-/// PNG, so that rounding to it cannot be seen, and equal places need no second dot.
+/// Places of single messages in a cell, each way: a quarter of a cell is less than a pixel
+/// of most screens, so that rounding to it cannot be seen, and equal places need no second dot.
 const FINE: usize = 4;
 /// Up to so many messages are drawn one by one; with more, cells are shaded by their number.
 pub const POINTS_MAX: usize = 2_000;

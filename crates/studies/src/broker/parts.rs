@@ -5,8 +5,7 @@ use base::say::clean;
 use figures;
 use record::broker::{Part, Parts};
 use record::records::{Arm, Run};
-use report::drawing::escape;
-use report::drawing::{Anchor, Drawing, Role, short};
+use report::drawing::{Anchor, Drawing, Role, escape, short};
 
 const LEFT: f64 = 270.0;
 const BARS: f64 = 420.0;

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::cloud::{self, Axes, Cloud, SHADES};
 use figures;
-use report::drawing::escape;
-use report::drawing::{Anchor, Drawing, Role, short};
+use report::drawing::{Anchor, Drawing, Role, escape, round, short, step, ticks};
 use report::text::wrap;
 use stats::curve::{Block, Class};
 use stats::descriptive::Interval;
@@ -17,6 +16,8 @@ const HEAD: f64 = 27.0;
 const BETWEEN: f64 = 17.0;
 /// Title and legend need so much however few panels there are.
 const WIDTH_MIN: f64 = 760.0;
+/// Of an axis of latency, at most.
+const STEPS: f64 = 4.0;
 /// Columns of the reason in an empty panel, and its lines.
 const REASON: (usize, usize) = (32, 5);
 
@@ -175,7 +176,7 @@ fn iterations(drawing: &mut Drawing, y: f64, row: &Row) {
 fn draw_row(drawing: &mut Drawing, y: f64, row: &Row) -> f64 {
     let top = y + HEAD + cloud::STRIP;
     let end = drawing.name(LEFT - 44.0, top + 8.0, LEFT - 44.0, &row.arm);
-    let ticks = ticks(row.axes.top_ms);
+    let ticks = ticks(0.0, row.axes.top_ms, STEPS);
     if row.panels.iter().any(|panel| matches!(panel.content, Content::Measured(_))) {
         let range = format!("0 to {} ms, linear", tick_text(row.axes.top_ms));
         drawing.text((LEFT - 44.0, end + 2.0), 10.0, Role::Soft, Anchor::End, &range);
@@ -324,28 +325,10 @@ fn growth_text(growth_us: Interval) -> String {
     format!("{} ms ({} to {})", text(estimate), text(low), text(high))
 }
 
-/// The round step with which `reach` is at most `most` steps.
-fn step(reach: f64, most: f64) -> f64 {
-    let raw = (reach / most).max(1e-9);
-    let magnitude = 10_f64.powf(raw.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * magnitude);
-    steps.into_iter().find(|step| *step >= raw * (1.0 - 1e-9)).unwrap_or(raw)
-}
-
 /// The upper end of an axis that has to reach `ms`: a whole number of steps.
 pub(super) fn top(ms: f64) -> f64 {
-    let step = step(ms, 4.0);
+    let step = step(ms, STEPS);
     round((ms / step - 1e-9).ceil().max(1.0) * step)
-}
-
-fn ticks(top_ms: f64) -> Vec<f64> {
-    let step = step(top_ms, 4.0);
-    (0..=(top_ms / step).round() as u32).map(|i| round(f64::from(i) * step)).collect()
-}
-
-/// Without the 0.30000000000000004 of binary fractions.
-fn round(value: f64) -> f64 {
-    (value * 1e9).round() / 1e9
 }
 
 fn tick_text(ms: f64) -> String {
@@ -366,7 +349,7 @@ mod tests {
             (7.1, 8.0, vec![0.0, 2.0, 4.0, 6.0, 8.0]),
         ] {
             assert!((top(ms) - end).abs() < 1e-9, "{ms}");
-            assert_eq!(ticks(end), steps, "{ms}");
+            assert_eq!(ticks(0.0, end, STEPS), steps, "{ms}");
         }
     }
 

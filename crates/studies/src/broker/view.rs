@@ -98,8 +98,7 @@ fn cells(row: &Row, open: bool) -> Vec<String> {
 fn slope(us: Option<f64>) -> String {
     us.map_or(MISSING.to_owned(), |us| {
         let decimals = if us.abs() >= 100.0 { 0 } else { 2 };
-        let text = format!("{us:.decimals$}");
-        if text == "-0.00" { "0.00".to_owned() } else { text }
+        figures::fixed(us, decimals)
     })
 }
 

@@ -3,7 +3,7 @@
 use super::scatter::Told;
 use super::types::{NoiseAnalysis, PhaseNoise};
 use crate::evidence::{Evidence, Shown};
-use figures::{figure, short_percent, time};
+use figures::{figure, fixed, threshold, time};
 use record::records::Experiment;
 use stats::looks::LookPlan;
 
@@ -37,12 +37,13 @@ fn told(phase: &PhaseNoise, arm_round_s: Option<f64>) -> Evidence {
         .iter()
         .map(|it| {
             let minutes = arm_round_s.map(|s| f64::from(it.rounds) * ARMS * s / 60.0);
-            let minutes = minutes.map_or(String::new(), |it| format!(" ({it:.0} minutes)"));
-            format!("{} % in {} rounds{minutes}", short_percent(it.percent), it.rounds)
+            let minutes =
+                minutes.map_or(String::new(), |it| format!(" ({} minutes)", fixed(it, 0)));
+            format!("{} % in {} rounds{minutes}", threshold(it.percent), it.rounds)
         })
         .collect();
     let range = |it: &Told| {
-        let percent = short_percent(it.percent);
+        let percent = threshold(it.percent);
         format!("{percent} % takes {} to {} rounds", it.rounds_low, it.rounds_high)
     };
     let ranges: Vec<String> = all.told.iter().map(range).collect();
@@ -117,7 +118,7 @@ fn hint(experiment: &Experiment, analysis: &NoiseAnalysis) -> String {
         Some(told) if told.rounds > last => format!(
             "`run` stops after {last} rounds; for {} % give it --rounds {}, or take a machine with \
              cores to spare.",
-            short_percent(told.percent),
+            threshold(told.percent),
             told.rounds
         ),
         _ => "More rounds: to tell half the difference apart takes four times as many.".to_owned(),

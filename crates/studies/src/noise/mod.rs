@@ -1,7 +1,7 @@
 //! Two copies of every driver: what this machine can tell apart, and how soon.
 //!
-//! One experiment with each arm doubled, and not one a driver: all copies share the rounds, and what
-//! disturbs a round disturbs all of them.
+//! One experiment with each arm doubled, and not one a driver: all copies share the rounds, and
+//! what disturbs a round disturbs all of them.
 
 mod analysis;
 mod answer;

@@ -9,7 +9,8 @@ use stats::descriptive::Interval;
 use stats::looks::LookPlan;
 use stats::ratio::percent;
 
-/// Points of the standard normal distribution: of a two-sided 95 % interval, and of a power of 80 %.
+/// Points of the standard normal distribution: of a two-sided 95 % interval, and of a power of
+/// 80 %.
 const Z_LEVEL: f64 = 1.959_964;
 const Z_POWER: f64 = 0.841_621;
 /// The error of such an interval.
@@ -79,15 +80,15 @@ impl Scatter {
     }
 }
 
-/// The point of the chi-squared distribution where the normal one has `z`, after Wilson and Hilferty:
-/// within 4 % from five degrees of freedom on, below that the interval comes out too wide.
+/// The point of the chi-squared distribution where the normal one has `z`, after Wilson and
+/// Hilferty: within 4 % from five degrees of freedom on, too wide an interval below that.
 fn chi_squared(z: f64, degrees: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + z * ninth.sqrt()).powi(3)
 }
 
-/// Rounds until a difference is told apart: the paired normal formula with Guenther's correction for
-/// few rounds, (z + z')² (scatter / difference)² + z² / 2.
+/// Rounds until a difference is told apart: the paired normal formula with Guenther's correction
+/// for few rounds, (z + z')² (scatter / difference)² + z² / 2.
 fn rounds(asked_percent: f64, deviation: f64) -> u32 {
     let difference = (asked_percent / 100.0).ln_1p();
     let wanted = ((Z_LEVEL + Z_POWER) * deviation / difference).powi(2) + correction();

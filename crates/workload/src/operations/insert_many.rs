@@ -31,9 +31,10 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let bytes = mean * f64::from(batch.value);
     if bytes > BATCH_BYTES_MAX {
         let message = format!(
-            "a batch of {} documents of {mean:.0} bytes has {:.1} MB",
+            "a batch of {} documents of {} bytes has {} MB",
             batch.value,
-            bytes / 1e6
+            figures::fixed(mean, 0),
+            figures::fixed(bytes / 1e6, 1)
         );
         let most = (BATCH_BYTES_MAX / mean).floor();
         making.check.wrong(batch.place, message, format!("a message has 48 MB: at most {most}"));

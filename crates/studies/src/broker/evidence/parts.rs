@@ -28,10 +28,10 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
             continue;
         };
         sentences.push(format!(
-            "{}: {:.0} % of the growth is in the {name}, where a message of the first tenth spends \
+            "{}: {} % of the growth is in the {name}, where a message of the first tenth spends \
              {} and one of the last {}.",
             row.arm,
-            share * 100.0,
+            figures::fixed(share * 100.0, 0),
             time(part.first_us),
             time(part.last_us)
         ));

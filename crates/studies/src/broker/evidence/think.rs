@@ -29,13 +29,15 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
         halved += usize::from(HALVED.contains(&rate));
         alone += usize::from((latency - 1.0).abs() < ALONE);
         sentences.push(format!(
-            "{}: {} messages a second with the pause, {} without ({rate:.2} times); median latency \
-             {} us with it, {} without ({latency:.2} times).",
+            "{}: {} messages a second with the pause, {} without ({} times); median latency {} us \
+             with it, {} without ({} times).",
             with.arm,
             over(with.received_per_s),
             over(without.received_per_s),
+            figures::fixed(rate, 2),
             over(with.latency_p50_us),
             over(without.latency_p50_us),
+            figures::fixed(latency, 2),
         ));
         if let (Some(fast), Some(slow)) = (without.received_per_s, with.received_per_s) {
             let each_us = 1e6 / fast.median.estimate;

@@ -1,8 +1,7 @@
-//! Pictures drawn on the server side, so that the page needs neither script nor library for them:
-//! the intervals of a phase's comparisons, and the throughput of every round.
+//! The pictures of the page, drawn here so that it needs neither script nor library for them: the
+//! intervals of a phase's comparisons, and the throughput of every round.
 
-use std::fmt::Write;
-
+use super::drawing::{Drawing, escape, ticks};
 use super::text::shorten;
 
 const WIDTH: f64 = 760.0;
@@ -12,6 +11,8 @@ const TOP: f64 = 14.0;
 const ROW: f64 = 34.0;
 const AXIS: f64 = 42.0;
 const LABEL_COLUMNS: usize = 27;
+/// Of an axis, at most.
+const STEPS: f64 = 6.0;
 
 /// One comparison: estimate and interval in percent of time per operation.
 pub struct Interval {
@@ -66,47 +67,44 @@ pub fn intervals(rows: &[Interval], phase: &str) -> String {
     let reach = (reach.max(1.6 * band) * 1.08).clamp(0.01, 6.0);
     let scale = Scale { low: -reach, high: reach };
     let title = format!("{phase}: change of time per operation against the baseline, in percent");
-    let mut svg = open(rows.len(), &title);
-    let bottom = TOP + ROW * rows.len() as f64;
+    let (mut plot, bottom) = open(rows.len(), &title);
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + ROW * index as f64;
         let (from, to) = (scale.x(-log(row.threshold)), scale.x(log(row.threshold)));
         let width = to - from;
-        let _ = write!(
-            svg,
+        plot.raw(format_args!(
             r#"<rect class="band" x="{from:.1}" y="{top:.1}" width="{width:.1}" height="{ROW}"/>"#
-        );
+        ));
     }
     for percent in percent_ticks(reach) {
         let text = if percent == 0.0 { "0 %".to_owned() } else { format!("{percent:+} %") };
-        tick(&mut svg, scale.x(log(percent)), bottom, &text, percent == 0.0);
+        tick(&mut plot, scale.x(log(percent)), bottom, &text, percent == 0.0);
     }
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        label(&mut svg, &row.label, y, row.is_aa);
+        label(&mut plot, &row.label, y, row.is_aa);
         if let Some(ends) = ends(row) {
-            bar(&mut svg, row, ends, &scale, y);
+            bar(&mut plot, row, ends, &scale, y);
         } else {
             let (x, text) = (scale.x(0.0) + 8.0, escape(&row.text));
-            let _ = write!(svg, r#"<text class="none" x="{x:.1}" y="{y:.1}">{text}</text>"#);
+            plot.raw(format_args!(r#"<text class="none" x="{x:.1}" y="{y:.1}">{text}</text>"#));
         }
     }
-    close(svg, bottom, "← faster · time per operation against the baseline · slower →")
+    close(plot, bottom, "← faster · time per operation against the baseline · slower →")
 }
 
-fn bar(svg: &mut String, row: &Interval, ends: (f64, f64, f64), scale: &Scale, y: f64) {
+fn bar(plot: &mut Drawing, row: &Interval, ends: (f64, f64, f64), scale: &Scale, y: f64) {
     let (low, high, estimate) = ends;
     let (low, high, middle) = (scale.x(log(low)), scale.x(log(high)), scale.x(log(estimate)));
     let (name, text) = (escape(&row.label), escape(&row.text));
     let (class, hue) = (if row.is_aa { "mark aa" } else { "mark" }, row.hue);
     let (up, down) = (y - 5.0, y + 5.0);
-    let _ = write!(
-        svg,
+    plot.raw(format_args!(
         r#"<g class="{class}" style="--h:{hue}" data-arm="{name}"><title>{name}: {text}</title>"#
-    );
-    let _ = write!(svg, r#"<path d="M{low:.1} {y:.1}H{high:.1}M{low:.1} {up:.1}V{down:.1}"#);
-    let _ = write!(svg, r#"M{high:.1} {up:.1}V{down:.1}"/>"#);
-    let _ = write!(svg, r#"<circle cx="{middle:.1}" cy="{y:.1}" r="5"/></g>"#);
+    ));
+    plot.raw(format_args!(r#"<path d="M{low:.1} {y:.1}H{high:.1}M{low:.1} {up:.1}V{down:.1}"#));
+    plot.raw(format_args!(r#"M{high:.1} {up:.1}V{down:.1}"/>"#));
+    plot.raw(format_args!(r#"<circle cx="{middle:.1}" cy="{y:.1}" r="5"/></g>"#));
 }
 
 /// Throughput of every round: a dot a round, the first on top, a line at the median.
@@ -122,26 +120,25 @@ pub fn dots(rows: &[Dots], phase: &str) -> String {
     let start = if low == 0.0 { 0.0 } else { low - margin };
     let scale = Scale { low: start, high: high + margin };
     let title = format!("{phase}: operations per second in every round");
-    let mut svg = open(rows.len(), &title);
-    let bottom = TOP + ROW * rows.len() as f64;
-    for value in ticks(scale.low, scale.high) {
-        tick(&mut svg, scale.x(value), bottom, &figures::figure(value), value == 0.0);
+    let (mut plot, bottom) = open(rows.len(), &title);
+    for value in ticks(scale.low, scale.high, STEPS) {
+        tick(&mut plot, scale.x(value), bottom, &figures::figure(value), value == 0.0);
     }
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        label(&mut svg, &row.label, y, row.is_aa);
-        strip(&mut svg, row, &scale, y);
+        label(&mut plot, &row.label, y, row.is_aa);
+        strip(&mut plot, row, &scale, y);
     }
-    close(svg, bottom, "operations per second; one dot a round, the first on top")
+    close(plot, bottom, "operations per second; one dot a round, the first on top")
 }
 
-fn strip(svg: &mut String, row: &Dots, scale: &Scale, y: f64) {
+fn strip(plot: &mut Drawing, row: &Dots, scale: &Scale, y: f64) {
     let (class, hue) = (if row.is_aa { "mark aa" } else { "mark" }, row.hue);
     let name = escape(&row.label);
-    let _ = write!(svg, r#"<g class="{class}" style="--h:{hue}" data-arm="{name}">"#);
+    plot.raw(format_args!(r#"<g class="{class}" style="--h:{hue}" data-arm="{name}">"#));
     if let Some(median) = finite(row.median) {
         let (x, up, down) = (scale.x(median), y - 13.0, y + 13.0);
-        let _ = write!(svg, r#"<path class="median" d="M{x:.1} {up:.1}V{down:.1}"/>"#);
+        plot.raw(format_args!(r#"<path class="median" d="M{x:.1} {up:.1}V{down:.1}"/>"#));
     }
     let steps = row.values.len().max(2) - 1;
     for (index, value) in row.values.iter().enumerate() {
@@ -150,40 +147,41 @@ fn strip(svg: &mut String, row: &Dots, scale: &Scale, y: f64) {
         let y = y - 10.0 + 20.0 * index as f64 / steps as f64;
         let (round, text) = (index + 1, figures::figure(value));
         let title = format!("{name}, round {round}: {text} ops/s");
-        let _ = write!(svg, r#"<circle cx="{x:.1}" cy="{y:.1}" r="3">"#);
-        let _ = write!(svg, "<title>{title}</title></circle>");
+        plot.raw(format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3">"#));
+        plot.raw(format_args!("<title>{title}</title></circle>"));
     }
-    svg.push_str("</g>");
+    plot.raw(format_args!("</g>"));
 }
 
-fn open(rows: usize, title: &str) -> String {
-    let height = TOP + ROW * rows as f64 + AXIS;
-    let title = escape(title);
-    format!(r#"<svg class="plot" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}">"#)
+/// An empty plot, and where its rows end.
+fn open(rows: usize, title: &str) -> (Drawing, f64) {
+    let mut plot = Drawing::new(title, WIDTH);
+    let bottom = TOP + ROW * rows as f64;
+    plot.reach(bottom + AXIS);
+    (plot, bottom)
 }
 
-fn close(mut svg: String, bottom: f64, caption: &str) -> String {
+fn close(mut plot: Drawing, bottom: f64, caption: &str) -> String {
     let (x, y) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, bottom + 36.0);
     let caption = escape(caption);
-    let _ = write!(svg, r#"<text class="caption" x="{x:.1}" y="{y:.1}">{caption}</text></svg>"#);
-    svg
+    plot.raw(format_args!(r#"<text class="caption" x="{x:.1}" y="{y:.1}">{caption}</text>"#));
+    plot.inline("plot")
 }
 
-fn label(svg: &mut String, text: &str, y: f64, is_aa: bool) {
+fn label(plot: &mut Drawing, text: &str, y: f64, is_aa: bool) {
     let class = if is_aa { "name aa" } else { "name" };
     let (short, full) = (escape(&shorten(text, LABEL_COLUMNS)), escape(text));
     let x = LEFT - 12.0;
-    let _ = write!(
-        svg,
+    plot.raw(format_args!(
         r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{short}<title>{full}</title></text>"#
-    );
+    ));
 }
 
-fn tick(svg: &mut String, x: f64, bottom: f64, text: &str, strong: bool) {
+fn tick(plot: &mut Drawing, x: f64, bottom: f64, text: &str, strong: bool) {
     let class = if strong { "zero" } else { "grid" };
-    let y = bottom + 16.0;
-    let _ = write!(svg, r#"<path class="{class}" d="M{x:.1} {TOP}V{bottom:.1}"/>"#);
-    let _ = write!(svg, r#"<text class="tick" x="{x:.1}" y="{y:.1}">{}</text>"#, escape(text));
+    let (y, text) = (bottom + 16.0, escape(text));
+    plot.raw(format_args!(r#"<path class="{class}" d="M{x:.1} {TOP}V{bottom:.1}"/>"#));
+    plot.raw(format_args!(r#"<text class="tick" x="{x:.1}" y="{y:.1}">{text}</text>"#));
 }
 
 /// ln of the ratio a change in percent stands for.
@@ -199,7 +197,10 @@ fn finite(value: Option<f64>) -> Option<f64> {
 fn percent_ticks(reach: f64) -> Vec<f64> {
     let far = (reach.exp() - 1.0) * 100.0;
     if far < 60.0 {
-        return ticks(-far.min(99.0), far).into_iter().filter(|p| log(*p).abs() <= reach).collect();
+        return ticks(-far.min(99.0), far, STEPS)
+            .into_iter()
+            .filter(|p| log(*p).abs() <= reach)
+            .collect();
     }
     let steps: &[f64] = match far {
         f if f < 250.0 => &[25.0, 50.0, 100.0, 200.0],
@@ -215,42 +216,9 @@ fn percent_ticks(reach: f64) -> Vec<f64> {
     all
 }
 
-/// Round numbers within a range, four to eight of them.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let raw = (high - low) / 6.0;
-    let magnitude = 10_f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * magnitude).into_iter().find(|s| *s >= raw);
-    let step = step.unwrap_or(raw);
-    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
-    // Through an integer, so that 0.30000000000000004 never stands on an axis.
-    (first..=last).map(|i| (i as f64 * step * 1e9).round() / 1e9).collect()
-}
-
-/// Text as it may stand in an element or in quotes.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round_numbers() {
-        assert_eq!(ticks(0.0, 6_000.0), [0.0, 1e3, 2e3, 3e3, 4e3, 5e3, 6e3]);
-        assert_eq!(ticks(-0.6, 0.6), [-0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6]);
-    }
 
     #[test]
     fn far_axes_mirror_ratios() {

@@ -1,0 +1,46 @@
+//! What a format is, and what it is given.
+
+use std::io::{self, Write};
+
+use judge::analysis::types::Analysis;
+use record::records::Run;
+
+/// A form in which a report is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// The name that `--format` knows it by.
+    pub name: &'static str,
+    /// What `--help` says of it.
+    pub about: &'static str,
+    pub(super) render: fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+/// What reports are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    pub analysis: &'a Analysis,
+    /// The folder's records, for formats with a line a round.
+    pub runs: &'a [Run],
+    pub options: &'a Options,
+}
+
+/// What the reader's surroundings ask for; only the terminal looks at colour and width.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Write ANSI colours; the caller decides by terminal, `--color` and `NO_COLOR`.
+    pub colour: bool,
+    /// Columns of the terminal; None where there is none.
+    pub width: Option<u16>,
+    /// Path of the HTML page, to be named at the end.
+    pub page: Option<String>,
+}
+
+impl Report<'_> {
+    /// The report as text.
+    #[must_use]
+    pub fn text(&self, format: Format) -> String {
+        let mut bytes = Vec::new();
+        (format.render)(self, &mut bytes).expect("writing to memory");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
