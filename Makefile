@@ -13,7 +13,7 @@ suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
   [ $$status = 124 ] && echo "$(1) did not end within $(2) s"; \
   [ $$status = 0 ] || echo "$(1)" >> $(BROKEN); echo "== $(1): $$((SECONDS - start)) s"
 # A suite of tests/ is one program: linking one for each file took longer than running them.
-tests = $(call suite,$(1),$(2),$(CARGO) test --release --no-fail-fast --test $(1))
+tests = $(call suite,$(1),$(2),$(CARGO) test --release --workspace --no-fail-fast --test $(1))
 
 .PHONY: help build test check bench lint lint-core
 help: ## this text

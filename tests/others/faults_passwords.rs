@@ -36,7 +36,7 @@ fn a_server_that_needs_a_password_says_so() {
         let output = lab.run(words(&["--rounds", "1", "--uri", uri]));
         assert_eq!(code(&output), 4, "{}", said(&output));
         let told = stderr(&output);
-        assert!(told.contains("\nerror: mongodb://") && told.contains(expected), "{told}");
+        assert!(told.contains("error: mongodb://") && told.contains(expected), "{told}");
         assert!(!told.contains("wr0ng") && !told.contains("bob"), "{told}");
         assert_eq!(stdout(&output), "");
         assert!(!lab.path("out").exists(), "the same command may be given again");

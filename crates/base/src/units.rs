@@ -54,13 +54,13 @@ pub fn parse_bits_per_second(text: &str) -> Result<u64, String> {
     parse(text, &BITS_PER_SECOND, "a rate such as 100mbit or 1gbit")
 }
 
-/// A decimal number before one of the units, in the smallest of them.
+/// A decimal number before one of the units, with or without a space, in the smallest of them.
 fn parse(text: &str, units: &[(&str, f64)], wanted: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not {wanted}");
     let digits = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| wrong())?;
-    let factor = match units.iter().find(|(name, _)| *name == unit) {
+    let factor = match units.iter().find(|(name, _)| *name == unit.trim_start()) {
         Some((_, factor)) => *factor,
         None if number == 0.0 && unit.is_empty() => 1.0,
         None => return Err(wrong()),
@@ -78,7 +78,7 @@ mod tests {
     fn times() {
         assert_eq!(parse_duration("200us"), Ok(Duration::from_micros(200)));
         assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
-        assert_eq!(parse_duration("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_duration("2 s"), Ok(Duration::from_secs(2)));
         assert_eq!(parse_duration("1min"), Ok(Duration::from_secs(60)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(parse_duration("0.5h"), Ok(Duration::from_secs(1800)));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_quantity_is_named() {
-        for wrong in ["", "ms", "5", "-1ms", "1e9s", "1.2.3s", "5 ms", "5hours"] {
+        for wrong in ["", "ms", "5", "-1ms", "1e9s", "1.2.3s", "5hours"] {
             let error = parse_duration(wrong).expect_err(wrong);
             assert!(error.contains("200us"), "{error}");
         }

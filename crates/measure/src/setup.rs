@@ -217,10 +217,9 @@ impl Setup {
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, it)| configured(named.len(), &id, it, false));
-        let configurations = named.into_iter().enumerate();
+        let named = named.into_iter().enumerate();
         let configurations =
-            configurations.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT));
-        let configurations = configurations.collect();
+            named.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT)).collect();
         let rounds = self.settings.looks.first_rounds();
         let request = Request {
             options: self.options.into_iter().map(known_value).collect(),

@@ -207,7 +207,7 @@ pub enum KeySource {
     Latest,
 }
 
-/// The operations a driver is asked for; `operations` has a file for each.
+/// The operations a driver is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
