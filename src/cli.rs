@@ -2,6 +2,7 @@
 
 mod check;
 mod machine;
+mod read;
 mod study;
 mod uri;
 
@@ -18,10 +19,11 @@ use absorber::load::{Jitter, Stall};
 use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
-pub use machine::{MachineArgs, WaitArgs};
+pub use machine::MachineArgs;
 use report::terminal;
-pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
+pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
+pub use uri::UriArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -145,17 +147,12 @@ pub struct RunArgs {
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Connection string of the server to measure against
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
-        "uri", "server",
-    ])]
-    pub uri_file: Option<String>,
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
     /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
     /// or none
-    #[arg(long, default_value = "embedded")]
+    #[arg(long, default_value = "embedded", conflicts_with_all = ["uri", "uri_file"])]
     pub server: String,
     /// What an absorber does with commands.
     #[command(flatten)]
@@ -429,21 +426,6 @@ pub struct FaultArgs {
     /// Answer every N-th command on documents with garbage
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub garbage: Option<u64>,
-}
-
-/// `schema`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaName {
-    /// Workload files
-    Workload,
-    /// Messages between core and adapter
-    Messages,
-    /// experiment.json
-    Experiment,
-    /// A line of runs.jsonl
-    Run,
-    /// The JSON of `run --json` and `report --format json`
-    Analysis,
 }
 
 #[cfg(test)]

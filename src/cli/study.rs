@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
-use super::uri;
-use crate::cli::{MachineArgs, SchemaName, WaitArgs};
+use super::machine::{MachineArgs, WaitArgs};
+use super::uri::UriArgs;
 use studies::{STUDIES, Study};
 
 /// `study`
@@ -78,6 +78,21 @@ impl FromArgMatches for StudyVerb {
     }
 }
 
+/// `schema`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaName {
+    /// Workload files
+    Workload,
+    /// Messages between core and adapter
+    Messages,
+    /// experiment.json
+    Experiment,
+    /// A line of runs.jsonl
+    Run,
+    /// The JSON of `run --json` and `report --format json`
+    Analysis,
+}
+
 /// `schema NAME`: our own, and one of each study.
 pub fn schemas() -> PossibleValuesParser {
     let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
@@ -109,15 +124,10 @@ pub struct StudyFlags {
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Connection string of the server to measure against
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
-        "uri", "server",
-    ])]
-    pub uri_file: Option<String>,
-    #[arg(long)]
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
+    #[arg(long, conflicts_with_all = ["uri", "uri_file"])]
     pub server: Option<String>,
     /// The machine.
     #[command(flatten)]
@@ -138,12 +148,9 @@ pub struct StudyFlags {
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,
-    /// Connection string of the server, if the experiment used one
-    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
-    pub uri_file: Option<String>,
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
     /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,

@@ -9,8 +9,9 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::{AbsorberArgs, FaultArgs, LoadArgs};
 use absorber::faults::FaultOptions;
+use absorber::listener::Absorber;
 use absorber::load::LoadOptions;
-use absorber::server::{Absorber, Options};
+use absorber::server::Options;
 use base::error::{Error, Result};
 use measure::stop::ignores_hangup;
 

@@ -14,7 +14,7 @@ use server::connect;
 /// # Errors
 /// No server; nobody there to be asked; a database that could not be dropped.
 pub async fn run(args: CleanArgs) -> Result<()> {
-    let uri = args.uri.ok_or_else(|| {
+    let uri = args.at.uri.ok_or_else(|| {
         Error::usage("clean needs a server", "name it by MDYN_URI, --uri-file or --uri")
     })?;
     connect(&uri).await?;

@@ -97,7 +97,7 @@ pub fn sweep_text(cells: &[Cell]) -> String {
 }
 
 fn listed(title: &str, findings: &[Finding]) -> String {
-    let width = usize::from(super::report::terminal_options().width.unwrap_or(100).max(60));
+    let width = usize::from(super::terminal_options().width.unwrap_or(100).max(60));
     let mut out = format!("{}: where the time goes\n", base::say::clean(title));
     if findings.is_empty() {
         out += "  No cause found: no rule applies.\n";

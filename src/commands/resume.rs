@@ -12,7 +12,7 @@ use clap::Parser as _;
 
 use super::run::pairs;
 use crate::cli::{
-    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb,
+    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs,
 };
 use base::error::{Error, Result};
 use measure::arms::is_plain;
@@ -83,8 +83,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         }),
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
-        uri,
-        uri_file: None,
+        at: UriArgs { uri, uri_file: None },
         server,
         load: behaviour.load,
         faults: behaviour.faults,
@@ -110,8 +109,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         set: was.plan.parameters.iter().map(set).collect(),
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
-        uri,
-        uri_file: None,
+        at: UriArgs { uri, uri_file: None },
         server: Some(server),
         machine: machine(args, was),
         eject: None,
@@ -163,7 +161,7 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
     let started = match (was.server.kind, &args.server) {
         (ServerKind::External, _) => {
             // Credentials are in it.
-            let uri = args.uri.clone().ok_or_else(|| {
+            let uri = args.at.uri.clone().ok_or_else(|| {
                 Error::usage(
                     "it was made against a server by connection string, which is not kept",
                     "add --uri-file FILE, or set MDYN_URI",

@@ -80,7 +80,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let consumer = was.or(plan.consumer);
     let consumer = reads.then(|| arms::consumer(&manifests, consumer.as_deref())).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
-    let server = Reached::at(&server, args.uri.as_deref()).await?;
+    let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
     let Installed { arms: environments, consumer } = install.await?;
@@ -260,7 +260,7 @@ pub fn report(
 ) -> Result<Vec<u8>> {
     let name = experiment.study.as_ref().map_or("", |study| &study.name);
     let study = studies::find(name).ok_or_else(|| unknown(name))?;
-    let mut options = super::report::terminal_options();
+    let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
     let made = Made { folder, experiment, runs };

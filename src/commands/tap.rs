@@ -20,9 +20,10 @@ use figures::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
 use tap::alone::{Row, Session, TapReport};
+use tap::arm::Log;
 use tap::control::{self, Start};
 use tap::link::LinkSpec;
-use tap::proxy::{Log, log_to_stderr};
+use tap::proxy::log_to_stderr;
 use tap::validate::validate;
 
 const INTERVAL: Duration = Duration::from_secs(1);

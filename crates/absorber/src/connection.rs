@@ -32,7 +32,7 @@ pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) 
     sharpen_sleeps();
     stream.set_nodelay(true)?;
     let mut session = Session::new(Arc::clone(server), number, stream.peer_addr()?);
-    session.client = Some(Arc::clone(stream));
+    session.socket = Some(Arc::clone(stream));
     let stream = &**stream;
     let reader = BufReader::with_capacity(READ_BYTES, stream);
     let mut reader =

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod faults;
 pub mod handshake;
 pub mod holds;
+pub mod listener;
 pub mod load;
 pub mod server;
 pub mod session;

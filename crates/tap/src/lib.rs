@@ -15,6 +15,7 @@
 //! block, and no runtime: a wake-up through an event loop costs more than one out of `read`.
 
 pub mod alone;
+pub mod arm;
 mod body;
 mod connection;
 pub mod control;

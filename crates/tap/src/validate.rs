@@ -12,8 +12,9 @@ use figures::{fixed, signed};
 use record::wire::LinkCheck;
 use wire::{HEADER_BYTES, Header, OpCode};
 
+use super::arm::Sink;
 use super::link::LinkSpec;
-use super::proxy::{Options, Proxy, Sink};
+use super::proxy::{Options, Proxy};
 
 /// A bulk transfer is this long, and so are the pings together, where the link allows.
 const STRETCH: Duration = Duration::from_millis(250);
