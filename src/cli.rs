@@ -154,12 +154,6 @@ pub struct RunArgs {
     /// or none
     #[arg(long, default_value = "embedded", conflicts_with_all = ["uri", "uri_file"])]
     pub server: String,
-    /// What an absorber does with commands.
-    #[command(flatten)]
-    pub load: LoadArgs,
-    /// What goes wrong on an absorber.
-    #[command(flatten)]
-    pub faults: FaultArgs,
     /// Time every command by the tap, and measure what the tap costs
     #[arg(long)]
     pub tap: bool,
@@ -181,6 +175,13 @@ pub struct RunArgs {
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
+    // Last: a heading of the help holds for all flags below it.
+    /// What an absorber does with commands.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong on an absorber.
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
 /// `--interleave`
