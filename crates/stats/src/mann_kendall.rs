@@ -3,7 +3,6 @@
 use super::special::normal_cdf;
 use super::theil_sen::{s_variance, tie_sizes};
 
-/// A trend in a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     /// Kendall's tau-b of value and time: -1 falls always, 1 rises always.

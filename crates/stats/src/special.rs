@@ -1,7 +1,6 @@
 //! Tail probabilities of the normal and Student's t distribution, to about 12 digits.
 //!
-//! Written out because these two are all we need and a distribution crate would be the largest
-//! dependency of the whole module.
+//! Written out here: a distribution crate would be the largest dependency of this crate.
 
 use std::f64::consts::PI;
 
@@ -52,8 +51,8 @@ pub fn student_t_point(alpha: f64, degrees: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The regularised incomplete beta function, by the continued fraction on whichever
-/// side converges (Abramowitz & Stegun 26.5.8).
+/// The regularised incomplete beta function, by the continued fraction on the side that converges
+/// (Abramowitz & Stegun 26.5.8).
 fn regularised_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
