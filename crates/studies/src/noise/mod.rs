@@ -1,7 +1,7 @@
-//! Two copies of every driver: what this machine can tell apart, and how soon.
+//! Two copies of every driver: which differences this machine can tell apart, and how soon.
 //!
-//! One experiment with each arm doubled, and not one a driver: all copies share the rounds, and
-//! what disturbs a round disturbs all of them.
+//! One experiment doubles each arm. Rejected: an experiment for each driver. All copies share the
+//! rounds, and a disturbed round disturbs all of them.
 
 mod analysis;
 mod answer;
@@ -30,7 +30,7 @@ use workload::builtin;
 use workload::plan::Limit;
 
 /// Seconds of each phase: its forty turns take two, and as many again where the round is not
-/// precise by then. With the three of `run` six rounds would take more than ten minutes.
+/// precise by then. With the three of `run`, six rounds would take more than ten minutes.
 const PHASE_S: f64 = 1.0;
 
 /// Which differences are told apart?
