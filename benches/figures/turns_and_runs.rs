@@ -25,10 +25,7 @@ struct Cell {
     measured_s: [f64; 2],
 }
 
-/// Measures all adapters, prints a row for each phase and one for all of them together.
-///
-/// # Errors
-/// An experiment that failed.
+/// Prints a row for each phase and one for all of them together.
 pub fn run(bench: &Bench) -> Result<bool, String> {
     let mut cells = Vec::new();
     let mut took_s = [0.0; 2];
