@@ -55,7 +55,7 @@ pub fn run(bench: &Bench) -> Outcome {
 }
 
 /// Resident set of an adapter: the smallest of several runs. A heap that is collected late scatters
-/// upwards by tens of MB; memory kept for each operation is in every run.
+/// upwards by tens of MB. Memory kept for each operation is in every run.
 struct Peak {
     peak_bytes: u64,
     armed_bytes: u64,

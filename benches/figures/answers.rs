@@ -1,5 +1,5 @@
-//! Whether a quick experiment of one driver against itself ends with an answer, and never with a
-//! difference, on a disturbed machine.
+//! A quick experiment of one driver against itself, on a disturbed machine. It must end with an
+//! answer, and never with a difference.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The absorber against a server that answers each message with canned bytes and a patched
-//! `responseTo`: both pay the cost of being a server at all.
+//! `responseTo`. Both pay the cost of being a server at all.
 //!
-//! The canned server is as lean as one can be: a thread for each connection, one system call to
-//! read a message, one to answer it. Its answers are the absorber's own, kept at its start.
+//! The canned server is lean: a thread for each connection, two system calls for each message. Its
+//! answers are the absorber's own, kept at its start.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use crate::support::{Bench, Outcome, centre, ratio, table};
 
 /// First word of the canned server's command line.
 pub const CHILD: &str = "canned-child";
-/// Round trips of a stretch: some 5 ms, so that the machine's moods fall on both servers alike.
+/// Round trips of a stretch: some 5 ms, so that disturbances fall on both servers alike.
 const STRETCH: u64 = 200;
 const STRETCHES: u64 = 100;
 const LONG_STRETCHES: u64 = 400;
@@ -197,8 +197,7 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
         let value = if name == "endSessions" { bson::bson!([]) } else { bson::bson!(1) };
         let asked = raw.exchange(&message(&doc! { name: value, "$db": "admin" }, None))?;
         let mut answer = document(asked)?;
-        // With it drivers would ask for an answer that comes when something has changed, and ask
-        // again as soon as they have it.
+        // With it drivers would ask for an answer at the next change, and repeat that at once.
         answer.remove("topologyVersion");
         let answer = RawDocumentBuf::try_from(&answer).map_err(|error| error.to_string())?;
         let (mut msg, mut legacy) = (Vec::new(), Vec::new());

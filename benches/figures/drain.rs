@@ -1,8 +1,8 @@
 //! The core drains at least 1.5 million samples a second from one adapter.
 //!
-//! Reads samples of four workers in turns of 50 ms, as an adapter writes them, in the way of a run:
-//! answers checked, histograms, intervals, Little's law. A fresh process does it, so that its peak
-//! memory is that of draining.
+//! Reads samples of four workers in turns of 50 ms, as an adapter writes them and a run reads them.
+//! That checks answers and makes histograms, intervals and Little's law. A fresh process does it,
+//! so that its peak memory is that of draining.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

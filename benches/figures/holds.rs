@@ -23,7 +23,7 @@ const RELATIVE_MAX: f64 = 0.05;
 /// ... within so many us, whichever is more, plus its floor.
 const ABSOLUTE_MAX_US: f64 = 30.0;
 
-/// 100 ms in every 5 s: 2 % of the operations of an open loop become due while nothing is done.
+/// 100 ms in every 5 s: 2 % of an open loop's operations become due during it.
 const STALL: &str = "100ms/5s";
 /// Seconds at 2,000 operations a second: p99 needs 10,000 of them, p99.9 100,000.
 const STALL_SECONDS: &str = "seconds=15";

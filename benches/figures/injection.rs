@@ -3,9 +3,9 @@
 //!
 //! Copies of real adapters spin for so many us between the first clock reading and the driver's
 //! call. In no-ops of 100 us nothing but the spin takes time, and it must come back as wall time.
-//! On a server it must come back as the driver's time: client CPU per operation, and the driver's
-//! share by the tap. Wall time is shown beside it and is another question. While the client spins,
-//! the server finishes its other work, and a core that may halt wakes up later.
+//! On a server it must come back as client CPU per operation, and in the driver's share by the tap.
+//! Wall time is shown beside it and is another question. While the client spins, the server
+//! finishes its other work, and a core that may halt wakes up later.
 
 use std::fs;
 use std::path::Path;
@@ -34,8 +34,8 @@ const ALPHA: f64 = 0.01;
 enum Place {
     /// Into no-ops: time adds up.
     Nothing,
-    /// Into find_one on a server, all processes on one core. The wake-up of another core is part of
-    /// wall time and CPU time alike, and no part of the injected cost.
+    /// Into find_one on a server, all processes on one core. The wake-up of another core would add
+    /// to wall time and CPU time.
     OneCore,
     /// The same on all cores, as users run it.
     Server,

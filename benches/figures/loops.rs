@@ -1,9 +1,9 @@
 //! An adapter against a hand-written loop of the same calls in the same language. It runs on the
 //! absorber, where nothing but the client's own work takes time.
 //!
-//! The loops (`benches/loops`) make the same documents, consume the results, take both clock
-//! readings and keep them, and have the same concurrency. They use the driver of the adapter's own
-//! environment, so that nothing else differs.
+//! The loops (`benches/loops`) make the same documents, consume the results and keep both clock
+//! readings. They have the same concurrency. They use the driver of the adapter's own environment,
+//! so that nothing else differs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -161,8 +161,8 @@ fn build_go(environment: &Environment, source: &str) -> Result<Vec<String>, Stri
     Ok(vec![folder.join("loop").display().to_string()])
 }
 
-/// An example of the adapter's package, so that the adapter's manifest, lock file and compiled
-/// dependencies serve it as they are.
+/// An example of the adapter's package: its manifest, lock file and compiled dependencies serve
+/// both.
 fn build_rust(environment: &Environment, source: &str) -> Result<Vec<String>, String> {
     let folder = package(environment, &["Cargo.toml", "Cargo.lock", "build.rs"])?;
     for (name, text) in [("examples/loop.rs", source), ("src/adapter.rs", source)] {

@@ -1,6 +1,5 @@
 //! Adapters driven by the contract, turn by turn, as `mongodyno run` drives them. For figures that
-//! `run` cannot make: one side is no server of a whole experiment (canned answers, a tap) or no
-//! adapter (a hand-written loop).
+//! `run` cannot make: against canned answers, a tap or a hand-written loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

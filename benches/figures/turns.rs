@@ -1,8 +1,8 @@
-//! How much the rounds' A/A log ratios scatter, before and after cores were kept awake and laps
-//! were added, on a quiet and on a disturbed machine.
+//! Scatter of the rounds' A/A log ratios, on a quiet and on a disturbed machine. Before and after:
+//! cores kept awake, laps added.
 //!
-//! Experiments with and without awake cores alternate, so that the machine's moods fall on both
-//! alike. The effect of fewer laps is computed from the first turns of each round.
+//! Experiments with and without awake cores alternate, so that disturbances fall on both alike. The
+//! effect of fewer laps is computed from the first turns of each round.
 
 use record::records::PhaseRun;
 

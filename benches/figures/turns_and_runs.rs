@@ -1,6 +1,6 @@
 //! With turns the rounds' A/A log ratios scatter at most half as much as with whole runs.
 //!
-//! Rounds of both kinds alternate, so that the machine's moods fall on both alike.
+//! Rounds of both kinds alternate, so that disturbances fall on both alike.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The least code with which a Rust program does the adapter's work, for comparison with it.
 //!
 //! `loop URI DATABASE COLLECTION OPERATION WORKERS POOL`. Each line of its input is the length of a
-//! turn in ms; it answers with the operations done and the ns they took.
+//! turn in ms. It answers with the operations done and the ns they took.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

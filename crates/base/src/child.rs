@@ -39,8 +39,8 @@ pub fn die_with_parent(command: &mut Command) {
 /// the files and locks that our caller left open.
 #[allow(unsafe_code)] // as above
 pub fn inherit_nothing(command: &mut Command) {
-    // SAFETY: close_range and fcntl are system calls that touch no memory of ours; files are
-    // closed by exec, so that the standard library's own pipe works until then.
+    // SAFETY: close_range and fcntl are system calls that touch no memory of ours. Files are closed
+    // by exec: the standard library's own pipe works until then.
     unsafe {
         command.pre_exec(|| {
             let cloexec = libc::CLOSE_RANGE_CLOEXEC;
@@ -58,9 +58,9 @@ pub fn inherit_nothing(command: &mut Command) {
 /// Ends the child with the core, and all that the child starts, even in a session of its own.
 ///
 /// The kernel's signal reaches the child alone, and `setsid` leaves a process group. So a guard
-/// process waits for the end of the core, then kills every process with the core's mark in its
-/// environment. Rejected: a PID namespace, which containers forbid; a subreaper between core and
-/// adapter, whose own end would free the grandchildren.
+/// process waits for the core's end, then kills every process with its mark in the environment.
+/// Rejected: a PID namespace, which containers forbid; a subreaper between core and adapter, whose
+/// own end would free the grandchildren.
 pub fn own(command: &mut Command) {
     static MARK: OnceLock<String> = OnceLock::new();
     let mark = MARK.get_or_init(|| {
@@ -79,8 +79,8 @@ pub fn own(command: &mut Command) {
     command.env(OWNER, mark);
 }
 
-/// The hidden verb `guard-children`: waits for the end of the core with this mark, then kills the
-/// processes that it left.
+/// The hidden verb `guard-children`: waits for the end of the core, then kills the processes with
+/// its mark.
 pub fn guard(mark: &str) {
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     let mark = format!("{OWNER}={mark}");

@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, access, geteuid};
 use crate::error::{Error, Result};
 
 /// The cache of all that mongodyno installs: `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
-/// `~/.cache/mongodyno`. It is made if need be, for its owner alone, and refused where somebody
+/// `~/.cache/mongodyno`. It is made if need be, for its owner alone. It is refused where somebody
 /// else may put programs for us to run.
 pub fn cache_dir() -> Result<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! Lines for people, on stderr. A closed stderr is no error: `eprintln!` panics there, which once
+//! Lines for people, on stderr. A closed stderr is no error. `eprintln!` panics there: that once
 //! ended runs in the middle and left their databases behind.
 
 use std::io::Write as _;

@@ -61,8 +61,8 @@ impl Folder {
             .map_err(|error| Error::file("read", path, &error))
     }
 
-    /// Takes back [`Folder::create`] where nothing was written, so that the same `--out` can be
-    /// given again; `whole` also takes the folder itself.
+    /// Takes back [`Folder::create`] where nothing was written: the same `--out` can be given
+    /// again. `whole` also takes the folder itself.
     pub fn discard(&self, whole: bool) {
         for name in ["samples", "hlog", "logs"] {
             let _ = fs::remove_dir(self.path.join(name)); // refuses a folder with files
@@ -184,7 +184,7 @@ impl Folder {
         self.write_whole(name, &kept)
     }
 
-    /// Keeps other experiments out of the folder while the file is open; the lock ends with the
+    /// Keeps other experiments out of the folder while the file is open. The lock ends with the
     /// process, however that ends. Fails where an experiment is at work.
     pub fn lock(&self) -> Result<File> {
         let lock =

@@ -179,8 +179,7 @@ impl Reading {
         found
     }
 
-    /// CPU time with that of ended children: an adapter that was started and closed between two
-    /// readings stands in its parent's.
+    /// CPU time with that of ended children: it holds adapters that lived between two readings.
     fn ticks_of(&self, pids: &HashSet<u32>) -> u64 {
         pids.iter().filter_map(|pid| self.processes.get(pid)).map(|it| it.ticks + it.waited).sum()
     }

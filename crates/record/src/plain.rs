@@ -1,6 +1,5 @@
-//! Files below a folder that may come from anybody. They are opened without following links, and
-//! only where they are ordinary files: a link would lead elsewhere, a device has no end, a pipe
-//! blocks.
+//! Files below a folder that may come from anybody. Links are not followed, and only ordinary files
+//! are opened. A link would lead elsewhere, a device has no end, a pipe blocks.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};

@@ -41,8 +41,8 @@ pub struct Queue {
     pub wait_p50_us: f64,
     /// Most operations that had arrived and not ended.
     pub depth_peak: u64,
-    /// Mann-Kendall's tau of their number while operations arrive, read each 100 ms (more often
-    /// in short runs); None in a burst.
+    /// Mann-Kendall's tau of their number while operations arrive, read each 100 ms (more often in
+    /// short runs). None in a burst.
     pub depth_tau: Option<f64>,
     /// Its p-value.
     pub depth_p: Option<f64>,

@@ -94,8 +94,8 @@ impl Drift {
 /// G5: the drift of a comparison; None with too few rounds for an interval.
 ///
 /// `a` and `b` hold ln(median service time of the second half / of the first) by round. With turns
-/// the difference counts, for the machine's moods fall on both arms; with whole runs the arm that
-/// moved more.
+/// the difference counts: disturbances fall on both arms. With whole runs the arm that moved more
+/// counts.
 #[must_use]
 pub fn drift(
     (name_a, a): (&str, &[Option<f64>]),
@@ -154,9 +154,9 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
 /// G6: the position within the round moves the values. p < 0.01 by permuting the positions within
 /// rounds, as the shuffling did.
 ///
-/// `logs` and `positions` hold, by arm and round, the log of a value and the arm's place in that
-/// round's order. Residuals are centred by round and arm, and so depend on each other. Rejected:
-/// the tabled p-value of Spearman's rho, which voided 9 % of two-arm experiments with six rounds.
+/// By arm and round, `logs` holds the log of a value, `positions` the arm's place in the order.
+/// Residuals are centred by round and arm, and so depend on each other. Rejected: the tabled
+/// p-value of Spearman's rho, which voided 9 % of two-arm experiments with six rounds.
 #[must_use]
 pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u64) -> Option<Bias> {
     let arms = logs.len();

@@ -1,8 +1,8 @@
 //! The class of a run's curve of latency against message number (section 8.7).
 //!
-//! The run is cut into blocks of equal count. Their medians are fitted by `a + b g(u)`: a straight
-//! line, a logarithm, and the family of powers between and around them. A class stands only where
-//! an interval excludes all others; everything else is `unclear`, with its reason.
+//! The run is cut into blocks of equal count. Their medians are fitted by `a + b g(u)`: a line, a
+//! logarithm, and powers between and around them. A class stands only where an interval excludes
+//! all others; everything else is `unclear`, with its reason.
 
 mod blocks;
 mod fit;
@@ -51,20 +51,19 @@ pub struct Curve {
     pub level_us: f64,
     /// The smallest growth worth a word: 1 ms or 20 % of the level, whichever is more, us.
     pub threshold_us: f64,
-    /// Growth from the middle of the first block to that of the last, us: by the logarithm where it
-    /// fits better than the line, else by the line. None with too few messages.
+    /// Growth from the middle of the first block to that of the last, us, by line or logarithm,
+    /// whichever fits better. None with too few messages.
     pub growth_us: Option<Interval>,
     /// Slope of the straight line, us a message.
     pub slope_us_per_message: Option<Interval>,
     /// Time that a doubling of the message number adds, us; only of a logarithmic curve. Noise
-    /// decides where the median of the strongly curved first block lies: the interval lacks up to 2
-    /// % of error.
+    /// shifts the median of the strongly curved first block, by up to 2 % that the interval lacks.
     pub doubling_us: Option<Interval>,
     /// Exponent p of the best `a + b i^p` (0: the logarithm), between -1 and 3. Only of a curve
     /// that grows or falls.
     pub exponent: Option<Interval>,
-    /// Share (0 to 1) of the blocks' variance that the class's shape explains; for flat and unclear
-    /// the better of line and logarithm. None where nothing varies.
+    /// Share (0 to 1) of the blocks' variance that the class's shape explains. For flat and unclear
+    /// that is the better of line and logarithm. None where nothing varies.
     pub explained: Option<f64>,
     /// True where latency falls by more than the threshold: there is no class for that.
     pub falls: bool,
@@ -74,7 +73,7 @@ pub struct Curve {
 
 impl Curve {
     /// Classifies the latencies (us, finite; two clocks may make them negative) of all messages
-    /// that arrived, in the order in which they were made.
+    /// that arrived, in the order made.
     ///
     /// Keeps one block in memory, a tenth to a fortieth of a long run.
     #[must_use]

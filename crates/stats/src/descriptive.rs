@@ -38,8 +38,8 @@ pub struct OverRounds {
     pub level: f64,
 }
 
-/// The median over rounds with its order-statistic interval: of 95 % from six rounds on, else from
-/// the smallest to the largest (five: 93.75 %).
+/// The median over rounds with its order-statistic interval. It is of 95 % from six rounds on, else
+/// as wide as the values (five: 93.75 %).
 ///
 /// None with fewer than two values. So few rounds give no better level, and no interval at all
 /// would hide what five rounds do show.

@@ -66,8 +66,8 @@ pub fn step(disturbed: &[bool], planned: u32) -> Step {
     }
 }
 
-/// True where at least 80 % of the planned rounds are undisturbed (of an interrupted experiment: of
-/// those made): these are compared. Otherwise all rounds are.
+/// Whether the undisturbed rounds are compared, or all: at least 80 % of the planned rounds must be
+/// undisturbed. Of an interrupted experiment, those made count as planned.
 #[must_use]
 pub fn only_quiet(disturbed: &[bool], planned: u32) -> bool {
     let wanted = disturbed.len().min(planned as usize);

@@ -115,11 +115,11 @@ pub struct RunCounts {
     pub checksum: Option<u64>,
 }
 
-/// G1: errors above 0.1 % of the operations, claims and receipts apart by more than 0.1 % of the
-/// operations, or different checksums.
+/// G1: errors, or the gap of claims and receipts, above 0.1 % of the operations; different
+/// checksums.
 ///
-/// Claims are compared with receipts of the same arm ("counts differ" of section 3.4): in a timed
-/// window two arms of different speed never do the same number of operations.
+/// Claims are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
+/// different speed never do the same number of operations in a timed window.
 #[must_use]
 pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
     let mut reasons = Vec::new();
@@ -229,8 +229,8 @@ pub fn clock_source(name: &str) -> Checked {
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
 /// that differ between the arms.
 ///
-/// `follows_from_axis` names those that follow from the declared axis (driver, version, and the
-/// defaults these resolve to): they are listed as a warning and not gated.
+/// `follows_from_axis` names those that follow from the declared axis: driver, version, and their
+/// defaults. They are listed as a warning and not gated.
 #[must_use]
 pub fn conditions(
     a: &BTreeMap<String, String>,

@@ -78,9 +78,9 @@ impl Histogram {
 
     /// The value at `percent` (0 to 100), whatever the number of values; None when empty.
     ///
-    /// Rule of the Java original: the value with rank `ceil(nextDown(percent) / 100 * n)`, at least
-    /// 1, at its highest equivalent. The crate's own `value_at_quantile` omits the `nextDown`, and
-    /// so takes the next value whenever a product such as 0.999 * n rounds up.
+    /// Rule of the Java original: rank `ceil(nextDown(percent) / 100 * n)`, at least 1, at its
+    /// highest equivalent. The crate's own `value_at_quantile` omits the `nextDown`. So it takes
+    /// the next value whenever a product such as 0.999 * n rounds up.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let count = self.count();

@@ -1,8 +1,8 @@
 //! `HdrHistogram` interval logs (`.hlog`): one histogram per interval and tag, as text.
 //!
-//! Written for other tools (V2, deflated, base64) and read back in V2 and in the older V1, whatever
-//! the geometry: every histogram arrives re-recorded in ours. Format: `HistogramLogWriter`,
-//! `HistogramLogReader` and `AbstractHistogram` of `HdrHistogram` (Java).
+//! Written for other tools in V2 (deflated, base64), and read in V2 and in the older V1. Histograms
+//! of any geometry are re-recorded in ours. Format: `HistogramLogWriter`, `HistogramLogReader` and
+//! `AbstractHistogram` of `HdrHistogram` (Java).
 
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -199,10 +199,10 @@ fn one(
     compare(&measure.name, measure.quantity, &sides, &rules, &wrong)
 }
 
-/// Other ways to compare, for SAME. SAME claims that nothing is there, and a bias that is not shown
-/// could hide a difference as well as feign one. A drift would show in the second half alone, a
-/// baseline that is off against its copy. Only the quick form needs them: its floor is wide, and
-/// six rounds show few biases (decision 0031).
+/// Other ways to compare, for SAME. SAME claims that nothing is there, but a bias that is not shown
+/// could hide a difference. A drift would show in the second half alone, a baseline that is off
+/// against its copy. Only the quick form needs them: its floor is wide, and six rounds show few
+/// biases (decision 0031).
 fn witnesses(
     arms: &[Entrant<'_>],
     arm: usize,

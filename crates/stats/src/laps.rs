@@ -4,7 +4,7 @@
 /// so less. Rejected: a correction by the lag-1 correlation, which 40 laps know to 0.16 only.
 pub const BATCH_LAPS: usize = 5;
 
-/// Standard error of the mean, by batch means of values in the order of laps; None with fewer than
+/// Standard error of the mean of values in the order of laps, by batch means. None with fewer than
 /// two batches.
 #[must_use]
 pub fn standard_error(laps: &[f64]) -> Option<f64> {
@@ -15,12 +15,12 @@ pub fn standard_error(laps: &[f64]) -> Option<f64> {
     Some((squares / degrees / batches.len() as f64).sqrt())
 }
 
-/// The largest standard error of an arm's log ratio to the baseline over the round, from their
-/// rates lap by lap. None where nothing can be compared.
+/// The largest standard error among the arms' log ratios to the baseline, from their rates by lap.
+/// None where nothing can be compared.
 ///
-/// A lap's value is the difference of the two rates, each as a part of its own mean: to first order
-/// its share in the log ratio of the totals. Rejected: the log ratio of each lap, in which a single
-/// stalled turn outweighs all others; in the totals it does not.
+/// A lap's value is the difference of the two rates, each as a part of its own mean. To first order
+/// that is its share in the log ratio of the totals. Rejected: the log ratio of each lap. There a
+/// single stalled turn outweighs all others; in the totals it does not.
 #[must_use]
 pub fn largest_error<'a>(
     baseline: &[f64],

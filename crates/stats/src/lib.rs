@@ -1,7 +1,7 @@
 //! The statistics of mongodyno: pure functions from numbers to numbers and sentences.
 //!
-//! They read no clock, do no input or output, and draw from a seed that the caller passes in: the
-//! same experiment folder always gives the same report. The specification is `docs/methodology.md`;
+//! They read no clock, do no input or output, and draw from the caller's seed. So the same
+//! experiment folder always gives the same report. The specification is `docs/methodology.md`;
 //! section numbers in the comments refer to it.
 
 pub mod bias;

@@ -30,9 +30,9 @@ impl Little {
 /// Checks samples, in any order, against the active stretches, in constant memory.
 ///
 /// N̄ is the time in flight inside the stretches over their length. For X an operation with both
-/// ends inside counts one, with one end inside one half: on average half of it lies inside, so a
-/// window that cuts operations off keeps the law. One that spans whole stretches counts by its
-/// share. Times outside the stretches or of another clock break the law, as they should.
+/// ends inside counts one. One with a single end inside counts one half, as on average half of it
+/// lies inside: cut operations keep the law. One that spans whole stretches counts by its share.
+/// Times outside the stretches or of another clock break the law, as they should.
 #[derive(Debug)]
 pub struct LittlesLaw {
     stretches: Vec<Stretch>,

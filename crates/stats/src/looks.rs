@@ -79,8 +79,8 @@ impl LookPlan {
     /// The look that an experiment with these finished rounds has come to, or is on its way to.
     ///
     /// Rounds beyond a look mean that it left something open. An interrupted experiment is judged
-    /// with the error of the look it was on its way to: a stop for a reason outside of the data
-    /// spends no more than was set aside for that look.
+    /// with the error of the look it was on its way to. A stop for a reason outside of the data
+    /// spends no more than that.
     #[must_use]
     pub fn standing(&self, disturbed: &[bool]) -> (Look, Step) {
         let mut looks = self.looks.iter().copied();

@@ -7,7 +7,7 @@ use super::descriptive::quantile;
 use super::rank::hodges_lehmann_estimate;
 use super::ratio::percent;
 
-/// Fewer rounds give no noise floor, and the table of floors stands alone (`--quick` has 6): a
+/// Fewer rounds give no noise floor, and the table of floors stands alone (`--quick` has 6). A
 /// bootstrap of so few repeats each too often to show the tail.
 pub const MIN_ROUNDS: usize = 10;
 /// Per A/A comparison.

@@ -1,8 +1,8 @@
 //! The overload test: does a queue grow, and which capacity does its growth imply (section 8.2).
 //!
-//! The model is one consumer that is never idle (D/D/1): the response of operation i is
-//! `L_i = 1/mu + i (1/mu - 1/lambda)`. So latency that rises by s an operation, at lambda
-//! operations a second, implies a capacity of `mu = 1/(s + 1/lambda)`.
+//! The model is one consumer that is never idle (D/D/1). The response of operation i is `L_i = 1/mu
+//! + i (1/mu - 1/lambda)`. So a rise of latency by s an operation implies a capacity of `mu = 1/(s
+//! + 1/lambda)`.
 
 /// Smaller growth is not worth a word, us.
 const GROWTH_MIN_US: f64 = 1_000.0;
@@ -34,17 +34,17 @@ fn gap_s(arrivals_per_s: Option<f64>) -> f64 {
     arrivals_per_s.map_or(0.0, |rate| 1.0 / rate)
 }
 
-/// Operations a second of one saturated consumer, from the slope of response time (s an operation)
-/// and the arrivals a second (None: all at once, a burst). None where the slope is so far down that
-/// no capacity follows.
+/// Operations a second of one saturated consumer. `slope_s` is that of response time, s an
+/// operation; without a rate all operations arrive at once (a burst). None where the slope is so
+/// far down that no capacity follows.
 #[must_use]
 pub fn capacity_per_s(slope_s: f64, arrivals_per_s: Option<f64>) -> Option<f64> {
     let between_s = slope_s + gap_s(arrivals_per_s);
     (between_s > 0.0 && between_s.is_finite()).then(|| 1.0 / between_s)
 }
 
-/// The inverse of [`capacity_per_s`]: the rise of latency with each message, where one consumer
-/// does so many a second and so many are issued (None: all at once).
+/// The inverse of [`capacity_per_s`]: the rise of latency with each message. Without a rate all
+/// messages are issued at once.
 ///
 /// 0 where it keeps pace: nothing waits, and latency cannot fall below one service time.
 #[must_use]

@@ -23,8 +23,8 @@ pub struct HodgesLehmann {
     pub rank: usize,
 }
 
-/// Number of the 2^n sign patterns that give each rank sum 0..=n(n+1)/2, for n untied pairs. Panics
-/// above [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
+/// How many of the 2^n sign patterns of n untied pairs give each rank sum. Panics above
+/// [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
 #[must_use]
 pub fn signed_rank_counts(pairs: usize) -> Vec<u64> {
     assert!(pairs <= EXACT_MAX_PAIRS, "exact counts are for at most {EXACT_MAX_PAIRS} pairs");
@@ -47,7 +47,7 @@ fn subset_sum_counts(weights: &[usize]) -> Vec<u64> {
 
 /// Rank of the interval's bounds for a total error `alpha`, and the level achieved.
 ///
-/// The rank is the largest r with 2 P(T+ <= r - 1) <= alpha; (0, 1.0) means that no finite interval
+/// The rank is the largest r with 2 P(T+ <= r - 1) <= alpha. (0, 1.0) means that no finite interval
 /// of this level exists.
 #[must_use]
 pub fn interval_rank(pairs: usize, alpha: f64) -> (usize, f64) {

@@ -9,8 +9,8 @@ pub fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - normal_lower_tail(z) } else { normal_lower_tail(-z) }
 }
 
-/// P(Z <= -x) for x >= 0: power series near the centre, continued fraction in the tail
-/// (Abramowitz & Stegun 26.2.11 and 26.2.14).
+/// P(Z <= -x) for x >= 0: power series near the centre, continued fraction in the tail. Abramowitz
+/// & Stegun 26.2.11 and 26.2.14.
 fn normal_lower_tail(x: f64) -> f64 {
     let density = (-x * x / 2.0).exp() / (2.0 * PI).sqrt();
     if x < 3.0 {
@@ -32,8 +32,8 @@ pub fn student_t_two_sided(t: f64, degrees: f64) -> f64 {
     regularised_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
-/// The t with [`student_t_two_sided`] = `alpha` (0 to 1), by bisection; at most 1e9, for fewer
-/// degrees of freedom than any caller has.
+/// The t with [`student_t_two_sided`] = `alpha` (0 to 1), by bisection. At most 1e9, enough for any
+/// caller's degrees of freedom.
 pub fn student_t_point(alpha: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while high < 1e9 && student_t_two_sided(high, degrees) > alpha {

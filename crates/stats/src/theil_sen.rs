@@ -15,10 +15,10 @@ pub struct Slope {
 
 /// None where fewer than three points or no two x differ.
 ///
-/// Theil 1950; the interval is Sen's (1968), by the variance of Kendall's S with ties in x and y,
-/// as `scipy.stats.theilslopes` has it. It takes the points for independent. Successive operations
-/// of a queue are not: there it is too narrow, and the caller must ask for more than an interval
-/// beside 0. Takes n²/2 slopes of memory: give it a bounded subsample.
+/// Theil 1950. The interval is Sen's (1968), by the variance of Kendall's S with ties in x and y,
+/// as in `scipy.stats.theilslopes`. It takes the points for independent. Successive operations of a
+/// queue are not. There it is too narrow, and the caller must ask for more than an interval beside
+/// 0. Takes n²/2 slopes of memory: give it a bounded subsample.
 #[must_use]
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     if points.len() < 3 {

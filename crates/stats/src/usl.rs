@@ -1,10 +1,10 @@
 //! The Universal Scalability Law: how throughput bends as workers are added (section 8.5, 8.6).
 //!
-//! `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` (Gunther 1993; symbols as in the R
-//! package `usl`). Gamma is the throughput of one worker. Alpha is contention: the share that is
+//! `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` (Gunther 1993). Symbols are those of the
+//! R package `usl`. Gamma is the throughput of one worker. Alpha is contention: the share that is
 //! done one at a time. Beta is coherency: the cost of agreeing with every other worker.
 //!
-//! The fit is Levenberg and Marquardt's, written out here: crates for it bring a matrix library for
+//! The fit is Levenberg and Marquardt's, written out here. Crates for it bring a matrix library for
 //! three equations, and none knows the bounds alpha, beta, gamma >= 0.
 
 use rand_chacha::ChaCha8Rng;
@@ -66,7 +66,7 @@ impl Usl {
     }
 }
 
-/// Fits points (workers, throughput) by least squares with alpha, beta, gamma >= 0; None with fewer
+/// Fits points (workers, throughput) by least squares with alpha, beta, gamma >= 0. None with fewer
 /// than three different numbers of workers, or without throughput.
 #[must_use]
 pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {

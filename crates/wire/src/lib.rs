@@ -123,8 +123,8 @@ pub enum WireError {
 /// Reads one message, header included. The caller keeps `buffer`, so that its memory serves all
 /// messages of a connection. None: the other side closed between two messages.
 ///
-/// Fails with `InvalidData` and a [`WireError`] for a length that cannot be; with `UnexpectedEof`
-/// where the other side closed within a message.
+/// Fails with `InvalidData` and a [`WireError`] for an impossible length, with `UnexpectedEof`
+/// within a message.
 pub fn read_message(from: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<Option<Header>> {
     let mut bytes = [0; HEADER_BYTES];
     let mut have = 0;

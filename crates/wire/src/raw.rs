@@ -1,8 +1,8 @@
 //! BSON as bytes: the table of its types, and the reading of whole documents after one check.
 //! [`super::walk`] follows documents that arrive in pieces.
 //!
-//! Not `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every reading:
-//! here [`check`] is the only check, and nothing behind it can fail.
+//! Rejected: `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every
+//! reading. Here [`check`] is the only check, and nothing behind it can fail.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Follows one BSON document while its bytes pass, in pieces of any size, and shows a visitor the
-//! fields that it wants to see. It keeps no more than a name and eight bytes.
+//! Follows one BSON document while its bytes pass in pieces of any size. Shows a visitor the fields
+//! that it wants to see. It keeps no more than a name and eight bytes.
 
 use super::raw::{Size, kind};
 

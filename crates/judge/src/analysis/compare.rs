@@ -177,7 +177,7 @@ impl PhaseComparison<'_> {
     }
 
     /// Takes back a verdict that timers forbid. Names the conditions that differ by wish: behind
-    /// the arm's name, or at the end of a sentence that names no arm.
+    /// the arm's name, else at the end.
     fn finish(&self, judged: &mut Judged, metric: &Metric) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
         self.timed(arm).hold_back(found, metric.name, &metric.value);

@@ -25,8 +25,8 @@ impl Timed<'_> {
         Some([of(self.arms[0])?, of(self.arms[1])?])
     }
 
-    /// Takes back the verdict on a response time where the arms' timers differ by more than the
-    /// response times do, and by more than the threshold. It would be a verdict on timers.
+    /// Takes back a verdict on response times that would be one on timers. These differ by more
+    /// than the response times do, and by more than the threshold.
     pub fn hold_back(
         &self,
         found: &mut Comparison,

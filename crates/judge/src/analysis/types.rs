@@ -1,5 +1,4 @@
-//! The content of every report: computed from a folder's records, written as the JSON of `run
-//! --json` and `report --format json`.
+//! The content of every report, and the JSON of `run --json` and `report --format json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -266,7 +265,7 @@ pub struct ComparisonRow {
 }
 
 /// Movement from the first to the second half of a phase (gate G5). With turns it is that of the
-/// arm against the baseline; with whole runs that of the arm that moved more.
+/// arm against the baseline. With whole runs it is that of the arm that moved more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftRow {
     /// Change of time per operation, percent, + became slower.

@@ -71,8 +71,8 @@ impl<'a> Case<'a> {
         f64::from(self.phase.processes)
     }
 
-    /// Connections that the pools of all processes may have; None where the driver does not tell,
-    /// or has no limit (0).
+    /// Largest number of connections of all processes; None where the driver does not tell, or has
+    /// no limit (0).
     pub fn pool(&self) -> Option<f64> {
         let size = self.arm.resolved.get("max_pool_size")?.as_f64()?;
         (size > 0.0).then(|| size * self.processes())

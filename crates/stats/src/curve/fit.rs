@@ -6,13 +6,13 @@ use crate::special::student_t_point;
 /// Two-sided.
 const ALPHA: f64 = 0.05;
 /// Least effective number of blocks. Fewer leave no degree of freedom for an interval of the
-/// exponent; a saturated queue, whose noise is a random walk, would have two.
+/// exponent. A saturated queue, whose noise is a random walk, would have two.
 const EFFECTIVE_MIN: f64 = 5.0;
 /// In steps of 0.05; beyond them no class is near.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -20..=60;
 const EXPONENT_STEP: f64 = 0.05;
 
-/// Rates k at which a rival of the logarithm comes to rest: a slower one is nearly a line, a
+/// Rates k at which a rival of the logarithm comes to rest. A slower one is nearly a line, a
 /// quicker one is at rest for most of the run.
 const REST_RATES: std::ops::RangeInclusive<i32> = 1..=16;
 
@@ -100,8 +100,8 @@ impl Fit {
         (self.total > 0.0).then(|| 1.0 - self.unexplained / self.total)
     }
 
-    /// b with its interval, by the effective number of blocks in place of their number (Santer and
-    /// others 2000, 2008): s² = unexplained/(effective - 2).
+    /// b with its interval: s² = unexplained/(effective - 2). The effective number of blocks stands
+    /// for their number (Santer and others 2000, 2008).
     pub fn coefficient(&self) -> Interval {
         let degrees = self.effective - 2.0;
         let error = (self.unexplained / degrees / self.g_squares).sqrt();
@@ -109,8 +109,8 @@ impl Fit {
         Interval { estimate: self.slope, low: self.slope - away, high: self.slope + away }
     }
 
-    /// A shape that leaves more over is excluded: unexplained (1 + t²/degrees), the profile of the
-    /// sum of squares with the effective number of blocks less three parameters.
+    /// A shape that leaves more over is excluded: unexplained (1 + t²/degrees). It is the profile
+    /// of the sum of squares; degrees are the effective number of blocks less three parameters.
     fn most_unexplained(&self) -> f64 {
         let degrees = self.effective - 3.0;
         self.unexplained * (1.0 + student_t_point(ALPHA, degrees).powi(2) / degrees)
@@ -124,7 +124,7 @@ impl Fit {
 
 /// True if a curve that comes to rest, `1 - exp(-k u)`, cannot be excluded beside this fit.
 ///
-/// No power is such a rival of the logarithm: a queue that fills a window and then stays full looks
+/// No power is such a rival of the logarithm. A queue that fills a window and then stays full looks
 /// like it.
 pub fn comes_to_rest(fit: &Fit, numbers: &[f64], medians: &[f64]) -> bool {
     REST_RATES
@@ -133,8 +133,8 @@ pub fn comes_to_rest(fit: &Fit, numbers: &[f64], medians: &[f64]) -> bool {
 }
 
 /// Effective number of blocks: B (1 - r)/(1 + r), r the residuals' correlation with their
-/// successors. In the residuals of a trend r comes out by (2 + 4r)/B too low, which is corrected
-/// (Kendall 1954; Marriott and Pope 1954).
+/// successors. Corrected: in the residuals of a trend r is (2 + 4r)/B too low (Kendall 1954;
+/// Marriott and Pope 1954).
 fn effective(residuals: &[f64], squares: f64) -> f64 {
     let count = residuals.len() as f64;
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();

@@ -1,4 +1,4 @@
-//! The messages of one run, reduced to a panel's grid as soon as they are read: never more than one
+//! The messages of one run, reduced to a panel's grid as soon as they are read. Never more than one
 //! run is in memory.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ const LINES: usize = 40;
 /// Side of a cell, units of the picture.
 const CELL: f64 = 2.0;
 /// Places of single messages in a cell, each way. A quarter of a cell is less than a pixel of most
-/// screens: rounding to it cannot be seen, and equal places need no second dot.
+/// screens. Rounding to it cannot be seen, and equal places need no second dot.
 const FINE: usize = 4;
 /// Up to so many messages are drawn one by one; with more, cells are shaded by their number.
 pub const POINTS_MAX: usize = 2_000;

@@ -25,9 +25,9 @@ const HEAD: [&str; 12] = [
     "latency_us",
 ];
 
-/// Writes every message that its driver reported as inserted: phase by phase, arm by arm, round by
-/// round, in the order in which they were made. Times are ns since the experiment's epoch. Of a
-/// lost message, the columns of made, received and latency are empty.
+/// Writes every message that its driver reported as inserted. They come by phase, arm and round,
+/// then in the order made. Times are ns since the experiment's epoch. Of a lost message, the
+/// columns of made, received and latency are empty.
 ///
 /// Answers a sentence for each gap: void runs, and runs whose samples were not kept. Takes 48 bytes
 /// for each message of the largest run. A reader that went away is no error.

@@ -39,7 +39,7 @@ pub fn pacing(phase: &Phase) -> String {
     format!("{how}; {} {workers} a process{limit}.", phase.workers)
 }
 
-/// Messages that did not arrive once and only once, and troubles of the consumer: a sentence an arm
+/// Messages that did not arrive once and only once, and troubles of the consumer. A sentence an arm
 /// and phase, with the rounds through the tap.
 #[must_use]
 pub fn lost(experiment: &Experiment, runs: &[Run]) -> Vec<String> {

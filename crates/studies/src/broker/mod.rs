@@ -1,8 +1,7 @@
 //! The study of a capped collection as message broker.
 //!
-//! [`evidence`] answers, and reports only place the answer. Pictures are drawn from plain data
-//! ([`scatter`], [`parts`]), which [`rows`] and [`parts_rows`] read from the folder, one run after
-//! the other.
+//! [`evidence`] answers, and reports only place the answer. [`scatter`] and [`parts`] draw pictures
+//! from plain data. [`rows`] and [`parts_rows`] read it from the folder, run by run.
 
 mod analysis;
 mod cloud;
@@ -97,8 +96,8 @@ impl Study for BrokerStudy {
         view::view(made, self.definition(), &analyse(made.experiment, made.runs))
     }
 
-    /// The scatter; with intended starts a second one, since those; the parts of the way, if a
-    /// round went through the tap.
+    /// The scatter, and with intended starts a second one, since those. If a round went through the
+    /// tap, the parts of the way.
     fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>> {
         let Made { folder, experiment, runs } = *made;
         let planned = experiment.plan.phases.iter().find(|it| it.name == phase);

@@ -11,14 +11,14 @@ use record::samples::SAMPLE_BUDGET_BYTES;
 use record::samples::{SAMPLE_BYTES, Samples};
 use stats::curve::Curve;
 
-/// The axis holds the highest block median so many times: a growing curve is seen whole, and a flat
+/// The axis holds the highest block median so many times. A growing curve is seen whole, and a flat
 /// one does not lie at the top.
 const ABOVE_MEDIANS: f64 = 1.25;
 /// The axis also holds the slowest message, if that makes it at most so many times as long.
 const STRETCH: f64 = 2.0;
 
 /// The arms that took part in a phase, in the order of the experiment. An arm whose runs all failed
-/// counts: it was not asked for its phases.
+/// counts too: nobody knows its phases.
 #[must_use]
 pub fn taking_part<'a>(experiment: &'a Experiment, runs: &[Run], phase: &str) -> Vec<&'a Arm> {
     let takes_part = |arm: &&Arm| {

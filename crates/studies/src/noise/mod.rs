@@ -29,7 +29,7 @@ use serde_json::{Value, to_value};
 use workload::builtin;
 use workload::plan::Limit;
 
-/// Seconds of each phase: its forty turns take two, and as many again where the round is not
+/// Seconds of each phase. Its forty turns take two, and as many again where the round is not
 /// precise by then. With the three of `run`, six rounds would take more than ten minutes.
 const PHASE_S: f64 = 1.0;
 

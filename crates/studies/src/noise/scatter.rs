@@ -1,5 +1,5 @@
-//! How far two copies of one driver lie apart from round to round, and how soon a real difference
-//! stands out of that (methodology 8.9).
+//! How far copies of one driver lie apart by round, and how soon a real difference stands out
+//! (methodology 8.9).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,7 @@ use stats::descriptive::Interval;
 use stats::looks::LookPlan;
 use stats::ratio::percent;
 
-/// Points of the standard normal distribution: of a two-sided 95 % interval, and of a power of 80
-/// %.
+/// Points of the standard normal distribution: a two-sided 95 % interval, a power of 80 %.
 const Z_LEVEL: f64 = 1.959_964;
 const Z_POWER: f64 = 0.841_621;
 const ALPHA: f64 = 0.05;
@@ -85,8 +84,8 @@ fn chi_squared(z: f64, degrees: f64) -> f64 {
     degrees * (1.0 - ninth + z * ninth.sqrt()).powi(3)
 }
 
-/// Rounds until a difference is told apart: the paired normal formula with Guenther's correction
-/// for few rounds, (z + z')² (scatter / difference)² + z² / 2.
+/// Rounds until a difference is told apart: (z + z')² (scatter / difference)² + z² / 2. It is the
+/// paired normal formula with Guenther's correction for few rounds.
 fn rounds(asked_percent: f64, deviation: f64) -> u32 {
     let difference = (asked_percent / 100.0).ln_1p();
     let wanted = ((Z_LEVEL + Z_POWER) * deviation / difference).powi(2) + correction();

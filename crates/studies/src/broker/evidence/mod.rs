@@ -21,8 +21,7 @@ const BURST: &str = "burst";
 const RATE: &str = "rate";
 const THINK: &str = "think";
 
-/// An arm has a finding only where at least this share of its rounds agree: of five rounds, one may
-/// differ.
+/// An arm has a finding where at least this share of its rounds agree: four of five.
 const AGREEING: f64 = 0.8;
 /// Least level of an interval over rounds that anything rests on: five rounds have 0.9375.
 const LEVEL_MIN: f64 = 0.9;
@@ -58,8 +57,8 @@ enum Course {
     Mixed,
 }
 
-/// The course of most rounds, or of the growth over all of them where single rounds are too short
-/// to show a level. None without rounds.
+/// The course of most rounds. Where single rounds are too short to show a level, that of the growth
+/// over all. None without rounds.
 fn course(curves: &[RoundCurve]) -> Option<Course> {
     if curves.is_empty() {
         return None;
