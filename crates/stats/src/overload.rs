@@ -1,8 +1,8 @@
 //! The overload test: does a queue grow, and which capacity does its growth imply (section 8.2).
 //!
-//! The model is one consumer that is never idle (D/D/1). The response of operation i is `L_i = 1/mu
-//! + i (1/mu - 1/lambda)`. So a rise of latency by s an operation implies a capacity of `mu = 1/(s
-//! + 1/lambda)`.
+//! The model is one consumer that is never idle (D/D/1). Operation i has the response time
+//! `L_i = 1/mu + i (1/mu - 1/lambda)`. So latency that rises by s an operation implies the
+//! capacity `mu = 1/(s + 1/lambda)`.
 
 /// Smaller growth is not worth a word, us.
 const GROWTH_MIN_US: f64 = 1_000.0;
