@@ -69,7 +69,7 @@ fn holds(bench: &Bench) -> Outcome {
     table(&head, &rows);
     println!(
         "\nfind_one, one worker; held: median of released - arrival, as the absorber logged it; \
-         floor: noop_ns and p50 without a hold\ngoal: apart by at most 5 % of what was held or 30 \
+         floor: noop_ns and p50 without a hold\ngoal: apart by at most 5 % of the hold or 30 \
          us, plus the floor"
     );
     Ok(reached)

@@ -138,7 +138,7 @@ pub fn run(bench: &Bench) -> Outcome {
     table(&head, &rows);
     println!(
         "\n{} rounds; the interval is the signed-rank interval of the log ratios, in us of the \
-         baseline's median\ngoal: what was injected lies inside where it is judged (p50: or one \
+         baseline's median\ngoal: the injected cost lies inside where it is judged (p50: or one \
          bucket beside it, 0.1 %)",
         if bench.long { LONG_ROUNDS } else { ROUNDS }
     );

@@ -57,6 +57,6 @@ pub fn run(bench: &Bench) -> Outcome {
     }
     let head = ["adapter", "runtime", "noop_ns", "over the rounds", "of 500,000 warm", "at most"];
     table(&head, &rows);
-    println!("\nnoop_ns is what every result publishes: 50,000 no-ops right after the start");
+    println!("\nnoop_ns is in every result: 50,000 no-ops right after the start");
     Ok(reached)
 }

@@ -35,7 +35,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         runs.flatten().any(|run| run.tap.is_some())
     });
     let more = if tapped {
-        "what is left is inside the drivers, for a profiler"
+        "the rest is inside the drivers, for a profiler"
     } else {
         "`--tap` would show server time, bytes and round trips per operation"
     };

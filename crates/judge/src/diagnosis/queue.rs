@@ -132,7 +132,7 @@ fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
     };
     let capacity = growth.capacity_per_s.map_or_else(String::new, |capacity| {
         format!(
-            " The capacity it implies is {}/s; what waits at the end takes {} to drain.",
+            " The capacity it implies is {}/s; the queue at the end takes {} to drain.",
             figure(capacity),
             time(medians.drain_s * 1e6)
         )

@@ -144,8 +144,8 @@ fn phase_view(phase: &PhaseNoise) -> PhaseView {
         table: Table {
             caption:
                 "Scatter of two copies from round to round; rounds until differences of 3 and \
-                      5 % are told apart; the least that the quick form tells apart; what the \
-                      second copy takes longer than the first, which is chance."
+                      5 % are told apart; the least that the quick form tells apart; the \
+                      extra time of the second copy, which is chance."
                     .to_owned(),
             columns,
             rows: each.chain(all).collect(),

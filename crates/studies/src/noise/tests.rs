@@ -108,7 +108,7 @@ fn single_disturbed_rounds_are_left_out_and_many_are_the_rule() {
     let analysis = analyse(&experiment, &runs);
     assert!(analysis.counts_disturbed);
     assert_eq!(analysis.phases[0].rows[0].rounds, 6);
-    assert!(found(&analysis, "hint").sentences[0].starts_with("Stop what else is at work"));
+    assert!(found(&analysis, "hint").sentences[0].starts_with("Stop other programs here"));
 }
 
 #[test]
