@@ -1,5 +1,5 @@
-//! Whether a quick experiment of one driver against itself ends with an answer, and never with a
-//! difference, beside a process that works half of the time.
+//! A quick experiment of one driver against itself, on a disturbed machine. It must end with an
+//! answer, and never with a difference.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::support::{Bench, Measured, Outcome, benches, megabytes, table};
 
 const OPERATIONS: u64 = 10_000_000;
 const MEMORY_BYTES_MAX: u64 = 200_000_000;
-/// Between two readings of the peak: only what grows in the last of them is missed.
+/// Between two readings of the peak: only growth in the last of them is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Runs the fake adapter, which answers at once, in the binary as it is.
@@ -55,8 +55,8 @@ pub fn run(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// Waits for the binary and answers its own peak. Not `wait4`: that counts its children in, and
-/// the fake holds all its samples.
+/// Waits for the binary and answers its own peak. Not `wait4`: that counts its children in, and the
+/// fake adapter holds all its samples.
 pub fn peak_bytes(mut running: Child) -> Result<u64, String> {
     let pid = Pid::from_raw(running.id().cast_signed());
     let mut peak_bytes = 0;

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use support::{Bench, Outcome};
 
-/// A figure: its name on the command line, and what measures it.
+/// A figure: its name on the command line, and its measurement.
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.

@@ -61,7 +61,7 @@ fn queue_grows_says_so_in_the_words_of_the_method() {
         found.sentence,
         "QUEUE GROWS: latency rises 500 µs per message because 2,000/s arrive and 1,000/s \
          complete; service time itself is flat (1.00 ms, slope 0). This is load, not per-op cost. \
-         The capacity it implies is 1,000/s; what waits at the end takes 500 ms to drain. The \
+         The capacity it implies is 1,000/s; the queue at the end takes 500 ms to drain. The \
          queue is in the program before the driver: operations wait 250 ms (p50) for the only \
          worker."
     );

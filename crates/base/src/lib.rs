@@ -1,5 +1,5 @@
-//! The ground floor: errors for people, lines on stderr, secrets, child processes, the clock, the
-//! cache, quantities and words as people write them.
+//! Errors for people, lines on stderr, secrets, child processes, the clock, the cache, quantities
+//! and words.
 
 #[macro_use]
 pub mod say;

@@ -1,4 +1,4 @@
-//! Words for machines and people: bytes in hex, and the known word that a wrong one may mean.
+//! Bytes in hex, and the known word that a wrong one may mean.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The known word that is meant, if one is near: a third of the letters may differ, in either case.
+/// The known word nearest to this one; at most a third of the letters may differ, in either case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let known = known.into_iter().map(|name| (distance(&lower, &name.to_lowercase()), name));
@@ -19,7 +19,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (distance <= (name.len().max(word.len()) / 3).max(1)).then_some(name)
 }
 
-/// Letters to change; little where one word begins with the other (`zipf`, `integer`).
+/// Letters to change; 1 where one word begins with the other (`zipf`, `integer`).
 fn distance(a: &str, b: &str) -> usize {
     let begins = a.len().min(b.len()) >= 3 && (a.starts_with(b) || b.starts_with(a));
     if begins { 1 } else { strsim::osa_distance(a, b) }

@@ -1,6 +1,6 @@
-//! How figures are written: one place, so that every format says the same.
+//! Writes every figure, so that all formats say the same.
 
-/// What stands where there is nothing to show.
+/// Stands where there is no figure.
 pub const MISSING: &str = "n/a";
 
 /// A whole number with thousands separators: `1,234,567`.
@@ -54,16 +54,12 @@ pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| MISSING.to_owned(), figure)
 }
 
-/// The unit a column of times is written in.
+/// The unit of a column of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// 1e-9 s.
     Nanoseconds,
-    /// 1e-6 s.
     Microseconds,
-    /// 1e-3 s.
     Milliseconds,
-    /// 1 s.
     Seconds,
 }
 
@@ -83,7 +79,6 @@ impl TimeUnit {
         }
     }
 
-    /// `ns`, `µs`, `ms`, `s`.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -94,7 +89,7 @@ impl TimeUnit {
         }
     }
 
-    /// A time given in us, in this unit, without the label.
+    /// A time without the label of its unit.
     #[must_use]
     pub fn figure(self, time_us: Option<f64>) -> String {
         let factor = match self {
@@ -114,7 +109,7 @@ pub fn time(time_us: f64) -> String {
     format!("{} {}", unit.figure(Some(time_us)), unit.label())
 }
 
-/// Bytes as MiB, without the label, for a column.
+/// Without the label, for a column.
 #[must_use]
 pub fn mebibytes(bytes: Option<u64>) -> String {
     optional(bytes.map(|b| b as f64 / f64::from(1 << 20)))
@@ -147,14 +142,14 @@ pub fn decimals(low: f64, high: f64) -> usize {
     exponent.map_or(0, |exponent| (1 - exponent).clamp(0, 3) as usize)
 }
 
-/// So many decimals: `7.2`, `-0.4`; never `-0.0`.
+/// With a fixed number of decimals: `7.2`, `-0.4`; never `-0.0`.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if is_zero(&text) { text.trim_start_matches('-').to_owned() } else { text }
 }
 
-/// The same with its sign: `+7.2`, `-0.4`, `0.0`.
+/// [`fixed`] with its sign: `+7.2`, `-0.4`, `0.0`.
 #[must_use]
 pub fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
@@ -165,7 +160,7 @@ fn is_zero(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'))
 }
 
-/// At most so many decimals: `3`, `95.1`.
+/// With at most so many decimals: `3`, `95.1`.
 #[must_use]
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
@@ -192,7 +187,7 @@ pub fn change(estimate: Option<f64>, low: Option<f64>, high: Option<f64>) -> Opt
     Some(format!("{} % ({interval})", signed(estimate, places)))
 }
 
-/// A threshold in percent without the sign `%`, as few decimals as it needs: `3`, `4.25`.
+/// A threshold without the sign `%`, with as few decimals as it needs: `3`, `4.25`.
 #[must_use]
 pub fn threshold(percent: f64) -> String {
     trimmed(percent, 2)

@@ -1,4 +1,4 @@
-//! What is kept: records, raw samples, the experiment folder, the machine.
+//! The written results: records, raw samples, the experiment folder, the machine.
 
 pub mod broker;
 pub mod folder;

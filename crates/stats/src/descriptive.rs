@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Distance from the median, in median absolute deviations, beyond which a run is an outlier.
-/// hyperfine's threshold: 10 normal standard deviations (`src/outlier_detection.rs`).
+/// Distance from the median, in median absolute deviations, beyond which a run is an outlier. It is
+/// hyperfine's: 10 normal standard deviations (`src/outlier_detection.rs`).
 pub const MAD_THRESHOLD: f64 = 14.826;
 
 /// An estimate with its interval, all in the unit of the field that holds it.
@@ -34,15 +34,15 @@ pub struct OverRounds {
     pub rounds: usize,
     /// Their median, between two of their values.
     pub median: Interval,
-    /// How often such intervals hold the true median, 0 to 1: at least 0.95 from six rounds on.
+    /// Share of such intervals that hold the true median, 0 to 1: at least 0.95 from six rounds on.
     pub level: f64,
 }
 
-/// The median over rounds with its order-statistic interval: of 95 % where there is one (from six
-/// rounds on), else from the smallest to the largest at the level which that has (five: 93.75 %).
+/// The median over rounds with its order-statistic interval. It is of 95 % from six rounds on, else
+/// as wide as the values (five: 93.75 %).
 ///
-/// None with fewer than two values. A better level cannot be had of so few rounds, and to print
-/// none would hide what five rounds do show.
+/// None with fewer than two values. So few rounds give no better level, and no interval at all
+/// would hide what five rounds do show.
 #[must_use]
 pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
     let estimate = median(values)?;
@@ -64,7 +64,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Median absolute deviation from the median, unscaled. None without values.
+/// Unscaled. None without values.
 #[must_use]
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
@@ -84,10 +84,9 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
 }
 
-/// How many runs stand apart, by three rules.
+/// Runs that stand apart, by three rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Outliers {
-    /// Runs looked at.
     pub runs: usize,
     /// Further than 14.826 median absolute deviations from the median.
     pub far_from_median: usize,
@@ -98,7 +97,7 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// Counts the outliers among `values` (one per run, any unit).
+    /// Of one value per run, in any unit.
     #[must_use]
     pub fn count(values: &[f64]) -> Self {
         let sorted = sorted(values);
@@ -119,16 +118,15 @@ impl Outliers {
         }
     }
 
-    /// More than 10 % of the runs stand far apart.
-    ///
-    /// Mild Tukey outliers do not count here: among ten healthy runs one or two are usual.
+    /// More than 10 % of the runs are far from the median. Mild Tukey outliers do not count: among
+    /// ten healthy runs one or two are usual.
     #[must_use]
     pub fn many(&self) -> bool {
         self.far_from_median.max(self.tukey_severe) * 10 > self.runs
     }
 }
 
-/// True when the first run is an outlier towards the slow side (values: time, larger is slower).
+/// The first run is an outlier towards the slow side (values: time, larger is slower).
 #[must_use]
 pub fn first_run_slow(times: &[f64]) -> bool {
     deviations(times).next().is_some_and(|deviation| deviation > MAD_THRESHOLD)
@@ -138,7 +136,7 @@ pub fn first_run_slow(times: &[f64]) -> bool {
 fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     let centre = median(values).unwrap_or(0.0);
     let spread = median_absolute_deviation(values).unwrap_or(0.0);
-    // As hyperfine does: when more than half the runs are equal, any other value is far away.
+    // As in hyperfine: when more than half the runs are equal, any other value is far away.
     let spread = spread.max(f64::EPSILON * centre.abs()).max(f64::MIN_POSITIVE);
     values.iter().map(move |v| (v - centre) / spread)
 }

@@ -1,5 +1,5 @@
-//! The gates on wrong work (G1, G2, G3, G8 and the clock): checks that must hold before numbers may
-//! be compared (section 3.4). What noise does is in `disturbed` (G4) and `bias` (G5, G6, G7, G9).
+//! The gates on wrong work (G1, G2, G3, G8 and the clock; section 3.4). The gates on noise are in
+//! `disturbed` (G4) and `bias` (G5, G6, G7, G9).
 //!
 //! Each is a pure function of numbers measured elsewhere. A failed gate makes the comparison NOT
 //! COMPARABLE and is named there; a warning is shown beside the verdict.
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::little::Little;
 use figures::fixed;
 
-/// Which check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -35,7 +34,6 @@ pub enum Gate {
     IdleCpu,
 }
 
-/// What a gate says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result", content = "reason")]
 pub enum Outcome {
@@ -47,12 +45,9 @@ pub enum Outcome {
     Fail(String),
 }
 
-/// A gate with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// Which check.
     pub gate: Gate,
-    /// What it says.
     pub outcome: Outcome,
 }
 
@@ -98,7 +93,7 @@ impl Gate {
     }
 }
 
-/// The reasons of all failed gates, as `compare` takes them.
+/// As `compare` takes them.
 #[must_use]
 pub fn failures(checked: &[Checked]) -> Vec<String> {
     let reason = |checked: &Checked| match &checked.outcome {
@@ -108,24 +103,23 @@ pub fn failures(checked: &[Checked]) -> Vec<String> {
     checked.iter().filter_map(reason).collect()
 }
 
-/// What one run did, for G1.
+/// Counts of one run, for G1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunCounts {
-    /// Operations the worker claims, failed ones included.
+    /// Operations that the worker claims, failed ones included.
     pub operations: u64,
-    /// Operations that failed.
     pub errors: u64,
-    /// Operations the server counted (the receipt), where it can count them.
+    /// Operations that the server counted (the receipt), where it can count them.
     pub received: Option<u64>,
-    /// Checksum of the results, where the workload has one.
+    /// Of the results, where the workload has one.
     pub checksum: Option<u64>,
 }
 
-/// G1: errors above 0.1 % of the operations, claims and receipts apart by more than 0.1 % of the
-/// operations, or different checksums.
+/// G1: errors, or the gap of claims and receipts, above 0.1 % of the operations; different
+/// checksums.
 ///
-/// "Counts differ" of section 3.4 is read as claims against receipts of one arm: in a timed window
-/// two arms of different speed never do the same number of operations.
+/// Claims are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
+/// different speed never do the same number of operations in a timed window.
 #[must_use]
 pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
     let mut reasons = Vec::new();
@@ -169,25 +163,24 @@ pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
     gate.first(&[(percent > 2.0, reason), (many_outside, clocks)], &[])
 }
 
-/// What an open-loop run achieved, for G3.
+/// An open-loop run, for G3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpenLoop {
-    /// Operations per second of the schedule.
+    /// By the schedule.
     pub offered_per_second: f64,
-    /// Operations per second completed.
     pub achieved_per_second: f64,
     /// Operations given up.
     pub dropped: u64,
     /// Mean share of the workers that were busy.
     pub busy_fraction: f64,
-    /// How late its timers are; None with too few samples for any quantile.
+    /// None with too few samples for any quantile.
     pub lag: Option<Lag>,
 }
 
 /// How late the starts of an open loop are while a worker is free to keep them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lag {
-    /// The highest quantile that the run has samples enough for, such as `p99`.
+    /// The highest quantile for which the run has samples enough, such as `p99`.
     pub quantile: &'static str,
     /// Lateness behind the intended start, or behind the worker's last end where that is later, us.
     pub own_us: f64,
@@ -222,9 +215,9 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
 
 /// The system's clock source: one that is slow or not monotonic measures wrongly.
 ///
-/// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM are as good as tsc
-/// (monotonic, read without a system call), so they pass too; `hpet`, `acpi_pm` and
-/// `jiffies` do not. An empty name, where the system names none, passes.
+/// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM pass too: they are
+/// monotonic and read without a system call. `hpet`, `acpi_pm` and `jiffies` do not pass; an empty
+/// name, where the system names none, does.
 #[must_use]
 pub fn clock_source(name: &str) -> Checked {
     const CLOCKS: [&str; 6] =
@@ -236,8 +229,8 @@ pub fn clock_source(name: &str) -> Checked {
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
 /// that differ between the arms.
 ///
-/// What follows from the declared axis (driver, version, and the defaults these resolve to) is
-/// named in `follows_from_axis`; such differences are listed as a warning and not gated.
+/// `follows_from_axis` names those that follow from the declared axis: driver, version, and their
+/// defaults. They are listed as a warning and not gated.
 #[must_use]
 pub fn conditions(
     a: &BTreeMap<String, String>,

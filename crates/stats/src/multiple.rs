@@ -1,6 +1,6 @@
 //! Many tests in one report: Benjamini and Hochberg's control of the false discovery rate.
 
-/// The share of false discoveries accepted among the differences a report marks (section 3.2).
+/// Share of false discoveries accepted among the differences that a report marks (section 3.2).
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Adjusted p-values, in the order given: a test is a discovery at rate q when its value is <= q.

@@ -7,10 +7,10 @@ use super::descriptive::quantile;
 use super::rank::hodges_lehmann_estimate;
 use super::ratio::percent;
 
-/// With fewer rounds no noise floor is given and the table floors stand alone (`--quick` has 6):
-/// a bootstrap of so few rounds repeats each of them too often to show the tail.
+/// Fewer rounds give no noise floor, and the table of floors stands alone (`--quick` has 6). A
+/// bootstrap of so few repeats each too often to show the tail.
 pub const MIN_ROUNDS: usize = 10;
-/// Resamples per A/A comparison.
+/// Per A/A comparison.
 const RESAMPLES: usize = 2_000;
 
 /// 95th percentile of |estimate| in percent, over bootstrap resamples of the rounds.

@@ -7,34 +7,30 @@ use figures::{fixed, level, signed, threshold};
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
 pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];
 
-/// The numbers a sentence about an interval is made of.
+/// Numbers for the sentence about an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Finding<'a> {
-    /// Name of the base arm.
     pub name_a: &'a str,
-    /// Name of the arm compared with it.
     pub name_b: &'a str,
-    /// What was measured: it chooses the verb.
+    /// It chooses the verb.
     pub quantity: Quantity,
-    /// B against A in percent of time (cost) per operation: + is slower.
+    /// B against A, time (cost) per operation: + is slower.
     pub estimate_percent: f64,
-    /// Lower bound of the interval, percent.
     pub low_percent: f64,
-    /// Upper bound of the interval, percent.
     pub high_percent: f64,
-    /// Level achieved, 0 to 1.
+    /// Achieved, 0 to 1.
     pub level: f64,
-    /// Rounds kept, each a pair.
+    /// Kept, each a pair.
     pub rounds: usize,
-    /// Delta, percent.
+    /// Delta.
     pub threshold_percent: f64,
 }
 
 impl Finding<'_> {
     /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
     ///
-    /// FASTER mirrors SLOWER: the sizes are printed without sign, "less" says the direction.
-    /// `aside` stands after the interval: the part of it that is no scatter.
+    /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` stands after
+    /// the interval: the part of it that is no scatter.
     #[must_use]
     pub fn clear_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
@@ -79,8 +75,8 @@ impl Finding<'_> {
         sentence
     }
 
-    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside or, where
-    /// noise has widened it, beyond.
+    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside. Where
+    /// noise has widened the threshold, it may lie beyond.
     #[must_use]
     pub fn direction_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
@@ -120,7 +116,7 @@ impl Finding<'_> {
         between(self.low_percent, self.high_percent)
     }
 
-    /// Decimals that the interval's width supports.
+    /// Supported by the interval's width.
     #[must_use]
     pub fn decimals(&self) -> usize {
         figures::decimals(self.low_percent, self.high_percent)
@@ -166,8 +162,8 @@ fn rounds(count: usize) -> String {
 
 /// The verb phrase; `{A}` stands for the base arm's name.
 ///
-/// The template's "takes ... longer per op" is kept for throughput. It would be false of a
-/// percentile, of CPU time or of bytes, so those name what they are.
+/// Only throughput keeps the template's "takes ... longer per op". It would be false of a
+/// percentile, of CPU time or of bytes, so those name the quantity.
 fn claim(quantity: Quantity, more: bool, percent: &str) -> String {
     let longer = if more { "longer" } else { "less time" };
     let comparative = if more { "more" } else { "less" };

@@ -9,10 +9,7 @@ use report::Options;
 use report::drawing::Drawing;
 use report::study::{self, Figure};
 
-/// The report, in the format that `--format` knows by this name.
-///
-/// # Errors
-/// A format that studies do not have, files that cannot be read.
+/// `format` is a name as `--format` takes it.
 pub fn render(
     study: &dyn Study,
     made: &Made<'_>,
@@ -50,10 +47,7 @@ pub fn render(
     Ok(out)
 }
 
-/// All pictures of a study as one.
-///
-/// # Errors
-/// A study without, files that cannot be read.
+/// All pictures of a study as one; refused for a study without pictures.
 fn picture(study: &dyn Study, made: &Made<'_>) -> Result<Drawing> {
     let mut all = Vec::new();
     for phase in &made.experiment.plan.phases {

@@ -19,19 +19,15 @@ use stats::verdict::Verdict;
 use stats::wording;
 use workload::plan::Phase;
 
-/// All comparisons of an experiment.
 pub struct Compared {
-    /// Ready to print.
     pub rows: Vec<ComparisonRow>,
-    /// Throughput of every arm but those that only vouch: the A/A one, and the one past the tap.
+    /// Throughput of every arm but two: the A/A arm, and the one past the tap.
     pub deciding: Vec<Comparison>,
     /// A/A noise floor on throughput by phase, percent.
     pub noise_percent: BTreeMap<String, f64>,
-    /// Sentences for the reader.
     pub warnings: Vec<String>,
 }
 
-/// One figure that is compared.
 struct Metric {
     operation: String,
     name: &'static str,
@@ -41,7 +37,6 @@ struct Metric {
 
 type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
 
-/// Compares every arm with the baseline.
 #[must_use]
 pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut compared = Compared {
@@ -77,7 +72,7 @@ struct PhaseComparison<'a> {
 
 impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
-        // A quantile that some runs are too short for is not compared: `n/a` is no lost round.
+        // A quantile for which some runs are too short is not compared: `n/a` is no lost round.
         let metrics: Vec<Metric> =
             metrics(self.phase).into_iter().filter(|metric| self.has_values(metric)).collect();
         let measures: Vec<Measure> = metrics.iter().map(|metric| self.measure(metric)).collect();
@@ -156,14 +151,15 @@ impl PhaseComparison<'_> {
             halves: runs.iter().map(|run| (*run)?.drift).collect(),
             positions: self.rounds.positions(&arm.id),
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
-            // Two clock readings are part of the no-op loop: half of it bounds one from above.
+            // Two clock readings are part of the no-op loop: half of its time bounds one from
+            // above.
             timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
             wrong: gates::failures(&[self.conditions(arm).gate()]),
             lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
         }
     }
 
-    /// What gates of single runs say of the baseline and of an arm, without voiding them.
+    /// Cautions about the baseline and an arm, by gates of single runs that do not void them.
     fn run_cautions(&self, arm: &Arm) -> BTreeSet<String> {
         let runs = [&self.arms[0], arm].into_iter().flat_map(|arm| self.runs(arm)).flatten();
         let gates = runs.flat_map(|run| &run.gates).filter(|gate| !gate.fails);
@@ -180,8 +176,8 @@ impl PhaseComparison<'_> {
         Timed { rounds: self.rounds, phase: self.phase, arms }
     }
 
-    /// What timers forbid is taken back; what the arms differ in by wish stands behind the arm's
-    /// name, or at the end of a sentence that names none.
+    /// Takes back a verdict that timers forbid. Names the conditions that differ by wish: behind
+    /// the arm's name, else at the end.
     fn finish(&self, judged: &mut Judged, metric: &Metric) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
         self.timed(arm).hold_back(found, metric.name, &metric.value);

@@ -1,4 +1,4 @@
-//! What the adapters add of their own and no gate voids: late timers, and the making of documents.
+//! Costs of the adapters that no gate voids: late timers, and the making of documents.
 
 use crate::analysis::rounds::Rounds;
 use figures::time;
@@ -10,9 +10,7 @@ use workload::plan::Phase;
 
 /// The same quantile of two arms in a phase of an open loop.
 pub struct Timed<'a> {
-    /// Runs of all rounds.
     pub rounds: &'a Rounds<'a>,
-    /// Phase.
     pub phase: &'a Phase,
     /// Baseline and arm.
     pub arms: [&'a str; 2],
@@ -27,8 +25,8 @@ impl Timed<'_> {
         Some([of(self.arms[0])?, of(self.arms[1])?])
     }
 
-    /// Takes the verdict on a response time back where the arms' timers differ by more than the
-    /// response times do, and by more than the threshold: it would be one about timers.
+    /// Takes back a verdict on response times that would be one on timers. These differ by more
+    /// than the response times do, and by more than the threshold.
     pub fn hold_back(
         &self,
         found: &mut Comparison,
@@ -54,8 +52,8 @@ impl Timed<'_> {
         }
     }
 
-    /// What throughput has and service time has not: the difference in making documents, where it
-    /// is more than half of the threshold.
+    /// Making documents costs throughput and no service time. Says so where the arms' difference is
+    /// more than half of the threshold.
     #[must_use]
     pub fn making(&self, threshold_percent: f64) -> Option<String> {
         let batch = self.phase.operations.iter().find(|it| it.documents.is_some())?.batch;

@@ -1,4 +1,4 @@
-//! What went over the wire, over all rounds.
+//! The tap's measurements over all rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

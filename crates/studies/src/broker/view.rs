@@ -1,4 +1,4 @@
-//! What every format of the study shows, of its analysis and its records.
+//! The study's content for every format, from its analysis and its records.
 
 use super::facts;
 use crate::broker::types::{BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, tally};
