@@ -310,10 +310,8 @@ pub struct TapArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
     #[arg(long, value_name = "LINK", help = tap::link::HELP)]
-    #[allow(missing_docs)]
     pub link: Option<String>,
     #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
-    #[allow(missing_docs)]
     pub mark: Option<MarkFields>,
     /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]

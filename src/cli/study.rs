@@ -88,7 +88,6 @@ pub fn schemas() -> PossibleValuesParser {
 
 /// What all studies can be told. The help of some flags is the study's own.
 #[derive(Debug, Args)]
-#[allow(missing_docs)]
 pub struct StudyFlags {
     #[arg(long, value_name = "N")]
     pub scale: Option<f64>,
