@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::uri;
 
-/// `check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Adapter, as `run -d` takes it [default: every one this machine can run]
@@ -34,7 +33,6 @@ pub struct CheckArgs {
     pub command: Vec<String>,
 }
 
-/// `clean`
 #[derive(Debug, Args)]
 pub struct CleanArgs {
     /// Connection string of the server

@@ -1,5 +1,4 @@
-//! Connection strings of the command line, of `MDYN_URI` and of files: from where one is taken, and
-//! that nobody hears of it.
+//! Connection strings of the command line, of `MDYN_URI` and of files, and their secrecy.
 
 use base::say;
 use std::fs;
@@ -13,11 +12,8 @@ use server::keep_secret;
 const VARIABLE: &str = "MDYN_URI";
 
 impl Cli {
-    /// Reads the command line. Connection strings anywhere in it become secrets, also where they
-    /// are out of place. A server that is named here wins over `MDYN_URI`, which no child inherits.
-    ///
-    /// # Errors
-    /// Those of clap.
+    /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
+    /// A server that is named here wins over `MDYN_URI`, which no child inherits.
     ///
     /// # Safety
     /// No other thread runs yet: it changes the environment.
@@ -57,7 +53,7 @@ impl Cli {
         Ok(cli)
     }
 
-    /// From here on it makes no difference where a connection string came from.
+    /// From here on the source of a connection string makes no difference.
     fn take_file(&mut self) {
         let (uri, file) = match &mut self.verb {
             Verb::Run(it) => (&mut it.uri, &mut it.uri_file),
@@ -86,9 +82,6 @@ fn learn(word: &str) {
 }
 
 /// `--uri-file`: the connection string in a file.
-///
-/// # Errors
-/// A file that cannot be read, or has no connection string in it.
 pub(super) fn of_file(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let uri = text.trim();

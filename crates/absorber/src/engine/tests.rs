@@ -1,5 +1,5 @@
-//! The engine from outside, without a socket. How it answers is held against real servers by
-//! `tests/instruments/absorber_differential.rs`; here is what those cannot show.
+//! The engine without a socket. `tests/instruments/absorber_differential.rs` compares its answers
+//! with real servers; these are the tests that real servers cannot show.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
