@@ -92,7 +92,7 @@ fn it_counts_as_mongod_does() {
     let counted = ["insert", "update", "delete", "query", "getmore"];
     let counted = counted.map(|field| grown("opcounters", field));
     assert_eq!(counted, [10, 3, 2, 2, 0]);
-    // ping and the second serverStatus; a command that there is not is not counted.
+    // ping and the second serverStatus; an unknown command is not counted.
     assert_eq!(grown("opcounters", "command"), 2);
     assert_eq!(grown("network", "numRequests"), 13);
     assert_eq!(counter(&after, "connections", "current"), 1);
@@ -124,7 +124,7 @@ fn legacy_writes_are_told_by_get_last_error() {
 
 #[test]
 fn write_commands_of_old_drivers_are_told_by_get_last_error() {
-    // As MongoDB 4.4 tells them: an insert's n is 0.
+    // As in MongoDB 4.4: an insert's n is 0.
     let absorber = Absorber::start(&[]);
     let mut raw = absorber.connect();
     let mut told = |command: Document| {
@@ -239,7 +239,7 @@ fn nothing_is_served_during_a_stall() {
     let holds = path.to_str().expect("UTF-8");
     let absorber = Absorber::start(&["--stall", "100ms/300ms", "--holds", holds]);
     let mut raw = absorber.connect();
-    // As many late answers as three stalls give; a busy machine may give some of them.
+    // As many late answers as three stalls give; a busy machine may cause some of them.
     let mut late = 0;
     while late < 3 {
         let began = Instant::now();

@@ -13,7 +13,7 @@ fn the_link_measures_itself() {
     let spec = LinkSpec::parse("100mbit,rtt=0.6ms").expect("a link");
     let check = validate(&spec).expect("sockets");
     eprintln!("{}", check.sentence);
-    // How near it comes is asked by benchmarks; too fast is a fault on any machine.
+    // Benchmarks measure how near it comes; too fast is a fault on any machine.
     assert!(check.bandwidth_measured_mbit < 106.0, "{check:?}");
     assert!(check.ping_rtt_us >= 600.0, "{check:?}");
     assert_eq!(

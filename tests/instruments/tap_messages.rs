@@ -1,5 +1,5 @@
 //! Messages through a capped collection, on two ports of one tap, with the real driver at both ends
-//! and the real server: every one of them is found again on its way.
+//! and the real server. Every message is found again on its way.
 
 use std::convert::Infallible;
 use std::sync::mpsc;
@@ -65,7 +65,7 @@ async fn produce_batch(uri: &str, worker: u16) -> Sample {
     sample(worker, 0, start_ns, start_ns)
 }
 
-/// Reads the sentinel, says so, and then so many messages.
+/// Reads the sentinel, says so, and then reads `count` messages.
 async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Sample> {
     let messages = collection(&uri).await;
     let tail = messages.find(doc! {}).cursor_type(CursorType::TailableAwait);
@@ -90,7 +90,8 @@ async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Samp
     samples
 }
 
-/// Runs a broker through a tap whose recording is called `broker`; the samples of both ends.
+/// Runs a broker through a tap whose recording is called `broker`; returns the samples of both
+/// ends.
 fn broker<P: Future<Output = Vec<Sample>>>(
     server: &RunningServer,
     tap: &mut Tap,
@@ -139,7 +140,6 @@ fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (Told, Vec<Message
     (told, messages)
 }
 
-/// A median, ns.
 fn median(messages: &[Message], of: fn(&tap::messages::Parts) -> u64) -> u64 {
     let mut all: Vec<u64> =
         messages.iter().map(|it| of(it.parts.as_ref().expect("matched"))).collect();
@@ -193,7 +193,7 @@ fn the_links_time_is_the_wires_and_nobody_elses() {
     assert_eq!((told.messages, told.matched), (60, 60));
     say(&messages);
     for it in &messages {
-        // To the server and from it; each is shortened by at most 0.1 ms, what the tap takes.
+        // To the server and from it; each is shortened by at most 0.1 ms, the tap's own time.
         let wire_ns = it.parts.expect("matched").wire_ns;
         assert!(wire_ns >= 2 * 9_900_000, "{it:?}");
     }

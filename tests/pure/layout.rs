@@ -50,14 +50,14 @@ fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<(String, String)>
     }
 }
 
-/// The core: the ground floor to the command line.
+/// The crates and the command line.
 fn core() -> Vec<(String, String)> {
     let mut all = files("src", &[".rs"]);
     all.extend(files("crates", &[".rs"]));
     all
 }
 
-/// What people of this project write by hand: the core, the adapters, the tests.
+/// All files written by hand: the core, the adapters, the tests.
 fn code() -> Vec<(String, String)> {
     let mut all = adapter_code();
     all.extend(core());
@@ -315,7 +315,7 @@ fn no_files_of_a_crate_import_each_other_in_a_circle() {
     assert_none("circles of files", &wrong);
 }
 
-/// The modules of a crate that are files, by their path, and which others each of them names
+/// The modules of a crate that are files, by their path, and the others that each of them names
 /// outside of its unit tests. The root is `crate`.
 fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let module = |path: &str| -> Vec<String> {
@@ -352,7 +352,7 @@ fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
                     name => at.push(name.to_owned()),
                 }
             }
-            // What is behind the name of a file is something in it.
+            // The rest of the path is an item of that file.
             while at.len() > 1 && !sources.contains_key(&at) {
                 at.pop();
             }
