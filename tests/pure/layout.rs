@@ -1,5 +1,5 @@
-//! Style is a test: limits of lines and files, words that must not stand in code, links that lead
-//! somewhere, lists in documents that match what the binary says.
+//! Style is a test: limits of lines and files, forbidden words in code, links that lead somewhere,
+//! lists in documents that match the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,8 +11,6 @@ use regex_lite::Regex;
 
 const COLUMNS_MAX: usize = 100;
 const LINES_MAX: usize = 500;
-/// Longer files, each with the reason why it is not cut in two.
-const LONG_FILES: &[(&str, &str)] = &[];
 
 /// Lines of the core outside of comments and unit tests that may name an adapter's language.
 const NAMES_A_LANGUAGE: &[(&str, &str)] =
@@ -114,12 +112,8 @@ fn files_have_at_most_500_lines() {
     let mut wrong = Vec::new();
     for (path, text) in files {
         let lines = text.lines().count();
-        let excepted = LONG_FILES.iter().any(|(name, _)| *name == path);
-        if lines > LINES_MAX && !excepted {
+        if lines > LINES_MAX {
             wrong.push(format!("{path}: {lines} lines; cut it where its subject changes"));
-        }
-        if lines <= LINES_MAX && excepted {
-            wrong.push(format!("{path}: no longer an exception, {lines} lines"));
         }
     }
     assert_none("files too long", &wrong);

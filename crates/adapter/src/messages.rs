@@ -158,7 +158,7 @@ pub struct Clock {
     pub resolution_ns: f64,
 }
 
-/// What an adapter can do; computed skips, never lists of adapters.
+/// Abilities of an adapter: skips are computed from them, never from lists of adapters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     pub operations: Vec<String>,

@@ -369,7 +369,7 @@ impl AdapterProcess {
         let answer = self.request(&Request::Close, GRACE).await;
         self.close_input();
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
-        self.kill().await; // and what it has started, if anything
+        self.kill().await; // and its children
         match answer? {
             Answer::Closed => Ok(()),
             other => Err(Failure::Unexpected { request: "close", answer: other.name() }),

@@ -389,7 +389,7 @@ fn inserted(
     let documents = count * batch;
     equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
     if !matches!(phase.pacing, Pacing::Awaited { .. }) {
-        return Ok(()); // which worker takes what from a shared queue is chance
+        return Ok(()); // a shared queue deals records to workers by chance
     }
     let counter = schedule::counter(plan, phase);
     let mut expected = Vec::new();

@@ -399,8 +399,7 @@ async fn client(uri: &str) -> Result<Client> {
     let mut options = ClientOptions::parse(uri).await.or_refused()?;
     options.app_name = Some("mongodyno".to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
-    // Whatever concerns the drivers use, a marker is written for certain and read where it was
-    // written.
+    // Not the drivers' concerns: a marker is written for certain and read where it was written.
     options.write_concern = None;
     options.read_concern = None;
     options.selection_criteria = None;

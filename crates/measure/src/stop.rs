@@ -77,7 +77,7 @@ impl Requests {
     /// Interrupted.
     pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
-            biased; // what was asked while the work did not wait is heard before its answer
+            biased; // a request during work without an await comes before its answer
             () = self.next() => Err(interrupted()),
             answer = work => Ok(answer),
         }

@@ -417,7 +417,7 @@ impl Visitor for Command {
 
     fn end(&mut self, depth: usize) {
         if depth == self.depth {
-            self.depth = 0; // what stands beside `$query` are fields of the command as well
+            self.depth = 0; // fields beside `$query` are the command's as well
         }
     }
 }
