@@ -46,7 +46,6 @@ messages their number. Files: tap.json (sums), exchanges.bin (80 bytes a command
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -106,7 +105,6 @@ pub enum Verb {
     },
 }
 
-/// `run`
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
 pub struct RunArgs {
@@ -163,7 +161,6 @@ pub struct RunArgs {
     /// Keep the data folder of the started server
     #[arg(long)]
     pub keep_data: bool,
-    /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Show the plan and stop
@@ -184,7 +181,6 @@ pub struct RunArgs {
     pub faults: FaultArgs,
 }
 
-/// `--interleave`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InterleaveArg {
     /// All processes live side by side and take turns of some 50 ms
@@ -193,7 +189,6 @@ pub enum InterleaveArg {
     Runs,
 }
 
-/// `report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Experiment folder
@@ -209,7 +204,6 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(all.map(|(name, about)| PossibleValue::new(name).help(about)))
 }
 
-/// `diagnose`
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
     /// Experiment folder, or the folder of `run --sweep --out`
@@ -219,17 +213,14 @@ pub struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// `workloads`
 #[derive(Debug, Args)]
 pub struct WorkloadsArgs {
     /// Print this workload
     pub name: Option<String>,
 }
 
-/// `adapters`
 #[derive(Debug, Args)]
 pub struct AdaptersArgs {
-    /// What to do
     #[command(subcommand)]
     pub action: AdaptersAction,
     /// Folder of further adapters
@@ -237,7 +228,6 @@ pub struct AdaptersArgs {
     pub adapters_dir: Option<PathBuf>,
 }
 
-/// `adapters …`
 #[derive(Debug, Subcommand)]
 pub enum AdaptersAction {
     /// List the adapters, and whether this machine can run them
@@ -261,15 +251,12 @@ pub enum AdaptersAction {
     },
 }
 
-/// `server`
 #[derive(Debug, Args)]
 pub struct ServerArgs {
-    /// What to do
     #[command(subcommand)]
     pub action: ServerAction,
 }
 
-/// `server …`
 #[derive(Debug, Subcommand)]
 pub enum ServerAction {
     /// List the servers of the catalogue
@@ -298,7 +285,6 @@ pub enum ServerAction {
     },
 }
 
-/// `tap`
 #[derive(Debug, Args)]
 pub struct TapArgs {
     /// Address that the application connects to
@@ -308,10 +294,8 @@ pub struct TapArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
     #[arg(long, value_name = "LINK", help = tap::link::HELP)]
-    #[allow(missing_docs)]
     pub link: Option<String>,
     #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
-    #[allow(missing_docs)]
     pub mark: Option<MarkFields>,
     /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]
@@ -324,7 +308,6 @@ pub struct TapArgs {
     pub epoch_ns: Option<Epoch>,
 }
 
-/// `absorber`
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
     /// Address to listen on; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
@@ -338,18 +321,15 @@ pub struct AbsorberArgs {
     /// Memory for documents, indexes, cursors and messages; inserts beyond it fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
-    /// How long commands take
     #[command(flatten)]
     pub load: LoadArgs,
     /// Log every held answer to this file
     #[arg(long, value_name = "FILE")]
     pub holds: Option<PathBuf>,
-    /// What goes wrong
     #[command(flatten)]
     pub faults: FaultArgs,
 }
 
-/// How long commands on an absorber take.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
 pub struct LoadArgs {
@@ -386,10 +366,8 @@ impl LoadArgs {
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 pub struct BehaviourArgs {
-    /// How long commands take.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// What goes wrong.
     #[command(flatten)]
     pub faults: FaultArgs,
 }
@@ -408,7 +386,6 @@ impl FaultArgs {
     }
 }
 
-/// What goes wrong on an absorber.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Faults (to see how a program handles them)")]
 pub struct FaultArgs {

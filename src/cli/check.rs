@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::uri::UriArgs;
 
-/// `check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Adapter, as `run -d` takes it [default: every one this machine can run]
@@ -29,7 +28,6 @@ pub struct CheckArgs {
     pub command: Vec<String>,
 }
 
-/// `clean`
 #[derive(Debug, Args)]
 pub struct CleanArgs {
     /// The server that runs already.

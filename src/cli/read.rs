@@ -9,11 +9,8 @@ use super::{Cli, Verb};
 const VARIABLE: &str = "MDYN_URI";
 
 impl Cli {
-    /// Reads the command line. Connection strings anywhere in it become secrets, also where they
-    /// are out of place. A server that is named here wins over `MDYN_URI`, which no child inherits.
-    ///
-    /// # Errors
-    /// Those of clap.
+    /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
+    /// A server that is named here wins over `MDYN_URI`, which no child inherits.
     ///
     /// # Safety
     /// No other thread runs yet: it changes the environment.
@@ -53,7 +50,7 @@ impl Cli {
         Ok(cli)
     }
 
-    /// From here on it makes no difference where a connection string came from.
+    /// From here on the source of a connection string makes no difference.
     fn take_file(&mut self) {
         let at = match &mut self.verb {
             Verb::Run(it) => &mut it.at,

@@ -11,7 +11,6 @@ use super::machine::{MachineArgs, WaitArgs};
 use super::uri::UriArgs;
 use studies::{STUDIES, Study};
 
-/// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
     /// Question to answer; none lists them
@@ -19,14 +18,12 @@ pub struct StudyArgs {
     pub study: Option<StudyVerb>,
 }
 
-/// `study NAME`: a subcommand for each study that there is.
+/// `study NAME`: a subcommand for each study.
 #[derive(Debug)]
 pub struct StudyVerb {
-    /// Which one.
     pub study: &'static dyn Study,
-    /// Flags that all studies have.
     pub common: StudyFlags,
-    /// Its own, by name.
+    /// The study's own flags, by name.
     pub own: BTreeMap<&'static str, String>,
 }
 
@@ -101,9 +98,8 @@ pub fn schemas() -> PossibleValuesParser {
     PossibleValuesParser::new(own.chain(studies))
 }
 
-/// What all studies can be told. The help of some flags is the study's own.
+/// Common to all studies. The help of some flags is the study's own.
 #[derive(Debug, Args)]
-#[allow(missing_docs)]
 pub struct StudyFlags {
     #[arg(long, value_name = "N")]
     pub scale: Option<f64>,
@@ -129,7 +125,6 @@ pub struct StudyFlags {
     pub at: UriArgs,
     #[arg(long, conflicts_with_all = ["uri", "uri_file"])]
     pub server: Option<String>,
-    /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Write the workload to a file for your own changes, and stop
@@ -143,7 +138,6 @@ pub struct StudyFlags {
     pub adapters_dir: Option<PathBuf>,
 }
 
-/// `resume`
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// Experiment folder
@@ -166,7 +160,6 @@ pub struct ResumeArgs {
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
-    /// The machine.
     #[command(flatten)]
     pub wait: WaitArgs,
 }

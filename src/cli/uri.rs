@@ -18,10 +18,6 @@ pub struct UriArgs {
     pub uri_file: Option<String>,
 }
 
-/// `--uri-file`: the connection string in a file.
-///
-/// # Errors
-/// A file that cannot be read, or has no connection string in it.
 fn of_file(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let uri = text.trim();

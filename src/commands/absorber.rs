@@ -15,10 +15,7 @@ use absorber::server::Options;
 use base::error::{Error, Result};
 use measure::stop::ignores_hangup;
 
-/// Runs the verb until somebody ends it: SIGTERM, SIGINT, or SIGHUP of a terminal that is closed.
-///
-/// # Errors
-/// An address or a file that cannot be had.
+/// Runs until SIGTERM, SIGINT, or SIGHUP of a closed terminal.
 pub fn run(args: &AbsorberArgs) -> Result<()> {
     // Before anybody can know of us, so that no signal comes too early.
     let mut signals = signals()?;

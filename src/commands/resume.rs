@@ -1,9 +1,8 @@
-//! `mongodyno resume DIR`: what a cut experiment was asked for is asked again, and the rounds that
-//! are finished are not made again.
+//! `mongodyno resume DIR`: repeats the request of a cut experiment, and keeps its finished rounds.
 //!
-//! The folder may have come from anybody. Its records are data: names of built-in workloads, arms
-//! that adapters know, numbers, each looked at as on a command line. Programs, files, folders and
-//! addresses are taken from this command line alone.
+//! The folder may come from anybody. Its records are data: names of built-in workloads, known arms,
+//! numbers, each checked as on a command line. Programs, files, folders and addresses come from
+//! this command line alone.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -25,14 +24,9 @@ use stats::looks::LookPlan;
 use stats::threshold::Interleave;
 use workload::builtin::BUILTINS;
 
-/// The most that `--rounds` takes.
+/// The limit of `--rounds`.
 const ROUNDS_MAX: u32 = 1000;
 
-/// Runs the verb.
-///
-/// # Errors
-/// No cut experiment there; what it was made of is not given or no longer the same; those of its
-/// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
     utf8(folder.path())?;
@@ -150,17 +144,17 @@ fn workload(args: &ResumeArgs, was: &Experiment) -> Result<String> {
     }
 }
 
-/// An arm's id is what was asked for, with its version; `#2` only tells twins apart.
+/// An arm's id is its request with its version; `#2` only tells twins apart.
 fn drivers(was: &Experiment) -> Vec<String> {
     let asked = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
     asked.map(|arm| arm.id.split('#').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
+/// `--server` and `--uri`. From a folder only servers that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
     let started = match (was.server.kind, &args.server) {
         (ServerKind::External, _) => {
-            // Credentials are in it.
+            // The folder has no credentials.
             let uri = args.at.uri.clone().ok_or_else(|| {
                 Error::usage(
                     "it was made against a server by connection string, which is not kept",
@@ -182,8 +176,8 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
     Ok((started, None))
 }
 
-/// Options of every arm: from the record those that an arm may set for itself. The others say who
-/// is talked to and how secretly, beside credentials that are not the folder's.
+/// Options of every arm: from the record those that an arm may set for itself. Others name servers
+/// or guard secrets, and come with credentials from this command line.
 fn options(args: &ResumeArgs, request: &Request) -> Result<Vec<String>> {
     let mut options: BTreeMap<String, String> = pairs(&args.options, "--option")?;
     for (name, value) in &request.options {

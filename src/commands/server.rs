@@ -9,10 +9,6 @@ use server::{
     start_background, status, stop_background,
 };
 
-/// Runs the verb.
-///
-/// # Errors
-/// Whatever keeps a server from starting or stopping.
 pub async fn run(args: ServerArgs) -> Result<()> {
     let host = Host::detect()?;
     match args.action {
@@ -33,10 +29,7 @@ pub async fn run(args: ServerArgs) -> Result<()> {
     }
 }
 
-/// The parent of a mongod.
-///
-/// # Errors
-/// None: how it ends is its exit code.
+/// The parent of a mongod. Its exit code tells its end.
 pub fn guard(arguments: &[String]) -> Result<()> {
     match guard_main(arguments.iter().map(Into::into)) {
         0 => Ok(()),

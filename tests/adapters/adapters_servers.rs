@@ -1,5 +1,5 @@
-//! Every adapter on servers as they are found elsewhere: behind TLS with an authority of one's own,
-//! and behind a name that the DNS knows.
+//! Every adapter on servers as users have them: behind TLS with an authority of their own, and
+//! behind a name in the DNS.
 
 use std::fs;
 use std::process::Command;
@@ -49,7 +49,7 @@ fn certificates(lab: &Lab) {
     assert!(output.status.success(), "{}", said(&output));
 }
 
-/// A server that takes nothing but TLS.
+/// A server that accepts nothing but TLS.
 fn tls_server(test: &str, lab: &Lab) -> Option<RunningServer> {
     certificates(lab);
     let file = |name| lab.path(name).display().to_string();
@@ -74,7 +74,7 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
     let name = "all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named";
     let Some(lab) = lab_with(name, &DRIVERS) else { return };
     let Some(server) = tls_server(name, &lab) else { return };
-    // The file is found from here, where adapters do not stand.
+    // The file is found from here, where adapters do not run.
     let uri = |options: &str| format!("{}?tls=true{options}", server.uri());
     let own = uri("&tlsCAFile=ca.pem");
     let output = lab.run(words(&own, &[]));

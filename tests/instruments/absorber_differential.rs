@@ -1,5 +1,5 @@
-//! One corpus of commands and legacy messages, good and bad, replayed against the absorber and
-//! two real servers: it answers as one of them does, but for a short list of differences.
+//! One corpus of commands and legacy messages, good and bad, replayed against the absorber and two
+//! real servers. Its answers equal one of theirs, but for a short list of differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use crate::support::{marked_table, skip, start_version};
 use crate::tap_support::host_of;
 use server::RunningServer;
 
-/// What the absorber answers otherwise, by the label of the steps that show it, and why. Anything
-/// else is a fault. `docs/absorber.md` prints this list.
+/// The absorber's different answers, by the label of their steps, with the reasons. Any other
+/// difference is a fault. `docs/absorber.md` prints this list.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("collations", "strings are compared by their bytes; another collation is refused"),
     (

@@ -101,7 +101,7 @@ fn service_time_that_rises_with_depth_is_contention() {
     let sentence = found.one("queue-grows").sentence;
     assert!(sentence.contains("and each op slows with depth (contention)"), "{sentence}");
     assert!(sentence.contains("`--sweep`") && !sentence.contains("not per-op cost"), "{sentence}");
-    // A queue inside the call lengthens the call, which is no contention.
+    // A queue inside the call lengthens the call: that is no contention.
     let inside = overloaded(|q| {
         (q.service_slope_us_per_op, q.service_slope_low_us_per_op) = (495.0, 490.0);
     });
@@ -166,7 +166,7 @@ fn queueing_dominates_beyond_twice_the_service_time() {
     let found = bench(2_100.0).one("queueing-dominates");
     assert!(found.sentence.contains("response p99 is 2.10 ms and service p99 1.00 ms"));
     assert!(bench(2_000.0).silent("queueing-dominates"));
-    // In a burst waiting is what was asked for; and a queue that grows says it better.
+    // A burst asks for waiting, and a growing queue has a better sentence.
     let mut burst = bench(50_000.0);
     burst.phase().pacing = Pacing::Burst {};
     assert!(burst.silent("queueing-dominates"));
@@ -315,7 +315,7 @@ fn the_drivers_share_grew_while_the_servers_did_not() {
     ] {
         assert!(versions(driver, server).silent("driver-share"), "{driver:?} {server:?}");
     }
-    // Too few rounds for an interval; another driver; a share that cannot be told.
+    // Too few rounds for an interval; another driver; an unknown share.
     let mut few = versions([50.0, 60.0], [100.0; 2]);
     few.runs.retain(|run| run.round <= 5);
     assert!(few.silent("driver-share"));

@@ -92,7 +92,7 @@ fn a_run_outlives_an_election() {
     let ended = comes_true(|| child.try_wait().expect("a child").is_some());
     assert!(ended, "it hangs: {}", told());
     let status = child.wait().expect("it ended");
-    // An answer, or none that could be judged: what failed is in the records.
+    // An answer, or none that could be judged: the failures are in the records.
     assert!(matches!(status.code(), Some(0 | 6)), "{status}: {}", told());
     assert!(lab.runs().len() >= 2, "both arms have their record: {}", told());
     assert_no_database_of_ours(&uri);

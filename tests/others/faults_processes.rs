@@ -1,5 +1,5 @@
-//! Processes, files and words that are not what they should be: manifests, installers that outlive
-//! their mongodyno, adapters that leave children, that do not read or that talk without end.
+//! Faulty processes, files and words: wrong manifests, installers that outlive their mongodyno,
+//! adapters that leave children, that do not read or that talk without end.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -84,7 +84,7 @@ fn a_path_that_is_no_utf8_is_refused() {
     let expected = "out\u{fffd} is not UTF-8\nhint: choose another --out";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     assert!(!lab.path("").join(name).exists(), "nothing was begun");
-    // Nor a folder to stand in.
+    // Nor a folder to run in.
     fs::create_dir(lab.path("").join(name)).expect("a folder");
     let mut command = lab.command(lab.words(&["even"], &["--rounds", "1"]));
     let output = command.current_dir(lab.path("").join(name)).output().expect("it runs");
@@ -177,7 +177,7 @@ fn private_documents_stay_private() {
 #[test]
 fn an_orphaned_installer_and_the_next_one_do_not_meet() {
     let lab = Lab::new();
-    // Its installer notes when it begins and ends, and its child would go on without it.
+    // Its installer notes its begin and end, and its child would go on without it.
     let notes = lab.path("notes").display().to_string();
     let script = format!(
         "echo begin >>{notes}; (trap '' TERM HUP; sleep 3; touch late); \

@@ -1,5 +1,5 @@
-//! The machine under an experiment: who else works on it, a look before the start, whose server it
-//! is, cores kept awake, and how long a phase takes.
+//! The machine under an experiment: other work on it, a look before the start, the owner of the
+//! server, cores kept awake, and the length of a phase.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use server::{Host, Progress, ServerChoice, StartOptions, start_background, stop_background};
 
-/// A lab whose adapter `even` does not say that it pretends.
+/// A lab whose adapter `even` does not declare that it is simulated.
 fn real() -> Lab {
     let lab = Lab::new();
     lab.fake("even", &["turn_operations=10"]);
@@ -32,7 +32,7 @@ const NEIGHBOUR: &str = "busy-neighbour";
 
 impl Neighbours {
     fn new(lab: &Lab) -> Self {
-        // A process is called after the file that it was started from.
+        // A process is named after its program's file.
         let program = lab.path(NEIGHBOUR);
         symlink("/bin/sh", &program).expect("a link");
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -125,7 +125,7 @@ fn whether_cores_are_kept_awake_is_measured_and_recorded() {
     assert_eq!(found, &unused);
 }
 
-/// A server that works for seconds and says nothing meanwhile.
+/// A command that keeps a server busy for seconds.
 fn load(uri: &str, ended: &AtomicBool) {
     let sum: Document = doc! { "$reduce": {
         "input": { "$range": [0, 200_000] }, "initialValue": 0,

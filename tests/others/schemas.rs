@@ -1,4 +1,4 @@
-//! The published JSON Schemas: what is written is valid, what is wrong is not, and the files in
+//! The published JSON Schemas: written files are valid, wrong ones are not, and the files in
 //! protocol/ are those that the binary prints.
 
 use std::fs;
@@ -34,7 +34,7 @@ fn assert_valid<'a>(validator: &Validator, values: impl IntoIterator<Item = &'a 
     }
 }
 
-/// Takes each required field away, and puts a list in the place of each: both must be noticed.
+/// Removes each required field, and puts a list in the place of each: both must be noticed.
 fn assert_watches(validator: &Validator, schema: &Value, value: &Value) {
     let required = strings(schema, "required");
     assert!(required.len() > 5, "{required:?}");
@@ -125,7 +125,7 @@ fn messages_are_what_their_schema_says() {
         assert_valid(&answer, &answers);
     }
     assert!(sent > 10, "{sent}");
-    // What no schema can know is left out: a missing file, an order that is wrong.
+    // Faults beyond any schema are left out: a missing file, an order that is wrong.
     let mut refused = 0;
     for line in json_lines(&root().join("protocol/vectors/invalid/prepare.jsonl")) {
         let Some(message) = line.get("send").filter(|it| it["type"] == "prepare") else { continue };

@@ -81,7 +81,7 @@ fn the_page_is_one_file_with_all_that_matters() {
     }
 }
 
-/// Reports to the window around it how wide the page is and what there is of it.
+/// Reports to the window around it the page's width and its parts.
 const PROBE: &str = "<script>addEventListener('load', () => parent.postMessage({
   ready: document.documentElement.dataset.ready, width: innerWidth,
   over: document.documentElement.scrollWidth - document.documentElement.clientWidth,

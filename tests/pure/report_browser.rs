@@ -24,7 +24,7 @@ fn report_page_opens_in_chromium() {
         return skip("report_page_opens_in_chromium", "no chromium on PATH");
     };
     let folder = tempfile::tempdir().unwrap();
-    // The log must be able to tell: a page that does fail is heard.
+    // The log must be able to tell: the failure of a broken page shows.
     let broken = folder.path().join("broken.html");
     std::fs::write(&broken, "<!doctype html><script>throw new Error('heard')</script>").unwrap();
     let (_, log) = opened(&browser, &broken, folder.path());

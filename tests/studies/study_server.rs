@@ -1,5 +1,5 @@
-//! The broker study when the server dies or the disk is full: a typed error, what was finished
-//! stays readable, and `resume` goes on from there.
+//! The broker study when the server dies or the disk is full: a typed error, finished rounds stay
+//! readable, and `resume` continues from there.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use record::records::Ended;
 const MESSAGES: u32 = 5_000;
 const ROUNDS: [&str; 2] = ["--rounds", "2"];
 
-/// Fails unless the report of a cut study can be had in its formats, with its finished rounds.
+/// Fails unless the report of a cut study has its formats, with its finished rounds.
 fn assert_readable(lab: &Lab) {
     for format in ["terminal", "json", "html", "csv", "svg"] {
         let output = lab.run(["report", "out", "--format", format]);
@@ -21,7 +21,7 @@ fn assert_readable(lab: &Lab) {
     }
 }
 
-/// Goes on with a cut study of one arm and three rounds, in which `kept` were finished.
+/// Resumes a cut study of one arm and three rounds, with `kept` finished runs.
 fn assert_goes_on(lab: &Lab, kept: &[String], more: &[&str]) {
     let (before, _) = read(lab);
     let output = lab.run([&["resume", "out"], more].concat());

@@ -1,7 +1,5 @@
-//! Administration of the server: set-up, loading, counters, sizes, clearing away.
-//!
-//! The official Rust driver does this and nothing else: no measured operation ever goes through
-//! a driver linked into the core.
+//! Sets up, loads, counts and clears away on the server. The official Rust driver does this and
+//! nothing else: no measured operation goes through a driver linked into the core.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -23,18 +21,17 @@ const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
 /// Documents of one insert_many while loading: the server's limit.
 const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 
-/// The collection that says whose a database is.
+/// The collection that marks a database as ours.
 const MARKER: &str = "made_by_mongodyno";
 /// All names of our databases begin with it.
 const PREFIX: &str = "mongodyno_";
 
-/// The server's error code.
 const UNAUTHORIZED: i32 = 13;
 
-/// For dropping a database at the end.
+/// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Connection for administration, and the one database this experiment may touch.
+/// The connection for administration. It touches one database alone.
 pub struct Admin {
     client: Client,
     database: Database,
@@ -42,13 +39,13 @@ pub struct Admin {
     marker: Option<Document>,
 }
 
-/// A name that nothing else has: 122 bits of the system's randomness.
+/// A unique name: 122 bits of the system's randomness.
 #[must_use]
 pub fn new_database() -> String {
     format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
 }
 
-/// Whether a name may be one of [`new_database`]: names also come out of folders that others made.
+/// Guards against names from folders that others made.
 #[must_use]
 pub fn is_database(name: &str) -> bool {
     let random = name.strip_prefix(PREFIX).unwrap_or_default();
@@ -57,7 +54,6 @@ pub fn is_database(name: &str) -> bool {
 
 /// A database that an experiment left behind.
 pub struct Marked {
-    /// Its name.
     pub name: String,
     /// Id of the experiment; `check` for a check.
     pub experiment: String,
@@ -65,11 +61,10 @@ pub struct Marked {
     pub made_at: String,
 }
 
-/// Counters whose differences are receipts and rates.
 pub type Counters = BTreeMap<String, i64>;
 
 impl Admin {
-    /// Connects, and touches nothing. `database` is a name of [`new_database`].
+    /// Connects, and touches nothing.
     ///
     /// # Errors
     /// A URI the driver does not take.
@@ -79,11 +74,11 @@ impl Admin {
         Ok(Self { client, database, marker: None })
     }
 
-    /// Makes the database ours: writes the marker without which nothing in it is ever dropped.
-    /// Not needed on a server that is ours as a whole.
+    /// Writes the marker, without which nothing in the database is ever dropped. A server that is
+    /// ours as a whole needs none.
     ///
     /// # Errors
-    /// A database of that name that is there already; the server's refusal.
+    /// The database exists already; the server's refusal.
     pub async fn claim(&mut self, experiment: &str) -> Result<()> {
         if !self.database.list_collection_names().await.or_refused()?.is_empty() {
             return Err(self.foreign("is there already"));
@@ -97,8 +92,7 @@ impl Admin {
         Ok(())
     }
 
-    /// The databases of a server that bear our marker: ready to be dropped, with the experiment
-    /// that made each, and when.
+    /// The databases of a server that bear our marker, ready to be dropped.
     ///
     /// # Errors
     /// The server's refusal.
@@ -121,7 +115,7 @@ impl Admin {
         Ok(found)
     }
 
-    /// Looks at the marker before anything is dropped: somebody may have made the database anew.
+    /// Checks before anything is dropped: somebody may have made the database anew.
     async fn check_marker(&self) -> Result<()> {
         let Some(marker) = &self.marker else { return Ok(()) };
         let found = self
@@ -206,14 +200,12 @@ impl Admin {
         Ok(())
     }
 
-    /// Waits until what was loaded is on disk, so that no checkpoint of it falls into a phase.
-    /// A server that does not let us is left as it is.
+    /// Waits until loaded data is on disk, so that no checkpoint of it falls into a phase. A server
+    /// that refuses stays as it is.
     pub async fn settle(&self) {
         let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
     }
 
-    /// Drops a collection of this experiment.
-    ///
     /// # Errors
     /// The server's refusal.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
@@ -234,7 +226,7 @@ impl Admin {
             Err(error) if is_unauthorized(&error) => {}
             dropped => return dropped.or_refused(),
         }
-        // Whoever may only write to it may drop its collections; the last one takes it along.
+        // Some users may drop no database, but its collections. The last collection takes it along.
         let mut names = self.database.list_collection_names().await.or_refused()?;
         names.sort_by_key(|name| name == MARKER);
         for name in names {
@@ -243,8 +235,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Drops the database at the end of what it was made for; says so where it stays behind.
-    /// Whether it is gone.
+    /// Drops the database at the end, and says so where it stays behind. Returns whether it is
+    /// gone.
     pub async fn leave(&self) -> bool {
         let why = match timeout(LEAVE_LIMIT, self.drop_database()).await {
             Ok(Ok(())) => return true,
@@ -284,8 +276,7 @@ impl Admin {
         Ok(documents)
     }
 
-    /// Kills the cursors that are open on a collection, in use or not; answers how many (for
-    /// `check`).
+    /// Kills all open cursors of a collection and returns their number (for `check`).
     ///
     /// # Errors
     /// The server's refusal.
@@ -311,7 +302,7 @@ impl Admin {
         Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
     }
 
-    /// Has the server write down every command of this database (for `check`).
+    /// Starts or stops the server's profiler for this database (for `check`).
     ///
     /// # Errors
     /// The server's refusal.
@@ -323,8 +314,8 @@ impl Admin {
         self.drop_collection("system.profile").await
     }
 
-    /// Commands of one name on one collection that the server has written down. An opcode of its
-    /// own, as drivers of before 2.6 send it, counts as a command: an entry without `protocol`.
+    /// The profiled commands of one name on one collection. Drivers before 2.6 send opcodes of
+    /// their own. Such an entry has no `protocol`, and counts as a command.
     ///
     /// # Errors
     /// The server's refusal.
@@ -347,8 +338,8 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub async fn counters(&self, all: bool) -> Result<Counters> {
-        // Sections that are on by default are turned off one by one: the reply of a whole
-        // serverStatus is 40 KB and takes the server a millisecond.
+        // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
+        // server a millisecond.
         let mut command = doc! {
             "serverStatus": 1, "metrics": 0, "locks": 0, "repl": 0, "tcmalloc": 0,
             "transactions": 0, "twoPhaseCommitCoordinator": 0, "logicalSessionRecordCache": 0,
@@ -408,15 +399,14 @@ async fn client(uri: &str) -> Result<Client> {
     let mut options = ClientOptions::parse(uri).await.or_refused()?;
     options.app_name = Some("mongodyno".to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
-    // However drivers are asked to write and read, a marker is written for certain and read where
-    // it was written.
+    // Not the drivers' concerns: a marker is written for certain and read where it was written.
     options.write_concern = None;
     options.read_concern = None;
     options.selection_criteria = None;
     Client::with_options(options).or_refused()
 }
 
-/// Answers of the server, as an [`Error`] where it refused or was lost.
+/// Turns the server's refusals and lost connections into an [`Error`].
 trait Answered<T> {
     fn or_refused(self) -> Result<T>;
 }
@@ -470,7 +460,6 @@ fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
     }
 }
 
-/// What happened between two readings.
 #[must_use]
 pub fn difference(before: &Counters, after: &Counters) -> Counters {
     after

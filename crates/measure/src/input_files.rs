@@ -14,17 +14,14 @@ use workload::plan::{Collection, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule};
 
-/// Records of the calibration's schedule.
 const NOOP_RECORDS: usize = 1024;
 
-/// Documents made to learn what one costs, at most.
+/// Most documents made to learn the cost of one.
 const MADE_MAX: u64 = 20_000;
 
-/// Where pools, schedules and samples lie.
 pub struct InputFiles {
-    /// Pools and schedules; samples lie in the experiment folder.
+    /// Holds pools and schedules; samples lie in the experiment folder.
     pub folder: PathBuf,
-    /// Bytes of raw samples kept so far.
     pub sample_bytes: u64,
     samples: PathBuf,
     pools: Vec<Pool>,
@@ -33,8 +30,8 @@ pub struct InputFiles {
 }
 
 impl InputFiles {
-    /// Writes the files of a workload below the experiment folder; the pools stay in memory, for
-    /// the documents that are loaded. `processes` are those that arms have of their own.
+    /// Writes the files below the experiment folder. The pools stay in memory, for the documents
+    /// that are loaded. `processes` are the arms' own numbers of processes.
     ///
     /// # Errors
     /// The system's.
@@ -82,14 +79,14 @@ impl InputFiles {
         Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
     }
 
-    /// Path of a schedule, as `prepare` names it: one of so many processes.
+    /// Path of one of `processes` schedules, as `prepare` names it.
     #[must_use]
     pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
         schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
     }
 
-    /// The `prepare` that makes documents of a phase, one after the other, and does nothing with
-    /// them; None where it makes none.
+    /// The `prepare` that makes documents of a phase and does nothing with them; None where the
+    /// phase makes none.
     #[must_use]
     pub fn making(&self, plan: &Plan, number: usize) -> Option<Prepare> {
         let phase = &plan.phases[number];
@@ -104,13 +101,13 @@ impl InputFiles {
         Some(prepare)
     }
 
-    /// Limits that go with a schedule.
+    /// The limits of a schedule's workers.
     #[must_use]
     pub fn limits(&self, phase: usize, processes: u32, process: u32) -> Option<Vec<u64>> {
         self.limits[&(phase, processes, process)].clone()
     }
 
-    /// Paths of the pools a phase needs, in the order its operations count them.
+    /// Paths of the pools of a phase, in the order its operations count them.
     #[must_use]
     pub fn pools(&self, phase: &Phase) -> Vec<String> {
         let path = |number: &u32| pool_path(&self.folder, *number as usize);
@@ -132,20 +129,20 @@ impl InputFiles {
         self.samples.join(name).to_string_lossy().into_owned()
     }
 
-    /// Path of the samples of the process that reads an arm's messages.
+    /// Path of the consumer's samples.
     #[must_use]
     pub fn received(&self, round: u32, arm: usize, phase: usize) -> PathBuf {
         self.samples.join(format!("r{round:02}-arm{arm}-phase{phase}-consumer.bin"))
     }
 
-    /// Warm-up samples are kept only as long as they are needed: its rates stand in the record.
+    /// Deletes warm-up samples: their rates stand in the record.
     pub fn forget_warmup(&self, round: u32, arm: usize, phase: usize, processes: u32) {
         for process in 0..processes {
             let _ = fs::remove_file(self.samples(round, arm, phase, process, true));
         }
     }
 
-    /// A collection of the plan, by name, with its number.
+    /// A collection of the plan, with its number.
     ///
     /// # Panics
     /// On a name the plan does not have: plans are checked when they are made.
@@ -155,7 +152,7 @@ impl InputFiles {
         found.expect("operations name collections of their plan")
     }
 
-    /// The documents loaded into a collection before it is used, one after the other.
+    /// The documents that are loaded into a collection.
     pub fn documents<'a>(
         &'a self,
         plan: &'a Plan,

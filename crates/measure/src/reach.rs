@@ -1,5 +1,5 @@
-//! The server that was asked for, before anything is installed for it: one that nobody can reach
-//! is named at once, and one of ours is downloaded.
+//! Reaches the server before anything is installed. An unreachable one is named at once, and one of
+//! ours is downloaded.
 
 use base::error::Result;
 use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
@@ -12,11 +12,11 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Asks the server of a connection string who it is; downloads one of ours. That blocks: until
-    /// signals are watched, Ctrl-C ends the program and its download.
+    /// Asks the server at `uri` who it is, or downloads one of ours. It blocks: until signals are
+    /// watched, Ctrl-C ends the program and its download.
     ///
     /// # Errors
-    /// A server that does not exist, does not answer or refuses; a download that fails.
+    /// The server does not exist, does not answer or refuses; the download fails.
     pub async fn at(server: &str, uri: Option<&str>) -> Result<Self> {
         let host = Host::detect()?;
         let choice = ServerChoice::parse(Some(server), uri)?;
@@ -27,7 +27,7 @@ impl Reached {
         Ok(Self { host, choice, program })
     }
 
-    /// Starts it, or connects to it.
+    /// Starts the server, or connects to it.
     ///
     /// # Errors
     /// It does not start, or no longer answers.

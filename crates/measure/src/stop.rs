@@ -13,22 +13,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use base::error::{Error, Exit, Result};
 
-/// Whether somebody asked to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Fails with [`Exit::Interrupted`] once somebody asked to stop.
-    ///
     /// # Errors
     /// Interrupted.
     pub fn check(&self) -> Result<()> {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
 
-    /// Waits for the second request, noting the first.
+    /// Waits for the second request, and records the first.
     pub async fn second(&self, requests: &mut Requests) -> Error {
         requests.next().await;
         self.asked.store(true, Ordering::Relaxed);
@@ -38,7 +35,7 @@ impl Stop {
     }
 }
 
-/// SIGINT, SIGTERM, and SIGHUP of a terminal that was closed.
+/// SIGINT, SIGTERM, and SIGHUP of a closed terminal.
 pub struct Requests {
     interrupt: Signal,
     terminate: Signal,
@@ -46,7 +43,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// From now on they no longer end the program by themselves.
+    /// From now on the signals no longer end the program by themselves.
     ///
     /// # Panics
     /// Never on a system that has signals.
@@ -60,7 +57,6 @@ impl Requests {
         }
     }
 
-    /// Waits for the next one.
     pub async fn next(&mut self) {
         let hung_up = async {
             match &mut self.hangup {
@@ -75,13 +71,13 @@ impl Requests {
         }
     }
 
-    /// An answer, unless somebody asks to stop first.
+    /// Waits for `work`, unless somebody asks to stop first.
     ///
     /// # Errors
     /// Interrupted.
     pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
-            biased; // what was asked while the work did not wait is heard before its answer
+            biased; // a request during work without an await comes before its answer
             () = self.next() => Err(interrupted()),
             answer = work => Ok(answer),
         }
@@ -96,13 +92,12 @@ pub fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & 1 != 0) // SIGHUP is signal 1
 }
 
-/// The error of an experiment that was interrupted.
 #[must_use]
 pub fn interrupted() -> Error {
     Error::new(Exit::Interrupted, "interrupted", "")
 }
 
-/// What some work comes to, or the panic that it ended in: what has to follow it follows.
+/// Catches a panic of `work`, so that the steps after it still happen.
 ///
 /// # Errors
 /// The panic.
