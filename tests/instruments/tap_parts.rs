@@ -190,7 +190,11 @@ fn missing_records_are_counted_and_never_guessed() {
     // Marks beyond the range of a sample's numbers.
     broker.inserts.push(insert(1 << 16, 6, 1, 7700));
     broker.inserts.push(insert(0, 1 << 32, 1, 7700));
-    assert_eq!(told(&broker).0, counts);
+    assert_eq!(told_only(&broker), counts);
+}
+
+fn told_only(broker: &Broker) -> Told {
+    told(broker).0
 }
 
 #[test]

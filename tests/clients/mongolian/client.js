@@ -1,5 +1,5 @@
 'use strict';
-// node client.js ADDRESS: npm's mongolian 0.1.18 does the steps of tests/instruments/old_clients.rs.
+// node client.js ADDRESS: npm's mongolian 0.1.18, the steps of tests/instruments/old_clients.rs.
 const Mongolian = require('mongolian');
 const wire = require('buffalo').mongo; // the driver's own BSON and messages
 const steps = require('../steps');
