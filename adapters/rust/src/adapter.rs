@@ -25,8 +25,9 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{signal, SignalKind};
 
 use consumer::Consumer;
-use protocol::{parse, Clock, Failure, Message};
-use timing::Stop;
+use errors::Failure;
+use protocol::{parse, Message};
+use timing::{Clock, Stop};
 use workers::Phase;
 
 const PROTOCOL: u32 = 1;

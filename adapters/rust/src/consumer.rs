@@ -11,10 +11,10 @@ use serde_json::{json, Value};
 use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::task::JoinHandle;
 
-use crate::errors::{count_error, ErrorEntry};
-use crate::protocol::{Clock, Failure, Prepare, Sample, Samples};
+use crate::errors::{count_error, ErrorEntry, Failure};
+use crate::protocol::{Prepare, Sample, Samples};
 use crate::tailing::{Found, Message, Tailing};
-use crate::timing::{begin, Alarm, Stop};
+use crate::timing::{begin, Alarm, Clock, Stop};
 
 #[derive(Deserialize)]
 struct Wanted {

@@ -9,7 +9,8 @@ use mongodb::bson::{oid::ObjectId, spec::BinarySubtype, Binary, Bson, DateTime, 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::protocol::{Clock, Failure};
+use crate::errors::Failure;
+use crate::timing::Clock;
 
 #[derive(Deserialize)]
 pub struct Stamp {

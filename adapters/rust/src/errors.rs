@@ -1,9 +1,30 @@
-//! What goes wrong, as `ended` tells it.
+//! Answers of type `error`, and the errors that `ended` counts.
 
 use std::io;
 
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use serde::Serialize;
+
+/// An answer of type `error`.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn protocol(message: impl ToString) -> Failure {
+        Failure { code: "protocol", message: message.to_string() }
+    }
+
+    pub fn unsupported(message: impl ToString) -> Failure {
+        Failure { code: "unsupported", message: message.to_string() }
+    }
+
+    pub fn internal(message: impl ToString) -> Failure {
+        Failure { code: "internal", message: message.to_string() }
+    }
+}
 
 #[derive(Serialize)]
 pub struct ErrorEntry {

@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::documents::{Input, Pool, Pooled, Template};
-use crate::protocol::{Clock, Failure, KeyRule};
+use crate::errors::Failure;
+use crate::protocol::KeyRule;
+use crate::timing::Clock;
 
 type Items = Collection<Document>;
 

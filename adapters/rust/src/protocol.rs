@@ -1,36 +1,15 @@
-//! The contract's formats: messages, clock, keys, schedule, samples.
+//! The contract's formats: messages, keys, schedule, samples.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::time::{clock_gettime, ClockId, Timespec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::documents::{Input, Template};
-
-/// An answer of type `error`.
-#[derive(Debug)]
-pub struct Failure {
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl Failure {
-    pub fn protocol(message: impl ToString) -> Failure {
-        Failure { code: "protocol", message: message.to_string() }
-    }
-
-    pub fn unsupported(message: impl ToString) -> Failure {
-        Failure { code: "unsupported", message: message.to_string() }
-    }
-
-    pub fn internal(message: impl ToString) -> Failure {
-        Failure { code: "internal", message: message.to_string() }
-    }
-}
+use crate::errors::Failure;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -91,29 +70,6 @@ pub fn parse(line: &[u8]) -> Result<Message, Failure> {
         return Err(Failure::protocol("a message has a type"));
     }
     Message::deserialize(Value::Object(fields)).map_err(Failure::protocol)
-}
-
-/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but keeps its
-/// value to itself.
-#[derive(Clone, Copy)]
-pub struct Clock {
-    pub epoch_ns: u64,
-}
-
-impl Clock {
-    pub fn now_ns(self) -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        now_ns.saturating_sub(self.epoch_ns)
-    }
-
-    pub fn timespec(self, at_ns: u64) -> Timespec {
-        let monotonic_ns = self.epoch_ns.saturating_add(at_ns);
-        Timespec {
-            tv_sec: (monotonic_ns / 1_000_000_000) as i64,
-            tv_nsec: (monotonic_ns % 1_000_000_000) as i64,
-        }
-    }
 }
 
 /// The keys that this process makes itself.

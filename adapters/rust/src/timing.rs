@@ -1,4 +1,4 @@
-//! Stopping and sleeping.
+//! Clock, stop, sleep.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,13 +6,34 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 use rustix::time::{
-    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
-    Timespec,
+    clock_gettime, timerfd_create, timerfd_settime, ClockId, Itimerspec, TimerfdClockId,
+    TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-use crate::protocol::Clock;
+/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but keeps its
+/// value to itself.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub epoch_ns: u64,
+}
+
+impl Clock {
+    pub fn now_ns(self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        now_ns.saturating_sub(self.epoch_ns)
+    }
+
+    pub fn timespec(self, at_ns: u64) -> Timespec {
+        let monotonic_ns = self.epoch_ns.saturating_add(at_ns);
+        Timespec {
+            tv_sec: (monotonic_ns / 1_000_000_000) as i64,
+            tv_nsec: (monotonic_ns % 1_000_000_000) as i64,
+        }
+    }
+}
 
 /// SIGTERM has come.
 #[derive(Default)]

@@ -15,10 +15,10 @@ use tokio::task::coop::consume_budget;
 use tokio::task::JoinSet;
 
 use crate::documents::{read_pool, Input, Pool};
-use crate::errors::{count_error, is_timeout, ErrorEntry};
+use crate::errors::{count_error, is_timeout, ErrorEntry, Failure};
 use crate::operations::{Arguments, Operation, Timed};
-use crate::protocol::{Clock, Counter, Failure, KeyRule, Prepare, Sample, Samples, Schedule};
-use crate::timing::{begin, Alarm, Stop};
+use crate::protocol::{Counter, KeyRule, Prepare, Sample, Samples, Schedule};
+use crate::timing::{begin, Alarm, Clock, Stop};
 
 #[derive(Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
