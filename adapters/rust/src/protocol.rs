@@ -63,7 +63,7 @@ pub struct Prepare {
     pub consumer: Option<Value>,
 }
 
-/// Parses one line. Through a map, because serde would take `[1]` for the second message.
+/// Parses one line, into a map first: serde alone would accept `[1]` as the second message.
 pub fn parse(line: &[u8]) -> Result<Message, Failure> {
     let fields: Map<String, Value> = serde_json::from_slice(line).map_err(Failure::protocol)?;
     if !fields.get("type").is_some_and(Value::is_string) {
@@ -104,8 +104,8 @@ impl KeyRule {
     }
 }
 
-/// The schedule file, kept as bytes: records are decoded when they are taken, because decoded
-/// ones would fill twice the memory.
+/// The schedule file, kept as bytes. A record is decoded when it is taken: decoded ones would need
+/// twice the memory.
 pub struct Schedule {
     bytes: Vec<u8>,
     record_bytes: usize,
@@ -160,7 +160,7 @@ impl Schedule {
         self.slice_records == 0
     }
 
-    /// The `number`th operation of a slice, laps counted.
+    /// The `number`th operation of a slice, counted across laps.
     pub fn record(&self, slice: usize, number: u64) -> Record {
         let lap = number / self.slice_records;
         let position = slice as u64 * self.slice_records + number % self.slice_records;
@@ -232,7 +232,7 @@ impl Samples {
         if self.buffer.len() < BUFFER_BYTES {
             return Ok(());
         }
-        // The other tasks of this thread move on to another one while it writes.
+        // While this thread writes, its other tasks move to another thread.
         tokio::task::block_in_place(|| self.flush())
     }
 

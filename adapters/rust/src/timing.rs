@@ -12,8 +12,8 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but keeps its
-/// value to itself.
+/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but does not
+/// give its value.
 #[derive(Clone, Copy)]
 pub struct Clock {
     pub epoch_ns: u64,
@@ -35,7 +35,7 @@ impl Clock {
     }
 }
 
-/// SIGTERM has come.
+/// Whether SIGTERM has come.
 #[derive(Default)]
 pub struct Stop {
     raised: AtomicBool,
@@ -53,7 +53,7 @@ impl Stop {
     }
 
     pub async fn wait(&self) {
-        // Made before the flag is looked at, it also hears a stop that comes in between.
+        // It is made before the flag is read, and so hears a stop that comes in between.
         let notified = self.notify.notified();
         if !self.raised.load(SeqCst) {
             notified.await;
@@ -61,8 +61,8 @@ impl Stop {
     }
 }
 
-/// A timer of the kernel. tokio's own rounds up to whole milliseconds, which would be the larger
-/// part of many a response time.
+/// A timer of the kernel. Tokio's own rounds up to whole milliseconds, more than many operations
+/// take.
 pub struct Alarm {
     timer: AsyncFd<OwnedFd>,
     clock: Clock,
@@ -83,7 +83,7 @@ impl Alarm {
         let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
         tokio::select! {
-            // Setting it anew clears what has expired: nobody has to read it.
+            // The next setting clears the expiry: nobody has to read it.
             ready = self.timer.readable() => ready?.clear_ready(),
             () = self.stop.wait() => {}
         }
@@ -91,7 +91,7 @@ impl Alarm {
     }
 }
 
-/// Sleeps until a turn begins, where that lies ahead. Answers T0 and the reading at its begin.
+/// Sleeps until a turn starts, if that lies ahead. Returns T0, and the time when the turn began.
 pub async fn begin(clock: Clock, stop: &Arc<Stop>, start_ns: u64) -> io::Result<(u64, u64)> {
     let ahead = start_ns > clock.now_ns();
     if ahead {
