@@ -164,7 +164,7 @@ fn build_go(environment: &Environment, source: &str) -> Result<Vec<String>, Stri
 /// An example of the adapter's package: its manifest, lock file and compiled dependencies serve
 /// both.
 fn build_rust(environment: &Environment, source: &str) -> Result<Vec<String>, String> {
-    let folder = package(environment, &["Cargo.toml", "Cargo.lock", "build.rs"])?;
+    let folder = package(environment, &["Cargo.toml", "Cargo.lock"])?;
     for (name, text) in [("examples/loop.rs", source), ("src/adapter.rs", source)] {
         copy(Path::new(text), &folder.join(name))?;
     }
