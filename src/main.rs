@@ -67,7 +67,6 @@ fn main() -> ExitCode {
                 child::guard(&mark);
                 Ok(())
             }
-            Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });
     match result {
