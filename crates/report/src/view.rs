@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use base::say::clean;
+use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
@@ -453,13 +454,4 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
     format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
-}
-
-fn shell_quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
 }
