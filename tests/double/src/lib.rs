@@ -111,7 +111,7 @@ impl Behaviour {
             stall_ns: number("stall_ns", 0.0) as u64,
             stall_every: number("stall_every", 1000.0) as u64,
             lag_ns: number("lag_ns", 0.0) as u64,
-            concurrency: text("concurrency", "pretended"),
+            concurrency: text("concurrency", "threads"),
             w: known.get("w").and_then(|value| value.parse().ok()),
             version: text("version", "1.0.0"),
             at: text("at", ""),
