@@ -97,12 +97,6 @@ pub enum Verb {
         /// Of that mongodyno
         mark: String,
     },
-    /// A deterministic adapter for tests
-    #[command(hide = true)]
-    FakeAdapter {
-        /// Behaviour, `key=value`
-        behaviour: Vec<String>,
-    },
 }
 
 #[derive(Debug, Args)]

@@ -66,7 +66,6 @@ fn main() -> ExitCode {
                 child::guard(&mark);
                 Ok(())
             }
-            Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });
     match result {

@@ -1,7 +1,7 @@
 //! A run of 10 million operations keeps the core below 200 MB.
 
 use std::fs;
-use std::process::Child;
+use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use base::child;
@@ -14,12 +14,35 @@ const MEMORY_BYTES_MAX: u64 = 200_000_000;
 /// Between two readings of the peak: only growth in the last of them is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// First word of the command line of the process that is the fake adapter.
+pub const CHILD: &str = "fake-adapter";
+
+/// Is that process: operations of 200 ns.
+pub fn child() -> ExitCode {
+    let done = double::run(&["op_ns=200".to_owned()], &mut std::io::stdout());
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes the manifest of the fake adapter, and answers the folder of adapters.
+fn adapters(bench: &Bench) -> std::io::Result<String> {
+    let adapters = bench.scratch.join("adapters-fake");
+    let manifest = format!(
+        "name = \"fake\"\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
+         versions = \"1.0.0\"\nwarmup_s = 0.1\nstart = [{:?}, {CHILD:?}]\n",
+        std::env::current_exe()?
+    );
+    fs::create_dir_all(adapters.join("fake"))?;
+    fs::write(adapters.join("fake/adapter.toml"), manifest)?;
+    Ok(adapters.display().to_string())
+}
+
 /// Runs the fake adapter, which answers at once, in the binary as it is.
 pub fn run(bench: &Bench) -> Outcome {
+    let adapters = adapters(bench).map_err(|error| error.to_string())?;
     let mut rows = Vec::new();
     let mut reached = true;
     for operations in [OPERATIONS / 10, OPERATIONS] {
-        let (adapters, workload) = (benches("adapters"), benches("workloads/noop.yaml"));
+        let workload = benches("workloads/noop.yaml");
         let set = format!("operations={operations}");
         let words = [
             workload.as_str(),

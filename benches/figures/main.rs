@@ -58,6 +58,9 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == canned::CHILD) {
         return canned::child(&words[1..]);
     }
+    if words.first().is_some_and(|word| word == core_memory::CHILD) {
+        return core_memory::child();
+    }
     if words.first().is_some_and(|word| word == disturb::CHILD) {
         return disturb::child();
     }

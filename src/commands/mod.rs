@@ -5,8 +5,6 @@ pub mod adapters;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
-pub mod fake_adapter;
-mod fake_open_loop;
 mod plan_text;
 pub mod report;
 pub mod resume;

@@ -8,6 +8,7 @@ use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::plan_text;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
+use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
 use measure::install::{Installed, install_all};
@@ -332,6 +333,6 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 /// The error of an experiment that was interrupted, with the way on.
 #[must_use]
 pub fn interrupted(folder: &Folder) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", folder.path().display());
+    let hint = format!("to go on: mongodyno resume {}", shell_quoted(folder.path().display()));
     Error::new(Exit::Interrupted, "interrupted", hint)
 }

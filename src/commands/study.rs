@@ -9,6 +9,7 @@ use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
+use base::words::shell_quoted;
 use measure::arms::{self, Arm};
 use measure::install::{Installed, install_all};
 use measure::progress::duration;
@@ -194,7 +195,11 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
-        format!("#   mongodyno run {} --server {} \\", path.display(), definition.server),
+        format!(
+            "#   mongodyno run {} --server {} \\",
+            shell_quoted(path.display()),
+            definition.server
+        ),
     ];
     lines.extend(definition.phases.iter().map(|it| format!("#     --phase {it} \\")));
     lines.extend(plan.arms.iter().map(|it| format!("#     -d {} \\", it.driver)));

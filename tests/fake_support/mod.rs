@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unused_self, reason = "a lab is asked for its words like for all else")]
 
-use std::collections::BTreeMap;
 pub mod real;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -19,6 +19,28 @@ pub use crate::support::wait_until;
 
 /// Ten simulated operations a turn: a round takes a fifth of a second.
 pub const QUICK: &str = "turn_operations=10";
+
+/// The shell's words for the fake adapter: this program again (decision 0069).
+pub fn fake_command(behaviour: &str) -> String {
+    let own = std::env::current_exe().expect("a program");
+    // The test harness writes to stdout as well.
+    format!(
+        "'{}' --ignored --nocapture --test-threads 1 --exact {FAKE} {behaviour} 3>&1 >/dev/null",
+        own.display()
+    )
+}
+
+const FAKE: &str = "fake_support::fake_adapter";
+
+#[test]
+#[ignore = "no test: the fake adapter, a process that tests start"]
+fn fake_adapter() {
+    let mut words = std::env::args().skip_while(|word| word != FAKE);
+    if words.next().is_some() {
+        let mut answers = fs::File::options().write(true).open("/dev/fd/3").expect("a pipe");
+        double::run(&words.collect::<Vec<_>>(), &mut answers).expect("behaviour");
+    }
+}
 
 /// A folder in which the binary works, with adapters of its own.
 pub struct Lab {
@@ -65,14 +87,14 @@ impl Lab {
         path
     }
 
-    /// Makes an adapter `name` that starts `fake-adapter` with these words.
+    /// Makes an adapter `name` that is the fake with these words.
     pub fn fake(&self, name: &str, behaviour: &[&str]) {
-        let words: Vec<String> = behaviour.iter().map(|word| format!(", {word:?}")).collect();
-        let words = words.concat();
+        let words: Vec<String> = behaviour.iter().map(|word| format!("'{word}'")).collect();
+        let command = format!("exec {}", fake_command(&words.join(" ")));
         let text = format!(
             "name = {name:?}\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
              versions = \"1.0.0\"\nwarmup_s = 0.2\nsimulated = true\n\
-             start = [\"{{mongodyno}}\", \"fake-adapter\"{words}]\n"
+             start = [\"sh\", \"-c\", {command:?}]\n"
         );
         let folder = self.path("adapters").join(name);
         fs::create_dir_all(&folder).expect("a folder");
@@ -302,10 +324,9 @@ impl Lab {
         let lengths: Vec<String> = op_ns.iter().map(u64::to_string).collect();
         let script = format!(
             "echo $$ {name} >> '{started}'; mine=$(grep -c ' {name}$' '{started}'); set -- {}; \
-             shift $(((mine - 1) % $#)); exec '{}' fake-adapter op_ns=$1 {}",
+             shift $(((mine - 1) % $#)); exec {}",
             lengths.join(" "),
-            env!("CARGO_BIN_EXE_mongodyno"),
-            behaviour.join(" ")
+            fake_command(&format!("op_ns=$1 {}", behaviour.join(" ")))
         );
         self.scripted(name, &script);
     }

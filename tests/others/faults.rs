@@ -7,7 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::fake_support::{
-    Lab, QUICK, code, comparison, flat, pid, send, stderr, stdout, wait_until,
+    Lab, QUICK, code, comparison, fake_command, flat, pid, send, stderr, stdout, wait_until,
 };
 use crate::support::said;
 use nix::sys::signal::Signal;
@@ -158,9 +158,8 @@ fn an_adapter_that_hangs_is_killed_after_its_time() {
 
 /// An adapter that starts a child, as wrappers do, and then acts as the fake.
 fn with_child(lab: &Lab, name: &str, behaviour: &str) {
-    let program = env!("CARGO_BIN_EXE_mongodyno");
-    let fake = format!("exec {program} fake-adapter {QUICK} {behaviour}");
-    lab.scripted(name, &format!("sleep 600 <&- >&- 2>&- & {fake}"));
+    let fake = fake_command(&format!("{QUICK} {behaviour}"));
+    lab.scripted(name, &format!("sleep 600 <&- >&- 2>&- & exec {fake}"));
 }
 
 #[test]

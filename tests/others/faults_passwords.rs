@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::fake_support::real::{own_server, real_lab, with_client, words};
-use crate::fake_support::{Lab, QUICK, code, noop, pid, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, fake_command, noop, pid, stderr, stdout};
 use crate::support::said;
 use mongodb::bson::doc;
 use server::RunningServer;
@@ -49,7 +49,7 @@ fn a_server_that_needs_a_password_says_so() {
 /// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words stand in
 /// files, for command lines are searched.
 fn talkative(lab: &Lab) {
-    let fake = format!("{} fake-adapter {QUICK}", env!("CARGO_BIN_EXE_mongodyno"));
+    let fake = fake_command(QUICK);
     let chatty = "echo \"heard $line\" >&2; echo \"heard $line\" >&3; echo s3cret/w0rd >&2";
     let answer = r#"{"type":"error","code":"connect","message":"no way to URI (s3cret/w0rd)"}"#;
     let answer = answer.replace("URI", "mongodb://bob:s3cret%2Fw0rd@host/");

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::fake_support::{Lab, QUICK, code, fixture, json_lines, stdout};
+use crate::fake_support::{Lab, QUICK, code, fake_command, fixture, json_lines, stdout};
 use crate::support::{root, said};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -147,7 +148,9 @@ fn answers_of_a_fake(lab: &Lab, requests: &[&Value]) -> Vec<Value> {
         .map(|message| message.to_string().replace("{dir}", &folder).replace("{epoch}", "0") + "\n")
         .collect();
     let input = fs::File::open(lab.write("requests", &lines)).expect("a file");
-    let output = lab.command(["fake-adapter"]).stdin(input).output().expect("the fake runs");
+    let mut shell = Command::new("sh");
+    let output =
+        shell.args(["-c", &fake_command("")]).stdin(input).output().expect("the fake runs");
     assert!(output.status.success(), "{}", said(&output));
     stdout(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

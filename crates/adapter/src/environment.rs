@@ -84,14 +84,10 @@ impl Environment {
 }
 
 pub(crate) fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
-    // A fake adapter is the core itself; tests name it without knowing where it was built.
-    let program = match program {
-        "{mongodyno}" => std::env::current_exe().unwrap_or_else(|_| "mongodyno".into()),
-        // Relative programs are relative to the environment: the child's cwd is not yet its own
-        // when the system looks for the program.
-        _ if program.starts_with('.') => folder.join(program),
-        _ => PathBuf::from(program),
-    };
+    // Relative programs are relative to the environment: the child's cwd is not yet its own when
+    // the system looks for the program.
+    let program =
+        if program.starts_with('.') { folder.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
     for name in SCRUBBED {

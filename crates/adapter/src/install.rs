@@ -4,7 +4,7 @@
 //! manifest's `keep` and makes the rest anew.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use crate::environment::{Environment, not_runnable, scrubbed};
 use crate::manifest::Manifest;
 use base::child;
 use base::error::{Error, Result};
+use base::lock::try_lock;
 use base::paths::cache_dir;
 use base::say;
 use base::secrets::mask_text;
@@ -149,20 +150,16 @@ impl<'a> Installation<'a> {
     async fn lock(&self, told: &impl Fn(News<'_>)) -> Result<File> {
         let name = self.folder.file_name().expect("it has a name").to_string_lossy();
         let path = self.folder.with_file_name(format!("{name}.lock"));
-        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-        let file = open.map_err(|error| Error::file("create", &path, &error))?;
-        let mut waits = false;
+        let mut file = try_lock(&path)?;
+        if file.is_none() {
+            told(News::Waiting);
+        }
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path, &error)),
-            }
-            if !waits {
-                waits = true;
-                told(News::Waiting);
+            if let Some(file) = file {
+                return Ok(file);
             }
             tokio::time::sleep(LOCK_EVERY).await;
+            file = try_lock(&path)?;
         }
     }
 

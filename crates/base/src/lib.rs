@@ -7,6 +7,7 @@ pub mod say;
 pub mod child;
 pub mod clock;
 pub mod error;
+pub mod lock;
 pub mod paths;
 pub mod process;
 pub mod secrets;

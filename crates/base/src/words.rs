@@ -1,4 +1,4 @@
-//! Bytes in hex, and the known word that a wrong one may mean.
+//! Bytes in hex, words for a shell, and the known word that a wrong one may mean.
 
 use std::fmt::Write as _;
 
@@ -9,6 +9,17 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// A word as a POSIX shell reads it back.
+pub fn shell_quoted(word: impl ToString) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// The known word nearest to this one; at most a third of the letters may differ, in either case.

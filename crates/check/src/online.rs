@@ -20,6 +20,7 @@ use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
 use record::samples::Samples;
+use stats::gates::Gate;
 use workload::build::{Workload, build};
 use workload::operations::inserts;
 use workload::parse;
@@ -366,7 +367,7 @@ fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     if let Some(sum) = run.answers.sum_expected {
         equal("`totals.sum`", &run.answers.sum, &sum)?;
     }
-    match run.gates.iter().find(|gate| gate.fails && gate.id == "G1") {
+    match run.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors) {
         Some(gate) => Err(gate.reason.clone()),
         None => Ok(()),
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base::clock::wall;
 use base::error::{Error, Result};
+use base::words::shell_quoted;
 use record::folder::Folder;
 use record::records::{Arm, Ended, Experiment, Gap, PhaseInterleave, Server, Settings};
 use workload::plan::Plan;
@@ -31,7 +32,7 @@ impl Resumed {
         if experiment.ended == Some(Ended::Completed) {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
-                format!("mongodyno report {}", path.display()),
+                format!("mongodyno report {}", shell_quoted(path.display())),
             ));
         }
         let runs = folder.runs()?;

@@ -114,7 +114,7 @@ impl Setup {
                 Err(error)
             }
             Err(error) if error.exit != Exit::Interrupted => {
-                let path = folder.path().display();
+                let path = base::words::shell_quoted(folder.path().display());
                 // A resume that does not fit its record is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     say!("what was finished is kept: mongodyno report {path}");

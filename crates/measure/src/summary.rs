@@ -225,7 +225,7 @@ fn record(checked: &Checked) -> Option<Gate> {
         Outcome::Warn(reason) => (false, reason.clone()),
         Outcome::Fail(reason) => (true, reason.clone()),
     };
-    Some(Gate { id: checked.gate.id().to_owned(), fails, reason })
+    Some(Gate { id: checked.gate, fails, reason })
 }
 
 #[cfg(test)]

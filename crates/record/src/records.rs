@@ -420,8 +420,8 @@ pub struct Little {
 /// Outcome of one gate of methodology 3.4.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// `G1` to `G9`.
-    pub id: String,
+    /// Which.
+    pub id: stats::gates::Gate,
     /// true: the comparison is void; false: a warning.
     pub fails: bool,
     /// In words.

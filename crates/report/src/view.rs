@@ -4,10 +4,11 @@
 use serde::Serialize;
 
 use base::say::clean;
+use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
-    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
-    ResultRow,
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, Metric,
+    PhaseSummary, ResultRow,
 };
 use record::records::{Machine, Server, ServerKind, Unavailable};
 use stats::threshold::Interleave;
@@ -186,7 +187,7 @@ fn throughput_comparison<'a>(
     arm: &str,
 ) -> Option<&'a ComparisonRow> {
     let of_phase = |c: &&ComparisonRow| c.phase == phase && c.arm == arm;
-    analysis.comparisons.iter().filter(of_phase).find(|c| c.metric == "throughput")
+    analysis.comparisons.iter().filter(of_phase).find(|c| c.metric == Metric::Throughput)
 }
 
 /// The change as a table cell: `+7.2 % (+5.1 to +9.4 %)`, `~` before what is inconclusive.
@@ -207,7 +208,7 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
     let of_phase = analysis.comparisons.iter().filter(|c| c.phase == phase);
     let mut verdicts: Vec<VerdictView<'a>> = of_phase
         .clone()
-        .filter(|c| c.metric == "throughput")
+        .filter(|c| c.metric == Metric::Throughput)
         .map(|comparison| VerdictView {
             comparison,
             others: of_phase
@@ -223,14 +224,14 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
     let theirs = other.verdict;
-    other.metric != "throughput"
+    other.metric != Metric::Throughput
         && theirs != throughput.verdict
         && matches!(theirs, Verdict::Slower | Verdict::Faster)
 }
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
 pub fn short_line(comparison: &ComparisonRow) -> String {
-    let subject = metric_label(&comparison.metric);
+    let subject = metric_label(comparison.metric);
     let of = if comparison.operation == comparison.phase {
         String::new()
     } else {
@@ -246,11 +247,11 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
 }
 
 /// How people write a metric.
-pub fn metric_label(metric: &str) -> &str {
+pub fn metric_label(metric: Metric) -> &'static str {
     match metric {
-        "p999" => "p99.9",
-        "cpu_per_op" => "CPU per op",
-        other => other,
+        Metric::P999 => "p99.9",
+        Metric::CpuPerOp => "CPU per op",
+        other => other.word(),
     }
 }
 
@@ -453,13 +454,4 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
     format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
-}
-
-fn shell_quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
 }

@@ -4,7 +4,7 @@
 //! what happens on a machine without AVX, without pip or with another processor.
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use base::error::{Error, Result};
@@ -88,20 +88,6 @@ pub(super) fn is_executable(path: &Path) -> bool {
 
 pub(super) fn create_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| Error::file("create the folder", path, &error))
-}
-
-/// Takes the lock file `path`, waiting for whoever holds it; `on_wait` is called before waiting.
-/// The kernel releases it when the file is closed, so also when the holder is killed.
-pub(super) fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
-    let failed = |error: &std::io::Error| Error::file("lock", path, error);
-    let file = File::create(path).map_err(|error| failed(&error))?;
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => on_wait(),
-        Err(TryLockError::Error(error)) => return Err(failed(&error)),
-    }
-    file.lock().map_err(|error| failed(&error))?;
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
+use base::lock::lock;
 
 use super::catalogue::{Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 use super::download::{fetch, sha256_of};
-use super::host::{Host, create_folder, lock};
+use super::host::{Host, create_folder};
 use super::progress::Progress;
 
 const RECEIPT: &str = "installed.json";

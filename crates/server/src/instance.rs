@@ -18,9 +18,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
+use base::lock::lock;
 use base::process::ProcessId;
 
-use super::host::{Host, create_folder, lock};
+use super::host::{Host, create_folder};
 
 /// In every data folder that we made: nothing else is ever removed.
 const MARKER: &str = "made-by-mongodyno";

@@ -6,31 +6,42 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::little::Little;
 use figures::fixed;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Gate {
-    /// G1: errors, receipts and result checksums.
+    /// Errors, receipts and result checksums.
+    #[serde(rename = "G1")]
     Errors,
-    /// G2: Little's law over the samples.
+    /// Little's law over the samples.
+    #[serde(rename = "G2")]
     LittlesLaw,
-    /// G3: the open-loop schedule was kept.
+    /// The open-loop schedule was kept.
+    #[serde(rename = "G3")]
     OfferedRate,
-    /// G4: the machine was ours and its clock fit.
+    /// The machine was ours and its clock fit.
+    #[serde(rename = "G4")]
     Machine,
-    /// G5: no drift within the runs.
+    /// No drift within the runs.
+    #[serde(rename = "G5")]
     Steadiness,
-    /// G6: no effect of the position within a round.
+    /// No effect of the position within a round.
+    #[serde(rename = "G6")]
     Order,
-    /// G7: the A/A arm shows no difference.
+    /// The A/A arm shows no difference.
+    #[serde(rename = "G7")]
     SameVersion,
-    /// G8: both arms ran under the same conditions.
+    /// Both arms ran under the same conditions.
+    #[serde(rename = "G8")]
     Conditions,
-    /// G9: idle arms were idle.
+    /// Idle arms were idle.
+    #[serde(rename = "G9")]
     IdleCpu,
 }
 

@@ -1,6 +1,7 @@
 //! Costs of the adapters that no gate voids: late timers, and the making of documents.
 
 use crate::analysis::rounds::Rounds;
+use crate::analysis::types::Metric;
 use figures::time;
 use record::records::{PhaseRun, Quantiles};
 use stats::compare::Comparison;
@@ -30,7 +31,7 @@ impl Timed<'_> {
     pub fn hold_back(
         &self,
         found: &mut Comparison,
-        metric: &str,
+        metric: Metric,
         value: impl Fn(&PhaseRun) -> Option<f64>,
     ) {
         if found.verdict == Verdict::NotComparable {
@@ -44,9 +45,10 @@ impl Timed<'_> {
             found.verdict = Verdict::Inconclusive;
             found.direction_only = false;
             found.sentence = format!(
-                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({metric}), more than \
+                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({}), more than \
                  the arms ({}).",
                 time(timers),
+                metric.word(),
                 time(arms)
             );
         }
@@ -76,12 +78,12 @@ impl Timed<'_> {
     }
 }
 
-fn quantile(of: &Quantiles, metric: &str) -> Option<f64> {
+fn quantile(of: &Quantiles, metric: Metric) -> Option<f64> {
     match metric {
-        "p50" => of.p50_us,
-        "p90" => of.p90_us,
-        "p99" => of.p99_us,
-        "p999" => of.p999_us,
-        _ => None,
+        Metric::P50 => of.p50_us,
+        Metric::P90 => of.p90_us,
+        Metric::P99 => of.p99_us,
+        Metric::P999 => of.p999_us,
+        Metric::Throughput | Metric::CpuPerOp => None,
     }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use record::records::{Ended, Machine, Server, Unavailable};
+use stats::gates::Gate;
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -212,6 +213,35 @@ pub struct ResultRow {
     pub throughput_by_round: Vec<Option<f64>>,
 }
 
+/// What is compared of two arms.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    Throughput,
+    P50,
+    P90,
+    P99,
+    P999,
+    CpuPerOp,
+}
+
+impl Metric {
+    /// The word in records and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+            Self::CpuPerOp => "cpu_per_op",
+        }
+    }
+}
+
 /// One comparison, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRow {
@@ -224,8 +254,7 @@ pub struct ComparisonRow {
     pub phase: String,
     /// Operation the metric belongs to; the phase's name for throughput and CPU of a mix.
     pub operation: String,
-    /// `throughput`, `p50`, `p90`, `p99`, `p999`, `cpu_per_op`.
-    pub metric: String,
+    pub metric: Metric,
     pub verdict: Verdict,
     /// Direction is clear, size is not.
     pub direction_only: bool,
@@ -249,7 +278,7 @@ pub struct ComparisonRow {
     pub bias_percent: f64,
     /// The gate that measured it: G5, G6, G7 or G9.
     #[serde(default)]
-    pub bias_gate: Option<String>,
+    pub bias_gate: Option<Gate>,
     /// The cause of a busy machine, where disturbed rounds had to be compared.
     #[serde(default)]
     pub busy: Option<String>,

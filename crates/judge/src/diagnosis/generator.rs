@@ -21,10 +21,6 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
 
 /// CPU of the arm's processes against the cores they can use.
 fn processor(case: &Case<'_>) -> Option<Finding> {
-    // Pretended time uses no processor.
-    if case.arm.concurrency == "pretended" {
-        return None;
-    }
     let used = case
         .median(|run| (run.measured_s > 0.0).then(|| run.cpu_ns as f64 / 1e9 / run.measured_s))?;
     let numbers = [("cores_used", used), ("cores", case.cores)];

@@ -1,7 +1,7 @@
 //! The cost of the tap itself, and whether arms sent the same work.
 
 use super::case::{Case, Evidence, numbers_of};
-use crate::analysis::types::Finding;
+use crate::analysis::types::{Finding, Metric};
 use figures::{self, time};
 use record::records::Tap;
 use tap::fairness::{Side, fairness};
@@ -20,7 +20,7 @@ fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     let (through_us, past_us) = (p50(through)?, p50(past)?);
     let mut rows = evidence.comparisons.iter();
     let row = rows.find(|row| {
-        row.arm == past.arm.id && row.phase == past.phase.name && row.metric == "throughput"
+        row.arm == past.arm.id && row.phase == past.phase.name && row.metric == Metric::Throughput
     })?;
     // The row holds the gain of going past the tap; the inverse is its cost.
     let turned = |percent: Option<f64>| Some(100.0 / (1.0 + percent? / 100.0) - 100.0);

@@ -11,6 +11,7 @@ use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;
+use base::words::shell_quoted;
 use record::records::{Experiment, Run, SCHEMA_VERSION};
 
 /// What every format of a study shows. Its strings are text, not markup, but for the SVG of
@@ -48,9 +49,10 @@ impl View {
     #[must_use]
     pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
         let unavailable = experiment.unavailable.iter();
+        let command = experiment.command.iter().map(shell_quoted);
         Self {
-            command: experiment.command.join(" "),
-            again: format!("mongodyno report {folder}"),
+            command: command.collect::<Vec<_>>().join(" "),
+            again: format!("mongodyno report {}", shell_quoted(folder)),
             facts: facts::facts(experiment, runs),
             arms: facts::arms(experiment, runs),
             unavailable: unavailable

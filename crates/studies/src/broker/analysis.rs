@@ -41,7 +41,7 @@ fn phase_analysis(experiment: &Experiment, runs: &[Run], phase: &Phase) -> Phase
 /// Why the messages of a phase tell nothing of its driver: with many failed inserts the others are
 /// no fair sample.
 fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
-    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors.id())?;
+    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors)?;
     Some(&gate.reason)
 }
 
