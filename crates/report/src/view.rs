@@ -73,9 +73,14 @@ impl PhaseView<'_> {
     /// no figures.
     pub fn speed_of(&self, arm: &str) -> Option<String> {
         let row = self.rows.iter().find(|row| row.arm == arm && !row.is_missing)?;
-        let (speed, [p50, _, p99, _]) = (&row.throughput, &row.quantiles);
-        let times = format!(", p50 {p50} {unit}, p99 {p99} {unit}", unit = self.time_unit);
-        Some(format!("{speed} ops/s{}", if self.is_mix { "" } else { &times }))
+        let mut speed = format!("{} ops/s", row.throughput);
+        let [p50, _, p99, _] = &row.quantiles;
+        for (name, time) in [("p50", p50), ("p99", p99)] {
+            if !self.is_mix && time != MISSING {
+                speed += &format!(", {name} {time} {}", self.time_unit);
+            }
+        }
+        Some(speed)
     }
 }
 
