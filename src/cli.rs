@@ -193,9 +193,8 @@ pub struct ReportArgs {
 }
 
 fn formats() -> PossibleValuesParser {
-    let reports = report::FORMATS.into_iter().map(|format| (format.name, format.about));
-    let all = reports.chain(report::STUDY_FORMATS);
-    PossibleValuesParser::new(all.map(|(name, about)| PossibleValue::new(name).help(about)))
+    let value = |format: report::Format| PossibleValue::new(format.name).help(format.about);
+    PossibleValuesParser::new(report::FORMATS.map(value))
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `mongodyno report DIR`: results again, from the folder alone.
 
 use crate::cli::ReportArgs;
-use base::error::{Error, Result};
+use base::error::Result;
 use judge::analyse;
 use record::folder::Folder;
 use report::Report;
@@ -17,12 +17,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }
-    let Some(format) = report::FORMATS.into_iter().find(|it| it.name == args.format) else {
-        return Err(Error::usage(
-            "only studies have pictures of their own",
-            "--format html has those of this experiment",
-        ));
-    };
+    let mut formats = report::FORMATS.into_iter();
+    let format = formats.find(|it| it.name == args.format).expect("clap knows no others");
     let analysis = &analyse(&folder, &experiment)?.analysis;
     let mut options = super::terminal_options();
     let page = folder.join("report.html");

@@ -10,7 +10,7 @@ use crate::fake_support::{Lab, QUICK, assert_near, code, comparison as row, stde
 use crate::support::said;
 use serde_json::{Value, json};
 
-const FORMATS: [&str; 6] = ["terminal", "html", "md", "json", "csv", "benchstat"];
+const FORMATS: [&str; 7] = ["terminal", "html", "md", "json", "csv", "benchstat", "svg"];
 
 /// Six rounds: the interval goes from the smallest to the largest ratio of a round.
 const SIX: [&str; 6] = ["--rounds", "6", "--seed", "1", "--phase", "first"];
@@ -319,6 +319,7 @@ fn assert_reads_as(format: &str, text: &str) {
             assert!(lines.iter().all(|line| line.contains(" ns/op\t")), "{lines:#?}");
         }
         "html" => assert!(text.starts_with("<!") && text.contains(sentence)),
+        "svg" => assert!(text.starts_with("<svg") && text.contains(">+8.0 % (")),
         _ => assert!(text.contains(sentence), "{text}"),
     }
 }

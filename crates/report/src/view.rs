@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::text::clean_all;
 use base::say::clean;
 use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
@@ -66,6 +67,22 @@ pub struct RowView {
 pub struct VerdictView<'a> {
     pub comparison: &'a ComparisonRow,
     pub others: Vec<&'a ComparisonRow>,
+}
+
+impl PhaseView<'_> {
+    /// `6,644 ops/s, p50 140 µs, p99 324 µs`, of a mix the throughput alone; None where the arm has
+    /// no figures.
+    pub fn speed_of(&self, arm: &str) -> Option<String> {
+        let row = self.rows.iter().find(|row| row.arm == arm && !row.is_missing)?;
+        let mut speed = format!("{} ops/s", row.throughput);
+        let [p50, _, p99, _] = &row.quantiles;
+        for (name, time) in [("p50", p50), ("p99", p99)] {
+            if !self.is_mix && time != MISSING {
+                speed += &format!(", {name} {time} {}", self.time_unit);
+            }
+        }
+        Some(speed)
+    }
 }
 
 /// Every phase in the order of the experiment.
@@ -238,12 +255,14 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
         format!(" of {}", comparison.operation)
     };
     let threshold = figures::threshold(comparison.threshold_percent);
-    let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
-    clean(&format!(
-        "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
-        comparison.verdict.word(),
-        change(comparison)
-    ))
+    let (verdict, change) = (verdict_text(comparison), change(comparison));
+    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %"))
+}
+
+/// `SLOWER, size uncertain`.
+pub fn verdict_text(comparison: &ComparisonRow) -> String {
+    let aside = if comparison.direction_only { ", size uncertain" } else { "" };
+    format!("{}{aside}", comparison.verdict.word())
 }
 
 /// How people write a metric.
@@ -429,6 +448,11 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
         clean(&format!("{label}: {} of {} runs void; the first: {reason}", arm.failed, arm.runs))
     })
     .collect()
+}
+
+/// What the reader must know before trusting the numbers.
+pub fn warning_lines(analysis: &Analysis) -> Vec<String> {
+    [clean_all(&analysis.warnings), void_lines(analysis)].concat()
 }
 
 /// `java: no JDK 17 or newer on PATH → apt-get install openjdk-17-jdk-headless`.

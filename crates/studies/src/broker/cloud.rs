@@ -119,7 +119,7 @@ impl Cloud {
             // Without smoothing: neighbours would show a seam between them.
             drawing.raw(format_args!(
                 r#"<g {} shape-rendering="crispEdges" {}>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y + CELL / 2.0, CELL)
             ));
             for (path, (_, opacity, _)) in shades.iter().zip(SHADES) {
@@ -132,7 +132,7 @@ impl Cloud {
         if !self.points.is_empty() {
             drawing.raw(format_args!(
                 r#"<path {} stroke-width="2.6" stroke-linecap="round" {} d="{}"/>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y, CELL / FINE as f64),
                 dots(&self.points)
             ));
@@ -144,7 +144,7 @@ impl Cloud {
             }
             drawing.raw(format_args!(
                 r#"<path {} stroke-width="2" {} d="{path}"/>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y - STRIP + 1.0, CELL / FINE as f64)
             ));
         }

@@ -137,7 +137,7 @@ fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
         drawing.text((x + 18.0, y + 3.5), 10.5, Role::Soft, Anchor::Start, words);
         x += 18.0 + words.chars().count() as f64 * 5.6 + 16.0;
     };
-    let cloud = Role::Cloud.stroke();
+    let cloud = Role::Blue.stroke();
     let dot = format!(r#"<path {cloud} stroke-width="2.6" stroke-linecap="round" d="M7 0h0"/>"#);
     item(drawing, dot, "one message");
     if clouds().any(Cloud::is_dense) {
@@ -303,10 +303,10 @@ fn numbers(drawing: &mut Drawing, y: f64, axes: Axes, panels: usize) {
 /// `linear`, and its colour.
 fn class(class: Class) -> (&'static str, Role) {
     match class {
-        Class::Flat => ("flat", Role::Flat),
-        Class::Linear => ("linear", Role::Linear),
-        Class::Logarithmic => ("logarithmic", Role::Logarithmic),
-        Class::Unclear => ("unclear", Role::Unclear),
+        Class::Flat => ("flat", Role::Green),
+        Class::Linear => ("linear", Role::Red),
+        Class::Logarithmic => ("logarithmic", Role::Amber),
+        Class::Unclear => ("unclear", Role::Ink),
     }
 }
 
