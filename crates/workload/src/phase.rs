@@ -38,7 +38,7 @@ pub fn phase(
     let keys = &given.value;
     let name = match (&keys.name, &keys.operation) {
         (Some(name), _) => name.value.clone(),
-        (None, Some(operation)) => about(operation.value).name.to_owned(),
+        (None, Some(operation)) => operation.value.name().to_owned(),
         (None, None) => "mix".to_owned(),
     };
     let choice = key_choice(check, keys);
@@ -142,7 +142,7 @@ fn operations_of(
     let keys = &given.value;
     match (&keys.operation, &keys.mix) {
         (Some(kind), None) => {
-            let name = about(kind.value).name;
+            let name = kind.value.name();
             let made = operation(check, site, &keys.operation_keys(), name, kind.place)?;
             Some((vec![made], vec![1]))
         }
@@ -176,7 +176,7 @@ fn mixed(
         };
         let keys = inherit(item.value.operation_keys(), &shared, kind.value);
         let name = item.value.name.as_ref();
-        let name = name.map_or(about(kind.value).name, |name| name.value.as_str());
+        let name = name.map_or(kind.value.name(), |name| name.value.as_str());
         if operations.iter().any(|made| made.name == name) {
             let message = format!("two operations of this mix are called `{name}`");
             check.wrong(item.place, message, "give one of them another `name:`");

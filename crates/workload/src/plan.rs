@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::kind::Kind;
+
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
@@ -205,24 +207,6 @@ pub enum KeySource {
     Counter,
     /// An offset back from what this worker inserted last.
     Latest,
-}
-
-/// The operations a driver is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum Kind {
-    Noop,
-    InsertOne,
-    InsertMany,
-    FindOne,
-    Find,
-    UpdateOne,
-    ReplaceOne,
-    DeleteOne,
-    Count,
-    Aggregate,
-    Command,
 }
 
 impl Plan {

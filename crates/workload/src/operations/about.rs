@@ -5,8 +5,6 @@ use crate::plan::Operation;
 
 /// One kind of operation.
 pub struct About {
-    /// Its name in YAML.
-    pub name: &'static str,
     /// Its keys in YAML, but for the concerns.
     pub keys: &'static [&'static str],
     /// Concerns and preferences that the driver takes with it.
@@ -64,12 +62,8 @@ pub enum Counted {
 
 impl About {
     /// An operation that writes nothing, is answered nothing and has no keys.
-    pub(super) const fn new(
-        name: &'static str,
-        make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
-    ) -> Self {
+    pub(super) const fn new(make: fn(&mut Making<'_, '_, '_>) -> Option<()>) -> Self {
         Self {
-            name,
             keys: &[],
             concerns: Concerns::None,
             inserts: false,
@@ -84,7 +78,6 @@ impl About {
 
     /// An operation with a write concern, which changes its collection.
     pub(super) const fn write(
-        name: &'static str,
         counter: &'static str,
         make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
     ) -> Self {
@@ -92,7 +85,7 @@ impl About {
             concerns: Concerns::Write,
             counted: Counted::By(counter),
             writes: |_| true,
-            ..Self::new(name, make)
+            ..Self::new(make)
         }
     }
 

@@ -11,7 +11,7 @@ const BATCH_BYTES_MAX: f64 = 48_000_000.0;
 pub const ABOUT: About = About {
     keys: &["collection", "batch", "ordered"],
     inserts: true,
-    ..About::write("insert_many", "opcounters.insert", make)
+    ..About::write("opcounters.insert", make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
