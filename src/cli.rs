@@ -153,9 +153,11 @@ pub struct RunArgs {
         "uri", "server",
     ])]
     pub uri_file: Option<String>,
-    /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
-    /// or none
-    #[arg(long, default_value = "embedded")]
+    #[arg(
+        long,
+        default_value = "embedded",
+        help = format!("Server to start: {}, or none", server::server_forms())
+    )]
     pub server: String,
     /// What an absorber does with commands.
     #[command(flatten)]

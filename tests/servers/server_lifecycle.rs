@@ -79,7 +79,7 @@ async fn a_mongod_of_this_machine_has_the_same_life() {
 async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
     let bin = path.parent().expect("a folder").to_path_buf();
     let found = Host { path: bin.into(), ..host.clone() };
-    let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
+    let choice = ServerChoice::parse("mongod", None).expect("valid");
     let program = choice.prepare(&found, QUIET).expect("found").expect("a program");
     let mut kept = options(host);
     kept.keep_data = true;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
+use server::{Host, Program, Progress, RunningServer, StartOptions};
 
 /// Says that a test cannot run on this machine: on stderr and, for `make test`, in the file
 /// `MDYN_SKIPS`. With `MDYN_NO_SKIP=1` it fails instead. The caller returns.
@@ -150,9 +150,7 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningSer
     let result = (|| {
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
-        let choice = ServerChoice::Embedded(version.map(str::to_owned));
-        let program = choice.prepare(&host, quiet)?;
-        let program = program.expect("embedded is a program");
+        let program = Program::embedded(&host, version, quiet)?;
         block_on(server::start(&host, &program, &options))
     })();
     result.map_err(|error| format!("no embedded server: {error}"))

@@ -1,7 +1,6 @@
 //! A mongod of ours in use: it ends with the value.
 
 use base::error::{Error, Result};
-use record::records::ServerKind;
 
 use super::host::Host;
 use super::launch::{Launched, describe, launch};
@@ -32,8 +31,16 @@ pub async fn start(
     Ok(RunningServer { launched, record })
 }
 
+pub(super) fn open<'a>(
+    host: &'a Host,
+    program: Option<&'a Program>,
+    options: &'a StartOptions,
+) -> Later<'a, Result<Server>> {
+    let program = program.expect("a mongod is prepared before it is opened");
+    Box::pin(async { start(host, program, options).await.map(Server::from) })
+}
+
 pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord {
-    let kind = if program.wheel.is_some() { ServerKind::Embedded } else { ServerKind::Mongod };
     let uri = format!("mongodb://127.0.0.1:{}/", launched.port);
     ServerRecord {
         program: Some(program.path.clone()),
@@ -43,7 +50,7 @@ pub(super) fn record_of(program: &Program, launched: &Launched) -> ServerRecord 
         log: Some(launched.log.clone()),
         data_folder: Some(launched.data_folder.clone()),
         openssl_from_cache: program.library_path.is_some(),
-        ..ServerRecord::new(kind, uri, launched.health.clone())
+        ..ServerRecord::new(program.kind, uri, launched.health.clone())
     }
 }
 

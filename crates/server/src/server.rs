@@ -45,6 +45,12 @@ impl Server {
         &self.record
     }
 
+    /// Whether it is a mongod of ours, at which nobody else works.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.record.data_folder.is_some()
+    }
+
     /// Resolves if a server of ours ends before it is stopped; never for others.
     pub async fn died(&self) -> Error {
         match &self.process {
