@@ -26,7 +26,7 @@ use record::records::ServerKind;
 #[derive(Debug, Serialize)]
 pub struct ListedServer {
     pub version: String,
-    /// What `embedded` alone means.
+    /// Meant by `embedded` alone.
     pub default: bool,
     pub installed: bool,
     pub requires: String,
@@ -50,7 +50,6 @@ pub struct BackgroundServer {
     pub pid: Option<u32>,
 }
 
-#[must_use]
 pub fn list(host: &Host) -> Vec<ListedServer> {
     let default = &catalogue().servers[0].version;
     let line = |entry: &super::catalogue::Entry| ListedServer {

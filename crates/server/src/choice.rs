@@ -1,11 +1,10 @@
-//! What `--server` and `--uri` ask for.
+//! The server that `--server` and `--uri` ask for.
 
 use base::error::{Error, Result};
 use record::records::ServerKind;
 
 use super::external;
 use super::host::Host;
-use super::kind::Kind;
 use super::kinds::{KINDS, kind_of};
 use super::mask::mask_uri;
 use super::options::StartOptions;
@@ -22,7 +21,6 @@ pub struct ServerChoice {
 }
 
 /// The words that `--server` takes, for people.
-#[must_use]
 pub fn server_forms() -> String {
     KINDS.iter().map(|(_, kind)| kind.forms).collect::<Vec<_>>().join(", ")
 }
@@ -60,13 +58,11 @@ impl ServerChoice {
         Ok(Self { kind: *kind, words: server.to_owned() })
     }
 
-    #[must_use]
     pub fn kind(&self) -> ServerKind {
         self.kind
     }
 
     /// The connection string of somebody else's server.
-    #[must_use]
     pub fn uri(&self) -> Option<&str> {
         (self.kind == ServerKind::External).then_some(&self.words)
     }
@@ -74,7 +70,7 @@ impl ServerChoice {
     /// The mongod that it names, installed if need be; None where there is nothing to install.
     /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
     pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {
-        self.started().map_or(Ok(None), |kind| (kind.prepare)(host, &self.words, progress))
+        kind_of(self.kind).map_or(Ok(None), |kind| (kind.prepare)(host, &self.words, progress))
     }
 
     /// Starts it, or connects to it. `program` is what [`ServerChoice::prepare`] answered.
@@ -84,14 +80,10 @@ impl ServerChoice {
         program: Option<&Program>,
         options: &StartOptions,
     ) -> Result<Server> {
-        match self.started() {
+        match kind_of(self.kind) {
             Some(kind) => (kind.open)(host, program, options).await,
             None => external::open(&self.words).await,
         }
-    }
-
-    fn started(&self) -> Option<&'static Kind> {
-        kind_of(self.kind)
     }
 }
 

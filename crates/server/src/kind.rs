@@ -1,4 +1,4 @@
-//! What one kind of server has, and another one has otherwise.
+//! The differences between kinds of server.
 
 use base::error::Result;
 

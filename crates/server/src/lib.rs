@@ -51,7 +51,7 @@ pub use guard::guard_main;
 pub use host::Host;
 pub use install::{Depth, folder_of, install, is_installed};
 pub use local::{Place, listeners, places};
-pub use managed::{RunningServer, start};
+pub use managed::start;
 pub use mask::{keep_secret, mask_uri};
 pub use options::StartOptions;
 pub use program::Program;

@@ -104,7 +104,7 @@ fn run(
     })
 }
 
-/// What the loader does not find, asked as `ldd` asks it: all of them at once.
+/// The libraries that the loader does not find, asked as `ldd` asks it: all of them at once.
 fn missing_libraries(path: &Path, library_path: Option<&OsString>) -> Result<Vec<String>> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Vec::new());

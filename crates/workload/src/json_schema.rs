@@ -5,7 +5,6 @@ use super::operations::about;
 use super::schema::File;
 
 /// The JSON Schema of a workload file, for editors.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(File).to_value();
     for shared in ["Phase", "Mixed"] {
@@ -17,12 +16,11 @@ pub fn schema() -> serde_json::Value {
 
 /// The text of a key ends with the operations that have it; nearly all have a collection.
 fn name_operations(keys: &mut serde_json::Value) {
-    for (key, schema) in
-        keys.as_object_mut().into_iter().flatten().filter(|it| it.0 != "collection")
-    {
+    for (key, schema) in keys.as_object_mut().into_iter().flatten() {
         let having = Kind::ALL.iter().filter(|kind| about(**kind).keys.contains(&key.as_str()));
         let names: Vec<&str> = having.map(|kind| kind.name()).collect();
-        if let (false, Some(text)) = (names.is_empty(), schema["description"].as_str()) {
+        if key != "collection" && !names.is_empty() {
+            let text = schema["description"].as_str().unwrap_or_default();
             schema["description"] = format!("{text} For {}.", names.join(", ")).into();
         }
     }

@@ -36,7 +36,6 @@ macro_rules! define {
             pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
 
             /// Its name in YAML.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($name),)*

@@ -11,13 +11,11 @@ use super::schema::{OperationKeys, WriteConcern};
 use super::tree::Tree;
 
 /// Whether a kind takes a write concern.
-#[must_use]
 pub fn takes_write_concern(kind: Kind) -> bool {
     about(kind).concerns == Concerns::Write
 }
 
 /// Whether a kind takes a read concern.
-#[must_use]
 pub fn takes_read_concern(kind: Kind) -> bool {
     about(kind).concerns == Concerns::Read
 }

@@ -14,7 +14,7 @@ use super::plan::{
 };
 use super::schema::{self, DocumentForm, KeysName, OperationKeys};
 
-/// What makes a document a message (SPEC section 8).
+/// The stamps that make a document a message (SPEC section 8).
 const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
     ("producer", StampSource::Producer, StampForm::Int32),
     ("sequence", StampSource::Sequence, StampForm::Int64),
@@ -27,7 +27,6 @@ const WORKERS_MAX: u32 = 65_536;
 /// A turn has time for 40 operations of each worker and lasts a second at most.
 const THINK_NS_TURNS: u64 = 20_000_000;
 
-/// Checks one phase.
 pub fn phase(
     check: &mut Check<'_>,
     given: &At<schema::Phase>,
@@ -56,6 +55,7 @@ pub fn phase(
         reason => reason,
     };
     let pools = site.pools;
+    let document_form = keys.document_form.as_ref().map_or(DocumentForm::Native, |it| it.value);
     Some(Phase {
         writes: operations.iter().any(|made| (about(made.kind).writes)(made)),
         operations,
@@ -67,12 +67,7 @@ pub fn phase(
         limit,
         consumer,
         warmup_s: warmup_of(check, keys),
-        document_form: match keys.document_form.as_ref().map(|form| form.value) {
-            None | Some(DocumentForm::Native) => "native",
-            Some(DocumentForm::Struct) => "struct",
-            Some(DocumentForm::Raw) => "raw",
-        }
-        .to_owned(),
+        document_form: format!("{document_form:?}").to_lowercase(),
         whole_run_reason,
         pools,
         name,

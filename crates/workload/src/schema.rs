@@ -1,18 +1,17 @@
 //! The YAML of a workload; the doc comments are the reference that editors show.
 #![allow(clippy::doc_markdown)] // editors show these comments as plain text
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde_saphyr::Location;
 
 use base::units::parse_duration;
 
-use super::at::{At, Named};
+use super::at::{At, Named, any_of};
 use super::fields::Field;
 use super::kind::Kind;
 use super::tree::Tree;
@@ -34,7 +33,7 @@ pub struct File {
     /// Collections by name.
     #[serde(default)]
     pub collections: Named<At<Collection>>,
-    /// What is measured, in this order. Each phase that writes begins on collections made anew.
+    /// Phases, measured in this order. Each phase that writes begins on collections made anew.
     pub phases: At<Vec<At<Phase>>>,
 }
 
@@ -56,7 +55,7 @@ pub struct Collection {
     /// The user's own documents: `.bson` (mongodump) or `.jsonl` (Extended JSON, one a line),
     /// relative to the workload. The first 16 MiB are taken, over and over.
     pub file: Option<At<String>>,
-    /// With `file`: top-level field by which documents are found (default `_id`); like `_id` it
+    /// With `file`: top-level field by which documents are found (default `_id`). Like `_id` it
     /// is replaced by a value made of the document's number.
     pub key: Option<At<String>>,
 }
@@ -76,7 +75,6 @@ pub struct Capped {
 pub struct Index {
     /// Fields and directions.
     pub keys: Named<At<i32>>,
-    /// A field's name alone.
     pub field: Option<String>,
     /// Whether duplicates are refused.
     pub unique: bool,
@@ -104,7 +102,6 @@ macro_rules! with_keys {
 
         impl $name {
             /// The keys of the operation alone.
-            #[must_use]
             pub fn operation_keys(&self) -> OperationKeys {
                 OperationKeys { $($key: self.$key.clone(),)* }
             }
@@ -158,7 +155,7 @@ with_shared_keys! {
         read_preference: Option<At<String>>,
     }
 
-    /// What a phase and an entry of `mix` have in common.
+    /// The keys that a phase and an entry of `mix` have in common.
     OperationKeys {}
 
     /// An operation of a `mix`; collection and concerns default to the phase's.
@@ -247,7 +244,6 @@ pub enum KeysName {
 /// A key choice.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
-    /// Which.
     pub name: KeysName,
     /// Exponent of zipfian and latest.
     pub theta: Option<f64>,
@@ -284,12 +280,6 @@ struct IndexKeys {
     unique: bool,
 }
 
-impl<'de> Deserialize<'de> for Index {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IndexVisitor)
-    }
-}
-
 struct KeysVisitor;
 
 impl<'de> Visitor<'de> for KeysVisitor {
@@ -321,12 +311,6 @@ enum KeysWithTheta {
     Latest(f64),
 }
 
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KeysVisitor)
-    }
-}
-
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
@@ -349,31 +333,6 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TimeVisitor)
-    }
-}
-
-/// Lets schemars see a hand-read type as one of several others.
-macro_rules! any_of_schema {
-    ($type:ident, $name:literal, $generator:ident, [$($part:expr),*]) => {
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $name.into()
-            }
-            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
-                schemars::json_schema!({"anyOf": [$($part),*]})
-            }
-        }
-    };
-}
-
-any_of_schema!(Index, "Index", g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
-any_of_schema!(
-    Keys,
-    "Keys",
-    g,
-    [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]
-);
-any_of_schema!(Time, "Time", g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);
+any_of!(Index, IndexVisitor, g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
+any_of!(Keys, KeysVisitor, g, [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]);
+any_of!(Time, TimeVisitor, g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);

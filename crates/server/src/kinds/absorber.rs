@@ -1,4 +1,5 @@
-//! `absorber`: this program again, as a server that costs next to nothing. It is a process of its own, so that its CPU and memory are measured apart.
+//! `absorber`: this program again, as a server that costs next to nothing. It is a process of its
+//! own, so that its CPU and memory are measured apart.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;

@@ -26,15 +26,14 @@ pub const KIND: Kind = Kind {
 };
 
 fn find(host: &Host, words: &str) -> Result<PathBuf> {
-    let (path, problem) = if words == "mongod" {
-        (host.find_program("mongod"), "there is no mongod on PATH".to_owned())
-    } else {
-        (Some(words.into()).filter(is_program), format!("{words} is not a program"))
+    let missing = |problem: String| {
+        let hint = "install mongod, give its path, or use `--server embedded` or --uri";
+        Error::environment(problem, hint)
     };
-    let hint = "install mongod, give its path, or use `--server embedded` or --uri";
-    path.ok_or_else(|| Error::environment(problem, hint))
-}
-
-fn is_program(path: &PathBuf) -> bool {
-    is_executable(path)
+    if words == "mongod" {
+        let found = host.find_program("mongod");
+        return found.ok_or_else(|| missing("there is no mongod on PATH".to_owned()));
+    }
+    let path = PathBuf::from(words);
+    if is_executable(&path) { Ok(path) } else { Err(missing(format!("{words} is not a program"))) }
 }

@@ -1,4 +1,4 @@
-//! What is known of every kind of operation.
+//! The facts about a kind of operation.
 
 use super::making::Making;
 use crate::plan::Operation;
@@ -28,13 +28,9 @@ pub struct About {
 /// Concerns and preferences of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concerns {
-    /// None.
     None,
-    /// A write concern.
     Write,
-    /// A read concern and a read preference.
     Read,
-    /// A read preference.
     Preference,
 }
 
@@ -45,7 +41,6 @@ pub enum Answers {
     Nothing,
     /// By its filter, where that is made of the key.
     ByFilter,
-    /// It is not.
     Unknown,
 }
 

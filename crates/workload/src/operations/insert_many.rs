@@ -4,7 +4,7 @@ use super::about::About;
 use super::insert_one;
 use super::making::{Making, needed};
 
-/// What the server takes in one message.
+/// The server takes no more in one message.
 const BATCH_MAX: u32 = 100_000;
 const BATCH_BYTES_MAX: f64 = 48_000_000.0;
 

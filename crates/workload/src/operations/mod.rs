@@ -1,5 +1,5 @@
-//! The operations. A file each says which keys it has in YAML, how its template is made, how its
-//! right answer is known and what the server counts. `kind.rs` lists them.
+//! The operations, a file each: its keys in YAML, how its template is made, how its right answer is
+//! known, how the server counts it. `kind.rs` lists them.
 
 mod about;
 mod making;
@@ -14,7 +14,6 @@ macro_rules! declare {
     ($($kind:ident: $file:ident,)*) => {
         $(mod $file;)*
 
-        #[must_use]
         pub fn about(kind: Kind) -> &'static About {
             match kind {
                 $(Kind::$kind => &$file::ABOUT,)*
@@ -25,7 +24,6 @@ macro_rules! declare {
 for_every_kind!(declare);
 
 /// Documents that one operation inserts.
-#[must_use]
 pub fn inserts(operation: &Operation) -> u64 {
     if about(operation.kind).inserts { u64::from(operation.batch.unwrap_or(1)) } else { 0 }
 }
