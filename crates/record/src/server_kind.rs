@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Gives each kind that `--server` names, its file, and its text in the schema to the macro `$with`.
+/// Gives each kind that `--server` names, its file and its text in the schema to the macro `$with`.
 #[macro_export]
 macro_rules! for_every_server {
     ($with:ident) => {

@@ -18,7 +18,6 @@ pub struct Program {
     pub path: PathBuf,
     pub kind: ServerKind,
     pub version: String,
-    pub git_version: String,
     /// The wheel it came in; None for a mongod of this machine.
     pub wheel: Option<&'static Wheel>,
     /// For this program alone, where the system lacks OpenSSL 1.1.
@@ -57,19 +56,9 @@ impl Program {
         let Some(version) = version.map(|version| version.trim().to_string()) else {
             return Err(does_not_run(&path, &output));
         };
-        let git_version = git_version(&text);
         let wheel = entry.map(|entry| &entry.wheel);
-        Ok(Self { path, kind, version, git_version, wheel, library_path })
+        Ok(Self { path, kind, version, wheel, library_path })
     }
-}
-
-/// Written `"gitVersion": "…"` since 4.4, `git version: …` before.
-fn git_version(text: &str) -> String {
-    let value = text.lines().find_map(|line| {
-        let line = line.trim();
-        line.strip_prefix("git version: ").or_else(|| line.strip_prefix("\"gitVersion\": "))
-    });
-    value.unwrap_or_default().trim_matches(|c| c == '"' || c == ',').to_string()
 }
 
 /// `folder` before what the user has set.
@@ -177,12 +166,6 @@ mod tests {
     use base::error::Exit;
 
     use super::*;
-
-    #[test]
-    fn both_ways_of_writing_the_git_version_are_read() {
-        assert_eq!(git_version("db version v4.2.6\ngit version: 2036\n"), "2036");
-        assert_eq!(git_version("Build Info: {\n    \"gitVersion\": \"c9a9\",\n"), "c9a9");
-    }
 
     #[test]
     fn a_missing_library_names_its_package() {
