@@ -142,9 +142,12 @@ pub struct RunArgs {
     /// The server that runs already.
     #[command(flatten)]
     pub at: UriArgs,
-    /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
-    /// or none
-    #[arg(long, default_value = "embedded", conflicts_with_all = ["uri", "uri_file"])]
+    #[arg(
+        long,
+        default_value = "embedded",
+        conflicts_with_all = ["uri", "uri_file"],
+        help = format!("Server to start: {}, or none", server::server_forms())
+    )]
     pub server: String,
     /// Time every command by the tap, and measure what the tap costs
     #[arg(long)]

@@ -15,7 +15,6 @@ use measure::install::install_all;
 use measure::reach::Reached;
 use measure::stop::Requests;
 use record::folder::Folder;
-use record::records::ServerKind;
 use server::StartOptions;
 use server::uri::{with_arm_options, with_options};
 
@@ -83,7 +82,7 @@ async fn check_all(
                 &environment.uri_options,
             ),
             database: new_database(),
-            exclusive: matches!(server.record().kind, ServerKind::Embedded | ServerKind::Mongod),
+            exclusive: server.is_exclusive(),
             folder,
             epoch: &epoch,
         };

@@ -19,6 +19,7 @@ use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use record::folder::utf8;
 use record::records::{Experiment, Request, ServerKind};
+use server::server_again;
 use server::uri::arm_option;
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
@@ -152,28 +153,18 @@ fn drivers(was: &Experiment) -> Vec<String> {
 
 /// `--server` and `--uri`. From a folder only servers that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
-    let started = match (was.server.kind, &args.server) {
-        (ServerKind::External, _) => {
-            // The folder has no credentials.
-            let uri = args.at.uri.clone().ok_or_else(|| {
-                Error::usage(
-                    "it was made against a server by connection string, which is not kept",
-                    "add --uri-file FILE, or set MDYN_URI",
-                )
-            })?;
-            return Ok((ServerKind::External.word().to_owned(), Some(uri)));
-        }
-        (_, Some(server)) => server.clone(),
-        (ServerKind::Mongod, None) => {
-            return Err(Error::usage(
-                "it was made against a mongod of that machine, which no folder can name",
-                "add --server mongod, or --server and the path of a mongod",
-            ));
-        }
-        (ServerKind::Embedded, None) => format!("embedded@{}", was.server.version),
-        (kind @ (ServerKind::Absorber | ServerKind::None), None) => kind.word().to_owned(),
-    };
-    Ok((started, None))
+    if was.server.kind == ServerKind::External {
+        // The folder has no credentials.
+        let uri = args.at.uri.clone().ok_or_else(|| {
+            Error::usage(
+                "it was made against a server by connection string, which is not kept",
+                "add --uri-file FILE, or set MDYN_URI",
+            )
+        })?;
+        return Ok((ServerKind::External.word().to_owned(), Some(uri)));
+    }
+    let again = || server_again(was.server.kind, &was.server.version);
+    Ok((args.server.clone().map_or_else(again, Ok)?, None))
 }
 
 /// Options of every arm: from the record those that an arm may set for itself. Others name servers

@@ -22,7 +22,7 @@ pub fn run(name: &str) -> Result<()> {
 
 fn own(name: SchemaName) -> Value {
     match name {
-        SchemaName::Workload => workload::schema::schema(),
+        SchemaName::Workload => workload::schema(),
         SchemaName::Messages => messages(),
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),

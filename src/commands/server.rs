@@ -14,13 +14,7 @@ pub async fn run(args: ServerArgs) -> Result<()> {
     match args.action {
         ServerAction::List => print_list(&host),
         ServerAction::Install { server } => {
-            let ServerChoice::Embedded(wanted) = ServerChoice::parse(Some(&server), None)? else {
-                return Err(Error::usage(
-                    format!("{server} is not installed by mongodyno"),
-                    "name one of `mongodyno server list`, such as embedded@6.0",
-                ));
-            };
-            let listed = install_version(&host, wanted.as_deref(), Progress::default())?;
+            let listed = install_version(&host, &server, Progress::default())?;
             super::print(&format!("MongoDB {} is installed\n", listed.version))
         }
         ServerAction::Start { server, keep_data } => start(&host, &server, keep_data).await,
@@ -54,7 +48,7 @@ fn print_list(host: &Host) -> Result<()> {
 }
 
 async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
-    let choice = ServerChoice::parse(Some(server), None)?;
+    let choice = ServerChoice::parse(server, None)?;
     let program = choice.prepare(host, Progress::default())?.ok_or_else(|| {
         Error::usage(
             format!("{server} is no mongod that lives in the background"),

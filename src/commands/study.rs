@@ -316,7 +316,7 @@ mod tests {
             }
             let twins = arms::ids(&all).expect("ids").iter().any(|id| id.contains('#'));
             assert!(!twins || definition.arms.is_empty(), "what is known of an arm would be lost");
-            let server = server::ServerChoice::parse(Some(&definition.server), None);
+            let server = server::ServerChoice::parse(&definition.server, None);
             assert!(server.is_ok(), "{}", definition.server);
             assert!(plan.rounds >= 5, "rounds differ: fewer than five do not show it");
         }

@@ -12,7 +12,7 @@ use bson::{Document, doc};
 use mongodb::options::CursorType;
 use mongodb::{Client, Collection};
 use record::samples::Sample;
-use server::RunningServer;
+use server::Server;
 use tap::exchange::flags;
 use tap::messages::{Message, Told, Ways};
 
@@ -93,7 +93,7 @@ async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Samp
 /// Runs a broker through a tap whose recording is called `broker`; returns the samples of both
 /// ends.
 fn broker<P: Future<Output = Vec<Sample>>>(
-    server: &RunningServer,
+    server: &Server,
     tap: &mut Tap,
     count: usize,
     producers: impl FnOnce(String) -> P,

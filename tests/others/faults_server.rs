@@ -179,7 +179,7 @@ fn a_foreign_server_that_dies_is_named() {
     let (Some(lab), Some(server)) = (real_lab(test), own_server(test, &[])) else { return };
     let mut child = lab.start(words(&["--rounds", "9", "--uri", server.uri()]));
     lab.wait_for_runs(2);
-    send(server.pid().cast_signed(), Signal::SIGKILL);
+    send(server.pid().expect("ours").cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);

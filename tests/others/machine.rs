@@ -15,7 +15,7 @@ use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use server::{Host, Progress, ServerChoice, StartOptions, start_background, stop_background};
+use server::{Host, Program, Progress, StartOptions, start_background, stop_background};
 
 /// A lab whose adapter `even` does not declare that it is simulated.
 fn real() -> Lab {
@@ -146,9 +146,8 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let name = "a_server_that_was_started_before_is_no_foreign_process";
     let lab = real();
     let host = Host::detect().expect("a host");
-    let choice = ServerChoice::Embedded(None);
-    let mut program = match choice.prepare(&host, Progress { quiet: true }) {
-        Ok(program) => program.expect("embedded is a program"),
+    let mut program = match Program::embedded(&host, None, Progress { quiet: true }) {
+        Ok(program) => program,
         Err(reason) => return skip(name, &reason.to_string()),
     };
     // Under a name of its own, for other servers may be at work here.

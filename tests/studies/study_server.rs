@@ -78,7 +78,7 @@ fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     lab.wait_for_runs(1);
     Broker::of(&lab).wait_for_burst(&lab, 2);
     let kept = lines(&lab);
-    send(server.pid().cast_signed(), Signal::SIGKILL);
+    send(server.pid().expect("ours").cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);

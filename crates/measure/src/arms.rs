@@ -95,7 +95,7 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
-    let hint = match nearest(key, own.iter().copied().chain(uri::ARM_OPTIONS)) {
+    let hint = match nearest(key, own.iter().copied().chain(uri::arm_options())) {
         Some(near) => format!("did you mean {near}?"),
         None if own.is_empty() => {
             "it takes options of connection strings, such as maxPoolSize; what concerns all arms \

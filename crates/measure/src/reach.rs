@@ -2,6 +2,7 @@
 //! ours is downloaded.
 
 use base::error::Result;
+use record::records::ServerKind;
 use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
 
 /// A server that answered, or that can be started.
@@ -19,8 +20,8 @@ impl Reached {
     /// The server does not exist, does not answer or refuses; the download fails.
     pub async fn at(server: &str, uri: Option<&str>) -> Result<Self> {
         let host = Host::detect()?;
-        let choice = ServerChoice::parse(Some(server), uri)?;
-        if let ServerChoice::External(uri) = &choice {
+        let choice = ServerChoice::parse(server, uri)?;
+        if let Some(uri) = choice.uri() {
             connect(uri).await?;
         }
         let program = choice.prepare(&host, Progress::default())?;
@@ -38,15 +39,12 @@ impl Reached {
     /// Whether it is this program again.
     #[must_use]
     pub fn is_absorber(&self) -> bool {
-        self.choice == ServerChoice::Absorber
+        self.choice.kind() == ServerKind::Absorber
     }
 
     /// The connection string of somebody else's server.
     #[must_use]
     pub fn uri(&self) -> Option<&str> {
-        match &self.choice {
-            ServerChoice::External(uri) => Some(uri),
-            _ => None,
-        }
+        self.choice.uri()
     }
 }

@@ -10,4 +10,5 @@ pub mod queue;
 pub mod records;
 pub mod request;
 pub mod samples;
+mod server_kind;
 pub mod wire;

@@ -13,6 +13,7 @@ pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Place
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, Study};
+pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
@@ -205,36 +206,6 @@ pub struct Unavailable {
     pub reason: String,
     /// One thing to do.
     pub hint: String,
-}
-
-/// Where a server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerKind {
-    /// Out of the catalogue, installed and started by mongodyno.
-    Embedded,
-    /// A mongod of the machine, started by mongodyno.
-    Mongod,
-    /// The absorber, started by mongodyno.
-    Absorber,
-    /// Somebody else's, by connection string.
-    External,
-    /// There is none: the workload needs none.
-    None,
-}
-
-impl ServerKind {
-    /// As printed, and as `--server` takes it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Mongod => "mongod",
-            Self::Absorber => "absorber",
-            Self::External => "external",
-            Self::None => "none",
-        }
-    }
 }
 
 /// The server measured against.

@@ -40,25 +40,21 @@ impl Host {
     }
 
     /// Where the servers are installed, one folder a version.
-    #[must_use]
     pub fn servers(&self) -> PathBuf {
         self.home.join("servers")
     }
 
     /// Wheels put here by hand are used instead of a download (for machines without network).
-    #[must_use]
     pub fn wheels(&self) -> PathBuf {
         self.home.join("wheels")
     }
 
     /// One folder for every server that runs, held by its guard's lock.
-    #[must_use]
     pub fn instances(&self) -> PathBuf {
         self.work().join("run")
     }
 
     /// Where their data goes.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.work().join("data")
     }
@@ -68,7 +64,6 @@ impl Host {
     }
 
     /// A program on this host's search path.
-    #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&self.path)
             .map(|folder| folder.join(name))
