@@ -2,7 +2,7 @@
 //! all of them speak with.
 //!
 //! Each program in `tests/clients` drops its database and inserts 150 documents in three batches.
-//! It finds all of them (more than one batch), a group and a range, finds one, counts, updates one,
+//! It finds all of them (more than one batch), a group, a range and one. It counts, updates one,
 //! removes a group, and inserts a duplicate. Then it tails a capped collection: a sentinel first,
 //! then 20 messages from another connection. It prints its observations as one line of JSON.
 

@@ -1,5 +1,5 @@
-//! Messages through a capped collection, on two ports of one tap, with the real driver at both ends
-//! and the real server. Every message is found again on its way.
+//! Messages through a capped collection, on two ports of one tap, with real driver and server.
+//! Every message is found again on its way.
 
 use std::convert::Infallible;
 use std::sync::mpsc;

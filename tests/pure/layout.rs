@@ -309,8 +309,8 @@ fn no_files_of_a_crate_import_each_other_in_a_circle() {
     assert_none("circles of files", &wrong);
 }
 
-/// The modules of a crate that are files, by their path, and the others that each of them names
-/// outside of its unit tests. The root is `crate`.
+/// The modules of a crate that are files, by their path, with their imports outside of unit tests.
+/// The root is `crate`.
 fn imports(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let module = |path: &str| -> Vec<String> {
         let path = path.trim_start_matches(folder).trim_end_matches(".rs");

@@ -1,6 +1,6 @@
-//! The verdicts under simulated noise: no more false positives than the level says, and the
-//! detection rates of the tables in sections 2.6 and 2.7 of the methodology. The shipped sequence
-//! of looks is simulated whole by `make bench -- operating`, and here in a few of its cells.
+//! The verdicts under simulated noise: the rate of false positives, and the detection rates of the
+//! tables in sections 2.6 and 2.7 of the methodology. `make bench -- operating` simulates the
+//! shipped sequence of looks whole; here are a few of its cells.
 #![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 #[allow(dead_code, reason = "the benchmark prints more of the rates")]
@@ -137,8 +137,8 @@ fn ten_thousand_same_versions() {
     }
 }
 
-/// The rows of section 2.6 are single looks at K with a fixed 95 % interval, not the sequence of
-/// looks. Their effects are log ratios ("simulation noise, log scale"): 5 % is ln B/A = 0.05.
+/// The rows of section 2.6 are single looks at K with a fixed 95 % interval, without a sequence.
+/// Their effects are log ratios ("simulation noise, log scale"): 5 % is ln B/A = 0.05.
 #[test]
 fn the_table_of_whole_runs() {
     // K, draws, CI width, true 0: SAME, true 5 %: SLOWER, direction only, true 8 %: SLOWER.

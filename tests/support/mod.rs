@@ -105,8 +105,7 @@ pub fn server_of_all_drivers(test: &str) -> Option<RunningServer> {
     start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
 }
 
-/// Rows of the table between `<!-- name -->` and `<!-- /name -->` in a document of the repository,
-/// without its head.
+/// Rows of a document's table between `<!-- name -->` and `<!-- /name -->`, without its head.
 pub fn marked_table(document: &str, name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(root().join(document)).expect("a document");
     let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));

@@ -1,5 +1,5 @@
-//! The fate of a run's messages and the parts of their way, from the samples of producers and
-//! consumer and the tap's exchanges.
+//! Lost and received messages of a run, and the parts of their way: from the samples of producers
+//! and consumer, and the tap's exchanges.
 
 use std::path::Path;
 

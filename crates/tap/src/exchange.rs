@@ -23,7 +23,7 @@
 //! link's and neither the client's nor the server's.
 //!
 //! Marks stand there only where they were asked for (see `mark`). With `documents_in` the mark is
-//! that of the first message in the reply, without it that of the first document of the insert.
+//! the first message's in the reply. Without it the mark is the first document's of the insert.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};

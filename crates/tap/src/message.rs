@@ -1,7 +1,7 @@
 //! Follows message boundaries in a stream of bytes that has already gone on.
 //!
-//! One for each direction of a connection. It keeps 16 bytes of a header and the state of the body
-//! under way, whatever the length of the message.
+//! One for each direction of a connection. For messages of any length it keeps 16 bytes of a header
+//! and the state of the body under way.
 
 use wire::{HEADER_BYTES, Header, OpCode, WireError};
 

@@ -1,5 +1,5 @@
-//! The parts of each broker message's way, from the moment it was to be made to the moment the
-//! consumer's program has it. Pure.
+//! The parts of each broker message's way, from its begin to its arrival in the consumer's program.
+//! Pure.
 //!
 //! ```text
 //! begin ──► start ──► request_in ──► request_out ──► reply_first ──► reply_out ──► received
@@ -18,8 +18,8 @@
 //! cursor opened again before it) belongs to the first one.
 //!
 //! An insert of several documents names its first. The n - 1 sequences behind it are taken for the
-//! others, with the same request, and with the sample of the first. (The contract's batch stamps
-//! make sequences of operations overlap. A message then has several inserts, and none is guessed.)
+//! others, with the request and the sample of the first. (The contract's batch stamps make sequences
+//! of operations overlap. A message then has several inserts, and none is guessed.)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,10 +168,10 @@ impl Ways {
 
     /// Tells the parts of each message's way, once all samples were taken.
     ///
-    /// `inserts` are the exchanges of the producers' port, `sent` the producers' samples (those of
-    /// a warm-up are left out), `replies` the exchanges of the consumer's port. All were recorded
-    /// with `--mark`, and come in any order. They are read once, in this order, and may be streams
-    /// from files. `each` gets the messages in the order of arrival.
+    /// `inserts` are the exchanges of the producers' port, `replies` those of the consumer's port.
+    /// `sent` are the producers' samples; those of a warm-up are left out. All exchanges were
+    /// recorded with `--mark`, and come in any order. They are read once, in this order, and may be
+    /// streams from files. `each` gets the messages in the order of arrival.
     ///
     /// # Errors
     /// Those of the streams.
@@ -330,8 +330,8 @@ impl Told {
         }
     }
 
-    /// Times out of order are moved to the nearest times in order, between begin and received, so
-    /// that the sum stays.
+    /// Moves times out of order to the nearest ones in order, between begin and received, so that
+    /// the sum stays.
     fn parts(&mut self, way: &Way) -> Parts {
         let mut at_ns = way.begin_ns;
         let mut moved_max_ns = 0;

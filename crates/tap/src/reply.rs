@@ -1,4 +1,4 @@
-//! Reads a reply: whether more of them follow by themselves and, where marks are asked for, its
+//! Reads a reply: whether more of them follow by themselves. Where marks are asked for, also its
 //! first message and the number of documents from there.
 
 use std::sync::Arc;

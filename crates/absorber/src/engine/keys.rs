@@ -2,8 +2,8 @@
 //! documents ("Comparison/Sort Order"), and numbers of all types their value. So an index is an
 //! ordered map, and comparing is `memcmp`.
 //!
-//! No encoding is the beginning of another. So they can follow one another in keys of several
-//! fields, and a range of values is a range of prefixes.
+//! No encoding is the beginning of another. So keys of several fields are their encodings in a row,
+//! and a range of values is a range of prefixes.
 
 use smallvec::SmallVec;
 use wire::raw::{Number, Value, fields, kind};

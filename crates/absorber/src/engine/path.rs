@@ -1,5 +1,5 @@
-//! Dotted paths: they reach documents within documents, and every element of an array on the way,
-//! as MongoDB's queries and indexes read them.
+//! Dotted paths. As in MongoDB's queries and indexes they reach documents within documents, and
+//! every element of an array on the way.
 
 use wire::raw::{Value, fields, get, kind};
 

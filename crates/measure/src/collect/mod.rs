@@ -1,6 +1,6 @@
 //! Collectors of a phase's samples. Each file is read once, and each sample goes to all collectors.
-//! Memory does not grow with the number of operations, but for joined messages (48 bytes each) and
-//! calls that the tap's commands are matched with (16 bytes each).
+//! Memory does not grow with the number of operations, with two exceptions: joined messages (48
+//! bytes each) and calls to match with the tap's commands (16 bytes each).
 
 mod answers;
 mod counts;
