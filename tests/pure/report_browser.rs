@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::browser::{console, find, opened};
 use crate::support::skip;
-use judge::analysis::types::Analysis;
+use judge::analysis::types::{Analysis, Metric};
 use report::{FORMATS, Options, Report};
 
 fn analysis(fixture: &str) -> Analysis {
@@ -73,7 +73,7 @@ fn with_arms(count: usize) -> Analysis {
     for (at, arm) in analysis.arms.iter_mut().enumerate() {
         arm.id = name(at);
     }
-    analysis.comparisons.retain(|it| it.metric == "throughput" && it.phase == "find_one");
+    analysis.comparisons.retain(|it| it.metric == Metric::Throughput && it.phase == "find_one");
     analysis.comparisons = analysis.comparisons.iter().cycle().take(count - 1).cloned().collect();
     for (at, comparison) in analysis.comparisons.iter_mut().enumerate() {
         comparison.arm = name(at + 1);
