@@ -10,7 +10,6 @@ use figures::{self, MISSING};
 use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow};
 use stats::verdict::Verdict;
 
-/// The whole page.
 #[derive(Debug, Serialize)]
 pub struct Page<'a> {
     /// The workload, and why it exists.

@@ -74,14 +74,14 @@ impl PhaseView<'_> {
     /// no figures.
     pub fn speed_of(&self, arm: &str) -> Option<String> {
         let row = self.rows.iter().find(|row| row.arm == arm && !row.is_missing)?;
-        let mut speed = format!("{} ops/s", row.throughput);
+        let mut speed = vec![format!("{} ops/s", row.throughput)];
         let [p50, _, p99, _] = &row.quantiles;
         for (name, time) in [("p50", p50), ("p99", p99)] {
             if !self.is_mix && time != MISSING {
-                speed += &format!(", {name} {time} {}", self.time_unit);
+                speed.push(format!("{name} {time} {}", self.time_unit));
             }
         }
-        Some(speed)
+        Some(speed.join(", "))
     }
 }
 
@@ -188,7 +188,6 @@ pub fn arm_label(arm: &ArmSummary) -> String {
     if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
 }
 
-/// The same by its id.
 pub fn label_of(analysis: &Analysis, id: &str) -> String {
     let arm = analysis.arms.iter().find(|arm| arm.id == id);
     arm.map_or_else(|| clean(id), arm_label)
@@ -470,7 +469,6 @@ pub fn finding_line(finding: &Finding) -> String {
     clean(&format!("{about}{}", finding.sentence))
 }
 
-/// Every finding as a line.
 pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
 }

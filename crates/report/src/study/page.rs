@@ -18,7 +18,6 @@ use record::records::{Experiment, Run, SCHEMA_VERSION};
 /// [`Figure`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
-    /// Heading.
     pub title: String,
     /// What was asked, in a paragraph.
     pub question: String,
@@ -32,7 +31,6 @@ pub struct View {
     pub evidence: Vec<EvidenceView>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
-    /// The phases in their order.
     pub phases: Vec<PhaseView>,
     /// Who took part ([`super::arms`]).
     pub arms: Table,
@@ -63,7 +61,6 @@ impl View {
     }
 }
 
-/// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvidenceView {
     /// What it is about.
@@ -74,23 +71,18 @@ pub struct EvidenceView {
     pub shown: bool,
 }
 
-/// One phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseView {
-    /// Its name.
     pub name: String,
     /// What is done in it, in a paragraph.
     pub about: String,
-    /// Its figures, a row an arm.
     pub table: Table,
-    /// Its pictures.
     pub figures: Vec<Figure>,
 }
 
-/// A picture on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What is to be seen, for those who cannot; the picture itself has a title.
+    /// For those who cannot see it.
     pub caption: String,
     /// Markup, placed as it is.
     pub svg: String,
@@ -104,8 +96,6 @@ impl Figure {
     }
 }
 
-/// Writes the page.
-///
 /// # Errors
 /// Whatever writing to `out` gives.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
