@@ -348,7 +348,6 @@ pub struct LoadArgs {
 
 impl LoadArgs {
     /// The same arguments as words of a command line.
-    #[must_use]
     pub fn to_words(&self) -> Vec<String> {
         let service = self.service_time.map(|it| format!("--service-time={}ns", it.as_nanos()));
         let jitter = self.jitter.map(|Jitter::Exp| "--jitter=exp".to_owned());
@@ -370,7 +369,6 @@ pub struct BehaviourArgs {
 
 impl FaultArgs {
     /// The same arguments as words of a command line.
-    #[must_use]
     pub fn to_words(&self) -> Vec<String> {
         let refuse = self.refuse.map(|it| format!("--refuse={it}"));
         let close = self.close_after.map(|it| format!("--close-after={it}"));

@@ -26,10 +26,10 @@ pub fn child() -> ExitCode {
 /// Writes the manifest of the fake adapter, and answers the folder of adapters.
 fn adapters(bench: &Bench) -> std::io::Result<String> {
     let adapters = bench.scratch.join("adapters-fake");
+    let program = std::env::current_exe()?.display().to_string();
     let manifest = format!(
         "name = \"fake\"\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
-         versions = \"1.0.0\"\nwarmup_s = 0.1\nstart = [{:?}, {CHILD:?}]\n",
-        std::env::current_exe()?
+         versions = \"1.0.0\"\nwarmup_s = 0.1\nstart = [{program:?}, {CHILD:?}]\n"
     );
     fs::create_dir_all(adapters.join("fake"))?;
     fs::write(adapters.join("fake/adapter.toml"), manifest)?;

@@ -9,7 +9,6 @@ use record::records::Settings;
 use stats::threshold::Interleave;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
-#[must_use]
 pub fn text(
     plan: &Plan,
     settings: &Settings,

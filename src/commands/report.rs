@@ -7,9 +7,6 @@ use record::folder::Folder;
 use report::Report;
 
 /// Runs the verb.
-///
-/// # Errors
-/// A path that holds no experiment.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);

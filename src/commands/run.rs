@@ -91,9 +91,6 @@ fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
 }
 
 /// `NAME=VALUE` words of a flag.
-///
-/// # Errors
-/// One without `=`.
 pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     let pair = |word: &String| {
         let (name, value) = word.split_once('=').ok_or_else(|| {
@@ -278,7 +275,6 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 }
 
 /// A seed that was not asked for.
-#[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
     base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
@@ -331,8 +327,7 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 }
 
 /// The error of an experiment that was interrupted, with the way on.
-#[must_use]
 pub fn interrupted(folder: &Folder) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", shell_quoted(folder.path().display()));
+    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.path().display()));
     Error::new(Exit::Interrupted, "interrupted", hint)
 }

@@ -26,9 +26,6 @@ use studies::{Asked, Made, Plan, STUDIES, Study};
 use workload::builtin;
 
 /// Runs the verb.
-///
-/// # Errors
-/// Everything a user can fix.
 pub async fn run(args: StudyArgs) -> Result<()> {
     match args.study {
         None => list(),
@@ -197,7 +194,7 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
         format!(
             "#   mongodyno run {} --server {} \\",
-            shell_quoted(path.display()),
+            shell_quoted(&path.display()),
             definition.server
         ),
     ];

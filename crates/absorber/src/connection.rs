@@ -22,9 +22,6 @@ const KEPT_BYTES: usize = 1 << 20;
 const SMALL_BYTES: usize = 64 << 10;
 
 /// Answers a client until it closes the connection.
-///
-/// # Errors
-/// Why the connection was dropped.
 pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) -> io::Result<()> {
     let counters = &server.counters;
     let _current = Raised::new(&counters.connections_current);

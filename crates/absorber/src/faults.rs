@@ -33,9 +33,6 @@ pub struct Every<T> {
 
 impl Every<i32> {
     /// Reads `CODE/N`.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse_code(text: &str) -> Result<Self, String> {
         let code = |text: &str| match text.parse() {
             Ok(code) if code > 0 => Ok(code),
@@ -47,9 +44,6 @@ impl Every<i32> {
 
 impl Every<Duration> {
     /// Reads `DURATION/N`.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse_duration(text: &str) -> Result<Self, String> {
         parse_every(text, parse_duration, "DURATION/N, as 50ms/100")
     }

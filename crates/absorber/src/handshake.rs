@@ -40,9 +40,6 @@ pub struct WireVersions {
 
 impl WireVersions {
     /// Reads `MIN..MAX`, both included.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not MIN..MAX, as 0..17");
         let (min, max) = text.split_once("..").ok_or_else(wrong)?;

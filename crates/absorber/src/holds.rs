@@ -50,9 +50,6 @@ pub struct HoldLog {
 
 impl HoldLog {
     /// Makes the file, or empties it.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn create(path: &Path) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             file: Mutex::new(File::create(path)?),
@@ -62,9 +59,6 @@ impl HoldLog {
     }
 
     /// Reads a file without its torn record, if it has one.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn read(path: &Path) -> io::Result<Vec<Hold>> {
         let bytes = std::fs::read(path)?;
         let (records, _) = bytes.as_chunks();

@@ -40,9 +40,6 @@ fn return_large_buffers() {
 
 impl Absorber {
     /// Listens, and accepts from now on. `listener` is bound already.
-    ///
-    /// # Errors
-    /// The system's: the file of the holds, the socket, the thread.
     pub fn start(listener: TcpListener, options: &Options) -> io::Result<Self> {
         let listen = listener.local_addr()?;
         let server = Server::new(&Options { listen, ..options.clone() })?;

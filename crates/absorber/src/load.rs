@@ -32,9 +32,6 @@ pub struct Stall {
 
 impl Stall {
     /// Reads `100ms/5s`: length and period.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (length, period) = text.split_once('/').ok_or("write LENGTH/PERIOD, as 100ms/5s")?;
         let stall = Self {

@@ -46,9 +46,6 @@ pub struct Server {
 
 impl Server {
     /// An absorber without a socket.
-    ///
-    /// # Errors
-    /// The file of the holds cannot be made.
     pub fn new(options: &Options) -> io::Result<Arc<Self>> {
         let began_ns = monotonic_ns();
         Ok(Arc::new(Self {

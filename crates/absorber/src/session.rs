@@ -70,9 +70,6 @@ impl Session {
 
     /// Does what a message asks for, and writes the answer into `reply`, which stays empty where
     /// none is wanted.
-    ///
-    /// # Errors
-    /// The message is none, and the connection of no more use.
     pub fn answer(
         &mut self,
         header: &Header,

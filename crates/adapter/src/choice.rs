@@ -24,14 +24,12 @@ pub struct Asked {
 }
 
 impl Asked {
-    #[must_use]
     pub fn version(version: &str) -> Self {
         Self { version: Some(version.to_owned()), ..Self::default() }
     }
 
     /// The arm's name in tables. Its parts stand in one order, so that the same arm always has the
     /// same name.
-    #[must_use]
     pub fn id(&self, adapter: &str, version: &str) -> String {
         let package = self.package.iter().map(|package| format!(":{package}"));
         let options = self.options.iter().chain(&self.uri_options);
@@ -94,7 +92,6 @@ impl Manifest {
 
     /// Options that nobody asked for and that differ from the adapter's defaults, for people:
     /// `api=callback, runtime=0.12.9`.
-    #[must_use]
     pub fn chosen_unasked(&self, asked: &Asked, choice: &Choice) -> Option<String> {
         let usual = self.choose(&Asked::default()).ok()?.options;
         let unasked = choice.options.iter().filter(|(key, value)| {

@@ -58,7 +58,6 @@ pub struct Environment {
 
 impl Environment {
     /// A command as it stands, without installation: `check -- COMMAND`.
-    #[must_use]
     pub fn of_command(command: &[String]) -> Self {
         Self {
             adapter: command.join(" "),
@@ -76,7 +75,6 @@ impl Environment {
     }
 
     /// A command of this environment, with its folder, without the user's packages.
-    #[must_use]
     pub fn command(&self, words: &[String]) -> Command {
         let (program, arguments) = words.split_first().expect("a command has a program");
         scrubbed(&self.folder, program, arguments)
@@ -98,7 +96,6 @@ pub(crate) fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Co
 }
 
 /// The error for an adapter whose toolchain is missing.
-#[must_use]
 pub fn not_runnable(manifest: &Manifest, missing: &Missing) -> Error {
     Error::environment(format!("{} {}", manifest.name, missing.reason), missing.hint.clone())
 }

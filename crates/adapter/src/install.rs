@@ -72,18 +72,15 @@ impl<'a> Installation<'a> {
     }
 
     /// The arm's name in tables.
-    #[must_use]
     pub fn id(&self) -> String {
         self.asked.id(&self.manifest.name, &self.choice.version)
     }
 
     /// Installations of one folder are one.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready().exists()
     }
@@ -98,9 +95,6 @@ impl<'a> Installation<'a> {
 
     /// Makes the environment, unless it is whole. Dropped early, it kills the installer and the
     /// installer's children.
-    ///
-    /// # Errors
-    /// The installer fails; the system's.
     pub async fn run(&self, told: impl Fn(News<'_>)) -> Result<()> {
         // A whole environment stays so, and may lie where nothing can be written.
         if self.is_ready() {
@@ -127,7 +121,6 @@ impl<'a> Installation<'a> {
     }
 
     /// The environment that [`Installation::run`] has made.
-    #[must_use]
     pub fn environment(&self) -> Environment {
         let lock = self.manifest.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());

@@ -141,9 +141,6 @@ pub struct Missing {
 
 impl Manifest {
     /// Files of the adapter by relative path.
-    ///
-    /// # Errors
-    /// A folder that cannot be read.
     pub fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         match &self.source {
             Source::Embedded => {
@@ -201,24 +198,20 @@ impl Manifest {
 }
 
 impl Generation {
-    #[must_use]
     pub fn package<'a>(&'a self, manifest: &'a Manifest) -> &'a str {
         self.package.as_deref().unwrap_or(&manifest.driver)
     }
 
     /// Version of its package where none is asked for.
-    #[must_use]
     pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
         self.default.as_ref().unwrap_or(&manifest.default)
     }
 
-    #[must_use]
     pub fn takes_version(&self, version: &str) -> bool {
         pattern(&self.versions).is_match(version)
     }
 
     /// Whether it takes every one of these options.
-    #[must_use]
     pub fn takes(&self, options: &BTreeMap<String, String>) -> bool {
         options
             .iter()
@@ -227,7 +220,6 @@ impl Generation {
 }
 
 impl Values {
-    #[must_use]
     pub fn takes(&self, value: &str) -> bool {
         pattern(&self.matches).is_match(value)
     }
@@ -312,9 +304,6 @@ fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Res
 
 /// All adapters: the embedded ones, and the folders below `folder`, which replace embedded ones of
 /// the same name.
-///
-/// # Errors
-/// A manifest that cannot be read.
 pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let mut found = BTreeMap::new();

@@ -36,7 +36,6 @@ pub enum Request {
 
 impl Request {
     /// Name of the message, for logs and errors.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hello { .. } => "hello",
@@ -107,7 +106,6 @@ pub enum Answer {
 
 impl Answer {
     /// Name of the message, for logs and errors.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "hello",

@@ -129,9 +129,6 @@ impl Log {
 
 impl AdapterProcess {
     /// Starts the adapter and greets it: `hello` and `clock`.
-    ///
-    /// # Errors
-    /// Any fault of the adapter.
     pub async fn start(
         environment: &Environment,
         log: &Path,
@@ -143,9 +140,6 @@ impl AdapterProcess {
     }
 
     /// Starts the adapter without a greeting.
-    ///
-    /// # Errors
-    /// [`Failure::Start`].
     pub fn spawn(environment: &Environment, log: &Path) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
@@ -209,7 +203,6 @@ impl AdapterProcess {
         Ok(())
     }
 
-    #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
@@ -356,7 +349,6 @@ impl AdapterProcess {
     }
 
     /// CPU time of the process so far, ns; None once it has gone.
-    #[must_use]
     pub fn cpu_ns(&self) -> Option<u64> {
         base::child::cpu_ns(self.pid)
     }

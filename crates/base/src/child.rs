@@ -121,7 +121,6 @@ pub fn keep_to(command: &mut Command, cores: &[usize]) {
     }
 }
 
-#[must_use]
 pub fn usable_cores() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
@@ -137,7 +136,6 @@ pub fn kill_group(pid: Pid, signal: Signal) {
 }
 
 /// By the process's own CPU clock: /proc counts in ticks of 10 ms, a fifth of a turn.
-#[must_use]
 pub fn cpu_ns(pid: Pid) -> Option<u64> {
     let clock: ClockId = clock_getcpuclockid(pid).ok()?;
     let time = clock_gettime(clock).ok()?;
@@ -150,7 +148,6 @@ pub fn reset_rss_peak(pid: Pid) {
 }
 
 /// Resident set and its peak, bytes.
-#[must_use]
 pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| {

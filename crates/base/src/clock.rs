@@ -15,18 +15,15 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    #[must_use]
     pub fn start() -> Self {
         Self { monotonic_ns: monotonic_ns() }
     }
 
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.monotonic_ns)
     }
 
     /// Reading of CLOCK_MONOTONIC at `at_ns` since the epoch, for sleeps until then.
-    #[must_use]
     pub fn system_ns(&self, at_ns: u64) -> u64 {
         self.monotonic_ns.saturating_add(at_ns)
     }
@@ -47,7 +44,6 @@ impl std::str::FromStr for Epoch {
     }
 }
 
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has CLOCK_MONOTONIC");
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
@@ -66,13 +62,11 @@ pub fn sharpen_sleeps() {
     let _ = set_timerslack(1);
 }
 
-#[must_use]
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// RFC 3339 in UTC, to the second.
-#[must_use]
 pub fn wall() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -51,7 +51,6 @@ impl Error {
         Self::new(Exit::Environment, message, hint)
     }
 
-    #[must_use]
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

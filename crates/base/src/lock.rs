@@ -7,18 +7,12 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// Takes the lock file `path`, which is made if need be; None while somebody else holds it.
-///
-/// # Errors
-/// The system's.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {
     let (file, is_ours) = take(path)?;
     Ok(is_ours.then_some(file))
 }
 
 /// The same, waiting for whoever holds it; `on_wait` is called before waiting.
-///
-/// # Errors
-/// The system's.
 pub fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
     let (file, is_ours) = take(path)?;
     if !is_ours {

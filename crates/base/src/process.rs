@@ -16,7 +16,6 @@ pub struct ProcessId {
 
 impl ProcessId {
     /// None where the process does not exist any more.
-    #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The command name may hold spaces and brackets: count from the last bracket.
@@ -27,7 +26,6 @@ impl ProcessId {
         (state != "Z" && state != "X").then_some(Self { pid, start_ticks })
     }
 
-    #[must_use]
     pub fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
@@ -41,7 +39,6 @@ impl ProcessId {
     }
 
     /// True if the process ended within `limit`.
-    #[must_use]
     pub fn wait_gone(self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         while self.is_alive() {
@@ -56,7 +53,6 @@ impl ProcessId {
 
 /// Raises the limit of open files as far as allowed, and returns it. A connection takes one or two,
 /// and the usual soft limit is 1,024.
-#[must_use]
 pub fn raise_file_limit() -> u64 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 0 };
     if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft }

@@ -20,7 +20,6 @@ pub fn lines(text: &str) {
 }
 
 /// Removes all that could steer a terminal or reverse the reading direction.
-#[must_use]
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {

@@ -24,7 +24,6 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
 }
 
 /// Masks the secrets of this invocation, and the credentials of any URL.
-#[must_use]
 pub fn mask_text(text: &str) -> String {
     let known = KNOWN.read().expect("no panic while holding it");
     let mut masked = text.to_owned();
@@ -58,7 +57,6 @@ pub struct Secret {
 impl Secret {
     /// None for one or two letters: masking these everywhere would garble the text and hide
     /// nothing.
-    #[must_use]
     pub fn new(text: &str, is_word: bool) -> Option<Self> {
         let letters: Vec<_> = text.chars().map(spellings).collect();
         (letters.len() > 2).then_some(Self { letters, is_word })

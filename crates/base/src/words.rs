@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 /// Lower-case hexadecimal.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -12,7 +11,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// A word as a POSIX shell reads it back.
-pub fn shell_quoted(word: impl ToString) -> String {
+pub fn shell_quoted(word: &impl ToString) -> String {
     let word = word.to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

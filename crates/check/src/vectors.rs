@@ -21,9 +21,6 @@ use workload::stamp::Input;
 struct Vectors;
 
 /// Writes the vectors below `folder`, for the adapter's own tests.
-///
-/// # Errors
-/// The system's.
 pub fn write(folder: &Path) -> base::error::Result<()> {
     for path in Vectors::iter() {
         let file = Vectors::get(&path).expect("listed by the embedding");

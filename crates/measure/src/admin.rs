@@ -40,13 +40,11 @@ pub struct Admin {
 }
 
 /// A unique name: 122 bits of the system's randomness.
-#[must_use]
 pub fn new_database() -> String {
     format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
 }
 
 /// Guards against names from folders that others made.
-#[must_use]
 pub fn is_database(name: &str) -> bool {
     let random = name.strip_prefix(PREFIX).unwrap_or_default();
     random.len() == 32 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
@@ -65,9 +63,6 @@ pub type Counters = BTreeMap<String, i64>;
 
 impl Admin {
     /// Connects, and touches nothing.
-    ///
-    /// # Errors
-    /// A URI the driver does not take.
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
         let client = client(uri).await?;
         let database = client.database(database);
@@ -93,9 +88,6 @@ impl Admin {
     }
 
     /// The databases of a server that bear our marker, ready to be dropped.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
         let client = client(uri).await?;
         let mut found = Vec::new();
@@ -136,9 +128,6 @@ impl Admin {
     }
 
     /// Makes a collection anew, with its indexes.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
         self.drop_collection(name).await?;
         let mut create = doc! { "create": name };
@@ -161,9 +150,6 @@ impl Admin {
     }
 
     /// Inserts documents in batches.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn load(
         &self,
         name: &str,
@@ -191,9 +177,6 @@ impl Admin {
     }
 
     /// Inserts `{FIELD: true}`.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
         let document = doc! { field: true };
         self.database.collection::<Document>(name).insert_one(document).await.or_refused()?;
@@ -206,8 +189,6 @@ impl Admin {
         let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
     }
 
-    /// # Errors
-    /// The server's refusal.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
         self.check_marker().await?;
         self.database.collection::<Document>(name).drop().await.or_refused()
@@ -249,9 +230,6 @@ impl Admin {
     }
 
     /// Documents in a collection, by its metadata.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn count(&self, name: &str) -> Result<i64> {
         let count = self
             .database
@@ -263,9 +241,6 @@ impl Admin {
     }
 
     /// Every document of a collection in the order of `_id` (for `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.database.collection::<RawDocumentBuf>(name);
         let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await.or_refused()?;
@@ -277,9 +252,6 @@ impl Admin {
     }
 
     /// Kills all open cursors of a collection and returns their number (for `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn kill_cursors(&self, name: &str) -> Result<usize> {
         let namespace = format!("{}.{name}", self.database.name());
         let pipeline = [
@@ -303,9 +275,6 @@ impl Admin {
     }
 
     /// Starts or stops the server's profiler for this database (for `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn profile(&self, on: bool) -> Result<()> {
         self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
         if on {
@@ -316,9 +285,6 @@ impl Admin {
 
     /// The profiled commands of one name on one collection. Drivers before 2.6 send opcodes of
     /// their own. Such an entry has no `protocol`, and counts as a command.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn profiled(&self, command: &str, collection: &str) -> Result<Vec<Document>> {
         let field = format!("command.{command}");
         let profile = self.database.collection::<Document>("system.profile");
@@ -334,9 +300,6 @@ impl Admin {
     }
 
     /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn counters(&self, all: bool) -> Result<Counters> {
         // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
         // server a millisecond.
@@ -460,7 +423,6 @@ fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
     }
 }
 
-#[must_use]
 pub fn difference(before: &Counters, after: &Counters) -> Counters {
     after
         .iter()

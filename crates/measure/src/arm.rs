@@ -58,7 +58,6 @@ impl Turn {
     /// Operations and nanoseconds that throughput is made of (methodology 2.7 c). With one worker a
     /// turn's time runs to the last end. With more, operations completed by the deadline count over
     /// the turn's length: after it fewer workers run than were asked for.
-    #[must_use]
     pub fn counted(&self, one_worker: bool) -> (u64, u64) {
         let turned = self.turned;
         if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
@@ -69,7 +68,6 @@ impl Turn {
     }
 
     /// Operations a second, by [`Self::counted`].
-    #[must_use]
     pub fn rate(&self, one_worker: bool) -> f64 {
         let (operations, ns) = self.counted(one_worker);
         operations as f64 * 1e9 / ns.max(1) as f64
@@ -142,7 +140,6 @@ impl LiveArm {
     }
 
     /// An arm that is started no more.
-    #[must_use]
     pub fn absent(index: usize, position: u32, reason: String) -> Self {
         Self {
             index,
@@ -172,12 +169,10 @@ impl LiveArm {
         self.processes.clear();
     }
 
-    #[must_use]
     pub fn hello(&self) -> Option<&adapter::messages::Hello> {
         self.processes.first()?.hello.as_ref()
     }
 
-    #[must_use]
     pub fn alive(&self) -> bool {
         self.failed.is_none()
     }
@@ -325,20 +320,17 @@ impl LiveArm {
     }
 
     /// Largest difference between the processes' clocks and the core's, us.
-    #[must_use]
     pub fn clock_within_us(&self) -> Option<f64> {
         let farthest = self.processes.iter().map(|process| process.clock_within_ns).max()?;
         Some(farthest as f64 / 1e3)
     }
 
     /// CPU time of all processes so far, ns.
-    #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.processes.iter().filter_map(AdapterProcess::cpu_ns).sum()
     }
 
     /// Resident set and its peak over all processes, bytes.
-    #[must_use]
     pub fn rss_bytes(&self) -> (u64, u64) {
         let each = self.processes.iter().filter_map(|process| child::rss_bytes(process.pid()));
         each.fold((0, 0), |(now, peak), (more, higher)| (now + more, peak + higher))
@@ -385,7 +377,6 @@ fn expect(
 }
 
 /// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] no-ops.
-#[must_use]
 pub fn noop_prepare(samples: &Path, schedule: &Path) -> Prepare {
     let path = |path: &Path| PathBuf::from(path).to_string_lossy().into_owned();
     Prepare {

@@ -84,7 +84,6 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
 }
 
 /// Whether a value can steer neither an installer nor a connection string.
-#[must_use]
 pub fn is_plain(value: &str) -> bool {
     value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
 }
@@ -121,7 +120,6 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.
-#[must_use]
 pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, manifest::Missing)>) {
     let mut good = Vec::new();
     let mut bad = Vec::new();
@@ -135,9 +133,6 @@ pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, mani
 }
 
 /// The drivers asked for, or every one this machine can run.
-///
-/// # Errors
-/// An unknown driver; a machine that can run none.
 pub fn choose<'a>(
     drivers: &[String],
     manifests: &'a [Manifest],
@@ -203,9 +198,6 @@ pub fn consumer<'a>(manifests: &'a [Manifest], asked: Option<&str>) -> Result<Ar
 }
 
 /// The ids of the arms, before anything is installed.
-///
-/// # Errors
-/// None: [`parse`] finds each mistake of an arm.
 pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
     let id = |arm: &Arm<'_>| {
         let version = arm.manifest.choose(&arm.asked)?.version;

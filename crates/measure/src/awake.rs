@@ -47,9 +47,6 @@ pub struct Spinning<'a>(&'a Awake);
 
 impl Awake {
     /// Starts one sleeping thread for each usable core.
-    ///
-    /// # Errors
-    /// The system's refusal, in a few words.
     pub fn start() -> Result<Self, String> {
         let mut awake = Self { shared: Arc::default(), threads: Vec::new() };
         for core in usable_cores() {
@@ -74,7 +71,6 @@ impl Awake {
         Ok(awake)
     }
 
-    #[must_use]
     pub fn spin(&self) -> Spinning<'_> {
         self.shared.spin.store(true, Ordering::Release);
         self.wake();
@@ -118,7 +114,6 @@ fn lower(core: usize) -> nix::Result<()> {
 
 /// Decides whether cores are kept awake, with the reason. `servers` are local server processes that
 /// we did not start.
-#[must_use]
 pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
     let unused = |reason: &str| KeepAwake {
         used: false,

@@ -24,9 +24,6 @@ const IDLE: Duration = Duration::from_secs(60);
 const READ_ON: Duration = Duration::from_secs(120);
 
 /// Inserts the sentinel into a collection made anew.
-///
-/// # Errors
-/// The server's refusal.
 pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
     admin.flag(collection, SENTINEL_FIELD).await
 }
@@ -34,9 +31,6 @@ pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
 /// Runs one turn of the producers while the consumer reads along. Returns their turn, the server's
 /// counters at its end, and the consumer's part. The turn is None where a producer or the consumer
 /// was lost.
-///
-/// # Errors
-/// The server lost.
 pub async fn turn(
     context: &mut PhaseContext<'_>,
     phase: &Phase,

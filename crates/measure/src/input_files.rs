@@ -32,9 +32,6 @@ pub struct InputFiles {
 impl InputFiles {
     /// Writes the files below the experiment folder. The pools stay in memory, for the documents
     /// that are loaded. `processes` are the arms' own numbers of processes.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write(
         plan: &Plan,
         processes: &BTreeSet<Option<u32>>,
@@ -80,14 +77,12 @@ impl InputFiles {
     }
 
     /// Path of one of `processes` schedules, as `prepare` names it.
-    #[must_use]
     pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
         schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
     }
 
     /// The `prepare` that makes documents of a phase and does nothing with them; None where the
     /// phase makes none.
-    #[must_use]
     pub fn making(&self, plan: &Plan, number: usize) -> Option<Prepare> {
         let phase = &plan.phases[number];
         let of = phase.operations.iter().find(|it| it.documents.is_some())?;
@@ -102,20 +97,17 @@ impl InputFiles {
     }
 
     /// The limits of a schedule's workers.
-    #[must_use]
     pub fn limits(&self, phase: usize, processes: u32, process: u32) -> Option<Vec<u64>> {
         self.limits[&(phase, processes, process)].clone()
     }
 
     /// Paths of the pools of a phase, in the order its operations count them.
-    #[must_use]
     pub fn pools(&self, phase: &Phase) -> Vec<String> {
         let path = |number: &u32| pool_path(&self.folder, *number as usize);
         phase.pools.iter().map(|number| path(number).to_string_lossy().into_owned()).collect()
     }
 
     /// Path of the samples of one process in one phase of one round.
-    #[must_use]
     pub fn samples(
         &self,
         round: u32,
@@ -130,7 +122,6 @@ impl InputFiles {
     }
 
     /// Path of the consumer's samples.
-    #[must_use]
     pub fn received(&self, round: u32, arm: usize, phase: usize) -> PathBuf {
         self.samples.join(format!("r{round:02}-arm{arm}-phase{phase}-consumer.bin"))
     }
@@ -146,7 +137,6 @@ impl InputFiles {
     ///
     /// # Panics
     /// On a name the plan does not have: plans are checked when they are made.
-    #[must_use]
     pub fn collection<'a>(&self, plan: &'a Plan, name: &str) -> (usize, &'a Collection) {
         let found = plan.collections.iter().enumerate().find(|(_, it)| it.name == name);
         found.expect("operations name collections of their plan")
@@ -168,9 +158,6 @@ impl InputFiles {
 }
 
 /// A schedule of operation 0 over and over, for calibration and vectors.
-///
-/// # Errors
-/// The system's.
 pub fn write_noop_schedule(path: &Path, slices: u32, records: usize) -> Result<()> {
     let records = vec![Record::default(); records];
     let schedule = Schedule { slices, lap_ns: 0, guids: false, records };

@@ -84,8 +84,6 @@ fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
     Installation::of(arm.manifest, &arm.asked)
 }
 
-/// # Errors
-/// As [`install_all`].
 pub async fn install(arm: &Arm<'_>, requests: &mut Requests) -> Result<Environment> {
     let arms = std::slice::from_ref(arm);
     let mut installed = install_all(arms, None, true, &mut Vec::new(), requests).await?;

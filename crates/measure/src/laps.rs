@@ -37,9 +37,6 @@ pub struct Turns {
 
 /// Warms up every arm, in laps of shuffled order. Returns the median rate of each arm's turns,
 /// operations a second: the last turn may have stalled.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
 pub async fn warm_up(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -111,9 +108,6 @@ pub fn plan(
 
 /// Makes the planned laps, and more until the standard error of the round is small. The rule looks
 /// at scatter, not at the difference of the arms: the end of a round favours none.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
 pub async fn take_turns(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],

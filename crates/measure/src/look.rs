@@ -30,9 +30,6 @@ const BUSY_FRACTION: f64 = 0.1;
 impl Runner {
     /// Compares the machine with its first reading. Says who works on a busy one, and waits.
     /// Nothing disturbs simulated work.
-    ///
-    /// # Errors
-    /// Interrupted.
     pub async fn look_at_machine(&mut self) -> Result<()> {
         if self.is_simulated() {
             return Ok(());

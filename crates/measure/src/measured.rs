@@ -37,7 +37,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    #[must_use]
     pub fn new(arm: usize) -> Self {
         Self {
             arm,
@@ -75,7 +74,6 @@ pub struct Read {
 
 impl Read {
     /// The record without the figures that need its messages.
-    #[must_use]
     pub fn record(&self) -> ConsumerRun {
         let consumed = self.ended.consumer.unwrap_or_default();
         ConsumerRun {

@@ -24,9 +24,6 @@ pub struct Tapped<'a> {
 
 /// Joins the producers' messages with the consumer's samples, which are read once. Returns the
 /// record and, through the tap, the producers' calls: about 150 bytes a message.
-///
-/// # Errors
-/// Files that cannot be read.
 pub fn join(
     phase: &Phase,
     measured: &Measured,

@@ -90,7 +90,6 @@ impl Path {
 
     /// Prefix of the files of one phase of one round. `alone` is an arm that has the phase to
     /// itself, and so files of its own.
-    #[must_use]
     pub fn prefix(&self, round: u32, alone: Option<usize>, phase: &str) -> PathBuf {
         let arm = alone.map_or(String::new(), |arm| format!("-arm{arm}"));
         self.folder.join(format!("r{round:02}{arm}-{phase}"))
@@ -98,9 +97,6 @@ impl Path {
 
     /// Completes the files of the last prefix. From now on exchanges go to those of `prefix`, or
     /// nowhere.
-    ///
-    /// # Errors
-    /// The tap is lost, or could not write.
     pub async fn rotate(&mut self, prefix: Option<PathBuf>) -> Result<()> {
         let mut line = serde_json::to_string(&Control::Rotate { prefix }).expect("it serialises");
         line.push('\n');

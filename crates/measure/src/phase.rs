@@ -27,9 +27,6 @@ use workload::schedule;
 const LOADED_EVERY: u64 = 1_000;
 
 /// Runs one phase for the arms that share it; the answer is in the order of `arms`.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
 pub async fn run(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -132,9 +129,6 @@ async fn set_up(
 }
 
 /// Makes a collection anew and loads its documents, until somebody asks to stop.
-///
-/// # Errors
-/// The server's refusal; interrupted.
 pub async fn load(
     admin: &Admin,
     name: &str,

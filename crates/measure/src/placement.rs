@@ -9,7 +9,6 @@ use record::records::Placement;
 const CORES_MIN: usize = 4;
 
 /// Cores of server and clients on this machine; None where they share all cores.
-#[must_use]
 pub fn choose() -> Option<Placement> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let usable = usable_cores();

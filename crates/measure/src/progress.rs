@@ -46,7 +46,6 @@ pub struct Line {
 
 impl Line {
     /// `template` is that of the live line, as indicatif takes it.
-    #[must_use]
     pub fn new(template: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template(template).expect("a valid template");
@@ -57,7 +56,6 @@ impl Line {
         Self { bar, said: Cell::new(Instant::now()) }
     }
 
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.bar.is_some()
     }
@@ -107,7 +105,6 @@ pub struct Progress {
 
 impl Progress {
     /// `rounds` are those up to the next look, `planned` is the time of one of them.
-    #[must_use]
     pub fn new(arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
         Self {
             line: Line::new("{spinner} {wide_msg}"),
@@ -229,7 +226,6 @@ impl Progress {
 }
 
 /// `2 min 05 s`, `48 s`.
-#[must_use]
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {

@@ -29,21 +29,16 @@ impl Reached {
     }
 
     /// Starts the server, or connects to it.
-    ///
-    /// # Errors
-    /// It does not start, or no longer answers.
     pub async fn open(&self, options: &StartOptions) -> Result<Server> {
         self.choice.open(&self.host, self.program.as_ref(), options).await
     }
 
     /// Whether it is this program again.
-    #[must_use]
     pub fn is_absorber(&self) -> bool {
         self.choice.kind() == ServerKind::Absorber
     }
 
     /// The connection string of somebody else's server.
-    #[must_use]
     pub fn uri(&self) -> Option<&str> {
         self.choice.uri()
     }

@@ -11,7 +11,6 @@ use workload::plan::{Operation, Phase};
 /// Opcounters are used where the server is ours and they tell the phase's operations apart. Else
 /// the documents count in a collection that the arm alone has written. Else there is no receipt
 /// (capped, overwritten, shared).
-#[must_use]
 pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool) -> Receipt {
     // Failed operations may or may not have reached the server: then counts prove nothing.
     let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);

@@ -32,7 +32,7 @@ impl Resumed {
         if experiment.ended == Some(Ended::Completed) {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
-                format!("mongodyno report {}", shell_quoted(path.display())),
+                format!("mongodyno report {}", shell_quoted(&path.display())),
             ));
         }
         let runs = folder.runs()?;
@@ -91,7 +91,6 @@ impl Resumed {
         Ok(())
     }
 
-    #[must_use]
     pub fn go_on(&self) -> Experiment {
         let mut experiment = self.experiment.clone();
         experiment.gaps.push(Gap {

@@ -83,7 +83,6 @@ pub struct ArmConfiguration {
 }
 
 impl ArmConfiguration {
-    #[must_use]
     pub fn takes(&self, phase: &str) -> bool {
         self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
     }
@@ -91,15 +90,11 @@ impl ArmConfiguration {
 
 impl Runner {
     /// Whether all times are simulated.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.configurations.iter().all(|it| it.environment.simulated)
     }
 
     /// Starts the processes of a group of arms, and identifies each.
-    ///
-    /// # Errors
-    /// Interrupted.
     pub async fn start(
         &mut self,
         round: u32,
@@ -178,12 +173,10 @@ impl Runner {
         Target { role, uri, database: &self.database }
     }
 
-    #[must_use]
     pub fn taps_round(&self, round: u32) -> bool {
         self.path.is_some() && round >= self.tap_from
     }
 
-    #[must_use]
     pub fn taps(&self, round: u32, arm: usize) -> bool {
         self.taps_round(round) && self.configurations[arm].tapped_uri.is_some()
     }

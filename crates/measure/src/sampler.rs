@@ -26,9 +26,6 @@ pub struct Sampler {
 
 impl Sampler {
     /// `admin` is a connection of its own, None with `--server none`.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn new(admin: Option<Admin>, folder: Folder, epoch: Epoch) -> Result<Self> {
         let mut cost = [Counters::new(), Counters::new()];
         if let Some(admin) = &admin {
@@ -65,9 +62,6 @@ impl Sampler {
     }
 
     /// Counters now, less the cost of all readings so far.
-    ///
-    /// # Errors
-    /// The server lost.
     pub async fn counters(&mut self) -> Result<Counters> {
         if self.last.elapsed() >= PERIOD {
             self.sample().await?;
@@ -86,9 +80,6 @@ impl Sampler {
     }
 
     /// Waits for a turn; one longer than a second is sampled meanwhile.
-    ///
-    /// # Errors
-    /// The server lost.
     pub async fn during<T>(&mut self, turn: impl Future<Output = T>) -> Result<T> {
         tokio::pin!(turn);
         if self.admin.is_none() {

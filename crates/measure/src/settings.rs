@@ -28,7 +28,6 @@ const PHASE_OVERHEAD_S: f64 = 0.25;
 const ARM_OVERHEAD_S: f64 = 0.35;
 
 /// Warm-up of one arm in one phase.
-#[must_use]
 pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> Duration {
     let usual = match (quick, first_phase) {
         (true, _) => QUICK_WARMUP_S,
@@ -73,7 +72,6 @@ pub fn interleave(
 }
 
 /// Measured seconds of one arm in one phase; the most, where a count ends it.
-#[must_use]
 pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     match phase.limit {
         Limit::Duration { seconds } => seconds.unwrap_or(measured_s),
@@ -83,13 +81,11 @@ pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
 
 /// Factor by which added laps may exceed the measured time. The quick form promises an answer in
 /// minutes.
-#[must_use]
 pub fn stretch(quick: bool) -> u32 {
     if quick { 2 } else { 4 }
 }
 
 /// Time of one arm in one phase.
-#[must_use]
 pub fn phase_time(warmup: Duration, measured_s: f64) -> Duration {
     let turns = (measured_s / 0.05).max(40.0) + warmup.as_secs_f64() / 0.1;
     warmup + Duration::from_secs_f64(measured_s + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S)
@@ -103,7 +99,6 @@ pub struct Estimate {
     pub round_sample_bytes: u64,
 }
 
-#[must_use]
 pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -> Estimate {
     const GUESSED_RATE: f64 = 10_000.0;
     let mut seconds = 0.0;

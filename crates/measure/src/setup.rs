@@ -68,7 +68,6 @@ pub struct Setup {
 }
 
 /// A unique id: the time and some bits of it.
-#[must_use]
 pub fn new_id(salt: u64) -> String {
     format!("{}-{:06x}", wall().replace([':', '-'], ""), salt & 0xff_ffff)
 }
@@ -114,7 +113,7 @@ impl Setup {
                 Err(error)
             }
             Err(error) if error.exit != Exit::Interrupted => {
-                let path = base::words::shell_quoted(folder.path().display());
+                let path = base::words::shell_quoted(&folder.path().display());
                 // A resume that does not fit its record is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     say!("what was finished is kept: mongodyno report {path}");

@@ -19,8 +19,6 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// # Errors
-    /// Interrupted.
     pub fn check(&self) -> Result<()> {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
@@ -47,7 +45,6 @@ impl Requests {
     ///
     /// # Panics
     /// Never on a system that has signals.
-    #[must_use]
     pub fn watch() -> Self {
         let watch = |kind| signal(kind).expect("signals can be watched");
         Self {
@@ -72,9 +69,6 @@ impl Requests {
     }
 
     /// Waits for `work`, unless somebody asks to stop first.
-    ///
-    /// # Errors
-    /// Interrupted.
     pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased; // a request during work without an await comes before its answer
@@ -92,15 +86,11 @@ pub fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & 1 != 0) // SIGHUP is signal 1
 }
 
-#[must_use]
 pub fn interrupted() -> Error {
     Error::new(Exit::Interrupted, "interrupted", "")
 }
 
 /// Catches a panic of `work`, so that the steps after it still happen.
-///
-/// # Errors
-/// The panic.
 pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut work = pin!(work);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {

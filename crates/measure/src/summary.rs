@@ -37,9 +37,6 @@ pub struct Source<'a> {
 }
 
 /// Reads the samples and makes the record, without the names of kept files.
-///
-/// # Errors
-/// Files that cannot be read or written.
 pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
     let phase = &source.plan.phases[source.number];
     let right = RightAnswers::new(source.inputs, source.plan, source.number);

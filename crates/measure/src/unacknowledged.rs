@@ -17,21 +17,18 @@ const SETTLED: Duration = Duration::from_millis(50);
 const READINGS_MAX: u32 = 200;
 
 /// Whether a connection string asks for no answers.
-#[must_use]
 pub fn by_options(uri: &str) -> bool {
     let options = uri.split_once('?').map_or("", |(_, options)| options);
     options.split('&').any(|part| part.eq_ignore_ascii_case("w=0"))
 }
 
 /// Whether the running driver of an arm asks for no answers.
-#[must_use]
 pub fn by_driver(arm: &Arm) -> bool {
     arm.resolved["write_concern"]["w"] == 0
 }
 
 /// Why a phase cannot take turns when this arm's driver asks for no answers; None: each of its
 /// writes has a concern of its own.
-#[must_use]
 pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
     let inherits = |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
     let made = phase.operations.iter().find(inherits)?;
@@ -40,7 +37,6 @@ pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
 }
 
 /// Whether some writes of a phase have no answer, in some arm.
-#[must_use]
 pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
     let own = |it: &Operation| it.write_concern.as_ref().is_some_and(|it| it["w"] == 0);
     phase.operations.iter().any(own)
@@ -48,9 +44,6 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
 }
 
 /// The server's counters after all unanswered writes.
-///
-/// # Errors
-/// The server lost.
 pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -> Result<Counters> {
     match (context.admin, written) {
         (Some(admin), Some(name)) if context.unacknowledged => {
@@ -78,9 +71,6 @@ async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Resu
 
 /// Counts the documents once two readings 50 ms apart agree: unacknowledged writes go on after the
 /// last `end`.
-///
-/// # Errors
-/// The server lost.
 pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
     let mut count = admin.count(name).await?;
     for _ in 0..600 {

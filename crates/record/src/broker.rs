@@ -88,7 +88,6 @@ pub struct Parts {
 
 impl Parts {
     /// By name, in the order in which a message passes them.
-    #[must_use]
     pub fn named(&self) -> [(&'static str, Part); 5] {
         [
             ("program", self.program),
@@ -113,7 +112,6 @@ pub struct Part {
 
 impl Part {
     /// Growth of the part over the run.
-    #[must_use]
     pub fn grown_us(&self) -> f64 {
         self.last_us - self.first_us
     }

@@ -73,7 +73,6 @@ impl Folder {
     }
 
     /// Free space on its disk; None where the system does not say.
-    #[must_use]
     pub fn free_bytes(&self) -> Option<u64> {
         let stat = nix::sys::statvfs::statvfs(&self.path).ok()?;
         Some(stat.blocks_available() * stat.fragment_size())
@@ -113,12 +112,10 @@ impl Folder {
         Ok((Self { path }, experiment))
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    #[must_use]
     pub fn join(&self, relative: &str) -> PathBuf {
         self.path.join(relative)
     }
@@ -200,7 +197,6 @@ impl Folder {
     }
 
     /// Bytes of its raw samples.
-    #[must_use]
     pub fn sample_bytes(&self) -> u64 {
         let files = fs::read_dir(self.path.join("samples")).into_iter().flatten().flatten();
         files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()

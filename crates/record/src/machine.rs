@@ -72,7 +72,6 @@ pub struct ForeignProcess {
     pub fraction: f64,
 }
 
-#[must_use]
 pub fn describe() -> Machine {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let line = |path: &str, name: &str| {
@@ -123,7 +122,6 @@ struct Process {
 
 impl Reading {
     /// Reads `/proc/stat` and `/proc/PID/stat`; empty where they do not exist.
-    #[must_use]
     pub fn take() -> Self {
         let mut reading = Self::of_machine(&fs::read_to_string("/proc/stat").unwrap_or_default());
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -149,7 +147,6 @@ impl Reading {
 
     /// The load since `before`. Ours are the core, everything it has started, and the processes
     /// `beside` it with their children.
-    #[must_use]
     pub fn noise_since(&self, before: &Self, beside: &[u32]) -> MachineNoise {
         let total = self.total.saturating_sub(before.total).max(1) as f64;
         let roots: Vec<u32> = beside.iter().copied().chain([std::process::id()]).collect();

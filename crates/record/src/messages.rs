@@ -57,13 +57,11 @@ impl Message {
         }
     }
 
-    #[must_use]
     pub fn received(&self) -> bool {
         self.received_ns > 0
     }
 
     /// From made to received.
-    #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.received_ns.saturating_sub(self.made_ns)
     }
@@ -108,7 +106,6 @@ pub struct Messages {
 
 impl Messages {
     /// All were sent, none is received.
-    #[must_use]
     pub fn of(sent: Sent) -> Self {
         let Sent { messages: mut sent, failed } = sent;
         sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
@@ -164,7 +161,6 @@ impl Messages {
     }
 
     /// The record; `consumer` holds all that is known of the consumer without the messages.
-    #[must_use]
     pub fn record(&mut self, phase: &Phase, consumer: ConsumerRun) -> Broker {
         let open = phase.pacing.is_open();
         let sent = self.sent.len() as u64;

@@ -18,7 +18,6 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;
         let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);

@@ -101,7 +101,6 @@ pub struct Gap {
 
 impl Gap {
     /// For the notes of reports.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let cut = self.cut_at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
         format!(
@@ -122,7 +121,6 @@ pub enum Ended {
 }
 
 impl Ended {
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Completed => "completed",

@@ -33,24 +33,20 @@ pub struct Sample {
 }
 
 impl Sample {
-    #[must_use]
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.service_ns)
     }
 
     /// End minus intended start.
-    #[must_use]
     pub fn response_ns(&self) -> u64 {
         self.end_ns().saturating_sub(self.intended_ns)
     }
 
     /// Outcome without the warm-up flag.
-    #[must_use]
     pub fn result(&self) -> u8 {
         self.outcome & !WARMUP
     }
 
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; SAMPLE_BYTES]) -> Self {
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         Self {
@@ -64,7 +60,6 @@ impl Sample {
         }
     }
 
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; SAMPLE_BYTES] {
         let mut bytes = [0; SAMPLE_BYTES];
         bytes[0..8].copy_from_slice(&self.intended_ns.to_le_bytes());

@@ -31,7 +31,6 @@ macro_rules! define {
 
         impl ServerKind {
             /// The word as printed, and as `--server` takes it.
-            #[must_use]
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($name),)*

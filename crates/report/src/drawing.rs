@@ -91,13 +91,11 @@ impl Drawing {
     }
 
     /// The picture in words, for those who cannot see it.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
     /// The whole picture, for a page or a file.
-    #[must_use]
     pub fn svg(&self) -> String {
         let [width, height] = [self.width, self.height].map(|size| short(size + 2.0 * MARGIN));
         let edge = short(-MARGIN);
@@ -114,7 +112,6 @@ impl Drawing {
     }
 
     /// Several pictures as one, each below the one before it.
-    #[must_use]
     pub fn stacked(drawings: &[Self]) -> Self {
         let titles: Vec<&str> = drawings.iter().map(|it| it.title.as_str()).collect();
         let width = drawings.iter().map(|it| it.width).fold(0.0, f64::max);

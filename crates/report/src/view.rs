@@ -461,7 +461,6 @@ pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
 }
 
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
-#[must_use]
 pub fn finding_line(finding: &Finding) -> String {
     let about: Vec<&str> =
         [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();

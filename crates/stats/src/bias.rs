@@ -37,13 +37,11 @@ impl Bias {
         (size >= SMALLEST).then_some(Self { gate, size, caution })
     }
 
-    #[must_use]
     pub fn percent(&self) -> f64 {
         percent(self.size)
     }
 
     /// The bias as the verdict's sentence calls it.
-    #[must_use]
     pub fn word(gate: Gate) -> &'static str {
         match gate {
             Gate::Steadiness => "drift",
@@ -55,7 +53,6 @@ impl Bias {
 }
 
 /// The largest bias; they are not added up.
-#[must_use]
 pub fn largest<'a>(biases: impl IntoIterator<Item = &'a Bias>) -> Option<&'a Bias> {
     biases.into_iter().max_by(|a, b| a.size.total_cmp(&b.size))
 }
@@ -85,7 +82,6 @@ pub struct Drift {
 
 impl Drift {
     /// `B against A: +4.1 % (95.2 % CI 1.2 to 7.1 %) from first to second half`.
-    #[must_use]
     pub fn sentence(&self) -> String {
         format!("{}: {} from first to second half", self.who, with_interval(&self.found))
     }
@@ -96,7 +92,6 @@ impl Drift {
 /// `a` and `b` hold ln(median service time of the second half / of the first) by round. With turns
 /// the difference counts: disturbances fall on both arms. With whole runs the arm that moved more
 /// counts.
-#[must_use]
 pub fn drift(
     (name_a, a): (&str, &[Option<f64>]),
     (name_b, b): (&str, &[Option<f64>]),
@@ -125,7 +120,6 @@ pub fn drift(
 
 /// G5: half of a drift whose interval excludes 0. The comparison holds for the middle of the phase;
 /// half of the drift lies between the middle and the end.
-#[must_use]
 pub fn of_drift(drift: &Drift) -> Option<Bias> {
     let caution = format!("{} (gate G5); a longer warm-up helps", drift.sentence());
     let size = drift.found.estimate.abs() / 2.0;
@@ -134,7 +128,6 @@ pub fn of_drift(drift: &Drift) -> Option<Bias> {
 
 /// A drift that all arms share, and that no comparison of theirs shows. Each interval excludes 0 to
 /// the same side, and the median of the estimates is beyond `floor_percent`.
-#[must_use]
 pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -> Option<String> {
     let of = |ratios: &&[Option<f64>]| {
         let finite = ratios.iter().copied().flatten().filter(|it| it.is_finite());
@@ -157,7 +150,6 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
 /// By arm and round, `logs` holds the log of a value, `positions` the arm's place in the order.
 /// Residuals are centred by round and arm, and so depend on each other. Rejected: the tabled
 /// p-value of Spearman's rho, which voided 9 % of two-arm experiments with six rounds.
-#[must_use]
 pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u64) -> Option<Bias> {
     let arms = logs.len();
     if arms < 2 {
@@ -227,7 +219,6 @@ fn centred_ranks(values: &[f64]) -> Vec<f64> {
 
 /// G7: the interval of the A/A comparison excludes 0; the bias is its |estimate|. `ratios` are its
 /// log ratios by round.
-#[must_use]
 pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
     let found = hodges_lehmann(ratios, alpha).filter(clear)?;
     let caution = format!(
@@ -240,7 +231,6 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
 
 /// G9: waiting arms used more than 2 % of an arm's turns: a collector or compiler thread at work.
 /// The bias is that share.
-#[must_use]
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
         "beside {beside}, the waiting arms used {} % CPU (gate G9); --interleave runs helps",

@@ -52,7 +52,6 @@ pub struct Witness {
 }
 
 impl Rules<'_> {
-    #[must_use]
     pub fn new(alpha: f64, threshold: ThresholdParts) -> Self {
         Self { alpha, threshold, bias: None, busy: None, witnesses: &[] }
     }
@@ -118,14 +117,12 @@ pub struct Comparison {
 
 impl Comparison {
     /// True when further rounds are pointless: every verdict but INCONCLUSIVE and direction only.
-    #[must_use]
     pub fn settled(&self) -> bool {
         self.verdict != Verdict::Inconclusive && !self.direction_only
     }
 }
 
 /// Compares B with A. `failed_gates` are the reasons of gates that failed for the whole comparison.
-#[must_use]
 pub fn compare(
     metric: &str,
     quantity: Quantity,
@@ -290,7 +287,6 @@ impl Comparison {
 }
 
 /// The fewest rounds for an interval with this error: 6 for 5 %, 8 for 1 %.
-#[must_use]
 pub fn rounds_for_an_interval(alpha: f64) -> usize {
     (1..=60).find(|&rounds| interval_rank(rounds, alpha).0 > 0).unwrap_or(60)
 }

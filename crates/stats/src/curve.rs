@@ -76,7 +76,6 @@ impl Curve {
     /// that arrived, in the order made.
     ///
     /// Keeps one block in memory, a tenth to a fortieth of a long run.
-    #[must_use]
     pub fn of(latencies_us: impl ExactSizeIterator<Item = f64>) -> Self {
         let messages = latencies_us.len();
         let blocks = blocks::medians(latencies_us);

@@ -20,7 +20,6 @@ pub struct Interval {
 
 impl Interval {
     /// In another unit, or turned round by a negative factor.
-    #[must_use]
     pub fn times(self, factor: f64) -> Self {
         let (a, b) = (self.low * factor, self.high * factor);
         Self { estimate: self.estimate * factor, low: a.min(b), high: a.max(b) }
@@ -43,7 +42,6 @@ pub struct OverRounds {
 ///
 /// None with fewer than two values. So few rounds give no better level, and no interval at all
 /// would hide what five rounds do show.
-#[must_use]
 pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
     let estimate = median(values)?;
     // Error of the interval from the smallest to the largest: all values on one side.
@@ -53,7 +51,6 @@ pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
 }
 
 /// The middle value, or the mean of the two middle ones. None without values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -65,7 +62,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Unscaled. None without values.
-#[must_use]
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
     median(&values.iter().map(|v| (v - centre).abs()).collect::<Vec<_>>())
@@ -73,7 +69,6 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 
 /// The quantile `q` (0 to 1) with linear interpolation between order statistics (R's type 7).
 /// None without values.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), q)
 }
@@ -98,7 +93,6 @@ pub struct Outliers {
 
 impl Outliers {
     /// Of one value per run, in any unit.
-    #[must_use]
     pub fn count(values: &[f64]) -> Self {
         let sorted = sorted(values);
         let (Some(q1), Some(q3)) =
@@ -120,14 +114,12 @@ impl Outliers {
 
     /// More than 10 % of the runs are far from the median. Mild Tukey outliers do not count: among
     /// ten healthy runs one or two are usual.
-    #[must_use]
     pub fn many(&self) -> bool {
         self.far_from_median.max(self.tukey_severe) * 10 > self.runs
     }
 }
 
 /// The first run is an outlier towards the slow side (values: time, larger is slower).
-#[must_use]
 pub fn first_run_slow(times: &[f64]) -> bool {
     deviations(times).next().is_some_and(|deviation| deviation > MAD_THRESHOLD)
 }
@@ -145,7 +137,6 @@ fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
 ///
 /// None when no interval of this level exists: 95 % needs 6 values, 99 % needs 8. As benchstat
 /// (golang/perf `benchmath`), but with the achieved level.
-#[must_use]
 pub fn median_interval(values: &[f64], alpha: f64) -> Option<(f64, f64, f64)> {
     let n = values.len();
     let mut below = 0.0;

@@ -30,13 +30,11 @@ pub struct Around<'a> {
 
 impl Around<'_> {
     /// The criterion reads no result of ours, so it selects on nothing that is compared.
-    #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.steal_fraction > STEAL_LIMIT || self.foreign_fraction > FOREIGN_LIMIT
     }
 
     /// Not disturbed, yet not alone.
-    #[must_use]
     pub fn is_restless(&self) -> bool {
         !self.is_disturbed() && self.foreign_fraction > FOREIGN_CAUTION
     }
@@ -54,7 +52,6 @@ pub enum Step {
 ///
 /// A disturbed round is made again, up to as many as were planned. Once more than half of at least
 /// four rounds are disturbed no more are replaced: this machine is like that.
-#[must_use]
 pub fn step(disturbed: &[bool], planned: u32) -> Step {
     let (made, planned, quiet) = (disturbed.len(), planned as usize, count_quiet(disturbed));
     let hopeless = made >= ROUNDS_TO_KNOW && 2 * (made - quiet) > made;
@@ -68,7 +65,6 @@ pub fn step(disturbed: &[bool], planned: u32) -> Step {
 
 /// Whether the undisturbed rounds are compared, or all: at least 80 % of the planned rounds must be
 /// undisturbed. Of an interrupted experiment, those made count as planned.
-#[must_use]
 pub fn only_quiet(disturbed: &[bool], planned: u32) -> bool {
     let wanted = disturbed.len().min(planned as usize);
     5 * count_quiet(disturbed) >= 4 * wanted
@@ -79,7 +75,6 @@ fn count_quiet(disturbed: &[bool]) -> usize {
 }
 
 /// `other processes used 49 %: rustc, chrome`, `the hypervisor took 20 %`: medians of the rounds.
-#[must_use]
 pub fn words(rounds: &[Around<'_>]) -> String {
     let of = |value: fn(&Around<'_>) -> f64| {
         median(&rounds.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)

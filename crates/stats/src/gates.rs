@@ -64,7 +64,6 @@ pub struct Checked {
 
 impl Gate {
     /// Its number in the methodology, `G1` to `G9`.
-    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Self::Errors => "G1",
@@ -105,7 +104,6 @@ impl Gate {
 }
 
 /// As `compare` takes them.
-#[must_use]
 pub fn failures(checked: &[Checked]) -> Vec<String> {
     let reason = |checked: &Checked| match &checked.outcome {
         Outcome::Fail(reason) => Some(reason.clone()),
@@ -131,7 +129,6 @@ pub struct RunCounts {
 ///
 /// Claims are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
 /// different speed never do the same number of operations in a timed window.
-#[must_use]
 pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
     let mut reasons = Vec::new();
     for (name, run) in [(name_a, a), (name_b, b)] {
@@ -151,7 +148,6 @@ pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Check
 }
 
 /// G2: N̄ and X R̄ apart by more than 2 %, or samples of another clock.
-#[must_use]
 pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
     let gate = Gate::LittlesLaw;
     let Some(little) = little else {
@@ -203,7 +199,6 @@ pub struct Lag {
 pub const WORKERS_BUSY: f64 = 0.9;
 
 /// G3: the schedule was not kept, by achieved rate, drops or the adapter's own timers.
-#[must_use]
 pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     let because = |what: String| format!("{name} is generator-limited: {what}");
     let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
@@ -229,7 +224,6 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
 /// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM pass too: they are
 /// monotonic and read without a system call. `hpet`, `acpi_pm` and `jiffies` do not pass; an empty
 /// name, where the system names none, does.
-#[must_use]
 pub fn clock_source(name: &str) -> Checked {
     const CLOCKS: [&str; 6] =
         ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
@@ -242,7 +236,6 @@ pub fn clock_source(name: &str) -> Checked {
 ///
 /// `follows_from_axis` names those that follow from the declared axis: driver, version, and their
 /// defaults. They are listed as a warning and not gated.
-#[must_use]
 pub fn conditions(
     a: &BTreeMap<String, String>,
     b: &BTreeMap<String, String>,

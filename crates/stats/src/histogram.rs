@@ -16,7 +16,6 @@ pub struct Histogram {
 
 impl Histogram {
     /// Takes 270 KB: the geometry is allocated at once.
-    #[must_use]
     pub fn new() -> Self {
         let counts = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS)
             .expect("1 ns to 1 h with 3 digits is a valid geometry");
@@ -43,7 +42,6 @@ impl Histogram {
     ///
     /// Reading happens at the highest equivalent value, so a coarser source is biased by up to one
     /// of its buckets. The upstream Java log test defines the same behaviour.
-    #[must_use]
     pub fn from_other_geometry(other: &hdrhistogram::Histogram<u64>) -> Self {
         let mut histogram = Self::new();
         for bucket in other.iter_recorded() {
@@ -53,25 +51,21 @@ impl Histogram {
         histogram
     }
 
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
     /// At the bucket's lowest equivalent; None when empty.
-    #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.min())
     }
 
     /// At the bucket's highest equivalent; None when empty.
-    #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.max())
     }
 
     /// Counts buckets at their middle; None when empty.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.counts.mean())
     }
@@ -81,7 +75,6 @@ impl Histogram {
     /// Rule of the Java original: rank `ceil(nextDown(percent) / 100 * n)`, at least 1, at its
     /// highest equivalent. The crate's own `value_at_quantile` omits the `nextDown`. So it takes
     /// the next value whenever a product such as 0.999 * n rounds up.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let count = self.count();
         if count == 0 || percent.is_nan() {
@@ -96,7 +89,6 @@ impl Histogram {
 
     /// The same, but only when enough values stand above it to print it: n >= 100 / (1 - q). p50
     /// needs 200 values, p99 10 000, p99.9 100 000 (section 2.4).
-    #[must_use]
     pub fn printable_percentile_ns(&self, percent: f64) -> Option<u64> {
         (self.count() >= values_needed(percent)?).then(|| self.percentile_ns(percent))?
     }
@@ -119,7 +111,6 @@ impl fmt::Debug for Histogram {
 }
 
 /// Values that a run needs before the percentile is printed; None outside [0, 100).
-#[must_use]
 pub fn values_needed(percent: f64) -> Option<u64> {
     // Rounded, because 100 - 99.9 is a little less than 0.1 in binary.
     (0.0..100.0).contains(&percent).then(|| (10_000.0 / (100.0 - percent)).round() as u64)

@@ -74,7 +74,6 @@ pub struct Judgement {
 
 /// Judges a phase. The first arm is the baseline. The first metric decides: a broken A/A arm or
 /// order there voids the phase.
-#[must_use]
 pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> Judgement {
     let found: Vec<Found> = measures.iter().map(|it| Found::of(arms, it, terms)).collect();
     let mut judged = Vec::new();

@@ -6,7 +6,6 @@ pub const BATCH_LAPS: usize = 5;
 
 /// Standard error of the mean of values in the order of laps, by batch means. None with fewer than
 /// two batches.
-#[must_use]
 pub fn standard_error(laps: &[f64]) -> Option<f64> {
     let batches: Vec<f64> = laps.chunks_exact(BATCH_LAPS).map(mean).collect();
     let degrees = batches.len().checked_sub(1).filter(|it| *it > 0)? as f64;
@@ -21,7 +20,6 @@ pub fn standard_error(laps: &[f64]) -> Option<f64> {
 /// A lap's value is the difference of the two rates, each as a part of its own mean. To first order
 /// that is its share in the log ratio of the totals. Rejected: the log ratio of each lap. There a
 /// single stalled turn outweighs all others; in the totals it does not.
-#[must_use]
 pub fn largest_error<'a>(
     baseline: &[f64],
     others: impl IntoIterator<Item = &'a [f64]>,

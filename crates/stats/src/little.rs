@@ -20,7 +20,6 @@ pub struct Little {
 
 impl Little {
     /// |N̄ - X R̄| / N̄ in percent; None when nothing was in flight.
-    #[must_use]
     pub fn discrepancy_percent(&self) -> Option<f64> {
         (self.in_flight > 0.0)
             .then(|| 100.0 * (self.in_flight - self.rate_times_time).abs() / self.in_flight)
@@ -45,7 +44,6 @@ pub struct LittlesLaw {
 
 impl LittlesLaw {
     /// The stretches must be sorted and disjoint.
-    #[must_use]
     pub fn over(stretches: Vec<Stretch>) -> Self {
         Self { stretches, samples: 0, outside: 0, inside_ns: 0.0, counted: 0.0, counted_ns: 0.0 }
     }
@@ -71,7 +69,6 @@ impl LittlesLaw {
     ///
     /// `claimed` is the number of operations that the workers reported. With it lost samples show;
     /// without it the samples vouch for themselves.
-    #[must_use]
     pub fn check(&self, claimed: Option<u64>) -> Option<Little> {
         let length_ns = |it: &Stretch| it.end_ns.saturating_sub(it.start_ns);
         let active_ns: u64 = self.stretches.iter().map(length_ns).sum();

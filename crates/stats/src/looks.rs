@@ -47,31 +47,26 @@ pub enum NextStep {
 
 impl LookPlan {
     /// Looks at 10, 20 and 40 rounds with errors 0.01, 0.02 and 0.02.
-    #[must_use]
     pub fn standard() -> Self {
         let looks = [(10, 0.01), (20, 0.02), (40, 0.02)];
         Self { looks: looks.map(|(rounds, alpha)| Look { rounds, alpha }).to_vec(), quick: false }
     }
 
     /// One look at 6 rounds with error 0.05.
-    #[must_use]
     pub fn quick() -> Self {
         Self { looks: vec![Look { rounds: 6, alpha: 0.05 }], quick: true }
     }
 
     /// `--rounds N`: one look at N with error 0.05. Below 6 every verdict is INCONCLUSIVE.
-    #[must_use]
     pub fn fixed(rounds: u32) -> Self {
         Self { looks: vec![Look { rounds, alpha: 0.05 }], quick: false }
     }
 
-    #[must_use]
     pub fn looks(&self) -> &[Look] {
         &self.looks
     }
 
     /// Rounds to the first look, for the estimate of time.
-    #[must_use]
     pub fn first_rounds(&self) -> u32 {
         self.looks.first().map_or(0, |look| look.rounds)
     }
@@ -81,7 +76,6 @@ impl LookPlan {
     /// Rounds beyond a look mean that it left something open. An interrupted experiment is judged
     /// with the error of the look it was on its way to. A stop for a reason outside of the data
     /// spends no more than that.
-    #[must_use]
     pub fn standing(&self, disturbed: &[bool]) -> (Look, Step) {
         let mut looks = self.looks.iter().copied();
         let mut look = looks.next().unwrap_or(Look { rounds: 0, alpha: 0.05 });
@@ -94,7 +88,6 @@ impl LookPlan {
     }
 
     /// Stops at the first look that settles all comparisons for which the experiment was made.
-    #[must_use]
     pub fn after(&self, look: Look, comparisons: &[Comparison]) -> NextStep {
         let settled = comparisons.iter().all(Comparison::settled);
         match self.looks.iter().find(|next| next.rounds > look.rounds) {

@@ -15,7 +15,6 @@ pub struct Trend {
 ///
 /// Mann 1945, Kendall 1975, with their correction for ties. The normal approximation is good from
 /// some ten values on. A series that never changes has tau 0 and p 1.
-#[must_use]
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     if values.len() < 3 {
         return None;

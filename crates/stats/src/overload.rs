@@ -24,7 +24,6 @@ const READINGS_MAX: u64 = 1 << 16;
 
 /// The smallest growth of latency over a run that is worth a word, where it usually takes
 /// `level_us`.
-#[must_use]
 pub fn least_growth_us(level_us: f64) -> f64 {
     GROWTH_MIN_US.max(GROWTH_MIN_OF_LEVEL * level_us)
 }
@@ -37,7 +36,6 @@ fn gap_s(arrivals_per_s: Option<f64>) -> f64 {
 /// Operations a second of one saturated consumer. `slope_s` is that of response time, s an
 /// operation; without a rate all operations arrive at once (a burst). None where the slope is so
 /// far down that no capacity follows.
-#[must_use]
 pub fn capacity_per_s(slope_s: f64, arrivals_per_s: Option<f64>) -> Option<f64> {
     let between_s = slope_s + gap_s(arrivals_per_s);
     (between_s > 0.0 && between_s.is_finite()).then(|| 1.0 / between_s)
@@ -47,7 +45,6 @@ pub fn capacity_per_s(slope_s: f64, arrivals_per_s: Option<f64>) -> Option<f64> 
 /// messages are issued at once.
 ///
 /// 0 where it keeps pace: nothing waits, and latency cannot fall below one service time.
-#[must_use]
 pub fn predicted_slope_us(capacity_per_s: f64, issue_rate_per_s: Option<f64>) -> f64 {
     ((1.0 / capacity_per_s - gap_s(issue_rate_per_s)) * 1e6).max(0.0)
 }
@@ -67,7 +64,6 @@ impl Depth {
     /// For arrivals from `first_ns` to `last_arrival_ns` and ends up to `last_end_ns` (monotonic).
     ///
     /// Read every 100 ms, or as often as makes 20 readings (2,000 at most) while operations arrive.
-    #[must_use]
     pub fn new(first_ns: u64, last_arrival_ns: u64, last_end_ns: u64) -> Self {
         let arriving = last_arrival_ns.saturating_sub(first_ns);
         let whole = last_end_ns.max(last_arrival_ns).saturating_sub(first_ns);
@@ -108,7 +104,6 @@ impl Depth {
 
     /// Depth at each reading while operations arrive, for the test of the trend. Not longer: an
     /// overloaded run that ends by time never begins its last arrivals, so they are in no sample.
-    #[must_use]
     pub fn while_arriving(&self) -> Vec<f64> {
         let arriving = self.last_arrival_ns.saturating_sub(self.first_ns);
         let count = (arriving / self.interval_ns) as usize;
@@ -116,14 +111,12 @@ impl Depth {
     }
 
     /// At a reading.
-    #[must_use]
     pub fn peak(&self) -> u64 {
         self.readings().max().unwrap_or(0).max(0) as u64
     }
 
     /// Over the intervals that begin and end with operations not ended; None without such an
     /// interval.
-    #[must_use]
     pub fn busy_completions_per_s(&self) -> Option<f64> {
         let after: Vec<i64> = self.readings().collect();
         let busy = (1..after.len()).filter(|&at| after[at - 1] > 0 && after[at] > 0);
@@ -167,7 +160,6 @@ pub enum Overload {
 
 impl Growth {
     /// Judges one run, or the medians of several.
-    #[must_use]
     pub fn judge(&self) -> Overload {
         let grows = self.growth_low_us > least_growth_us(self.service_p50_us);
         if !(grows && self.depth_tau > TAU_MIN && self.depth_p < P_MAX) {

@@ -25,7 +25,6 @@ pub struct HodgesLehmann {
 
 /// How many of the 2^n sign patterns of n untied pairs give each rank sum. Panics above
 /// [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
-#[must_use]
 pub fn signed_rank_counts(pairs: usize) -> Vec<u64> {
     assert!(pairs <= EXACT_MAX_PAIRS, "exact counts are for at most {EXACT_MAX_PAIRS} pairs");
     subset_sum_counts(&(1..=pairs).collect::<Vec<_>>())
@@ -49,7 +48,6 @@ fn subset_sum_counts(weights: &[usize]) -> Vec<u64> {
 ///
 /// The rank is the largest r with 2 P(T+ <= r - 1) <= alpha. (0, 1.0) means that no finite interval
 /// of this level exists.
-#[must_use]
 pub fn interval_rank(pairs: usize, alpha: f64) -> (usize, f64) {
     if pairs > EXACT_MAX_PAIRS {
         return interval_rank_normal(pairs, alpha);
@@ -86,7 +84,6 @@ fn interval_rank_normal(pairs: usize, alpha: f64) -> (usize, f64) {
 }
 
 /// The centre of `values`, with total error `alpha`. None without values. NaN must not occur.
-#[must_use]
 pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<HodgesLehmann> {
     if values.is_empty() {
         return None;
@@ -105,7 +102,6 @@ pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<HodgesLehmann> {
 }
 
 /// The estimate alone; faster, for the bootstrap. None without values.
-#[must_use]
 pub fn hodges_lehmann_estimate(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -130,7 +126,6 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
 ///
 /// Zeros are dropped and ties share mid-ranks. Exact up to 50 pairs (the distribution of the ranks
 /// as they are, ties included), normal with continuity correction beyond.
-#[must_use]
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
     if nonzero.is_empty() {
@@ -154,7 +149,6 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
 }
 
 /// Mid-ranks times two, so that ties stay whole numbers: 2, 4, 6 ... without ties.
-#[must_use]
 #[expect(clippy::float_cmp, reason = "ties are exactly equal values")]
 pub fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();

@@ -19,7 +19,6 @@ pub struct Slope {
 /// as in `scipy.stats.theilslopes`. It takes the points for independent. Successive operations of a
 /// queue are not. There it is too narrow, and the caller must ask for more than that 0 lies
 /// outside. Takes n²/2 slopes of memory: give it a bounded subsample.
-#[must_use]
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     if points.len() < 3 {
         return None;

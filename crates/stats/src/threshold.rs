@@ -53,7 +53,6 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    #[must_use]
     pub fn direction(self) -> Direction {
         match self {
             Self::Throughput => Direction::HigherIsBetter,
@@ -63,7 +62,6 @@ impl Quantity {
     }
 
     /// The table floor for whole runs (section 3.3) or turns (section 2.7 g).
-    #[must_use]
     pub fn floor_percent(self, interleave: Interleave) -> f64 {
         let turns = interleave == Interleave::Turns;
         match self {
@@ -90,7 +88,6 @@ impl Quantity {
 
     /// Latencies: a timer read at both ends of an operation cannot resolve them finely. Throughput
     /// and CPU are read over a whole turn.
-    #[must_use]
     pub fn limited_by_timer(self) -> bool {
         matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::P999)
     }
@@ -135,14 +132,12 @@ pub struct ThresholdParts {
 
 impl ThresholdParts {
     /// The floors alone, for the A/A arm: the widened delta could not fire (section 2.5).
-    #[must_use]
     pub fn for_same_version(self) -> Self {
         Self { noise_floor_percent: None, ..self }
     }
 
     /// The largest of all parts. `base_median` is the base arm's median value, used for latencies
     /// only (nanoseconds).
-    #[must_use]
     pub fn threshold(self, quantity: Quantity, base_median: f64) -> Threshold {
         let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
         let timed = quantity.limited_by_timer() && base_median > 0.0;

@@ -35,32 +35,27 @@ pub struct Usl {
 }
 
 impl Usl {
-    #[must_use]
     pub fn throughput(&self, workers: f64) -> f64 {
         let others = workers - 1.0;
         self.gamma * workers / (1.0 + self.alpha * others + self.beta * workers * others)
     }
 
     /// N*: the number of workers beyond which throughput falls; None where it never does.
-    #[must_use]
     pub fn peak(&self) -> Option<f64> {
         (self.beta > 0.0).then(|| ((1.0 - self.alpha).max(0.0) / self.beta).sqrt())
     }
 
     /// No number of workers exceeds this throughput: gamma / alpha.
-    #[must_use]
     pub fn roof(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| self.gamma / self.alpha)
     }
 
     /// More workers than this bring little: 1 / alpha.
-    #[must_use]
     pub fn optimum(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| 1.0 / self.alpha)
     }
 
     /// Sum of the squared distances from points (workers, throughput).
-    #[must_use]
     pub fn squares(&self, points: &[(f64, f64)]) -> f64 {
         points.iter().map(|(n, x)| (x - self.throughput(*n)).powi(2)).sum()
     }
@@ -68,7 +63,6 @@ impl Usl {
 
 /// Fits points (workers, throughput) by least squares with alpha, beta, gamma >= 0. None with fewer
 /// than three different numbers of workers, or without throughput.
-#[must_use]
 pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
     let scale = points.iter().map(|(_, x)| *x).fold(0.0, f64::max);
     if distinct(points) < 3 || scale <= 0.0 || !scale.is_finite() {
@@ -223,7 +217,6 @@ impl Normal {
 }
 
 /// The smallest number of workers with 90 % of the highest throughput; None without points.
-#[must_use]
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
     let highest = points.iter().map(|(_, x)| *x).reduce(f64::max)?;
     let enough = points.iter().filter(|(_, x)| *x >= KNEE_SHARE * highest);
@@ -247,14 +240,12 @@ pub struct Scaling {
 
 impl Scaling {
     /// Beta and N* may be printed: beta's interval excludes 0, and N* was all but reached.
-    #[must_use]
     pub fn shows_peak(&self) -> bool {
         let reached = |peak| self.most >= PEAK_REACHED * peak;
         self.beta.0 > 0.0 && self.law.peak().is_some_and(reached)
     }
 
     /// Throughput of `most` workers, as a share of that without contention and coherency.
-    #[must_use]
     pub fn efficiency(&self) -> f64 {
         self.law.throughput(self.most) / (self.law.gamma * self.most)
     }
@@ -264,7 +255,6 @@ impl Scaling {
 /// each level, drawn from the seed.
 ///
 /// None with fewer than [`LEVELS_MIN`] different levels or [`ROUNDS_MIN`] rounds in one of them.
-#[must_use]
 pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<Scaling> {
     let medians = |pick: &mut dyn FnMut(&[f64]) -> Option<f64>| -> Option<Vec<(f64, f64)>> {
         levels.iter().map(|(workers, rounds)| Some((*workers, pick(rounds)?))).collect()

@@ -22,7 +22,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Slower => "SLOWER",

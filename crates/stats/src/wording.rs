@@ -31,7 +31,6 @@ impl Finding<'_> {
     ///
     /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` stands after
     /// the interval: the part of it that is no scatter.
-    #[must_use]
     pub fn clear_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let slower = self.estimate_percent > 0.0;
@@ -51,7 +50,6 @@ impl Finding<'_> {
     }
 
     /// `SAME within ±3 %: ...`, the interval inside the floor.
-    #[must_use]
     pub fn same_sentence(&self, floor_percent: f64, aside: &str) -> String {
         let decimals = self.decimals();
         let mut sentence = format!(
@@ -77,7 +75,6 @@ impl Finding<'_> {
 
     /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside. Where
     /// noise has widened the threshold, it may lie beyond.
-    #[must_use]
     pub fn direction_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let sizes = [self.low_percent, self.high_percent].map(f64::abs);
@@ -95,7 +92,6 @@ impl Finding<'_> {
     }
 
     /// `INCONCLUSIVE: between ...`; `more_rounds` None says that no affordable number would do.
-    #[must_use]
     pub fn inconclusive_sentence(
         &self,
         more_rounds: Option<u32>,
@@ -111,34 +107,29 @@ impl Finding<'_> {
     }
 
     /// `between -2.1 % and +9.0 %`.
-    #[must_use]
     pub fn between(&self) -> String {
         between(self.low_percent, self.high_percent)
     }
 
     /// Supported by the interval's width.
-    #[must_use]
     pub fn decimals(&self) -> usize {
         figures::decimals(self.low_percent, self.high_percent)
     }
 }
 
 /// `between -2.1 % and +9.0 %`.
-#[must_use]
 pub fn between(low_percent: f64, high_percent: f64) -> String {
     let decimals = figures::decimals(low_percent, high_percent);
     format!("between {} % and {} %", signed(low_percent, decimals), signed(high_percent, decimals))
 }
 
 /// `NOT COMPARABLE: <reason>.`, several reasons joined by semicolons.
-#[must_use]
 pub fn not_comparable_sentence(reasons: &[String]) -> String {
     let reasons: Vec<&str> = reasons.iter().map(|reason| reason.trim_end_matches('.')).collect();
     format!("NOT COMPARABLE: {}.", reasons.join("; "))
 }
 
 /// Too few rounds for any interval; section 3.5 has no template for it.
-#[must_use]
 pub fn too_few_sentence(rounds_kept: usize, needed: usize, alpha: f64) -> String {
     format!(
         "INCONCLUSIVE: {} give no {} interval; at least {needed} needed.",

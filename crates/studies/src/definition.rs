@@ -95,13 +95,11 @@ impl Definition {
     }
 
     /// Past the tap, for a study of this size.
-    #[must_use]
     pub fn rounds(&self, asked: &Asked, size: u64) -> u32 {
         asked.rounds.or(self.rounds).unwrap_or(size as u32)
     }
 
     /// The drivers asked for, with the study's own definition of them; else its own.
-    #[must_use]
     pub fn arms(&self, drivers: &[String]) -> Vec<Arm> {
         if drivers.is_empty() {
             return self.arms.clone();

@@ -29,7 +29,6 @@ pub enum Shown {
 }
 
 impl Evidence {
-    #[must_use]
     pub fn view(&self) -> EvidenceView {
         let mark = match self.shown {
             Shown::Shown => "",
@@ -46,7 +45,6 @@ impl Evidence {
 }
 
 /// Facts on any study that a reader needs beside its tables.
-#[must_use]
 pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for it in &experiment.unavailable {

@@ -14,7 +14,6 @@ pub use study::{Flag, Made, Plan, Study};
 
 pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
 
-#[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)
 }

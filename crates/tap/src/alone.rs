@@ -169,7 +169,6 @@ impl Session {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.proxy.addresses()[0]
     }

@@ -78,13 +78,11 @@ pub struct Mark {
 }
 
 impl Exchange {
-    #[must_use]
     pub fn is(&self, bits: u32) -> bool {
         self.flags & bits == bits
     }
 
     /// The mark of its message; None: it has none, or nobody asked.
-    #[must_use]
     pub fn mark(&self) -> Option<Mark> {
         let mark = Mark { producer: self.mark_producer, sequence: self.mark_sequence };
         self.is(flags::MARKED).then_some(mark)
@@ -96,25 +94,21 @@ impl Exchange {
     }
 
     /// From the last request byte in to the last reply byte out, ns; 0 without a reply.
-    #[must_use]
     pub fn whole_ns(&self) -> u64 {
         self.reply_out_ns.saturating_sub(self.request_in_ns)
     }
 
     /// Time on the link, both ways, ns. Without a link it is the tap's own time.
-    #[must_use]
     pub fn link_ns(&self) -> u64 {
         self.request_out_ns.saturating_sub(self.request_in_ns)
             + self.reply_out_ns.saturating_sub(self.reply_last_ns)
     }
 
     /// Server and wire, ns. Without a link the tap's own forwarding is part of the wire.
-    #[must_use]
     pub fn server_ns(&self, linked: bool) -> u64 {
         if linked { self.whole_ns().saturating_sub(self.link_ns()) } else { self.whole_ns() }
     }
 
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; EXCHANGE_BYTES]) -> Self {
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
@@ -136,7 +130,6 @@ impl Exchange {
         }
     }
 
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; EXCHANGE_BYTES] {
         let mut bytes = [0; EXCHANGE_BYTES];
         let times = [
@@ -168,9 +161,6 @@ impl Exchange {
 }
 
 /// All records of a file. A killed tap may leave a torn last one, which is left out.
-///
-/// # Errors
-/// The system's.
 pub fn read(path: &Path) -> Result<Vec<Exchange>> {
     Exchanges::open(path)?.collect()
 }
@@ -183,8 +173,6 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// # Errors
-    /// The system's.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::file("read", path, &error))?;
         let file = Some(BufReader::with_capacity(1 << 18, file));

@@ -27,7 +27,6 @@ pub struct Side<'a> {
 }
 
 /// A sentence for each difference from the first arm; empty where all are alike.
-#[must_use]
 pub fn fairness(arms: &[Side<'_>]) -> Vec<String> {
     let Some((baseline, others)) = arms.split_first() else { return Vec::new() };
     let mut sentences = Vec::new();

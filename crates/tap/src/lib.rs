@@ -38,7 +38,6 @@ pub mod validate;
 pub use shapes::Shape;
 
 /// Why a replica set cannot be tapped; None where it can be. `topology` is the record's.
-#[must_use]
 pub fn refusal(topology: &str) -> Option<String> {
     topology.starts_with("replica set").then(|| {
         format!(

@@ -121,19 +121,16 @@ impl LinkSpec {
     }
 
     /// Bandwidth each way, bits a second.
-    #[must_use]
     pub fn bits_per_second(&self) -> u64 {
         self.bits_per_second
     }
 
-    #[must_use]
     pub fn rtt(&self) -> Duration {
         self.rtt
     }
 
     /// Bytes of a connection on the link, each way: on the wire and in the queue before it. Beyond
     /// them the tap stops reading.
-    #[must_use]
     pub fn buffer_bytes(&self) -> usize {
         self.queue_bytes() + self.bytes_in((self.rtt + self.jitter) / 2)
     }
@@ -148,7 +145,6 @@ impl LinkSpec {
     }
 
     /// The sizes that matter for one-way writes, in words.
-    #[must_use]
     pub fn buffers(&self) -> String {
         format!(
             "each connection holds at most {} KiB each way on the link ({} KiB under way, {} KiB \

@@ -21,7 +21,6 @@ pub struct Call {
 
 impl Call {
     /// The call of an operation; None in a warm-up.
-    #[must_use]
     pub fn of(sample: &Sample) -> Option<Self> {
         let is_measured = sample.outcome & WARMUP == 0;
         is_measured.then(|| Self { start_ns: sample.start_ns, end_ns: sample.end_ns() })

@@ -49,7 +49,6 @@ pub struct Parts {
 
 impl Parts {
     /// From begin to received, ns.
-    #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.program_ns + self.driver_ns + self.wire_ns + self.server_ns + self.consumer_ns
     }
@@ -144,7 +143,6 @@ pub struct Ways {
 
 impl Ways {
     /// Allocates all at once: the old buffers of a growing list would stay with the process.
-    #[must_use]
     pub fn with_capacity(messages: usize) -> Self {
         Self { ways: Vec::with_capacity(messages) }
     }
@@ -172,9 +170,6 @@ impl Ways {
     /// `sent` are the producers' samples; those of a warm-up are left out. All exchanges were
     /// recorded with `--mark`, and come in any order. They are read once, in this order, and may be
     /// streams from files. `each` gets the messages in the order of arrival.
-    ///
-    /// # Errors
-    /// Those of the streams.
     pub fn tell<E>(
         self,
         inserts: impl IntoIterator<Item = Result<Exchange, E>>,

@@ -186,7 +186,6 @@ impl Proxy {
     }
 
     /// Where it listens, by number.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -201,7 +200,6 @@ impl Proxy {
     }
 
     /// The listener's connections: those open, and those closed since this was last asked.
-    #[must_use]
     pub fn connections(&self, arm: usize) -> Vec<ConnectionRecord> {
         let mut connections = self.listeners[arm].lock();
         let mut records = std::mem::take(&mut connections.closed);
@@ -211,13 +209,11 @@ impl Proxy {
     }
 
     /// Most connections of the listener open at once, since it began.
-    #[must_use]
     pub fn connections_peak(&self, arm: usize) -> usize {
         self.listeners[arm].lock().peak
     }
 
     /// All kinds of commands so far, by number.
-    #[must_use]
     pub fn shapes(&self) -> Vec<Shape> {
         self.listeners.first().map_or_else(Vec::new, |it| it.arm.shapes.list())
     }

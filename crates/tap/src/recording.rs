@@ -38,7 +38,6 @@ pub struct ConnectionRecord {
     pub dropped: Option<String>,
 }
 
-#[must_use]
 pub fn paths(prefix: &Path, arm: usize) -> (PathBuf, PathBuf) {
     let with = |end: &str| {
         let mut name = prefix.as_os_str().to_owned();

@@ -34,7 +34,6 @@ pub type Turn = (u64, u64);
 ///
 /// A command counts if its request came in during one of `turns`. `calls` are the arm's in the same
 /// phase, `operations` the divisor of all figures "an operation".
-#[must_use]
 pub fn summarise(
     exchanges: &[Exchange],
     recording: &Recording,

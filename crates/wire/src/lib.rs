@@ -84,7 +84,6 @@ impl Header {
         Ok(Self { length, request_id: at(4), response_to: at(8), opcode: at(12).into() })
     }
 
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let length = i32::try_from(self.length).expect("messages have at most 48 MB");
         let numbers = [length, self.request_id, self.response_to, self.opcode.into()];

@@ -37,7 +37,6 @@ struct Figure {
 
 type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
 
-#[must_use]
 pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut compared = Compared {
         rows: Vec::new(),

@@ -140,7 +140,6 @@ pub struct Conditions {
 
 impl Conditions {
     /// Compares an arm with the baseline; `topology` gives an unset write concern its meaning.
-    #[must_use]
     pub fn new(baseline: &Arm, arm: &Arm, phase: &Phase, topology: &str) -> Self {
         let mut found = Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
         for it in CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt)) {
@@ -161,7 +160,6 @@ impl Conditions {
     }
 
     /// G8.
-    #[must_use]
     pub fn gate(&self) -> Checked {
         let checked = gates::conditions(&self.of[0], &self.of[1], &self.allowed);
         match checked.outcome {
@@ -172,7 +170,6 @@ impl Conditions {
     }
 
     /// The differences that a verdict has to name: `write concern w:0 against w:1`.
-    #[must_use]
     pub fn axis(&self) -> Option<String> {
         (!self.axis.is_empty()).then(|| self.axis.join(", "))
     }
@@ -180,7 +177,6 @@ impl Conditions {
 
 /// The differences among the arms of an experiment that follow from their drivers; twins are left
 /// out.
-#[must_use]
 pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let phases = &experiment.plan.phases;
     let felt = |it: &&Condition| phases.iter().flat_map(|it| &it.operations).any(it.felt);

@@ -56,7 +56,6 @@ impl Timed<'_> {
 
     /// Making documents costs throughput and no service time. Says so where the arms' difference is
     /// more than half of the threshold.
-    #[must_use]
     pub fn making(&self, threshold_percent: f64) -> Option<String> {
         let batch = self.phase.operations.iter().find(|it| it.documents.is_some())?.batch;
         let batch = f64::from(batch.unwrap_or(1));

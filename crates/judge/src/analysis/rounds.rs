@@ -25,7 +25,6 @@ pub struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     /// A round counts once every arm has its record in it.
-    #[must_use]
     pub fn new(experiment: &'a Experiment, runs: &'a [Run]) -> Self {
         let by_key: ByKey<'_> =
             runs.iter().map(|run| ((run.round, run.arm.as_str()), run)).collect();
@@ -54,19 +53,16 @@ impl<'a> Rounds<'a> {
     }
 
     /// Finished rounds.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.numbers.len()
     }
 
     /// Finished rounds that are compared.
-    #[must_use]
     pub fn compared_count(&self) -> usize {
         self.compared.len()
     }
 
     /// How far the experiment has come.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         Standing {
             round: self.count() as u32,
@@ -78,28 +74,24 @@ impl<'a> Rounds<'a> {
     }
 
     /// Numbers of the disturbed rounds.
-    #[must_use]
     pub fn disturbed(&self) -> Vec<u32> {
         let rounds = self.numbers.iter().zip(&self.disturbed);
         rounds.filter(|(_, disturbed)| **disturbed).map(|(round, _)| *round).collect()
     }
 
     /// The cause of disturbed rounds; None where there are none.
-    #[must_use]
     pub fn disturbance(&self) -> Option<String> {
         let around = around(&self.runs, &self.disturbed());
         (!around.is_empty()).then(|| disturbed::words(&around))
     }
 
     /// The same where disturbed rounds are compared, for want of others.
-    #[must_use]
     pub fn busy(&self) -> Option<String> {
         self.disturbance().filter(|_| self.compared.len() == self.numbers.len())
     }
 
     /// Compared rounds in which other processes worked, yet not enough to disturb: their number,
     /// and how much that was.
-    #[must_use]
     pub fn restless(&self) -> Option<(usize, String)> {
         let mut around = around(&self.runs, &self.compared);
         around.retain(Around::is_restless);
@@ -107,14 +99,12 @@ impl<'a> Rounds<'a> {
     }
 
     /// By compared round, void runs left out.
-    #[must_use]
     pub fn of(&self, arm: &str, phase: &str) -> PerRound<'a> {
         self.compared.iter().map(|round| self.valid(*round, arm, phase).ok()).collect()
     }
 
     /// By round, with void runs and rounds that are not compared: every measurement is shown,
     /// whatever it is worth.
-    #[must_use]
     pub fn measured(&self, arm: &str, phase: &str) -> PerRound<'a> {
         let run = |round: &u32| {
             let run = self.runs.get(&(*round, arm))?;
@@ -124,7 +114,6 @@ impl<'a> Rounds<'a> {
     }
 
     /// Position of each run of an arm in its round, by compared round.
-    #[must_use]
     pub fn positions(&self, arm: &str) -> Vec<Option<u32>> {
         self.compared
             .iter()
@@ -133,13 +122,11 @@ impl<'a> Rounds<'a> {
     }
 
     /// A reason for each void run of an arm among the compared rounds.
-    #[must_use]
     pub fn losses(&self, arm: &str, phase: &str) -> Vec<String> {
         self.compared.iter().filter_map(|round| self.valid(*round, arm, phase).err()).collect()
     }
 
     /// Median cost of the bookkeeping of one operation of an arm, ns.
-    #[must_use]
     pub fn noop_ns(&self, arm: &str) -> Option<f64> {
         let costs: Vec<f64> = self
             .numbers

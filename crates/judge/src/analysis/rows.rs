@@ -12,7 +12,6 @@ use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
 
-#[must_use]
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     let summary = |arm: &record::records::Arm| {
         let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
@@ -38,7 +37,6 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
 }
 
 /// Runs that are shown but not compared: their number in each phase, and the first one's reason.
-#[must_use]
 pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let sentence = |phase: &Phase| {
         let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
@@ -52,7 +50,6 @@ pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
 }
 
 /// By arm, phase and code, over all rounds.
-#[must_use]
 pub fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut counts: BTreeMap<(String, String, i64, String), (u64, String)> = BTreeMap::new();
     for run in runs {
@@ -126,7 +123,6 @@ pub fn results(
     Ok(rows)
 }
 
-#[must_use]
 pub fn phases(
     experiment: &Experiment,
     rounds: &Rounds,

@@ -65,7 +65,6 @@ pub struct Analysis {
 impl Analysis {
     /// True where no round is finished, or each comparison asked for is void. For one driver alone
     /// that is the A/A comparison. Exit code 6.
-    #[must_use]
     pub fn nothing_comparable(&self) -> bool {
         let alone = self.comparisons.iter().all(|row| row.is_aa);
         let mut asked = self.comparisons.iter().filter(|row| alone || !row.is_aa);
@@ -229,7 +228,6 @@ pub enum Metric {
 
 impl Metric {
     /// The word in records and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",

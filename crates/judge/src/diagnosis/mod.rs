@@ -56,7 +56,6 @@ pub static RULES: [(&str, Rule); 13] = [
 /// phase.
 ///
 /// The A/A arm is left out: it would repeat the findings of the baseline.
-#[must_use]
 pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for phase in &evidence.experiment.plan.phases {
@@ -83,7 +82,6 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// The findings of a sweep, over all its experiments.
-#[must_use]
 pub fn sweep_findings(cells: &[Cell]) -> Vec<Finding> {
     let found = rules().map(|it| if let Rule::Sweep(it) = it { it(cells) } else { Vec::new() });
     found.flatten().collect()

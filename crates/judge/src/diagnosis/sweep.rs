@@ -40,7 +40,6 @@ pub fn rule(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Why a sweep over the number of workers is too small for a fit; None where it is not.
-#[must_use]
 pub fn too_small(cells: &[Cell]) -> Option<String> {
     let first = cells.first()?;
     let phases = first.experiment.plan.phases.iter();

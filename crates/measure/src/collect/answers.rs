@@ -27,8 +27,6 @@ impl<'a> RightAnswers<'a> {
         Self { inputs, number, phase, expectation, schedule: None }
     }
 
-    /// # Errors
-    /// The schedule of the process cannot be read.
     pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
         let Some(expectation) = self.expectation.as_mut().filter(|_| sample.result() == 0) else {
             return Ok(());

@@ -84,8 +84,6 @@ impl Intervals {
         }
     }
 
-    /// # Errors
-    /// The system's.
     pub fn write(self, folder: &Folder, name: &str) -> Result<()> {
         let length = Duration::from_nanos(self.length_ns);
         let interval = |((number, tag), histogram): ((u64, usize), Histogram)| Interval {

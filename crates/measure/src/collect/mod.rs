@@ -45,9 +45,6 @@ pub struct Collected {
 }
 
 /// Reads the samples of a phase, one file a process.
-///
-/// # Errors
-/// Files that cannot be read.
 pub fn read(
     files: &[PathBuf],
     phase: &Phase,

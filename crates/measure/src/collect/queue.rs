@@ -47,9 +47,6 @@ impl Extent {
     }
 
     /// Reads the same files again. None: too few operations for a trend.
-    ///
-    /// # Errors
-    /// Files that cannot be read.
     pub fn queue(&self, files: &[PathBuf]) -> Result<Option<Queue>> {
         if self.operations < OPERATIONS_MIN {
             return Ok(None);

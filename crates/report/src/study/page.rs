@@ -44,13 +44,12 @@ pub struct View {
 
 impl View {
     /// What the records alone say; `folder` is how a user calls the experiment's folder.
-    #[must_use]
     pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
         let unavailable = experiment.unavailable.iter();
         let command = experiment.command.iter().map(shell_quoted);
         Self {
             command: command.collect::<Vec<_>>().join(" "),
-            again: format!("mongodyno report {}", shell_quoted(folder)),
+            again: format!("mongodyno report {}", shell_quoted(&folder)),
             facts: facts::facts(experiment, runs),
             arms: facts::arms(experiment, runs),
             unavailable: unavailable
@@ -90,14 +89,11 @@ pub struct Figure {
 
 impl Figure {
     /// Of a drawing, its title the caption.
-    #[must_use]
     pub fn of(drawing: &Drawing) -> Self {
         Self { caption: drawing.title().to_owned(), svg: drawing.svg() }
     }
 }
 
-/// # Errors
-/// Whatever writing to `out` gives.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);

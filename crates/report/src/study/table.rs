@@ -22,19 +22,16 @@ pub struct Column {
 }
 
 impl Column {
-    #[must_use]
     pub fn words(name: &str) -> Self {
         Self { name: name.to_owned(), unit: String::new(), is_figure: false, page_only: false }
     }
 
     /// A column of figures; `unit` may be empty.
-    #[must_use]
     pub fn figures(name: &str, unit: &str) -> Self {
         Self { unit: unit.to_owned(), is_figure: true, ..Self::words(name) }
     }
 
     /// The same, left out on a terminal.
-    #[must_use]
     pub fn page_only(self) -> Self {
         Self { page_only: true, ..self }
     }

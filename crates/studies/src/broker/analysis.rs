@@ -9,7 +9,6 @@ use stats::overload::predicted_slope_us;
 use workload::plan::{Pacing, Phase};
 
 /// The study's tables and its answer, from its runs.
-#[must_use]
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
     let phases: Vec<PhaseAnalysis> = experiment
         .plan

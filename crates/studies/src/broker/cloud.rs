@@ -67,7 +67,6 @@ pub struct Cloud {
 
 impl Cloud {
     /// Takes the latencies in the order of the messages.
-    #[must_use]
     pub fn of(latencies_ms: impl ExactSizeIterator<Item = f64>, axes: Axes) -> Self {
         let dense = latencies_ms.len() > POINTS_MAX;
         let mut cloud = Self {
@@ -106,7 +105,6 @@ impl Cloud {
         cloud
     }
 
-    #[must_use]
     pub fn is_dense(&self) -> bool {
         !self.cells.is_empty()
     }

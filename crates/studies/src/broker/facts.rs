@@ -5,7 +5,6 @@ use base::say::clean;
 use record::records::{Broker, Experiment, Run};
 use workload::plan::{Limit, Pacing, Phase};
 
-#[must_use]
 pub fn pacing(phase: &Phase) -> String {
     let how = match phase.pacing {
         Pacing::Awaited { think_ns: 0 } => {
@@ -41,7 +40,6 @@ pub fn pacing(phase: &Phase) -> String {
 
 /// Messages that did not arrive once and only once, and troubles of the consumer. A sentence an arm
 /// and phase, with the rounds through the tap.
-#[must_use]
 pub fn lost(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut sent, mut received) = (0, 0);

@@ -30,7 +30,6 @@ pub struct PartsRow {
 }
 
 /// The rows of one phase, of the last round through the tap; empty without such a round.
-#[must_use]
 pub fn parts_rows(arms: &[&Arm], runs: &[Run], phase: &str) -> Vec<PartsRow> {
     if !runs.iter().any(|run| run.tapped) {
         return Vec::new();
@@ -49,7 +48,6 @@ pub fn parts_rows(arms: &[&Arm], runs: &[Run], phase: &str) -> Vec<PartsRow> {
 }
 
 /// The picture of one phase. Pure: nothing but `rows` is drawn.
-#[must_use]
 pub fn parts(phase: &str, rows: &[PartsRow]) -> Drawing {
     let title = format!("{phase}: where the time of a message passed");
     let mut drawing = Drawing::new(&title, WIDTH);

@@ -87,7 +87,6 @@ pub struct Measured {
 }
 
 /// The picture of one phase. Pure: nothing but `rows` is drawn.
-#[must_use]
 pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     let panels = rows.iter().map(|row| row.panels.len()).max().unwrap_or(0);
     let right = LEFT + panels as f64 * (cloud::WIDTH + GAP);

@@ -113,7 +113,6 @@ pub struct RoundCurve {
 
 impl RoundCurve {
     /// Whether latency grew by more than is worth a word, whatever the shape.
-    #[must_use]
     pub fn grows(&self) -> bool {
         self.growth_us.is_some_and(|growth| growth.low > self.threshold_us)
     }
@@ -121,7 +120,6 @@ impl RoundCurve {
 
 /// Names of classes and their rounds, the most frequent first; empty without rounds. `growing` is
 /// growth by neither a line nor a logarithm.
-#[must_use]
 pub fn tally(curves: &[RoundCurve]) -> Vec<(&'static str, usize)> {
     let name = |curve: &RoundCurve| match curve.class {
         Class::Flat => "flat",

@@ -10,7 +10,6 @@ use stats::descriptive::OverRounds;
 use workload::plan::Phase;
 
 /// The study without its pictures.
-#[must_use]
 pub fn view(made: &Made<'_>, definition: Definition, analysis: &BrokerAnalysis) -> View {
     let Made { experiment, runs, .. } = *made;
     let phase = |analysed: &PhaseAnalysis| {

@@ -16,7 +16,6 @@ use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;
 
 /// The study's tables and its answer, from its runs.
-#[must_use]
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
     let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
     for run in runs {

@@ -11,7 +11,6 @@ use stats::looks::LookPlan;
 const ARMS: f64 = 3.0;
 
 /// Every finding; those of the phases first.
-#[must_use]
 pub fn all(experiment: &Experiment, analysis: &NoiseAnalysis) -> Vec<Evidence> {
     let mut evidence: Vec<Evidence> =
         analysis.phases.iter().map(|phase| told(phase, analysis.arm_round_s)).collect();

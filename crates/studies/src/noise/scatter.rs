@@ -44,7 +44,6 @@ impl Scatter {
     /// Takes log ratios by round, a group for each driver. Each group scatters about its own mean:
     /// a steady difference of two copies is no scatter. None with fewer than two degrees of
     /// freedom.
-    #[must_use]
     pub fn of(groups: &[Vec<f64>]) -> Option<Self> {
         let (mut squares, mut degrees) = (0.0, 0);
         for group in groups.iter().filter(|group| group.len() > 1) {

@@ -27,7 +27,6 @@ const AGREEING: f64 = 0.8;
 const LEVEL_MIN: f64 = 0.9;
 
 /// Every finding, in the order of the report; the answer first.
-#[must_use]
 pub fn all(phases: &[PhaseAnalysis]) -> Vec<Evidence> {
     let rules = [
         replay::rule,
