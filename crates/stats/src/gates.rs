@@ -15,6 +15,7 @@ use figures::fixed;
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
+#[schemars(rename = "GateId")]
 pub enum Gate {
     /// Errors, receipts and result checksums.
     #[serde(rename = "G1")]
