@@ -29,7 +29,7 @@ fn adapters(bench: &Bench) -> std::io::Result<String> {
     let manifest = format!(
         "name = \"fake\"\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
          versions = \"1.0.0\"\nwarmup_s = 0.1\nstart = [{:?}, {CHILD:?}]\n",
-        std::env::current_exe()?
+        std::env::current_exe()?.display().to_string()
     );
     fs::create_dir_all(adapters.join("fake"))?;
     fs::write(adapters.join("fake/adapter.toml"), manifest)?;

@@ -330,6 +330,6 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 /// The error of an experiment that was interrupted, with the way on.
 #[must_use]
 pub fn interrupted(folder: &Folder) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", shell_quoted(folder.path().display()));
+    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.path().display()));
     Error::new(Exit::Interrupted, "interrupted", hint)
 }

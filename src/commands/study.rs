@@ -197,7 +197,7 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
         format!(
             "#   mongodyno run {} --server {} \\",
-            shell_quoted(path.display()),
+            shell_quoted(&path.display()),
             definition.server
         ),
     ];

@@ -61,7 +61,7 @@ fn trusted(path: &Path) -> Result<()> {
         let Ok(found) = fs::metadata(&folder) else { continue };
         let user = geteuid().as_raw();
         let (what, hint) = if found.mode() & 0o022 != 0 {
-            ("others may write to", format!("chmod -R go-w {}", shell_quoted(folder.display())))
+            ("others may write to", format!("chmod -R go-w {}", shell_quoted(&folder.display())))
         } else if ![0, user].contains(&found.uid()) {
             ("somebody else owns", "set MDYN_HOME to a folder of your own".to_owned())
         } else {

@@ -34,7 +34,7 @@ impl Resumed {
         if experiment.ended == Some(Ended::Completed) {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
-                format!("mongodyno report {}", shell_quoted(path.display())),
+                format!("mongodyno report {}", shell_quoted(&path.display())),
             ));
         }
         let runs = folder.runs()?;

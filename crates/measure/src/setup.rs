@@ -122,7 +122,7 @@ impl Setup {
                 Err(error)
             }
             Err(error) if error.exit != Exit::Interrupted => {
-                let path = base::words::shell_quoted(folder.path().display());
+                let path = base::words::shell_quoted(&folder.path().display());
                 // What cannot be gone on with as it was asked is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     say!("what was finished is kept: mongodyno report {path}");
