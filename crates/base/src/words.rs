@@ -11,7 +11,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// A word as a POSIX shell reads it back.
-pub fn shell_quoted(word: &impl ToString) -> String {
+pub fn shell_quoted(word: &(impl ToString + ?Sized)) -> String {
     let word = word.to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
