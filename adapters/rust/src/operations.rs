@@ -161,8 +161,8 @@ async fn timed(clock: Clock, call: impl Future<Output = Result<Answer>>) -> Time
     Timed { start_ns, end_ns, answer }
 }
 
-/// The parameters of each kind, as `prepare` names them. A no-op with documents makes one and counts
-/// it: the core measures the time of making with it.
+/// The parameters of each kind, as `prepare` names them. A no-op with documents makes one and
+/// counts it: the core measures the time of making with it.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Call {

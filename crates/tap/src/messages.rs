@@ -18,8 +18,8 @@
 //! cursor opened again before it) belongs to the first one.
 //!
 //! An insert of several documents names its first. The n - 1 sequences behind it are taken for the
-//! others, with the request and the sample of the first. (The contract's batch stamps make sequences
-//! of operations overlap. A message then has several inserts, and none is guessed.)
+//! others, with the request and the sample of the first. (The contract's batch stamps make
+//! sequences of operations overlap. A message then has several inserts, and none is guessed.)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
