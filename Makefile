@@ -56,8 +56,10 @@ bench: ## figures of the project itself, in minutes; `make bench -- turns --long
 ADAPTERS := $(patsubst adapters/%/adapter.toml,%,$(wildcard adapters/*/adapter.toml))
 lint: lint-core $(ADAPTERS:%=lint-%) ## formatters and linters; `make lint-core`, `make lint-go` for one
 
+# rustfmt does not follow the modules that a macro declares.
 lint-core:
 	$(CARGO) fmt --all --check
+	rustfmt --check crates/workload/src/operations/*.rs crates/server/src/kinds/*.rs
 	$(CARGO) clippy --workspace --release --all-targets -- -D warnings
 
 # Exit code 77: its toolchain is not on this machine.

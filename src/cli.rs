@@ -2,6 +2,7 @@
 
 mod check;
 mod machine;
+mod read;
 mod study;
 mod uri;
 
@@ -18,10 +19,11 @@ use absorber::load::{Jitter, Stall};
 use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
-pub use machine::{MachineArgs, WaitArgs};
+pub use machine::MachineArgs;
 use report::terminal;
-pub use study::{ResumeArgs, StudyArgs, StudyFlags, StudyVerb};
+pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
+pub use uri::UriArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -44,7 +46,6 @@ messages their number. Files: tap.json (sums), exchanges.bin (80 bytes a command
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -96,15 +97,8 @@ pub enum Verb {
         /// Of that mongodyno
         mark: String,
     },
-    /// A deterministic adapter for tests
-    #[command(hide = true)]
-    FakeAdapter {
-        /// Behaviour, `key=value`
-        behaviour: Vec<String>,
-    },
 }
 
-/// `run`
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
 pub struct RunArgs {
@@ -145,24 +139,16 @@ pub struct RunArgs {
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Connection string of the server to measure against
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
-        "uri", "server",
-    ])]
-    pub uri_file: Option<String>,
-    /// Server to start: embedded, embedded@VERSION, absorber, mongod (on PATH), a path to mongod,
-    /// or none
-    #[arg(long, default_value = "embedded")]
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
+    #[arg(
+        long,
+        default_value = "embedded",
+        conflicts_with_all = ["uri", "uri_file"],
+        help = format!("Server to start: {}, or none", server::server_forms())
+    )]
     pub server: String,
-    /// What an absorber does with commands.
-    #[command(flatten)]
-    pub load: LoadArgs,
-    /// What goes wrong on an absorber.
-    #[command(flatten)]
-    pub faults: FaultArgs,
     /// Time every command by the tap, and measure what the tap costs
     #[arg(long)]
     pub tap: bool,
@@ -172,7 +158,6 @@ pub struct RunArgs {
     /// Keep the data folder of the started server
     #[arg(long)]
     pub keep_data: bool,
-    /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Show the plan and stop
@@ -184,9 +169,15 @@ pub struct RunArgs {
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
+    // Last: a heading of the help holds for all flags below it.
+    /// What an absorber does with commands.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// What goes wrong on an absorber.
+    #[command(flatten)]
+    pub faults: FaultArgs,
 }
 
-/// `--interleave`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InterleaveArg {
     /// All processes live side by side and take turns of some 50 ms
@@ -195,7 +186,6 @@ pub enum InterleaveArg {
     Runs,
 }
 
-/// `report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Experiment folder
@@ -206,12 +196,10 @@ pub struct ReportArgs {
 }
 
 fn formats() -> PossibleValuesParser {
-    let reports = report::FORMATS.into_iter().map(|format| (format.name, format.about));
-    let all = reports.chain(report::STUDY_FORMATS);
-    PossibleValuesParser::new(all.map(|(name, about)| PossibleValue::new(name).help(about)))
+    let value = |format: report::Format| PossibleValue::new(format.name).help(format.about);
+    PossibleValuesParser::new(report::FORMATS.map(value))
 }
 
-/// `diagnose`
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
     /// Experiment folder, or the folder of `run --sweep --out`
@@ -221,17 +209,14 @@ pub struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// `workloads`
 #[derive(Debug, Args)]
 pub struct WorkloadsArgs {
     /// Print this workload
     pub name: Option<String>,
 }
 
-/// `adapters`
 #[derive(Debug, Args)]
 pub struct AdaptersArgs {
-    /// What to do
     #[command(subcommand)]
     pub action: AdaptersAction,
     /// Folder of further adapters
@@ -239,7 +224,6 @@ pub struct AdaptersArgs {
     pub adapters_dir: Option<PathBuf>,
 }
 
-/// `adapters …`
 #[derive(Debug, Subcommand)]
 pub enum AdaptersAction {
     /// List the adapters, and whether this machine can run them
@@ -263,15 +247,12 @@ pub enum AdaptersAction {
     },
 }
 
-/// `server`
 #[derive(Debug, Args)]
 pub struct ServerArgs {
-    /// What to do
     #[command(subcommand)]
     pub action: ServerAction,
 }
 
-/// `server …`
 #[derive(Debug, Subcommand)]
 pub enum ServerAction {
     /// List the servers of the catalogue
@@ -300,7 +281,6 @@ pub enum ServerAction {
     },
 }
 
-/// `tap`
 #[derive(Debug, Args)]
 pub struct TapArgs {
     /// Address that the application connects to
@@ -310,10 +290,8 @@ pub struct TapArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
     #[arg(long, value_name = "LINK", help = tap::link::HELP)]
-    #[allow(missing_docs)]
     pub link: Option<String>,
     #[arg(long, value_name = "FIELDS", help = tap::mark::HELP)]
-    #[allow(missing_docs)]
     pub mark: Option<MarkFields>,
     /// Folder for the recording, new or empty [default: mongodyno-results/tap-ID]
     #[arg(long, value_name = "DIR")]
@@ -326,7 +304,6 @@ pub struct TapArgs {
     pub epoch_ns: Option<Epoch>,
 }
 
-/// `absorber`
 #[derive(Debug, Args)]
 pub struct AbsorberArgs {
     /// Address to listen on; port 0 picks one. Beyond 127.0.0.1 anybody can read and write
@@ -340,18 +317,15 @@ pub struct AbsorberArgs {
     /// Memory for documents, indexes, cursors and messages; inserts beyond it fail
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
-    /// How long commands take
     #[command(flatten)]
     pub load: LoadArgs,
     /// Log every held answer to this file
     #[arg(long, value_name = "FILE")]
     pub holds: Option<PathBuf>,
-    /// What goes wrong
     #[command(flatten)]
     pub faults: FaultArgs,
 }
 
-/// How long commands on an absorber take.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load (insert, find, update, delete, getMore, count, aggregate)")]
 pub struct LoadArgs {
@@ -374,7 +348,6 @@ pub struct LoadArgs {
 
 impl LoadArgs {
     /// The same arguments as words of a command line.
-    #[must_use]
     pub fn to_words(&self) -> Vec<String> {
         let service = self.service_time.map(|it| format!("--service-time={}ns", it.as_nanos()));
         let jitter = self.jitter.map(|Jitter::Exp| "--jitter=exp".to_owned());
@@ -388,17 +361,14 @@ impl LoadArgs {
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 pub struct BehaviourArgs {
-    /// How long commands take.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// What goes wrong.
     #[command(flatten)]
     pub faults: FaultArgs,
 }
 
 impl FaultArgs {
     /// The same arguments as words of a command line.
-    #[must_use]
     pub fn to_words(&self) -> Vec<String> {
         let refuse = self.refuse.map(|it| format!("--refuse={it}"));
         let close = self.close_after.map(|it| format!("--close-after={it}"));
@@ -410,7 +380,6 @@ impl FaultArgs {
     }
 }
 
-/// What goes wrong on an absorber.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Faults (to see how a program handles them)")]
 pub struct FaultArgs {
@@ -429,21 +398,6 @@ pub struct FaultArgs {
     /// Answer every N-th command on documents with garbage
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub garbage: Option<u64>,
-}
-
-/// `schema`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaName {
-    /// Workload files
-    Workload,
-    /// Messages between core and adapter
-    Messages,
-    /// experiment.json
-    Experiment,
-    /// A line of runs.jsonl
-    Run,
-    /// The JSON of `run --json` and `report --format json`
-    Analysis,
 }
 
 #[cfg(test)]

@@ -1,4 +1,3 @@
-//! Parse, dispatch, print the error, exit code.
 #![deny(clippy::print_stderr)]
 
 mod cli;
@@ -21,7 +20,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             let text = error.render();
-            // What was given is quoted there.
+            // The error quotes the user's words there.
             let text =
                 if stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
             let _ = stderr().write_all(mask_text(&text).as_bytes());
@@ -38,11 +37,11 @@ fn main() -> ExitCode {
             };
         }
     };
-    // No colours: errors quote files and servers, and what they quote must not steer the terminal.
+    // No colours: errors quote files and servers, and quotes must not steer the terminal.
     let plain = |_: &_| Box::new(MietteHandlerOpts::new().color(false).build()) as Box<_>;
     miette::set_hook(Box::new(plain)).expect("it is set once");
-    // One thread: the core waits while it measures, and children must be started from a thread
-    // that lives as long as the program (see child::die_with_parent).
+    // One thread: the core waits while it measures. Children must be started from a thread that
+    // lives as long as the program (see child::die_with_parent).
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -67,7 +66,6 @@ fn main() -> ExitCode {
                 child::guard(&mark);
                 Ok(())
             }
-            Verb::FakeAdapter { behaviour } => commands::fake_adapter::run(&behaviour),
         }
     });
     match result {

@@ -226,7 +226,7 @@ func (a *adapter) open(m *openMessage) (fields, error) {
 	var hello struct {
 		MaxWireVersion *int32 `bson:"maxWireVersion"`
 	}
-	// What a server does not tell stays null.
+	// Facts that a server does not tell stay null.
 	a.db.RunCommand(a.stop, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&info)
 	a.db.RunCommand(a.stop, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 	return fields{"resolved": resolve(client, opts, pool),
@@ -273,8 +273,8 @@ func resolve(client *mongo.Client, opts *options.ClientOptions,
 	if opts.ReadConcern != nil {
 		resolved["read_concern"] = opts.ReadConcern.Level
 	}
-	// The client's defaults have no accessor; reading its fields says what it does, a constant here
-	// only what some version did. Null should a version rename them.
+	// The client's defaults have no accessor. Its fields hold the real ones, a constant here would
+	// be those of one version. Null should a version rename the fields.
 	private := reflect.ValueOf(client).Elem()
 	if mode := private.FieldByName("readPreference"); mode.IsValid() {
 		if mode = mode.Elem().FieldByName("mode"); mode.IsValid() {

@@ -134,7 +134,7 @@ func (p *process) answer() object {
 
 func (p *process) say(line string) { io.WriteString(p.stdin, line+"\n") }
 
-// ask sends a message and answers the answer, which must be of this type.
+// ask sends a message and returns the answer, which must be of this type.
 func (p *process) ask(kind string, message object) object {
 	p.t.Helper()
 	line, _ := json.Marshal(message)

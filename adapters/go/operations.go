@@ -36,7 +36,7 @@ type operationSpec struct {
 	readPreference *readpref.ReadPref
 }
 
-// arguments is what one call is made with; all of it exists before the first clock reading.
+// arguments are the values of one call; all of them exist before the first clock reading.
 type arguments struct {
 	filter, document, update, command bson.D
 	documents                         []bson.D
@@ -45,7 +45,7 @@ type arguments struct {
 
 type answer struct{ documents, sum int64 }
 
-// call is what is measured: the driver's call as its users write it, its answer consumed.
+// call is the measured part: the driver's call as its users write it, its answer consumed.
 type call func(ctx context.Context, with *arguments) (answer, error)
 
 // wrong is an answer that came, and is not the right one.
@@ -53,7 +53,7 @@ type wrong string
 
 func (w wrong) Error() string { return string(w) }
 
-// kinds lists every operation with the fields it cannot do without.
+// kinds lists every operation with its required fields.
 var kinds = []struct {
 	name, needs string
 	bind        func(*mongo.Database, *mongo.Collection, *operationSpec) call
@@ -71,7 +71,7 @@ var kinds = []struct {
 	{"command", "command", command},
 }
 
-// noop tells of the documents it was made, if any: what making one costs is measured with it.
+// noop counts the documents made for it: the cost of making one is measured with it.
 func noop(_ *mongo.Database, _ *mongo.Collection, spec *operationSpec) call {
 	made := answer{}
 	if spec.Documents != nil {
@@ -230,7 +230,7 @@ func command(database *mongo.Database, _ *mongo.Collection, spec *operationSpec)
 	}
 }
 
-// bind answers the call of an operation on its own handle of the collection.
+// bind returns the call of an operation on its own handle of the collection.
 func (spec *operationSpec) bind(db *mongo.Database, byDefault *writeconcern.WriteConcern) (
 	call, error) {
 	given := map[string]bool{"filter": spec.Filter != nil, "update": spec.Update != nil,

@@ -32,7 +32,7 @@ type prepareMessage struct {
 	Operations           []*operationSpec
 }
 
-// phase is what lives from `prepare` to `end`.
+// phase holds the state from `prepare` to `end`.
 type phase struct {
 	*prepareMessage
 	operations []*operation
@@ -43,7 +43,7 @@ type phase struct {
 	stop       context.Context
 	t0         int64
 	started    bool
-	mutex      sync.Mutex // guards what follows
+	mutex      sync.Mutex // guards the fields below
 	errors     []*errorCount
 	failure    error // a sample file that cannot be written
 }
@@ -227,7 +227,7 @@ func (p *phase) close() {
 	}
 }
 
-// turn lets the workers go until they have stopped, and answers with the sum of what they did.
+// turn lets the workers go, waits for them, and returns the sums of their work.
 func (p *phase) turn(start, until int64) (fields, error) {
 	t := &turn{until: until}
 	ahead := start > now()
@@ -281,7 +281,7 @@ func (p *phase) end() (fields, error) {
 		"errors": append([]*errorCount{}, p.errors...)}, nil
 }
 
-// note counts an error and answers its outcome.
+// note counts an error and returns its outcome.
 func (p *phase) note(err error) byte {
 	code, name := describe(err)
 	p.mutex.Lock()

@@ -56,7 +56,7 @@ type schedule struct {
 	lapNS                       int64
 }
 
-// record is what the schedule says about one operation.
+// record is one operation of the schedule.
 type record struct {
 	intended, key       int64 // intended: offset from T0
 	document, operation int
@@ -151,7 +151,7 @@ func putSample(to []byte, f *flight, outcome byte, worker int64) {
 	binary.LittleEndian.PutUint16(to[30:], uint16(worker))
 }
 
-// input is what stamps may say about one document.
+// input holds the values that stamps may put into one document.
 type input struct {
 	Key, Lap, Item, Sequence, Producer int64
 	MadeNS                             int64 `json:"made_ns"`
@@ -275,7 +275,7 @@ func (spec *templateSpec) compile() (t *template, err error) {
 	return t, err
 }
 
-// locate answers the positions a path leads through, nil where it leads nowhere.
+// locate returns the positions that a path leads through, nil where it leads nowhere.
 func locate(value any, path []string) (place []int) {
 	for _, name := range path {
 		position := -1
@@ -300,7 +300,7 @@ func locate(value any, path []string) (place []int) {
 	return place
 }
 
-// make answers a document as an application would have made it.
+// make returns a document as an application would have made it.
 func (t *template) make(in *input) bson.D {
 	if t.clocked {
 		in.MadeNS, in.TimeMS = now(), time.Now().UnixMilli()
@@ -325,7 +325,7 @@ func (t *template) fill(in *input) bson.D {
 	return document
 }
 
-// copyDocument copies what can be changed in place; the rest (numbers, strings) is immutable in Go.
+// copyDocument copies the mutable parts; the rest (numbers, strings) is immutable in Go.
 func copyDocument(document bson.D) bson.D {
 	fresh := make(bson.D, len(document))
 	for i, element := range document {

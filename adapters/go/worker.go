@@ -100,8 +100,8 @@ func (w *worker) window(t *turn) {
 	}
 }
 
-// burst gives each operation a goroutine of its own, as a program has it that fires everything at
-// once. What has ended is landed in between, so that only what is in flight is held.
+// burst gives each operation a goroutine of its own, as a program that fires everything at once.
+// Ended operations are landed in between, so that memory holds only those in flight.
 func (w *worker) burst(t *turn) {
 	inFlight, landed := 0, make(chan *flight, burstLanded)
 	for f := new(flight); w.take(t, f); f = new(flight) {
@@ -151,7 +151,7 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 	return true
 }
 
-// makeArguments makes what an application would have at hand when it calls the driver.
+// makeArguments makes the values that an application has at hand when it calls the driver.
 func (w *worker) makeArguments(f *flight) {
 	f.operation = w.phase.operations[f.record.operation]
 	o, with := f.operation, &f.arguments
@@ -250,7 +250,7 @@ func (w *worker) flush() {
 }
 
 // sleeper is a timer of the kernel. The runtime's own timers round up to the next millisecond in
-// an idle process, and that would be taken for the driver's lateness.
+// an idle process, and that would count as the driver's lateness.
 type sleeper struct {
 	fd     int // timer.Fd() would make it blocking
 	timer  *os.File
@@ -268,7 +268,7 @@ func newSleeper(stop context.Context) (*sleeper, error) {
 	return s, nil
 }
 
-// until sleeps; false: the process is to stop.
+// until sleeps; false: the process must stop.
 func (s *sleeper) until(at int64) bool {
 	alarm := unix.ItimerSpec{Value: unix.NsecToTimespec(at + clock.epoch)}
 	err := unix.TimerfdSettime(s.fd, unix.TFD_TIMER_ABSTIME, &alarm, nil)

@@ -1,5 +1,5 @@
-// Sleeping finer than the event loop's timers, which count whole milliseconds: a thread sleeps in
-// its place and wakes it up. Late by 0.14 ms in place of 0.5 (p50), 0.25 in place of 1.1 (p99).
+// Sleeps finer than the event loop's timers, which count whole milliseconds: a thread sleeps in its
+// place and wakes it up. It is late by 0.14 ms, not 0.5 (p50), and by 0.25, not 1.1 (p99).
 import { Worker } from 'node:worker_threads';
 
 // Numbers of the last request and of the last answer; when the sleeper of the request is due.

@@ -35,7 +35,7 @@ export class Consumer extends Phase {
     this.cursor = null; // none after one has died
     this.opened = false; // that cursor, as far as the server has answered
     this.last_id = undefined; // of the document read last: the position
-    this.seeking = false; // what the cursor gives has been read before, up to the position
+    this.seeking = false; // the cursor's documents are known, up to the position
     this.lost = false; // the position has been overwritten
     this.failed = 0; // failures in a row
     this.gave_up = false;

@@ -1,4 +1,4 @@
-// What the tests share: schedules and samples, and the adapter as a child that is asked.
+// Shared by the tests: schedules and samples, and the adapter as a child process.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,14 +1,14 @@
-// What is measured: each operation's call as users of the driver write it.
+// The measured calls: each operation as users of the driver write it.
 import { createRequire } from 'node:module';
 import { MongoClient } from 'mongodb';
 import { masked, pooled, Refusal, template } from './protocol.mjs';
 
 const require = createRequire(import.meta.url);
 
-// `call`, between the clock readings, has the plan and what was made for this operation before
-// them; `right`, after them, tells whether the answer is right.
+// `call`, between the clock readings, gets the plan and the arguments made before them. `right`,
+// after them, tells whether the answer is right.
 const KINDS = {
-  // Told of a document, it counts it: what making one costs is measured with it.
+  // It counts documents made for it: the cost of making one is measured with it.
   noop: {
     call: () => undefined,
     right: (_, { totals, makes }) => {
@@ -73,7 +73,7 @@ async function drained(cursor, read) {
   for await (const document of cursor) read(document);
 }
 
-/** Adds an answer's document to the totals; what the driver leaves a Long lies beyond 2^53. */
+/** Adds an answer's document to the totals; a value that stays a Long lies beyond 2^53. */
 function reader(totals, name) {
   return (document) => {
     const value = document[name] ?? 0;
@@ -129,7 +129,7 @@ export function prepareOperation(definition, { connection, pools, counter, total
   return { name: definition.name, ...KINDS[kind], ...target, ...rest };
 }
 
-/** insert_one and insert_many count what they make; replace_one inserts nothing. */
+/** insert_one and insert_many count their documents; replace_one inserts nothing. */
 function documentsPart({ kind, batch, documents: { pool, stamps } }, pools, keyOf) {
   const document = pooled(pools[pool], stamps);
   if (kind === 'replace_one' || kind === 'noop') return ['document', document];

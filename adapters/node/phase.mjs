@@ -1,12 +1,12 @@
-// What a phase is in either role: turns, sleeping, errors, samples.
+// A phase in either role: turns, sleeping, errors, samples.
 import { at } from './alarm.mjs';
 import { masked, now_ns, ofSystem } from './protocol.mjs';
 
 export const [RIGHT, WRONG, FAILED, TIMEOUT] = [0, 1, 2, 3];
 
-// Promises that resolve without I/O (noop, a closed client, a batch that is there) never let the
-// event loop look at signals, so it turns once this long after it did so last: some 2 us where it
-// has nothing to do, 0.02 % of the time, between operations.
+// Promises that resolve without I/O (noop, a closed client, a waiting batch) never let the event
+// loop look at signals. So it turns between operations, once in this time: an idle turn takes some
+// 2 us, 0.02 % of the time.
 const PAUSE_EVERY_NS = 10e6;
 const SLEEP_MAX_MS = 100; // a sleeper sees a stop this soon, without a registry of timers
 const TIMER_STEP_NS = 1.5e6; // timers count whole milliseconds and are late by up to one

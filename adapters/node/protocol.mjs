@@ -1,7 +1,7 @@
 // The contract's formats (protocol/SPEC.md): lines, clock, schedule, samples, templates, stamps.
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { Binary, Double, Int32, Long, ObjectId } from 'mongodb';
-// What the driver itself encodes with: js-bson, or bson-ext where driver 4 found it.
+// The driver's own encoder: js-bson, or bson-ext where driver 4 found it.
 import { deserialize, serialize } from 'mongodb/lib/bson.js';
 
 const TWO_32 = 2 ** 32;
@@ -14,7 +14,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What may be a password never leaves the process: all between `//` and the last `@`. */
+/** A password never leaves the process: all between `//` and the last `@` is cut. */
 export const masked = (text) => String(text).replace(/:\/\/[^\s"']*@/g, '://***@');
 
 export function parseLine(line) {
@@ -217,7 +217,7 @@ function copy(value) {
   return value;
 }
 
-/** What stamps read of a worker; its clocks are `CLOCKS`, those of `render` are inputs. */
+/** The values for stamps by worker; its clocks are `CLOCKS`, those of `render` are inputs. */
 const SOURCES = {
   key: (worker) => worker.key,
   sequence: (worker) => worker.index + worker.item,
@@ -273,7 +273,7 @@ export function pooled(pool, stamps = []) {
 
 export const template = ({ document, stamps }) => pooled([fromExtended(document)], stamps);
 
-/** One document with chosen inputs, as hex: what the vectors pin. */
+/** One document with chosen inputs, as hex, for the vectors. */
 export function render({ document, stamps, input = {} }) {
   const { guid = '', sequence = 0, producer = 0, made_ns = 0, time_ms = 0 } = input;
   const worker = { key: 0, lap: 0, item: 0, ...input, document: 0, index: sequence };

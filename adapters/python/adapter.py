@@ -201,7 +201,7 @@ def resolved(client) -> dict:
 
 
 def refused(fault: Exception) -> Exception:
-    """What is told of a connection that did not come to be."""
+    """The error of a failed connection."""
     if isinstance(fault, ConnectionFailure):
         return Refusal("connect", str(fault))
     if isinstance(fault, OperationFailure) and fault.code in AUTH_CODES:

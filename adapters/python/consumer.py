@@ -109,7 +109,7 @@ class Consumer:
         }
 
     def read(self, began_ns: int, until_ns: int) -> int:
-        """Until one of the four ends; answers when the last message came."""
+        """Until one of the four ends; returns the time of the last message."""
         now_ns = heard_ns = began_ns
         while now_ns < self.deadline_ns and not self.done and not self.gave_up:
             document = self.next()

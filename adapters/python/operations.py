@@ -18,7 +18,7 @@ class WrongAnswer(Exception):
 
 
 class Answers:
-    """What has been read by one operation, of those of a worker that are in flight at once."""
+    """The reads of one of a worker's operations in flight."""
 
     def __init__(self, sum_field: str | None):
         self.sum_field = sum_field
@@ -31,7 +31,7 @@ class Answers:
 
 
 def noop(_, options, answers, *documents):
-    answers.documents += len(documents)  # made to learn what that costs
+    answers.documents += len(documents)  # made to measure their cost
 
 
 def insert_one(collection, options, answers, document):
@@ -113,7 +113,7 @@ READ_PREFERENCES = {
 
 
 def bind(database, operation: dict, kinds: dict):
-    """The operation as a function of its answers and its documents; what is missing is not set."""
+    """The operation as a function of its answers and its documents; only given options are set."""
     function, _, names = kinds[operation["kind"]]
     options = {name: operation[name] for name in names if operation.get(name) is not None}
     write, read = operation.get("write_concern"), operation.get("read_concern")

@@ -56,7 +56,7 @@ async def command(database, options, answers, document):
     await database.command(document, **options)
 
 
-# What makes their arguments, and what they may set, is the same in both ways to call the driver.
+# Their arguments and options are the same in both ways to call the driver.
 FUNCTIONS = (
     noop, insert_one, insert_many, find_one, find, update_one, replace_one, delete_one, count,
     aggregate, command,

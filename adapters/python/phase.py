@@ -1,4 +1,4 @@
-"""What a phase is, whoever waits for the answers: its workers, their documents, their samples."""
+"""A phase with threads or tasks: its workers, their documents, their samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from operations import Answers, WrongAnswer, bind, identify, is_timeout
 from protocol import SAMPLE, Refusal, Schedule, builder, copier, key_rule, template_builder
 
 # The contract allows 32,768 samples. Fewer cost no more (one write every few ms of no-ops), and
-# 100 workers take 13 MB of what is measured as the driver's memory, not 105.
+# 100 workers take 13 MB of the driver's measured memory, not 105.
 BUFFER_BYTES = 4_096 * SAMPLE.size
 NAP_NS = 100_000_000  # a sleeper looks this often whether it has been stopped
 QUEUED = ("rate", "burst")  # pacings whose workers share one queue
@@ -21,7 +21,7 @@ clock_ns = time.monotonic_ns
 
 
 class Inputs:
-    """What the stamps of one worker take their values from."""
+    """The values for the stamps of one worker."""
 
     key = lap = item = sequence = made = 0  # made: documents made for insertion in this phase
     guid = b""
@@ -86,14 +86,14 @@ class Samples:
 
 
 class Faults:
-    """What failed, by code and name."""
+    """Failures by code and name."""
 
     def __init__(self):
         self.count = self.in_a_row = 0
         self.named = {}  # (code, name): [count, first message]
 
     def note(self, fault: Exception) -> int:
-        """Count the fault under its name, and answer the sample's outcome."""
+        """Count the fault under its name, and return the sample's outcome."""
         self.count += 1
         self.in_a_row += 1
         name = identify(fault)
@@ -114,7 +114,7 @@ def errors_of(all_faults: list) -> list:
 
 
 class Worker:
-    """A worker's place in its slice of the schedule, and what came of its operations."""
+    """A worker's place in its slice of the schedule, and the results of its operations."""
 
     def __init__(self, phase: Phase, number: int, part: int, plans: list, samples: Samples):
         self.phase = phase
@@ -124,7 +124,7 @@ class Worker:
         self.number = number
         self.numbers = phase.numbers[part]
         self.offset = phase.schedule.offset(part)
-        self.plans = plans  # of each operation: what makes its arguments, and the call itself
+        self.plans = plans  # of each operation: the maker of its arguments, and the call itself
         self.samples = samples
         self.held = None  # a record whose time lies behind the turn's end
         self.operations = self.late = self.ended_ns = 0
@@ -151,7 +151,7 @@ class Worker:
         return call, (self.answers[slot][record[3]], *make(record, lap, number))
 
     def note(self, taken: tuple, due_ns, start_ns: int, end_ns: int, fault) -> int:
-        """Keep the sample of an operation, and answer when it ended."""
+        """Keep the sample of an operation, and return its end."""
         number, _, record = taken
         if fault is None:
             outcome = self.faults.in_a_row = 0
@@ -170,7 +170,7 @@ class Worker:
 
 
 class Phase:
-    """A phase between its turns. `worker` makes one of those who do the work."""
+    """A phase between its turns. `worker` makes a worker."""
 
     def __init__(self, message: dict, database, epoch_ns: int, kinds: dict):
         self.pacing, self.epoch_ns = message["pacing"], epoch_ns
@@ -215,7 +215,7 @@ class Phase:
         return Samples(self.file, self.epoch_ns, self.warmup)
 
     def pace(self):
-        """When an operation is due; None where that is at once."""
+        """When an operation is due; None: at once."""
         origin_ns, lap_ns = self.origin_ns, self.schedule.lap_ns
         if self.pacing["mode"] == "rate":
             return lambda taken, ended_ns: origin_ns + taken[2][0] + taken[1] * lap_ns
@@ -225,7 +225,7 @@ class Phase:
         return (lambda taken, ended_ns: ended_ns + think_ns) if think_ns else None
 
     def begin(self, start_ns: int, until_ns: int, ahead: bool) -> int:
-        """Set the turn's end and, in the first, T0; answer when it began."""
+        """Set the turn's end and, in the first, T0; return its begin."""
         self.deadline_ns = self.until_ns = until_ns
         self.running = True
         began_ns = clock_ns()

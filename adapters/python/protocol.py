@@ -113,7 +113,7 @@ def guid(inputs) -> Binary:
 
 
 def compile_stamp(stamp: dict):
-    """A function that stamps a document with what its second argument, the inputs, holds."""
+    """A function that stamps a document with its second argument, the inputs."""
     *parents, last = stamp["path"]
     prefix, width, add = stamp.get("prefix", ""), stamp.get("width", 0), stamp.get("add", 0)
     source = attrgetter(stamp["from"])

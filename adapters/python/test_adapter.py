@@ -1,4 +1,4 @@
-"""The vectors of the contract, and what they do not reach. MDYN_URI adds the tests on a server."""
+"""The vectors of the contract, and tests beyond them. MDYN_URI adds the tests on a server."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Turns(Case):
             until_ns = process.now_ns() + 20_000_000
             turned = process.turn(until_ns)
             total += turned["operations"]
-            # What is compared is the end before, so a start may lie behind by the bookkeeping.
+            # The end before is compared, so a start may lie behind by the bookkeeping.
             _, start_ns, service_ns, *_ = process.samples()[-2]
             self.assertLess(start_ns + service_ns, until_ns)
             self.assertGreaterEqual(turned["operations"] - turned["completed_by_deadline"], 0)

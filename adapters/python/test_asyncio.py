@@ -1,4 +1,4 @@
-"""The same tests for the program of asyncio, and what only an event loop does."""
+"""The same tests for the program of asyncio, and those of an event loop alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the adapter's tests share: a program as a child process, spoken to line by line."""
+"""Shared by the adapter's tests: a program as a child process, spoken to line by line."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from phase import NAP_NS, Phase, Worker, clock_ns
 
 
 def timed(call, arguments) -> tuple:
-    """Both readings of a call, and what it raised."""
+    """Both readings of a call, and its exception."""
     start_ns = clock_ns()
     try:
         call(*arguments)
@@ -86,7 +86,7 @@ class ThreadWorker(Worker):
 
 
 def slots_started(size: int) -> ThreadPoolExecutor:
-    """A pool whose threads are all there: it would begin them in what is measured."""
+    """A pool with all its threads: it would start them within the measurement."""
     slots, all_there = ThreadPoolExecutor(size), Barrier(size)
     for begun in [slots.submit(all_there.wait) for _ in range(size)]:
         begun.result()

@@ -2,13 +2,13 @@
 
 use crate::support::{Bench, Measured, Outcome, benches, megabytes, table};
 
-/// Few documents and many: one by one, the same in the long form, and in batches. The few must
-/// fill the workers' buffers of samples (2 of 32,768), which grow up to there and no further.
+/// Few documents and many: one by one, the same in the long form, and in batches. The few must fill
+/// the workers' buffers of samples (2 of 32,768), which then grow no further.
 const INSERTS: [u64; 2] = [70_000, 280_000];
 const LONG_INSERTS: [u64; 2] = [100_000, 1_000_000];
 const BATCHED: [u64; 2] = [100_000, 1_000_000];
 const BATCH: u64 = 1000;
-/// A sample is 32 bytes, a document 275: whoever keeps either shows.
+/// A sample is 32 bytes, a document 275: an adapter that keeps either shows.
 const BYTES_PER_DOCUMENT_MAX: f64 = 16.0;
 
 /// Measures every adapter in fresh processes for each number.
@@ -22,7 +22,7 @@ pub fn run(bench: &Bench) -> Outcome {
         for (phase, parameter, documents, batch) in kinds {
             let few = peak(bench, adapter, phase, parameter, documents[0] / batch)?;
             let many = peak(bench, adapter, phase, parameter, documents[1] / batch)?;
-            // Against what it had when armed: the schedule, which is read before, has its own size.
+            // Against its memory when armed: the schedule, which is read before, has its own size.
             let grown = |it: &Peak| it.peak_bytes.saturating_sub(it.armed_bytes);
             let more = grown(&many) as f64 - grown(&few) as f64;
             let per_document = more / (documents[1] - documents[0]) as f64;
@@ -54,8 +54,8 @@ pub fn run(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// Resident set of an adapter: the smallest of several runs, for a heap that is collected late
-/// scatters upwards by tens of MB, and what is kept for each operation is in every run.
+/// Resident set of an adapter: the smallest of several runs. A heap that is collected late scatters
+/// upwards by tens of MB. Memory kept for each operation is in every run.
 struct Peak {
     peak_bytes: u64,
     armed_bytes: u64,

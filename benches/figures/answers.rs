@@ -1,5 +1,5 @@
-//! Whether a quick experiment of one driver against itself ends with an answer, and never with a
-//! difference, beside a process that works half of the time.
+//! A quick experiment of one driver against itself, on a disturbed machine. It must end with an
+//! answer, and never with a difference.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const WORDS: [&str; 4] = ["--quick", "--no-wait", "-d", "go"];
 /// Prints how often each metric came to which verdict.
 pub fn run(bench: &Bench) -> Outcome {
     let experiments = if bench.long { LONG_EXPERIMENTS } else { EXPERIMENTS };
-    let mut verdicts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut verdicts: BTreeMap<(&str, String), usize> = BTreeMap::new();
     let (mut unanswered, mut wrong) = (0, 0);
     for _ in 0..experiments {
         let (folder, mut command) = bench.run_command(&WORDS)?;
@@ -32,13 +32,13 @@ pub fn run(bench: &Bench) -> Outcome {
             wrong += usize::from(apart && !row.direction_only);
             let unsure = if row.direction_only { ", size uncertain" } else { "" };
             *verdicts
-                .entry((row.metric, format!("{}{unsure}", row.verdict.word())))
+                .entry((row.metric.word(), format!("{}{unsure}", row.verdict.word())))
                 .or_default() += 1;
         }
     }
     let rows: Vec<Vec<String>> = verdicts
         .into_iter()
-        .map(|((metric, verdict), count)| vec![metric, verdict, count.to_string()])
+        .map(|((metric, verdict), count)| vec![metric.to_owned(), verdict, count.to_string()])
         .collect();
     table(&["metric", "verdict of the A/A arm", "times"], &rows);
     println!(

@@ -10,10 +10,9 @@ use crate::support::{Bench, Measured, Outcome, megabytes, table};
 const SCALES: [(&str, u64); 2] = [("1", 100_000), ("10", 1_000_000)];
 const MEMORY_BYTES_MAX: u64 = 200_000_000;
 
-/// Runs the study with one producer: an iteration, and one through the tap, which is the harder
-/// one, for there the tap's record is joined with both samples. The producer is one whose burst is
-/// made by a few threads: a million tasks of an asynchronous driver take 13 GB, and none of that is
-/// the core's.
+/// Runs the study with one producer: an iteration, and one through the tap. There the tap's record
+/// is joined with both samples. A few threads make the producer's burst. A million tasks of an
+/// asynchronous driver take 13 GB, and none of that is the core's.
 pub fn run(bench: &Bench) -> Outcome {
     let mut rows = Vec::new();
     let mut reached = true;

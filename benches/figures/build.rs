@@ -1,4 +1,4 @@
-//! From a clean clone to the binary: how long people wait, and how much work it is.
+//! From a clean clone to the binary: how long people wait, and how much CPU it takes.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn run(bench: &Bench) -> Outcome {
 
 fn quiet(folder: &Path, program: &str, words: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
-    // What cargo told this program of its own build is not that of the clone.
+    // Cargo's variables for this program's own build are wrong for the clone.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_")) {
         if name != "CARGO_HOME" {
             command.env_remove(name);

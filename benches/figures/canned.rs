@@ -1,8 +1,8 @@
 //! The absorber against a server that answers each message with canned bytes and a patched
-//! `responseTo`: what it costs to be a server at all is in both.
+//! `responseTo`. Both pay the cost of being a server at all.
 //!
-//! The canned server is as lean as one can be: a thread for each connection, one system call to
-//! read a message, one to answer it. Its answers are the absorber's own, kept at its start.
+//! The canned server is lean: a thread for each connection, two system calls for each message. Its
+//! answers are the absorber's own, kept at its start.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,13 +18,13 @@ use crate::servers::Listening;
 use crate::stand::{DATABASE, Stand, environment, pairs};
 use crate::support::{Bench, Outcome, centre, ratio, table};
 
-/// First word of the command line of the process that is the canned server.
+/// First word of the canned server's command line.
 pub const CHILD: &str = "canned-child";
-/// Round trips of a stretch: some 5 ms, so that what the machine does falls on both servers alike.
+/// Round trips of a stretch: some 5 ms, so that disturbances fall on both servers alike.
 const STRETCH: u64 = 200;
 const STRETCHES: u64 = 100;
 const LONG_STRETCHES: u64 = 400;
-/// Not counted: connections, caches and clocks speed settle.
+/// Not counted: connections, caches and clock speed settle.
 const WARMUP_STRETCHES: u64 = 10;
 const ADDED_US_MAX: f64 = 5.0;
 
@@ -34,7 +34,6 @@ const TURNS: u32 = 20;
 const LONG_TURNS: u32 = 60;
 const THROUGHPUT_RATIO_MIN: f64 = 0.60;
 
-/// Measures round trips of one connection, then throughput of the Rust adapter.
 pub fn run(bench: &Bench) -> Outcome {
     let near = round_trips(bench)?;
     println!();
@@ -60,7 +59,7 @@ fn servers(bench: &Bench, collection: &str) -> Result<(Listening, Listening), St
 fn round_trips(bench: &Bench) -> Outcome {
     let (absorber, canned) = servers(bench, "read")?;
     let mut connections = [Raw::connect(&canned.address)?, Raw::connect(&absorber.address)?];
-    // What is found and updated stays; what is inserted is deleted again.
+    // Found and updated documents stay; inserted ones are deleted again.
     let [ping, _, find, update, _] = Command::all(DATABASE, "read");
     let [_, insert, _, _, delete] = Command::all(DATABASE, "written");
     let mut commands = [ping, insert, find, update, delete];
@@ -104,7 +103,7 @@ fn round_trips(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// The absorber really did what was timed: the next command of each kind has an effect.
+/// The absorber really did the timed work: the next command of each kind has an effect.
 fn verify(absorber: &mut Raw, commands: &mut [Command]) -> Result<(), String> {
     for command in commands {
         let answer = absorber.answer(command, 0)?;
@@ -159,8 +158,7 @@ fn throughput(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// The canned server: learns its answers from an absorber, says where it listens, and serves
-/// until it is killed.
+/// Learns the answers from an absorber, says where it listens, and serves until it is killed.
 pub fn child(words: &[String]) -> ExitCode {
     let [absorber, collection] = words else { return ExitCode::from(2) };
     match record(absorber, collection).and_then(|answers| listen(&answers)) {
@@ -172,7 +170,6 @@ pub fn child(words: &[String]) -> ExitCode {
     }
 }
 
-/// An answer, and what it answers.
 #[derive(Clone)]
 struct Canned {
     opcode: OpCode,
@@ -192,7 +189,7 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
     let mut raw = Raw::connect(absorber)?;
     let mut answers = Vec::new();
     for mut command in Command::all(DATABASE, collection) {
-        // A key of its own, so that an insert is no duplicate and what follows finds it.
+        // A key of its own: an insert is no duplicate, and the later commands find the document.
         let bytes = raw.exchange(command.message(1 << 32))?.to_vec();
         answers.push(Canned::new(OpCode::Msg, command.name, bytes));
     }
@@ -200,8 +197,7 @@ fn record(absorber: &str, collection: &str) -> Result<Vec<Canned>, String> {
         let value = if name == "endSessions" { bson::bson!([]) } else { bson::bson!(1) };
         let asked = raw.exchange(&message(&doc! { name: value, "$db": "admin" }, None))?;
         let mut answer = document(asked)?;
-        // With it drivers would ask for an answer that comes when something has changed, and ask
-        // again as soon as they have it.
+        // With it drivers would ask for an answer at the next change, and repeat that at once.
         answer.remove("topologyVersion");
         let answer = RawDocumentBuf::try_from(&answer).map_err(|error| error.to_string())?;
         let (mut msg, mut legacy) = (Vec::new(), Vec::new());
@@ -248,7 +244,7 @@ fn serve(mut stream: TcpStream, mut answers: Vec<Canned>) {
     }
 }
 
-/// Length of the first message, once it is there.
+/// Length of the first message, once it is complete.
 fn whole(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
     (bytes.len() >= length).then_some(length)

@@ -1,7 +1,7 @@
 //! A run of 10 million operations keeps the core below 200 MB.
 
 use std::fs;
-use std::process::Child;
+use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use base::child;
@@ -11,15 +11,38 @@ use crate::support::{Bench, Measured, Outcome, benches, megabytes, table};
 
 const OPERATIONS: u64 = 10_000_000;
 const MEMORY_BYTES_MAX: u64 = 200_000_000;
-/// Between two readings of the peak: only what grows in the last of them is missed.
+/// Between two readings of the peak: only growth in the last of them is missed.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// First word of the command line of the process that is the fake adapter.
+pub const CHILD: &str = "fake-adapter";
+
+/// Is that process: operations of 200 ns.
+pub fn child() -> ExitCode {
+    let done = double::run(&["op_ns=200".to_owned()], &mut std::io::stdout());
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes the manifest of the fake adapter, and answers the folder of adapters.
+fn adapters(bench: &Bench) -> std::io::Result<String> {
+    let adapters = bench.scratch.join("adapters-fake");
+    let program = std::env::current_exe()?.display().to_string();
+    let manifest = format!(
+        "name = \"fake\"\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
+         versions = \"1.0.0\"\nwarmup_s = 0.1\nstart = [{program:?}, {CHILD:?}]\n"
+    );
+    fs::create_dir_all(adapters.join("fake"))?;
+    fs::write(adapters.join("fake/adapter.toml"), manifest)?;
+    Ok(adapters.display().to_string())
+}
 
 /// Runs the fake adapter, which answers at once, in the binary as it is.
 pub fn run(bench: &Bench) -> Outcome {
+    let adapters = adapters(bench).map_err(|error| error.to_string())?;
     let mut rows = Vec::new();
     let mut reached = true;
     for operations in [OPERATIONS / 10, OPERATIONS] {
-        let (adapters, workload) = (benches("adapters"), benches("workloads/noop.yaml"));
+        let workload = benches("workloads/noop.yaml");
         let set = format!("operations={operations}");
         let words = [
             workload.as_str(),
@@ -55,8 +78,8 @@ pub fn run(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// Waits for the binary and answers its own peak. Not `wait4`: that counts its children in, and
-/// the fake holds all its samples.
+/// Waits for the binary and answers its own peak. Not `wait4`: that counts its children in, and the
+/// fake adapter holds all its samples.
 pub fn peak_bytes(mut running: Child) -> Result<u64, String> {
     let pid = Pid::from_raw(running.id().cast_signed());
     let mut peak_bytes = 0;

@@ -4,17 +4,15 @@ use std::hint::black_box;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// The word by which this program becomes that process.
 pub const CHILD: &str = "disturb";
 
-/// It works so long, and rests so long.
+/// Length of its work, and of its rest.
 const STRETCH: Duration = Duration::from_millis(250);
 
 /// The process; it ends with the value.
 pub struct Disturber(Child);
 
 impl Disturber {
-    /// Starts it.
     pub fn start() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(program).arg(CHILD).stdin(Stdio::piped()).spawn();

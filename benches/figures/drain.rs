@@ -1,8 +1,8 @@
 //! The core drains at least 1.5 million samples a second from one adapter.
 //!
-//! Samples of four workers in turns of 50 ms, as an adapter would have written them, are read as
-//! a run's are: answers held against what they must be, histograms, intervals, Little's law. A
-//! fresh process does it, so that its peak memory is that of draining.
+//! Reads samples of four workers in turns of 50 ms, as an adapter writes them and a run reads them.
+//! That checks answers and makes histograms, intervals and Little's law. A fresh process does it,
+//! so that its peak memory is that of draining.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,7 +28,7 @@ pub const CHILD: &str = "drain-child";
 const SAMPLES: u64 = 10_000_000;
 const WORKERS: u64 = 4;
 const TURN_NS: u64 = 50_000_000;
-/// Turns of an arm begin so far apart: another arm's turn lies between.
+/// Between the starts of an arm's turns: another arm's turn lies between.
 const LAP_NS: u64 = 110_000_000;
 const SAMPLES_PER_SECOND_MIN: f64 = 1.5e6;
 const MEMORY_BYTES_MAX: u64 = 200_000_000;
@@ -64,7 +64,7 @@ pub fn run(bench: &Bench) -> Outcome {
     Ok(reached)
 }
 
-/// The process that drains: prints seconds and peak bytes.
+/// Prints seconds and peak bytes.
 pub fn child(words: &[String]) -> ExitCode {
     let [samples, folder] = words else { return ExitCode::from(2) };
     let count = samples.parse().expect("a number of samples");

@@ -1,8 +1,8 @@
-//! What is injected comes back: holds of the absorber in every adapter's p50, and a stall in
-//! response times alone.
+//! Injected delays come back: holds of the absorber in every adapter's p50, and a stall in response
+//! times alone.
 //!
-//! The absorber logs when each command arrived and when its answer was let go; the median of that
-//! is what a perfect client would report. An adapter's p50 holds more: what lies between its clock
+//! The absorber logs the arrival of each command and the release of its answer. The median of that
+//! is the report of a perfect client. An adapter's p50 holds more: the way between its clock
 //! readings and the absorber's, and its own bookkeeping. That is its floor: the no-op cost that
 //! every result publishes, and its p50 on the absorber without a hold.
 
@@ -15,7 +15,6 @@ use stats::descriptive::median;
 use crate::servers::Listening;
 use crate::support::{Bench, Measured, Outcome, benches, table};
 
-/// Service times, and a name for people.
 const HOLDS: [&str; 3] = ["200us", "1ms", "10ms"];
 const ROUNDS: &str = "2";
 const LONG_ROUNDS: &str = "6";
@@ -24,7 +23,7 @@ const RELATIVE_MAX: f64 = 0.05;
 /// ... within so many us, whichever is more, plus its floor.
 const ABSOLUTE_MAX_US: f64 = 30.0;
 
-/// 100 ms in every 5 s: 2 % of the operations of an open loop become due while nothing is done.
+/// 100 ms in every 5 s: 2 % of an open loop's operations become due during it.
 const STALL: &str = "100ms/5s";
 /// Seconds at 2,000 operations a second: p99 needs 10,000 of them, p99.9 100,000.
 const STALL_SECONDS: &str = "seconds=15";
@@ -34,7 +33,6 @@ const RESPONSE_P99_MIN_US: f64 = 25_000.0;
 /// One operation in 10,000 is being served while the stall begins.
 const SERVICE_P99_MAX_US: f64 = 5_000.0;
 
-/// Measures every adapter.
 pub fn run(bench: &Bench) -> Outcome {
     let held = holds(bench)?;
     println!();
@@ -71,13 +69,12 @@ fn holds(bench: &Bench) -> Outcome {
     table(&head, &rows);
     println!(
         "\nfind_one, one worker; held: median of released - arrival, as the absorber logged it; \
-         floor: noop_ns and p50 without a hold\ngoal: apart by at most 5 % of what was held or 30 \
+         floor: noop_ns and p50 without a hold\ngoal: apart by at most 5 % of the hold or 30 \
          us, plus the floor"
     );
     Ok(reached)
 }
 
-/// What an adapter reports.
 struct Reported {
     p50_us: f64,
     noop_us: f64,
@@ -113,7 +110,7 @@ fn p50(bench: &Bench, adapter: &str, load: &[&str]) -> Result<Reported, String> 
     })
 }
 
-/// Median of all holds in a log: nearly all of them are of the operations measured.
+/// Median of all holds in a log: nearly all of them are of the measured operations.
 fn held_us(log: &Path) -> Result<f64, String> {
     let holds = HoldLog::read(log).map_err(|error| format!("{}: {error}", log.display()))?;
     let us = |it: &Hold| (it.released_ns - it.arrival_ns) as f64 / 1e3;

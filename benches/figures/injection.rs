@@ -3,10 +3,9 @@
 //!
 //! Copies of real adapters spin for so many us between the first clock reading and the driver's
 //! call. In no-ops of 100 us nothing but the spin takes time, and it must come back as wall time.
-//! On a server it must come back as what the driver's side took: client CPU per operation, and the
-//! driver's share by the tap. Wall time is shown beside it and is another question: while the
-//! client spins, the server finishes what else it had to do, and a core that may halt wakes up
-//! later.
+//! On a server it must come back as client CPU per operation, and in the driver's share by the tap.
+//! Wall time is shown beside it and is another question. While the client spins, the server
+//! finishes its other work, and a core that may halt wakes up later.
 
 use std::fs;
 use std::path::Path;
@@ -23,10 +22,9 @@ use crate::support::{Bench, Condition, Measured, Outcome, benches, table};
 
 const INJECTED_US: [u32; 2] = [15, 60];
 const ROUNDS: &str = "8";
-/// Measured seconds of an arm on a server, in the short form.
 const SERVER_S: &str = "seconds=1";
 const LONG_ROUNDS: &str = "20";
-/// What an operation of the baseline spins where there is no server.
+/// Spin of the baseline's operations where there is no server.
 const BASE_US: u32 = 100;
 /// As in verdicts: of a dozen intervals of 95 % one would miss every second time.
 const ALPHA: f64 = 0.01;
@@ -36,8 +34,8 @@ const ALPHA: f64 = 0.01;
 enum Place {
     /// Into no-ops: time adds up.
     Nothing,
-    /// Into find_one on a server, all processes on one core: waiting for another core to wake up
-    /// is part of wall time and CPU time alike, and no part of what was injected.
+    /// Into find_one on a server, all processes on one core. The wake-up of another core would add
+    /// to wall time and CPU time.
     OneCore,
     /// The same on all cores, as users run it.
     Server,
@@ -56,7 +54,7 @@ impl Place {
         if matches!(self, Self::OneCore) { "one core" } else { "all cores" }
     }
 
-    /// What an operation spins in the baseline, us.
+    /// Spin of an operation in the baseline.
     fn base_us(self) -> u32 {
         match self {
             Self::Nothing => BASE_US,
@@ -64,7 +62,7 @@ impl Place {
         }
     }
 
-    /// What is read there, and whether the goal is judged by it.
+    /// Metrics there, and whether the goal is judged by each.
     fn metrics(self) -> &'static [(Metric, bool)] {
         match self {
             Self::Nothing => &[(THROUGHPUT, true), (P50, true)],
@@ -74,7 +72,7 @@ impl Place {
     }
 }
 
-/// Where an adapter is patched: file, text, what stands in its place.
+/// A change to an adapter: file, text, and the text in its place.
 struct Patch {
     adapter: &'static str,
     file: &'static str,
@@ -82,7 +80,7 @@ struct Patch {
     instead: &'static str,
 }
 
-/// Adapters with a patch; the first of them that runs here does for the short form.
+/// Adapters with a patch; the short form takes the first of them that runs here.
 const PATCHES: [Patch; 3] = [
     Patch {
         adapter: "go",
@@ -105,7 +103,6 @@ const PATCHES: [Patch; 3] = [
     },
 ];
 
-/// Measures the adapters that have a patch and run here.
 pub fn run(bench: &Bench) -> Outcome {
     let able = PATCHES.iter().filter(|patch| bench.adapters.iter().any(|it| it == patch.adapter));
     let chosen: Vec<&Patch> = able.take(if bench.long { PATCHES.len() } else { 1 }).collect();
@@ -141,7 +138,7 @@ pub fn run(bench: &Bench) -> Outcome {
     table(&head, &rows);
     println!(
         "\n{} rounds; the interval is the signed-rank interval of the log ratios, in us of the \
-         baseline's median\ngoal: what was injected lies inside where it is judged (p50: or one \
+         baseline's median\ngoal: the injected cost lies inside where it is judged (p50: or one \
          bucket beside it, 0.1 %)",
         if bench.long { LONG_ROUNDS } else { ROUNDS }
     );
@@ -218,13 +215,13 @@ fn write_patched(patch: &Patch, name: &str, us: u32, folder: &Path) -> Result<()
     if edits == 2 { Ok(()) } else { Err(format!("{}: nothing to patch", patch.adapter)) }
 }
 
-/// What is compared: a name, and time per operation in us from a phase.
+/// A name, and time per operation in us from a phase.
 struct Metric {
     name: &'static str,
     quantity: Quantity,
     value: fn(&PhaseRun) -> f64,
     us: fn(f64) -> f64,
-    /// What it is known to, as a part of itself.
+    /// Relative precision of the metric.
     resolution: f64,
 }
 

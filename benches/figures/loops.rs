@@ -1,9 +1,9 @@
-//! An adapter against a hand-written loop of the same calls in the same language, on the absorber,
-//! where nothing but the client's own work takes time.
+//! An adapter against a hand-written loop of the same calls in the same language. It runs on the
+//! absorber, where nothing but the client's own work takes time.
 //!
-//! The loops (`benches/loops`) make the same documents, consume the results, take both clock
-//! readings and keep them, and have the same concurrency. They use the driver of the adapter's own
-//! environment, so that nothing else differs.
+//! The loops (`benches/loops`) make the same documents, consume the results and keep both clock
+//! readings. They have the same concurrency. They use the driver of the adapter's own environment,
+//! so that nothing else differs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -34,7 +34,6 @@ fn goal(adapter: &str) -> Option<f64> {
     }
 }
 
-/// Measures every adapter that has a loop and runs here.
 pub fn run(bench: &Bench) -> Outcome {
     let pairs = if bench.long { LONG_PAIRS } else { PAIRS };
     let mut rows = Vec::new();
@@ -85,7 +84,7 @@ fn cell(
     let uri = absorber.uri();
     let collection = stand.load(&uri, DATABASE, phase)?;
     let mut adapter = stand.start(environment, &uri, DATABASE, phase, 0)?;
-    // What is inserted has a collection of its own: the keys are the same.
+    // Inserted documents have a collection of their own: the keys are the same.
     let own = if phase == "insert_one" { "inserted_by_loop" } else { collection.as_str() };
     let pool = stand.pool(&collection).display().to_string();
     let words = [uri.as_str(), DATABASE, own, phase, &threads.to_string(), &pool];
@@ -162,10 +161,10 @@ fn build_go(environment: &Environment, source: &str) -> Result<Vec<String>, Stri
     Ok(vec![folder.join("loop").display().to_string()])
 }
 
-/// An example of the adapter's package, so that the adapter's manifest, lock file and compiled
-/// dependencies serve it as they are.
+/// An example of the adapter's package: its manifest, lock file and compiled dependencies serve
+/// both.
 fn build_rust(environment: &Environment, source: &str) -> Result<Vec<String>, String> {
-    let folder = package(environment, &["Cargo.toml", "Cargo.lock", "build.rs"])?;
+    let folder = package(environment, &["Cargo.toml", "Cargo.lock"])?;
     for (name, text) in [("examples/loop.rs", source), ("src/adapter.rs", source)] {
         copy(Path::new(text), &folder.join(name))?;
     }

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use support::{Bench, Outcome};
 
-/// A figure: its name on the command line, and what measures it.
+/// A figure: its name on the command line, and its measurement.
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
@@ -57,6 +57,9 @@ fn main() -> ExitCode {
     }
     if words.first().is_some_and(|word| word == canned::CHILD) {
         return canned::child(&words[1..]);
+    }
+    if words.first().is_some_and(|word| word == core_memory::CHILD) {
+        return core_memory::child();
     }
     if words.first().is_some_and(|word| word == disturb::CHILD) {
         return disturb::child();

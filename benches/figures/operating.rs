@@ -1,4 +1,4 @@
-//! How often the shipped sequence of looks gives which verdict, by simulation (methodology 2.6).
+//! How often the shipped sequence of looks gives each verdict, by simulation (methodology 2.6).
 
 mod world;
 

@@ -1,5 +1,5 @@
-//! Commands as bytes and a connection without a driver: round trips that cost next to nothing on
-//! the client's side.
+//! Commands as bytes and a connection without a driver: round trips that cost the client next to
+//! nothing.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,14 +8,13 @@ use std::time::Instant;
 use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId};
 use wire::{HEADER_BYTES, Header, OpCode};
 
-/// Where the body of an OP_MSG begins: behind flags and the kind of its section.
+/// Behind flags and the kind of its section.
 const BODY_AT: usize = HEADER_BYTES + 5;
-/// Stands in a template where each request has its own `_id`; its last eight bytes are the key.
+/// Stands in a template for the `_id` of each request; its last eight bytes are the key.
 const ID: [u8; 12] = [0xa5; 12];
-/// Stands where each request has its own number.
+/// Stands in a template for the number of each request.
 const NUMBER: i64 = 0x5a5a_5a5a_5a5a_5a5a;
 
-/// A connection without a driver.
 pub struct Raw {
     stream: TcpStream,
     reply: Vec<u8>,
@@ -23,7 +22,6 @@ pub struct Raw {
 
 /// A command that is the same each time, but for a key and a number.
 pub struct Command {
-    /// Its name.
     pub name: &'static str,
     message: Vec<u8>,
     keys_at: Vec<usize>,
@@ -31,7 +29,6 @@ pub struct Command {
 }
 
 impl Raw {
-    /// Connects.
     pub fn connect(address: &str) -> Result<Self, String> {
         let stream = TcpStream::connect(address).map_err(|error| format!("{address}: {error}"))?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
@@ -79,7 +76,7 @@ pub fn document(message: &[u8]) -> Result<Document, String> {
     Document::try_from(body).map_err(|error| error.to_string())
 }
 
-/// An OP_MSG as drivers send it: what is written as a document sequence.
+/// An OP_MSG as drivers send it; `sequence` becomes a document sequence.
 pub fn message(body: &Document, sequence: Option<(&str, &Document)>) -> Vec<u8> {
     let raw = |document: &Document| RawDocumentBuf::try_from(document).expect("BSON");
     let mut message = vec![0; BODY_AT]; // no flags; a section of kind 0

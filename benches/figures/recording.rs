@@ -1,4 +1,4 @@
-//! What one operation's bookkeeping costs in each adapter: its no-op.
+//! The cost of one operation's bookkeeping in each adapter: its no-op.
 
 use stats::descriptive::{median, quantile};
 
@@ -8,7 +8,7 @@ const ROUNDS: &str = "6";
 const LONG_ROUNDS: &str = "20";
 const OPERATIONS: &str = "operations=500000";
 
-/// Largest cost of an operation in an adapter, ns; other adapters have no promise.
+/// Largest cost of an operation; other adapters have no promise.
 fn limit_ns(adapter: &str) -> Option<f64> {
     match adapter {
         "rust" | "go" => Some(1000.0),
@@ -57,6 +57,6 @@ pub fn run(bench: &Bench) -> Outcome {
     }
     let head = ["adapter", "runtime", "noop_ns", "over the rounds", "of 500,000 warm", "at most"];
     table(&head, &rows);
-    println!("\nnoop_ns is what every result publishes: 50,000 no-ops right after the start");
+    println!("\nnoop_ns is in every result: 50,000 no-ops right after the start");
     Ok(reached)
 }

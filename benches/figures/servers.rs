@@ -1,5 +1,4 @@
-//! What figures measure against, each a process of its own: the absorber, the tap, the canned
-//! server.
+//! Servers of the figures, each a process of its own: the absorber, the tap, the canned server.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -30,7 +29,7 @@ impl Listening {
         Self::start(bench, command)
     }
 
-    /// A tap in front of a server. It tells people where it listens, and us not: we tell it.
+    /// A tap in front of a server. We choose its address: it tells only people where it listens.
     pub fn tap(bench: &Bench, to: &str) -> Result<Self, String> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let address = free.map_err(|error| error.to_string())?.to_string();
@@ -56,7 +55,7 @@ impl Listening {
         let mut started = Self { child, address: String::new() };
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
-        // Whatever else it prints must not fill the pipe.
+        // Its other output must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let first = read.ok().and_then(|_| serde_json::from_str(&line).ok());
         let first: Value = first.unwrap_or_default();
@@ -67,7 +66,7 @@ impl Listening {
         Ok(started)
     }
 
-    /// Ends it as Ctrl-C would: what it logs is written.
+    /// Ends it as Ctrl-C would: its log is written.
     pub fn finish(mut self) -> Result<(), String> {
         child::signal(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
         self.child.wait().map(drop).map_err(|error| error.to_string())

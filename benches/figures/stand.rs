@@ -1,6 +1,5 @@
-//! Adapters driven by the contract, turn by turn, as `mongodyno run` drives them: for figures
-//! that `run` cannot make, because one side is no server of a whole experiment (canned answers, a
-//! tap) or no adapter (a hand-written loop).
+//! Adapters driven by the contract, turn by turn, as `mongodyno run` drives them. For figures that
+//! `run` cannot make: against canned answers, a tap or a hand-written loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,10 +25,10 @@ use workload::{Workload, builtin};
 
 use crate::support::Bench;
 
-/// Database of the figures that need only one.
+/// Of the figures that need only one.
 pub const DATABASE: &str = "figures";
 
-/// The files of one workload, and what drives adapters on it.
+/// The files of one workload, and the runtime that drives adapters on it.
 pub struct Stand {
     runtime: Runtime,
     epoch: Epoch,
@@ -45,8 +44,8 @@ pub struct Driven {
     turns: Vec<(u64, u64)>,
 }
 
-/// Warms two sides up, then lets them go in turn, each first every second time; answers what each
-/// turn of either gave, pair by pair.
+/// Warms two sides up, then lets them go in turn, each first every second time. Answers the results
+/// of each turn of either, pair by pair.
 pub fn pairs(
     pairs: u32,
     warmup_turns: u32,
@@ -104,7 +103,6 @@ impl Stand {
         Ok(name)
     }
 
-    /// Path of the pool of a phase's documents.
     pub fn pool(&self, collection: &str) -> PathBuf {
         let (number, _) = self.inputs.collection(&self.plan, collection);
         self.inputs.folder.join(format!("pool{number}.bson"))

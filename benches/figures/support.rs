@@ -1,4 +1,4 @@
-//! What the figures share: the command line, running the binary, reading its runs, tables.
+//! Shared by the figures: the command line, running the binary, reading its runs, tables.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::disturb::Disturber;
 /// Whether the figure's goal was reached; or why it could not be measured.
 pub type Outcome = Result<bool, String>;
 
-/// What was asked for, and where files go.
+/// The request, and where files go.
 pub struct Bench {
     /// The form whose figures are published.
     pub long: bool,
@@ -54,7 +54,7 @@ impl Bench {
         Ok((Self { long, adapters, scratch, keep, experiments: AtomicU32::new(0) }, chosen))
     }
 
-    /// What was measured where, when, and how busy the machine was.
+    /// Version, machine, time, and how busy the machine was.
     pub fn heading(&self) -> String {
         let machine = machine::describe();
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -75,7 +75,7 @@ impl Bench {
         text
     }
 
-    /// Removes what was written, unless it is to be kept.
+    /// Removes the written files, unless they are to be kept.
     pub fn clear(&self) {
         if self.keep {
             println!("kept: {}", self.scratch.display());
@@ -111,14 +111,14 @@ impl Bench {
         Ok((folder, command))
     }
 
-    /// Runs an experiment and reads its records. Gates void rounds of a busy machine, and then
-    /// the binary answers 6; the figures are made of the rounds as they were.
+    /// Runs an experiment and reads its records. On a busy machine gates void rounds and the binary
+    /// answers 6; the figures take the rounds as they were.
     pub fn experiment(&self, words: &[&str]) -> Result<Measured, String> {
         self.experiment_on(Condition::Quiet, &[], words)
     }
 
-    /// The same on a machine that is quiet or disturbed; the quiet one is waited for. All that the
-    /// experiment starts runs on `cores`; on any where there are none.
+    /// The same on a quiet machine, for which it waits, or on a disturbed one. All processes of the
+    /// experiment run on `cores`; on any where there are none.
     pub fn experiment_on(
         &self,
         condition: Condition,
@@ -143,7 +143,7 @@ impl Bench {
     }
 }
 
-/// What else the machine does.
+/// The machine's other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.
@@ -162,16 +162,12 @@ impl Condition {
     }
 }
 
-/// The records of one experiment.
 pub struct Measured {
-    /// `experiment.json`.
     pub experiment: Experiment,
-    /// `runs.jsonl`.
     pub runs: Vec<Run>,
 }
 
 impl Measured {
-    /// Reads a folder.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let (folder, experiment) = Folder::open(folder).map_err(|error| error.to_string())?;
         let runs = folder.runs().map_err(|error| error.to_string())?;

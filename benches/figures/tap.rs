@@ -1,4 +1,4 @@
-//! What the tap costs: the same workload direct and tapped, pair by pair, on the absorber.
+//! The cost of the tap: the same workload direct and tapped, pair by pair, on the absorber.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const THREADS: u32 = 16;
 const ADDED_US_MAX: f64 = 60.0;
 const COMMANDS_PER_SECOND_MIN: f64 = 20_000.0;
 
-/// What one cell found.
+/// Result of one cell.
 struct Cell {
     rates: [Vec<f64>; 2],
     p50_us: [Vec<f64>; 2],
@@ -76,8 +76,8 @@ pub fn run(bench: &Bench) -> Outcome {
 fn cell(bench: &Bench, phase: &str, threads: u32, count: u32) -> Result<Cell, String> {
     let environment = environment("rust")?;
     let stand = Stand::crud(bench, threads)?;
-    // One absorber for both: with one each, the memory behind them would differ. What is inserted
-    // has keys of its own, for each arm has a database of its own.
+    // One absorber for both: with one each, the memory behind them would differ. Inserted keys do
+    // not collide: each arm has a database of its own.
     let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
     let tap = Listening::tap(bench, &absorber.address)?;
     let mut arms = Vec::new();

@@ -1,8 +1,8 @@
-//! How much the rounds' A/A log ratios scatter, before and after cores were kept awake and laps
-//! were added, on a quiet and on a disturbed machine.
+//! Scatter of the rounds' A/A log ratios, on a quiet and on a disturbed machine. Before and after:
+//! cores kept awake, laps added.
 //!
-//! Experiments with and without awake cores alternate, so that the machine's moods fall on both
-//! alike. What fewer laps would have given is computed from the first turns of each round.
+//! Experiments with and without awake cores alternate, so that disturbances fall on both alike. The
+//! effect of fewer laps is computed from the first turns of each round.
 
 use record::records::PhaseRun;
 
@@ -16,7 +16,7 @@ const MEASURED_S: f64 = 1.0;
 const BLOCKS: usize = 2;
 const LONG_BLOCKS: usize = 5;
 const ROUNDS: &str = "4";
-/// In whom the scatter was largest.
+/// The scatter was largest there.
 const SHORT_ADAPTER: &str = "rust";
 const LAPS_MIN: usize = 40;
 

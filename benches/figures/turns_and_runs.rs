@@ -1,6 +1,6 @@
 //! With turns the rounds' A/A log ratios scatter at most half as much as with whole runs.
 //!
-//! Rounds of both kinds alternate, so that the machine's moods fall on both alike.
+//! Rounds of both kinds alternate, so that disturbances fall on both alike.
 
 use std::time::Instant;
 
@@ -25,10 +25,7 @@ struct Cell {
     measured_s: [f64; 2],
 }
 
-/// Measures all adapters, prints a row for each phase and one for all of them together.
-///
-/// # Errors
-/// An experiment that failed.
+/// Prints a row for each phase and one for all of them together.
 pub fn run(bench: &Bench) -> Result<bool, String> {
     let mut cells = Vec::new();
     let mut took_s = [0.0; 2];

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::uri;
+use super::uri::UriArgs;
 
-/// `check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Adapter, as `run -d` takes it [default: every one this machine can run]
@@ -15,16 +14,11 @@ pub struct CheckArgs {
     /// Run only the checks that need no server
     #[arg(long)]
     pub offline: bool,
-    /// Connection string of the server to check against
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
-        "uri", "server",
-    ])]
-    pub uri_file: Option<String>,
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
     /// Server to start
-    #[arg(long, default_value = "embedded")]
+    #[arg(long, default_value = "embedded", conflicts_with_all = ["uri", "uri_file"])]
     pub server: String,
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
@@ -34,15 +28,11 @@ pub struct CheckArgs {
     pub command: Vec<String>,
 }
 
-/// `clean`
 #[derive(Debug, Args)]
 pub struct CleanArgs {
-    /// Connection string of the server
-    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
-    pub uri_file: Option<String>,
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
     /// List the databases and drop nothing
     #[arg(long)]
     pub dry_run: bool,

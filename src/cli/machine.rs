@@ -3,10 +3,8 @@
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-/// What `run` and `study` do about it.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MachineArgs {
-    /// Before the start.
     #[command(flatten)]
     pub wait: WaitArgs,
     /// Let cores halt between messages, even where they wake up late
@@ -14,7 +12,6 @@ pub struct MachineArgs {
     pub no_keep_awake: bool,
 }
 
-/// What is done about a busy machine.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WaitArgs {
     /// Do not wait for a busy machine to become quiet

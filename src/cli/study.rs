@@ -7,11 +7,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
-use super::uri;
-use crate::cli::{MachineArgs, SchemaName, WaitArgs};
+use super::machine::{MachineArgs, WaitArgs};
+use super::uri::UriArgs;
 use studies::{STUDIES, Study};
 
-/// `study`
 #[derive(Debug, Args)]
 pub struct StudyArgs {
     /// Question to answer; none lists them
@@ -19,14 +18,12 @@ pub struct StudyArgs {
     pub study: Option<StudyVerb>,
 }
 
-/// `study NAME`: a subcommand for each study that there is.
+/// `study NAME`: a subcommand for each study.
 #[derive(Debug)]
 pub struct StudyVerb {
-    /// Which one.
     pub study: &'static dyn Study,
-    /// Flags that all studies have.
     pub common: StudyFlags,
-    /// Its own, by name.
+    /// The study's own flags, by name.
     pub own: BTreeMap<&'static str, String>,
 }
 
@@ -78,6 +75,21 @@ impl FromArgMatches for StudyVerb {
     }
 }
 
+/// `schema`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaName {
+    /// Workload files
+    Workload,
+    /// Messages between core and adapter
+    Messages,
+    /// experiment.json
+    Experiment,
+    /// A line of runs.jsonl
+    Run,
+    /// The JSON of `run --json` and `report --format json`
+    Analysis,
+}
+
 /// `schema NAME`: our own, and one of each study.
 pub fn schemas() -> PossibleValuesParser {
     let own = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
@@ -86,9 +98,8 @@ pub fn schemas() -> PossibleValuesParser {
     PossibleValuesParser::new(own.chain(studies))
 }
 
-/// What all studies can be told. The help of some flags is the study's own.
+/// Common to all studies. The help of some flags is the study's own.
 #[derive(Debug, Args)]
-#[allow(missing_docs)]
 pub struct StudyFlags {
     #[arg(long, value_name = "N")]
     pub scale: Option<f64>,
@@ -109,17 +120,11 @@ pub struct StudyFlags {
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Connection string of the server to measure against
-    #[arg(long, env = "MDYN_URI", hide_env_values = true, conflicts_with = "server")]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with_all = [
-        "uri", "server",
-    ])]
-    pub uri_file: Option<String>,
-    #[arg(long)]
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
+    #[arg(long, conflicts_with_all = ["uri", "uri_file"])]
     pub server: Option<String>,
-    /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Write the workload to a file for your own changes, and stop
@@ -133,17 +138,13 @@ pub struct StudyFlags {
     pub adapters_dir: Option<PathBuf>,
 }
 
-/// `resume`
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,
-    /// Connection string of the server, if the experiment used one
-    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
-    pub uri: Option<String>,
-    /// File with the connection string: every user of the machine can read a command line
-    #[arg(long, value_name = "FILE", value_parser = uri::of_file, conflicts_with = "uri")]
-    pub uri_file: Option<String>,
+    /// The server that runs already.
+    #[command(flatten)]
+    pub at: UriArgs,
     /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,
@@ -159,7 +160,6 @@ pub struct ResumeArgs {
     /// Folder of further adapters
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
-    /// The machine.
     #[command(flatten)]
     pub wait: WaitArgs,
 }

@@ -1,95 +1,24 @@
-//! Connection strings of the command line, of `MDYN_URI` and of files: from where one is taken, and
-//! that nobody hears of it.
+//! Connection strings, of the command line, of a variable, of a file.
 
 use base::say;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use clap::Parser as _;
-
-use super::{Cli, Verb};
+use clap::Args;
 use server::keep_secret;
 
-const VARIABLE: &str = "MDYN_URI";
-
-impl Cli {
-    /// Reads the command line. Connection strings anywhere in it become secrets, also where they
-    /// are out of place. A server that is named here wins over `MDYN_URI`, which no child inherits.
-    ///
-    /// # Errors
-    /// Those of clap.
-    ///
-    /// # Safety
-    /// No other thread runs yet: it changes the environment.
-    #[allow(unsafe_code)] // every child would have to be remembered otherwise
-    pub unsafe fn read() -> Result<Self, clap::Error> {
-        let words: Vec<_> = std::env::args_os().collect();
-        let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
-        let own: Vec<_> = own.collect();
-        for word in &own {
-            learn(word);
-        }
-        let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
-        if let Ok(uri) = std::env::var(VARIABLE) {
-            keep_secret(&uri);
-            if has("--server") {
-                say!("--server was given: {VARIABLE} is not used");
-            }
-        }
-        // SAFETY: the caller's promise.
-        let forget = || unsafe { std::env::remove_var(VARIABLE) };
-        if ["--server", "--uri-file"].into_iter().any(has) {
-            forget();
-        }
-        let cli = Self::try_parse_from(&words);
-        forget();
-        let mut cli = cli?;
-        let options: &[String] = match &cli.verb {
-            Verb::Run(it) => &it.options,
-            Verb::Resume(it) => &it.options,
-            _ => &[],
-        };
-        // Some options of connection strings are secrets wherever they stand.
-        for option in options.iter().filter(|it| it.contains('=')) {
-            keep_secret(&format!("mongodb://h/?{option}"));
-        }
-        cli.take_file();
-        Ok(cli)
-    }
-
-    /// From here on it makes no difference where a connection string came from.
-    fn take_file(&mut self) {
-        let (uri, file) = match &mut self.verb {
-            Verb::Run(it) => (&mut it.uri, &mut it.uri_file),
-            Verb::Check(it) => (&mut it.uri, &mut it.uri_file),
-            Verb::Clean(it) => (&mut it.uri, &mut it.uri_file),
-            Verb::Resume(it) => (&mut it.uri, &mut it.uri_file),
-            Verb::Study(it) => match &mut it.study {
-                Some(it) => (&mut it.common.uri, &mut it.common.uri_file),
-                None => return,
-            },
-            _ => return,
-        };
-        *uri = uri.take().or(file.take());
-        if let Some(uri) = uri {
-            keep_secret(uri);
-        }
-    }
+/// A server that somebody else started.
+#[derive(Debug, Default, Args)]
+pub struct UriArgs {
+    /// Connection string of the server
+    #[arg(long, env = "MDYN_URI", hide_env_values = true)]
+    pub uri: Option<String>,
+    /// File with the connection string: every user of the machine can read a command line
+    #[arg(long, value_name = "FILE", value_parser = of_file, conflicts_with = "uri")]
+    pub uri_file: Option<String>,
 }
 
-/// Makes secrets of the connection string in a word, as in `--set name=mongodb://…`.
-fn learn(word: &str) {
-    let schemes = ["mongodb://", "mongodb+srv://"];
-    if let Some(at) = schemes.into_iter().filter_map(|scheme| word.find(scheme)).min() {
-        keep_secret(&word[at..]);
-    }
-}
-
-/// `--uri-file`: the connection string in a file.
-///
-/// # Errors
-/// A file that cannot be read, or has no connection string in it.
-pub(super) fn of_file(path: &str) -> Result<String, String> {
+fn of_file(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let uri = text.trim();
     keep_secret(uri);

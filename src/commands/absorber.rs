@@ -9,15 +9,13 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::{AbsorberArgs, FaultArgs, LoadArgs};
 use absorber::faults::FaultOptions;
+use absorber::listener::Absorber;
 use absorber::load::LoadOptions;
-use absorber::server::{Absorber, Options};
+use absorber::server::Options;
 use base::error::{Error, Result};
 use measure::stop::ignores_hangup;
 
-/// Runs the verb until somebody ends it: SIGTERM, SIGINT, or SIGHUP of a terminal that is closed.
-///
-/// # Errors
-/// An address or a file that cannot be had.
+/// Runs until SIGTERM, SIGINT, or SIGHUP of a closed terminal.
 pub fn run(args: &AbsorberArgs) -> Result<()> {
     // Before anybody can know of us, so that no signal comes too early.
     let mut signals = signals()?;

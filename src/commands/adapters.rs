@@ -14,10 +14,6 @@ use measure::arms;
 use measure::install::install;
 use measure::stop::Requests;
 
-/// Runs the verb.
-///
-/// # Errors
-/// An adapter that is not there or cannot be installed; tests that fail.
 pub async fn run(args: AdaptersArgs) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     match args.action {
@@ -31,7 +27,7 @@ pub async fn run(args: AdaptersArgs) -> Result<()> {
     }
 }
 
-/// Runs the tests an adapter has of its own, with the vectors that this binary carries.
+/// Runs the adapter's own tests, with the vectors that this binary carries.
 async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
     let arm = arms::parse(manifests, adapter)?;
     let name = &arm.manifest.name;

@@ -15,14 +15,10 @@ use measure::install::install_all;
 use measure::reach::Reached;
 use measure::stop::Requests;
 use record::folder::Folder;
-use record::records::ServerKind;
 use server::StartOptions;
 use server::uri::{with_arm_options, with_options};
 
-/// Runs the verb.
-///
-/// # Errors
-/// A check that fails, with [`Exit::GateFailed`]; an adapter that cannot be installed; no server.
+/// A failed check ends it with [`Exit::GateFailed`].
 pub async fn run(args: CheckArgs) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     let is_adapter = args.command.is_empty();
@@ -33,7 +29,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     let server = if args.offline {
         None
     } else {
-        Some(Reached::at(&args.server, args.uri.as_deref()).await?)
+        Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
     };
     let mut requests = Requests::watch();
     // None is left out: an adapter that does not install has failed.
@@ -57,10 +53,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     }
 }
 
-/// Checks every environment; answers how many checks failed.
-///
-/// # Errors
-/// Interrupted, with nothing left behind; no server.
+/// Checks every environment and returns the number of failed checks.
 async fn check_all(
     server: Option<Reached>,
     environments: &[Environment],
@@ -89,14 +82,14 @@ async fn check_all(
                 &environment.uri_options,
             ),
             database: new_database(),
-            exclusive: matches!(server.record().kind, ServerKind::Embedded | ServerKind::Mongod),
+            exclusive: server.is_exclusive(),
             folder,
             epoch: &epoch,
         };
         let mut admin = Admin::connect(server.uri(), &bench.database).await?;
         admin.claim("check").await?;
         let checked = requests.or(Box::pin(online::check(environment, &bench, &admin))).await;
-        // However it ended; asked a second time to stop, it is named and left.
+        // After any end. Asked a second time to stop, it names the database and leaves it.
         let dropped = requests.or(admin.leave()).await;
         if dropped.is_err() {
             say!("warning: the database {} was not dropped", bench.database);

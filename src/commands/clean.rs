@@ -1,4 +1,4 @@
-//! `mongodyno clean`: drops the databases that experiments left on a server when they were killed.
+//! `mongodyno clean`: drops the databases that killed experiments left on a server.
 
 use base::say;
 use std::io::{BufRead as _, IsTerminal as _};
@@ -9,12 +9,9 @@ use base::say::clean;
 use measure::admin::Admin;
 use server::connect;
 
-/// Runs the verb. What does not bear our marker is not even listed.
-///
-/// # Errors
-/// No server; nobody there to be asked; a database that could not be dropped.
+/// Databases without our marker are not even listed.
 pub async fn run(args: CleanArgs) -> Result<()> {
-    let uri = args.uri.ok_or_else(|| {
+    let uri = args.at.uri.ok_or_else(|| {
         Error::usage("clean needs a server", "name it by MDYN_URI, --uri-file or --uri")
     })?;
     connect(&uri).await?;
@@ -52,7 +49,7 @@ pub async fn run(args: CleanArgs) -> Result<()> {
     Err(Error::new(Exit::Unreachable, message, "the reasons stand above"))
 }
 
-/// An experiment that runs elsewhere needs its database: somebody has to know.
+/// An experiment elsewhere needs its database: somebody has to confirm.
 fn agreed() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         let hint = "add --yes to drop them, --dry-run to look only";

@@ -17,9 +17,6 @@ use record::folder::Folder;
 use report::{finding_line, text};
 
 /// Runs the verb. Finding no cause is an answer: exit code 0.
-///
-/// # Errors
-/// A path that holds neither an experiment nor the experiments of a sweep.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
     let cells = cells(&args.folder)?;
     if cells.is_empty() {
@@ -61,9 +58,6 @@ fn pretty(value: &Value) -> String {
 }
 
 /// The experiments below a folder that holds none itself, by the parameter's value.
-///
-/// # Errors
-/// An experiment that cannot be read.
 pub fn cells(path: &Path) -> Result<Vec<Cell>> {
     if path.join("experiment.json").exists() {
         return Ok(Vec::new());
@@ -87,7 +81,6 @@ pub fn cells(path: &Path) -> Result<Vec<Cell>> {
 }
 
 /// What the cells of a sweep show together.
-#[must_use]
 pub fn sweep_text(cells: &[Cell]) -> String {
     let found = diagnosis::sweep_findings(cells);
     match sweep::too_small(cells).filter(|_| found.is_empty()) {
@@ -97,7 +90,7 @@ pub fn sweep_text(cells: &[Cell]) -> String {
 }
 
 fn listed(title: &str, findings: &[Finding]) -> String {
-    let width = usize::from(super::report::terminal_options().width.unwrap_or(100).max(60));
+    let width = usize::from(super::terminal_options().width.unwrap_or(100).max(60));
     let mut out = format!("{}: where the time goes\n", base::say::clean(title));
     if findings.is_empty() {
         out += "  No cause found: no rule applies.\n";

@@ -5,8 +5,6 @@ pub mod adapters;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
-pub mod fake_adapter;
-mod fake_open_loop;
 mod plan_text;
 pub mod report;
 pub mod resume;
@@ -18,13 +16,15 @@ pub mod tap;
 pub mod workloads;
 
 use std::fmt;
+use std::io::IsTerminal as _;
 
-use ::report::text::width;
+use ::report::{Options, text::width};
 use base::error::{Error, Result};
 use base::say;
 use measure::admin::is_database;
 use record::folder::Folder;
 use record::records::Experiment;
+use terminal_size::terminal_size_of;
 
 /// Prints a result: the one place that writes to stdout.
 ///
@@ -56,6 +56,24 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Colours only on a terminal that did not ask for none.
+fn terminal_options() -> Options {
+    let wanted = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let terminal = std::io::stdout().is_terminal();
+    Options {
+        colour: wanted("CLICOLOR_FORCE") || (terminal && !wanted("NO_COLOR") && !dumb),
+        width: console_width(),
+        page: None,
+    }
+}
+
+/// Columns of the terminal on stdout; None where stdout is no terminal.
+fn console_width() -> Option<u16> {
+    let set = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok());
+    set.or_else(|| Some(terminal_size_of(std::io::stdout())?.0.0)).filter(|width| *width > 0)
 }
 
 /// A table without borders; its first row is the head.

@@ -1,4 +1,4 @@
-//! `run --plan`: exactly what would be done.
+//! `run --plan`: the exact plan of a run.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,6 @@ use record::records::Settings;
 use stats::threshold::Interleave;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
-/// The plan as text.
-#[must_use]
 pub fn text(
     plan: &Plan,
     settings: &Settings,

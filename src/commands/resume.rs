@@ -1,9 +1,8 @@
-//! `mongodyno resume DIR`: what a cut experiment was asked for is asked again, and the rounds that
-//! are finished are not made again.
+//! `mongodyno resume DIR`: repeats the request of a cut experiment, and keeps its finished rounds.
 //!
-//! The folder may have come from anybody. Its records are data: names of built-in workloads, arms
-//! that adapters know, numbers, each looked at as on a command line. Programs, files, folders and
-//! addresses are taken from this command line alone.
+//! The folder may come from anybody. Its records are data: names of built-in workloads, known arms,
+//! numbers, each checked as on a command line. Programs, files, folders and addresses come from
+//! this command line alone.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -12,7 +11,7 @@ use clap::Parser as _;
 
 use super::run::pairs;
 use crate::cli::{
-    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb,
+    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs,
 };
 use base::error::{Error, Result};
 use measure::arms::is_plain;
@@ -20,19 +19,15 @@ use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use record::folder::utf8;
 use record::records::{Experiment, Request, ServerKind};
+use server::server_again;
 use server::uri::arm_option;
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
 use workload::builtin::BUILTINS;
 
-/// The most that `--rounds` takes.
+/// The limit of `--rounds`.
 const ROUNDS_MAX: u32 = 1000;
 
-/// Runs the verb.
-///
-/// # Errors
-/// No cut experiment there; what it was made of is not given or no longer the same; those of its
-/// own verb.
 pub async fn run(args: ResumeArgs) -> Result<()> {
     let (folder, resumed) = Resumed::open(&args.folder)?;
     utf8(folder.path())?;
@@ -83,8 +78,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         }),
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
-        uri,
-        uri_file: None,
+        at: UriArgs { uri, uri_file: None },
         server,
         load: behaviour.load,
         faults: behaviour.faults,
@@ -110,8 +104,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         set: was.plan.parameters.iter().map(set).collect(),
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
-        uri,
-        uri_file: None,
+        at: UriArgs { uri, uri_file: None },
         server: Some(server),
         machine: machine(args, was),
         eject: None,
@@ -152,40 +145,30 @@ fn workload(args: &ResumeArgs, was: &Experiment) -> Result<String> {
     }
 }
 
-/// An arm's id is what was asked for, with its version; `#2` only tells twins apart.
+/// An arm's id is its request with its version; `#2` only tells twins apart.
 fn drivers(was: &Experiment) -> Vec<String> {
     let asked = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
     asked.map(|arm| arm.id.split('#').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// `--server` and `--uri`. Of a folder only servers are taken that this program brings along.
+/// `--server` and `--uri`. From a folder only servers that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
-    let started = match (was.server.kind, &args.server) {
-        (ServerKind::External, _) => {
-            // Credentials are in it.
-            let uri = args.uri.clone().ok_or_else(|| {
-                Error::usage(
-                    "it was made against a server by connection string, which is not kept",
-                    "add --uri-file FILE, or set MDYN_URI",
-                )
-            })?;
-            return Ok((ServerKind::External.word().to_owned(), Some(uri)));
-        }
-        (_, Some(server)) => server.clone(),
-        (ServerKind::Mongod, None) => {
-            return Err(Error::usage(
-                "it was made against a mongod of that machine, which no folder can name",
-                "add --server mongod, or --server and the path of a mongod",
-            ));
-        }
-        (ServerKind::Embedded, None) => format!("embedded@{}", was.server.version),
-        (kind @ (ServerKind::Absorber | ServerKind::None), None) => kind.word().to_owned(),
-    };
-    Ok((started, None))
+    if was.server.kind == ServerKind::External {
+        // The folder has no credentials.
+        let uri = args.at.uri.clone().ok_or_else(|| {
+            Error::usage(
+                "it was made against a server by connection string, which is not kept",
+                "add --uri-file FILE, or set MDYN_URI",
+            )
+        })?;
+        return Ok((ServerKind::External.word().to_owned(), Some(uri)));
+    }
+    let again = || server_again(was.server.kind, &was.server.version);
+    Ok((args.server.clone().map_or_else(again, Ok)?, None))
 }
 
-/// Options of every arm: from the record those that an arm may set for itself. The others say who
-/// is talked to and how secretly, beside credentials that are not the folder's.
+/// Options of every arm: from the record those that an arm may set for itself. Others name servers
+/// or guard secrets, and come with credentials from this command line.
 fn options(args: &ResumeArgs, request: &Request) -> Result<Vec<String>> {
     let mut options: BTreeMap<String, String> = pairs(&args.options, "--option")?;
     for (name, value) in &request.options {

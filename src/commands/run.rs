@@ -8,6 +8,7 @@ use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::plan_text;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
+use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
 use measure::install::{Installed, install_all};
@@ -90,9 +91,6 @@ fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
 }
 
 /// `NAME=VALUE` words of a flag.
-///
-/// # Errors
-/// One without `=`.
 pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
     let pair = |word: &String| {
         let (name, value) = word.split_once('=').ok_or_else(|| {
@@ -115,7 +113,7 @@ fn uri_options(args: &RunArgs) -> Result<Sets> {
             let message = format!("--option {name}: connection strings have no such option");
             return Err(Error::usage(message, hint));
         }
-        if args.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
+        if args.at.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
             return Err(Error::usage(
                 format!("--option {name}: the connection string sets it too, and would win"),
                 "take it out of one of them",
@@ -174,7 +172,7 @@ async fn one(
         looks,
         keep_awake: !args.machine.no_keep_awake,
     };
-    let serverless = args.server == "none" && args.uri.is_none();
+    let serverless = args.server == "none" && args.at.uri.is_none();
     if serverless && !workload.plan.needs_no_server() {
         return Err(Error::usage(
             format!("--server none: the workload {} needs a server", workload.plan.workload),
@@ -202,8 +200,11 @@ async fn one(
     let consumer =
         consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
-    let server =
-        if serverless { None } else { Some(Reached::at(&args.server, args.uri.as_deref()).await?) };
+    let server = if serverless {
+        None
+    } else {
+        Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
+    };
     let mut requests = Requests::watch();
     let by_name = !args.drivers.is_empty();
     let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
@@ -244,7 +245,7 @@ async fn one(
 
 /// The first arm whose connection string asks for no answers to its writes.
 fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Option<String>> {
-    let uri = args.uri.as_deref().unwrap_or("mongodb://localhost/");
+    let uri = args.at.uri.as_deref().unwrap_or("mongodb://localhost/");
     let mut options = plan.uri_options.clone();
     options.extend(pairs(&args.options, "--option")?);
     let uri = with_options(uri, &options);
@@ -259,7 +260,7 @@ fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
     let words = [args.load.to_words(), args.faults.to_words()].concat();
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match words.first() {
-        Some(word) if args.server != "absorber" || args.uri.is_some() => Err(Error::usage(
+        Some(word) if args.server != "absorber" || args.at.uri.is_some() => Err(Error::usage(
             format!("{}: only an absorber can be told how to behave", name(word)),
             "add --server absorber",
         )),
@@ -274,7 +275,6 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 }
 
 /// A seed that was not asked for.
-#[must_use]
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
     base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
@@ -312,7 +312,7 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
     let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
-    let mut options = super::report::terminal_options();
+    let mut options = super::terminal_options();
     let page = Report { analysis: &analysis, runs: &runs, options: &options }.text(html::FORMAT);
     folder.write_whole("report.html", page.as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
@@ -327,8 +327,7 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
 }
 
 /// The error of an experiment that was interrupted, with the way on.
-#[must_use]
 pub fn interrupted(folder: &Folder) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", folder.path().display());
+    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.path().display()));
     Error::new(Exit::Interrupted, "interrupted", hint)
 }

@@ -11,10 +11,6 @@ use base::error::Result;
 use judge::analysis::types::Analysis;
 use record::records::{Experiment, Run};
 
-/// Prints a schema.
-///
-/// # Errors
-/// None.
 pub fn run(name: &str) -> Result<()> {
     let schema = match (SchemaName::from_str(name, false), studies::find(name)) {
         (Ok(name), _) => own(name),
@@ -26,7 +22,7 @@ pub fn run(name: &str) -> Result<()> {
 
 fn own(name: SchemaName) -> Value {
     match name {
-        SchemaName::Workload => workload::schema::schema(),
+        SchemaName::Workload => workload::schema(),
         SchemaName::Messages => messages(),
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),
@@ -34,7 +30,7 @@ fn own(name: SchemaName) -> Value {
     }
 }
 
-/// Lines of both directions: `$defs/Request` is what the core says, `$defs/Answer` the adapter.
+/// Lines of both directions: `$defs/Request` of the core, `$defs/Answer` of the adapter.
 fn messages() -> Value {
     let mut generator = SchemaGenerator::default();
     let any_of = [generator.subschema_for::<Request>(), generator.subschema_for::<Answer>()];

@@ -9,22 +9,12 @@ use server::{
     start_background, status, stop_background,
 };
 
-/// Runs the verb.
-///
-/// # Errors
-/// Whatever keeps a server from starting or stopping.
 pub async fn run(args: ServerArgs) -> Result<()> {
     let host = Host::detect()?;
     match args.action {
         ServerAction::List => print_list(&host),
         ServerAction::Install { server } => {
-            let ServerChoice::Embedded(wanted) = ServerChoice::parse(Some(&server), None)? else {
-                return Err(Error::usage(
-                    format!("{server} is not installed by mongodyno"),
-                    "name one of `mongodyno server list`, such as embedded@6.0",
-                ));
-            };
-            let listed = install_version(&host, wanted.as_deref(), Progress::default())?;
+            let listed = install_version(&host, &server, Progress::default())?;
             super::print(&format!("MongoDB {} is installed\n", listed.version))
         }
         ServerAction::Start { server, keep_data } => start(&host, &server, keep_data).await,
@@ -33,10 +23,7 @@ pub async fn run(args: ServerArgs) -> Result<()> {
     }
 }
 
-/// The parent of a mongod.
-///
-/// # Errors
-/// None: how it ends is its exit code.
+/// The parent of a mongod. Its exit code tells its end.
 pub fn guard(arguments: &[String]) -> Result<()> {
     match guard_main(arguments.iter().map(Into::into)) {
         0 => Ok(()),
@@ -61,7 +48,7 @@ fn print_list(host: &Host) -> Result<()> {
 }
 
 async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
-    let choice = ServerChoice::parse(Some(server), None)?;
+    let choice = ServerChoice::parse(server, None)?;
     let program = choice.prepare(host, Progress::default())?.ok_or_else(|| {
         Error::usage(
             format!("{server} is no mongod that lives in the background"),

@@ -9,6 +9,7 @@ use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
+use base::words::shell_quoted;
 use measure::arms::{self, Arm};
 use measure::install::{Installed, install_all};
 use measure::progress::duration;
@@ -25,9 +26,6 @@ use studies::{Asked, Made, Plan, STUDIES, Study};
 use workload::builtin;
 
 /// Runs the verb.
-///
-/// # Errors
-/// Everything a user can fix.
 pub async fn run(args: StudyArgs) -> Result<()> {
     match args.study {
         None => list(),
@@ -80,7 +78,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let consumer = was.or(plan.consumer);
     let consumer = reads.then(|| arms::consumer(&manifests, consumer.as_deref())).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
-    let server = Reached::at(&server, args.uri.as_deref()).await?;
+    let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
     let Installed { arms: environments, consumer } = install.await?;
@@ -194,7 +192,11 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
-        format!("#   mongodyno run {} --server {} \\", path.display(), definition.server),
+        format!(
+            "#   mongodyno run {} --server {} \\",
+            shell_quoted(&path.display()),
+            definition.server
+        ),
     ];
     lines.extend(definition.phases.iter().map(|it| format!("#     --phase {it} \\")));
     lines.extend(plan.arms.iter().map(|it| format!("#     -d {} \\", it.driver)));
@@ -260,7 +262,7 @@ pub fn report(
 ) -> Result<Vec<u8>> {
     let name = experiment.study.as_ref().map_or("", |study| &study.name);
     let study = studies::find(name).ok_or_else(|| unknown(name))?;
-    let mut options = super::report::terminal_options();
+    let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
     let made = Made { folder, experiment, runs };
@@ -311,7 +313,7 @@ mod tests {
             }
             let twins = arms::ids(&all).expect("ids").iter().any(|id| id.contains('#'));
             assert!(!twins || definition.arms.is_empty(), "what is known of an arm would be lost");
-            let server = server::ServerChoice::parse(Some(&definition.server), None);
+            let server = server::ServerChoice::parse(&definition.server, None);
             assert!(server.is_ok(), "{}", definition.server);
             assert!(plan.rounds >= 5, "rounds differ: fewer than five do not show it");
         }

@@ -20,17 +20,14 @@ use figures::{bytes, count, figure, fixed, optional};
 use measure::setup::new_id;
 use record::records::TapCommand;
 use tap::alone::{Row, Session, TapReport};
+use tap::arm::Log;
 use tap::control::{self, Start};
 use tap::link::LinkSpec;
-use tap::proxy::{Log, log_to_stderr};
+use tap::proxy::log_to_stderr;
 use tap::validate::validate;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs the verb.
-///
-/// # Errors
-/// A link that is none, an address that cannot be used, files that cannot be written.
 pub fn run(args: &TapArgs) -> Result<()> {
     if args.to.contains(['@', '/']) {
         // Not repeated: it has a password in it.
@@ -93,8 +90,8 @@ fn alone(args: &TapArgs, link: Option<LinkSpec>) -> Result<()> {
     written
 }
 
-/// Something comes when somebody asks for the end. A terminal that is closed or a file at its limit
-/// ends no tap, for an application hangs on it.
+/// Receives something when somebody asks for the end. Neither a closed terminal nor a file at its
+/// limit ends a tap, for an application depends on it.
 fn stop() -> std::io::Result<Receiver<()>> {
     for signal in [SIGHUP, SIGXFSZ] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;

@@ -4,10 +4,6 @@ use crate::cli::WorkloadsArgs;
 use base::error::Result;
 use workload::builtin;
 
-/// Runs the verb.
-///
-/// # Errors
-/// A name that is not there.
 pub fn run(args: &WorkloadsArgs) -> Result<()> {
     if let Some(name) = &args.name {
         return super::print(&builtin::text(name)?);

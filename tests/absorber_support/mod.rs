@@ -15,7 +15,7 @@ use wire::{HEADER_BYTES, Header, OpCode, read_message};
 
 use crate::support::{comes_true, mongodyno};
 
-/// A running absorber; ended with the test.
+/// A running absorber, ended on drop.
 pub struct Absorber {
     child: Child,
     pub address: SocketAddr,
@@ -24,7 +24,6 @@ pub struct Absorber {
 }
 
 impl Absorber {
-    /// Starts one on a free port.
     pub fn start(arguments: &[&str]) -> Self {
         let words = ["absorber", "--listen", "127.0.0.1:0"].iter().chain(arguments);
         let program = mongodyno(words);
@@ -60,18 +59,17 @@ impl Absorber {
         self.child.id()
     }
 
-    /// What it has logged so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().expect("no panic").clone()
     }
 
-    /// Waits until it has logged so many connections as dropped.
+    /// Waits until its log tells of this number of dropped connections.
     pub fn wait_for_dropped(&self, count: usize) {
         let logged = comes_true(|| self.stderr().matches(" dropped: ").count() >= count);
         assert!(logged, "{count} dropped connections were to be logged:\n{}", self.stderr());
     }
 
-    /// Ends it by a signal; all it said.
+    /// Ends it by a signal and returns all of stderr.
     pub fn end(&mut self, signal: Signal) -> (ExitStatus, String) {
         let pid = Pid::from_raw(i32::try_from(self.pid()).expect("a pid"));
         kill(pid, signal).expect("it runs");
@@ -80,7 +78,6 @@ impl Absorber {
         (status, self.stderr())
     }
 
-    /// A connection without a driver.
     pub fn connect(&self) -> Raw {
         Raw::connect(self.address)
     }
@@ -111,7 +108,6 @@ impl Raw {
         self.stream.write_all(message).expect("it reads");
     }
 
-    /// The next message's header and documents.
     pub fn receive(&mut self) -> (Header, Vec<Document>) {
         let mut bytes = Vec::new();
         let header = read_message(&mut self.stream, &mut bytes).expect("a message");
@@ -124,7 +120,7 @@ impl Raw {
         (header, documents)
     }
 
-    /// A command by OP_MSG, and its answer.
+    /// Sends a command by OP_MSG and returns its answer.
     pub fn command(&mut self, command: &Document) -> Document {
         self.sent += 1;
         self.send(&msg(self.sent, 0, command, &[]));
@@ -133,7 +129,7 @@ impl Raw {
         documents.pop().expect("a body")
     }
 
-    /// A command by OP_QUERY, and its answer.
+    /// Sends a command by OP_QUERY and returns its answer.
     pub fn legacy_command(&mut self, database: &str, command: &Document) -> Document {
         self.sent += 1;
         self.send(&query(self.sent, 0, &format!("{database}.$cmd"), -1, command));
@@ -142,7 +138,6 @@ impl Raw {
         documents.pop().expect("a document")
     }
 
-    /// Whether the other side has closed.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))
     }
@@ -178,14 +173,12 @@ pub fn msg(id: i32, flags: u32, body: &Document, sequences: &[(&str, &[Document]
     message(id, OpCode::Msg, &parts)
 }
 
-/// OP_QUERY.
 pub fn query(id: i32, flags: u32, namespace: &str, number: i32, query: &Document) -> Vec<u8> {
     let (flags, number) = (flags.to_le_bytes(), number.to_le_bytes());
     let parts: [&[u8]; 5] = [&flags, &zero_ended(namespace), &[0; 4], &number, &bytes(query)];
     message(id, OpCode::Query, &parts)
 }
 
-/// OP_INSERT.
 pub fn insert(id: i32, namespace: &str, documents: &[Document]) -> Vec<u8> {
     let documents: Vec<u8> = documents.iter().flat_map(bytes).collect();
     message(id, OpCode::Insert, &[&[0; 4], &zero_ended(namespace), &documents])
@@ -204,21 +197,19 @@ pub fn delete(id: i32, namespace: &str, flags: u32, filter: &Document) -> Vec<u8
     message(id, OpCode::Delete, &parts)
 }
 
-/// OP_GET_MORE.
 pub fn get_more(id: i32, namespace: &str, number: i32, cursor: i64) -> Vec<u8> {
     let parts: [&[u8]; 4] =
         [&[0; 4], &zero_ended(namespace), &number.to_le_bytes(), &cursor.to_le_bytes()];
     message(id, OpCode::GetMore, &parts)
 }
 
-/// OP_KILL_CURSORS.
 pub fn kill_cursors(id: i32, cursors: &[i64]) -> Vec<u8> {
     let count = i32::try_from(cursors.len()).expect("few").to_le_bytes();
     let cursors: Vec<u8> = cursors.iter().flat_map(|cursor| cursor.to_le_bytes()).collect();
     message(id, OpCode::KillCursors, &[&[0; 4], &count, &cursors])
 }
 
-/// An insert of one document that asks for its `_id` alone to be looked at.
+/// An insert of one document with no other field than `_id`.
 pub fn insert_command(database: &str, collection: &str, id: i32) -> Document {
     doc! { "insert": collection, "$db": database, "documents": [{ "_id": id, "x": id % 7 }] }
 }

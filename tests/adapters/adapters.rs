@@ -1,8 +1,9 @@
-//! Every adapter that the repository has: its own tests, the contract, other versions of its
-//! driver. Adapters are found by their folders; one whose toolchain is missing is skipped.
+//! Every adapter of the repository: its own tests, the contract, other versions of its driver.
+//! Adapters are found by their folders; one whose toolchain is missing is skipped.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
 use adapter::environment::Environment;
@@ -12,7 +13,6 @@ use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use measure::arms;
 
-/// How far an arm is tried.
 #[derive(Clone, Copy)]
 enum Try {
     /// It installs and reports itself.
@@ -23,8 +23,8 @@ enum Try {
     OldServer,
 }
 
-/// Arms to try where the oldest version that `versions` names says too little: those with another
-/// API or another way of installing. One of Rust's: each is a build of the whole driver.
+/// Further arms to try, beside the oldest version of `versions`: those with another API or another
+/// installation. Rust has one: each is a build of the whole driver.
 const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
     ("go", &[("go@2.0.0", Try::Offline)]),
     (
@@ -45,7 +45,7 @@ const OLD_VERSIONS: [(&str, &[(&str, Try)]); 4] = [
     ("rust", &[("rust@3.2.5", Try::Offline)]),
 ];
 
-/// Does something with every adapter that this machine can run, and tells all that went wrong.
+/// Calls `act` for every adapter that this machine can run, and reports all failures.
 fn for_each_adapter(test: &str, mut act: impl FnMut(&Manifest) -> Result<(), String>) {
     let mut wrong = Vec::new();
     for manifest in discover(None).expect("manifests that can be read") {
@@ -60,7 +60,7 @@ fn for_each_adapter(test: &str, mut act: impl FnMut(&Manifest) -> Result<(), Str
     assert!(wrong.is_empty(), "{test}\n{}", wrong.join("\n\n"));
 }
 
-/// Runs the binary; what it said is the error, unless it ends with 0.
+/// Runs the binary. Its output is the error, unless it ends with 0.
 fn succeeds(arguments: &[&str], uri: Option<&str>) -> Result<String, String> {
     let mut command = mongodyno(arguments);
     if let Some(uri) = uri {
@@ -90,7 +90,11 @@ fn the_binary_carries_every_adapter_of_the_repository() {
 fn own_tests() {
     let Some(uri) = server("adapters/own_tests") else { return };
     for_each_adapter("adapters/own_tests", |it| {
-        succeeds(&["adapters", "test", &it.name], Some(uri)).map(drop)
+        succeeds(&["adapters", "test", &it.name], Some(uri))?;
+        // A connection string is a secret; tools that build write down what they depend on.
+        let folder = block_on(installed(&it.name))?.folder;
+        let found = Command::new("grep").args(["-rlF", uri]).arg(folder).output().expect("grep");
+        if found.stdout.is_empty() { Ok(()) } else { Err(format!("{uri} in {}", said(&found))) }
     });
 }
 
@@ -100,8 +104,8 @@ fn contract() {
     for_each_adapter("adapters/contract", |it| succeeds(&["check", &it.name], Some(uri)).map(drop));
 }
 
-/// What a broken adapter would have done: messages on their way to a right one, and its answers,
-/// are changed. The process group ends with the adapter, for `sed` waits for the end of its input.
+/// Simulates a broken adapter: it changes messages to a right one, and its answers. The process
+/// group ends with the adapter, for `sed` waits for the end of its input.
 const BREAK: &str = r#"
 sed -u -e 's/"from": *"sequence"/"from":"producer"/' -e 's/"expected": *25/"expected":26/' \
   -e 's/"idle_ms": *300/"idle_ms":100/' \
@@ -184,7 +188,6 @@ fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work
     });
 }
 
-/// The environment of an arm, made if need be.
 async fn installed(driver: &str) -> Result<Environment, String> {
     let manifests = discover(None).expect("manifests that can be read");
     let said = |error: base::error::Error| error.to_string();
@@ -194,7 +197,7 @@ async fn installed(driver: &str) -> Result<Environment, String> {
     Ok(installation.environment())
 }
 
-/// What the adapter says of its driver when it is started as this arm.
+/// The driver version that the adapter reports when it is started as this arm.
 fn reported_version(driver: &str) -> Result<String, String> {
     let log = scratch("adapter-logs").join(format!("{}.log", driver.replace('/', ",")));
     block_on(async {

@@ -1,5 +1,5 @@
-//! Every adapter on servers as they are found elsewhere: behind TLS with an authority of one's own,
-//! and behind a name that the DNS knows.
+//! Every adapter on servers as users have them: behind TLS with an authority of their own, and
+//! behind a name in the DNS.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::fake_support::real::{lab_with, own_server, with_client};
 use crate::fake_support::{Lab, code, flat, stderr, stdout};
 use crate::support::{said, skip};
 use bson::doc;
-use server::RunningServer;
+use server::Server;
 
 const DRIVERS: [&str; 4] = ["python", "go", "node", "rust"];
 
@@ -49,8 +49,8 @@ fn certificates(lab: &Lab) {
     assert!(output.status.success(), "{}", said(&output));
 }
 
-/// A server that takes nothing but TLS.
-fn tls_server(test: &str, lab: &Lab) -> Option<RunningServer> {
+/// A server that accepts nothing but TLS.
+fn tls_server(test: &str, lab: &Lab) -> Option<Server> {
     certificates(lab);
     let file = |name| lab.path(name).display().to_string();
     let server = own_server(
@@ -74,7 +74,7 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
     let name = "all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named";
     let Some(lab) = lab_with(name, &DRIVERS) else { return };
     let Some(server) = tls_server(name, &lab) else { return };
-    // The file is found from here, where adapters do not stand.
+    // The file is found from here, where adapters do not run.
     let uri = |options: &str| format!("{}?tls=true{options}", server.uri());
     let own = uri("&tlsCAFile=ca.pem");
     let output = lab.run(words(&own, &[]));

@@ -1,5 +1,5 @@
-//! A study's folder, made up: two arms that came through, one that did not, one that takes part in
-//! the burst alone; three rounds and one through the tap.
+//! A study's folder, made up. Two arms finished, one failed, one takes part in the burst alone;
+//! there are three rounds and one through the tap.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::collections::BTreeMap;
@@ -16,14 +16,13 @@ use stats::histogram::Histogram;
 use stats::looks::LookPlan;
 use workload::builtin;
 
-/// Messages of a run.
 pub const MESSAGES: u32 = 300;
 pub const ROUNDS: u32 = 3;
-/// One that never arrives.
+/// The message that never arrives.
 pub const LOST: u32 = 7;
 pub const HOSTILE: &str = "old@1<b>/size=5";
 
-/// Latency of message `i` in ns: grows, or does not; some scatter, the same in every run.
+/// Latency of message `i` in ns: growing or level, with the same scatter in every run.
 fn latency_ns(grows: bool, i: u32) -> u64 {
     let scatter = u64::from(i.wrapping_mul(2_654_435_761) >> 20) * 40;
     let growth = if grows { u64::from(i) * 100_000 } else { 0 };
@@ -117,7 +116,6 @@ fn phase(name: &str, samples: &[String], broker: &Broker) -> Value {
     })
 }
 
-/// Writes the folder.
 pub fn made_up(path: &Path) -> (Folder, Experiment, Vec<Run>) {
     let folder = Folder::create(path).expect("a new folder");
     let arms = [(HOSTILE, true, false), ("new@2", false, false), ("extra@3", true, true)];

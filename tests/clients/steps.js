@@ -14,7 +14,7 @@ module.exports = function (generator) {
     } catch (thrown) {
       return fail(thrown);
     }
-    // setImmediate: a driver that catches what its callbacks throw would swallow ours.
+    // setImmediate: a driver that catches exceptions of its callbacks would swallow ours.
     if (!step.done) step.value((wrong, result) => setImmediate(go, wrong, result));
   };
   process.on('uncaughtException', fail);

@@ -9,7 +9,7 @@ use record::records::{Arm, Experiment, PhaseRun, Queue, Run, Tap};
 use serde_json::{Value, json};
 use workload::plan::Phase;
 
-/// An experiment that can be bent.
+/// An experiment that tests can change.
 pub struct Bench {
     pub experiment: Experiment,
     pub runs: Vec<Run>,
@@ -18,7 +18,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Six rounds without anything to say; an arm is called `adapter@version`.
+    /// Six rounds without findings; an arm is called `adapter@version`.
     pub fn new(arms: &[&str]) -> Self {
         let all: Vec<Value> = arms.iter().map(|id| arm(id)).collect();
         let value = json!({
@@ -54,14 +54,14 @@ impl Bench {
         self.experiment.arms.iter_mut().find(|arm| arm.id == id).expect("an arm")
     }
 
-    /// Changes what an arm did in each round.
+    /// Changes an arm's phase in each round.
     pub fn each(&mut self, arm: &str, change: impl Fn(u32, &mut PhaseRun)) {
         for run in self.runs.iter_mut().filter(|run| run.arm == arm) {
             change(run.round, &mut run.phases[0]);
         }
     }
 
-    /// Changes what an arm did in one round.
+    /// Changes an arm's phase in one round.
     pub fn round(&mut self, arm: &str, round: u32, change: impl Fn(&mut PhaseRun)) {
         self.each(arm, |number, run| {
             if number == round {
@@ -132,7 +132,7 @@ fn run(round: u32, arm: &str) -> Run {
     serde_json::from_value(value).expect("a run")
 }
 
-/// What `queueing-cases.json` calls d/d/1-overload: 2,000/s arrive at a consumer of 1,000/s.
+/// The case d/d/1-overload of `queueing-cases.json`: 2,000/s arrive at a consumer of 1,000/s.
 pub fn queue() -> Queue {
     Queue {
         operations: 1_000,
@@ -179,7 +179,6 @@ pub fn row(arm: &str, p99_us: f64, response_p99_us: Option<f64>) -> ResultRow {
     serde_json::from_value(value).expect("a row")
 }
 
-/// A verdict about an arm.
 pub fn comparison(arm: &str, metric: &str, verdict: &str) -> ComparisonRow {
     let value = json!({
         "baseline": "a@1", "arm": arm, "is_aa": arm.contains("A/A"), "phase": "work",

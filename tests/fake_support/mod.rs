@@ -1,11 +1,11 @@
-//! What the black-box tests share: a folder of their own, fake adapters, the binary in it, and a
-//! way to see that no process is left.
+//! Shared by the black-box tests: a folder of their own, fake adapters, the binary in it, and the
+//! search for leftover processes.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unused_self, reason = "a lab is asked for its words like for all else")]
 
-use std::collections::BTreeMap;
 pub mod real;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -17,13 +17,35 @@ use tempfile::TempDir;
 use crate::support::comes_true;
 pub use crate::support::wait_until;
 
-/// Ten pretended operations a turn: a round takes a fifth of a second.
+/// Ten simulated operations a turn: a round takes a fifth of a second.
 pub const QUICK: &str = "turn_operations=10";
+
+/// The shell's words for the fake adapter: this program again (decision 0069).
+pub fn fake_command(behaviour: &str) -> String {
+    let own = std::env::current_exe().expect("a program");
+    // The test harness writes to stdout as well.
+    format!(
+        "'{}' --ignored --nocapture --test-threads 1 --exact {FAKE} {behaviour} 3>&1 >/dev/null",
+        own.display()
+    )
+}
+
+const FAKE: &str = "fake_support::fake_adapter";
+
+#[test]
+#[ignore = "no test: the fake adapter, a process that tests start"]
+fn fake_adapter() {
+    let mut words = std::env::args().skip_while(|word| word != FAKE);
+    if words.next().is_some() {
+        let mut answers = fs::File::options().write(true).open("/dev/fd/3").expect("a pipe");
+        double::run(&words.collect::<Vec<_>>(), &mut answers).expect("behaviour");
+    }
+}
 
 /// A folder in which the binary works, with adapters of its own.
 pub struct Lab {
     folder: TempDir,
-    /// Set for every child, so that processes of this test can be told from others.
+    /// Set for every child, to tell processes of this test from others.
     mark: String,
     home: Option<PathBuf>,
 }
@@ -54,40 +76,37 @@ impl Lab {
         lab
     }
 
-    /// A path in the lab.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file and answers its path.
+    /// Writes a file and returns its path.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).expect("a file");
         path
     }
 
-    /// Makes an adapter `name` that starts `fake-adapter` with these words.
+    /// Makes an adapter `name` that is the fake with these words.
     pub fn fake(&self, name: &str, behaviour: &[&str]) {
-        let words: Vec<String> = behaviour.iter().map(|word| format!(", {word:?}")).collect();
-        let words = words.concat();
+        let words: Vec<String> = behaviour.iter().map(|word| format!("'{word}'")).collect();
+        let command = format!("exec {}", fake_command(&words.join(" ")));
         let text = format!(
             "name = {name:?}\ndriver = \"fake-driver\"\nlanguage = \"none\"\ndefault = \"1.0.0\"\n\
              versions = \"1.0.0\"\nwarmup_s = 0.2\nsimulated = true\n\
-             start = [\"{{mongodyno}}\", \"fake-adapter\"{words}]\n"
+             start = [\"sh\", \"-c\", {command:?}]\n"
         );
         let folder = self.path("adapters").join(name);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("adapter.toml"), text).expect("a manifest");
     }
 
-    /// Rewrites the manifest of an adapter.
     pub fn rewrite(&self, adapter: &str, change: impl FnOnce(&str) -> String) {
         let manifest = self.path("adapters").join(adapter).join("adapter.toml");
         let text = fs::read_to_string(&manifest).expect("a manifest");
         fs::write(manifest, change(&text)).expect("a manifest");
     }
 
-    /// Makes an adapter `name` that is a shell script.
     pub fn scripted(&self, name: &str, script: &str) {
         self.fake(name, &[]);
         self.rewrite(name, |text| {
@@ -112,7 +131,7 @@ impl Lab {
         command
     }
 
-    /// The same, started by another program, behind whose words its own come.
+    /// The same behind another program: the binary's words follow that program's.
     pub fn wrapped<S: AsRef<std::ffi::OsStr>>(
         &self,
         wrapper: &[&str],
@@ -131,17 +150,15 @@ impl Lab {
         command
     }
 
-    /// Runs the binary to its end.
     pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         self.command(arguments).output().expect("the binary runs")
     }
 
-    /// `run` of the workload of nothing with these drivers, into the folder `out`.
+    /// `run` of the no-op workload with these drivers, into the folder `out`.
     pub fn experiment(&self, drivers: &[&str], more: &[&str]) -> Output {
         self.run(self.words(drivers, more))
     }
 
-    /// The words of [`Lab::experiment`].
     pub fn words(&self, drivers: &[&str], more: &[&str]) -> Vec<String> {
         let mut words: Vec<String> = vec!["run".to_owned(), noop()];
         words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
@@ -152,7 +169,7 @@ impl Lab {
         words
     }
 
-    /// Starts the binary; what it says goes into the files `stdout` and `stderr`.
+    /// Starts the binary; its output goes into the files `stdout` and `stderr`.
     pub fn start<S: AsRef<std::ffi::OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -163,12 +180,10 @@ impl Lab {
         command.spawn().expect("the binary starts")
     }
 
-    /// The records of `out/runs.jsonl`.
     pub fn runs(&self) -> Vec<Value> {
         json_lines(&self.path("out/runs.jsonl"))
     }
 
-    /// `out/experiment.json`.
     pub fn record(&self) -> Value {
         let text = fs::read_to_string(self.path("out/experiment.json")).expect("experiment.json");
         serde_json::from_str(&text).expect("JSON")
@@ -199,9 +214,9 @@ impl Lab {
         found
     }
 
-    /// Runs these words on a disk that is full once `runs` of them are written, and reads what is
-    /// left of `out` by `then`: shell commands in which `$0` is the binary and `small` that disk.
-    /// None where this machine has no disk of its own for a test.
+    /// Runs these words on a disk that is full after `runs` of them. `then` are shell commands that
+    /// read the rest of `out`; `$0` is the binary and `small` that disk. None where this machine
+    /// has no disk of its own for a test.
     pub fn on_a_full_disk(
         &self,
         test: &str,
@@ -260,12 +275,11 @@ impl Lab {
     }
 }
 
-/// A file in tests/fixtures.
 pub fn fixture(name: &str) -> PathBuf {
     crate::support::root().join("tests/fixtures").join(name)
 }
 
-/// The workload of nothing.
+/// Path of the no-op workload.
 pub fn noop() -> String {
     fixture("workloads/noop.yaml").display().to_string()
 }
@@ -283,7 +297,7 @@ pub fn comparison<'a>(analysis: &'a Value, arm: &str, phase: &str, metric: &str)
     rows.find(wanted).unwrap_or_else(|| panic!("{arm}, {phase}, {metric} in {analysis:#}"))
 }
 
-/// A file of one JSON document a line.
+/// Reads a file of one JSON document a line.
 pub fn json_lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
@@ -294,29 +308,25 @@ pub fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or(-1)
 }
 
-/// What a program printed on stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a program printed on stdout.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 impl Lab {
-    /// Makes an adapter `name` whose processes, in the order in which they are started, pretend
-    /// operations of these lengths; after the last one it begins anew. Each process adds a line
-    /// with its pid and `name` to the file `started`.
+    /// Makes an adapter `name` whose processes take these operation lengths in turn, in the order
+    /// of their starts. Each process adds a line with its pid and `name` to the file `started`.
     pub fn paced(&self, name: &str, op_ns: &[u64], behaviour: &[&str]) {
         let started = self.path("started").display().to_string();
         let lengths: Vec<String> = op_ns.iter().map(u64::to_string).collect();
         let script = format!(
             "echo $$ {name} >> '{started}'; mine=$(grep -c ' {name}$' '{started}'); set -- {}; \
-             shift $(((mine - 1) % $#)); exec '{}' fake-adapter op_ns=$1 {}",
+             shift $(((mine - 1) % $#)); exec {}",
             lengths.join(" "),
-            env!("CARGO_BIN_EXE_mongodyno"),
-            behaviour.join(" ")
+            fake_command(&format!("op_ns=$1 {}", behaviour.join(" ")))
         );
         self.scripted(name, &script);
     }
@@ -334,13 +344,11 @@ pub fn assert_near(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() < 1e-4, "{what}: {found} instead of {expected}");
 }
 
-/// What a child of [`Lab::start`] came to.
+/// The end of a child of [`Lab::start`].
 pub struct Done {
     /// Exit code; -1 after a signal.
     pub code: i32,
-    /// What it printed.
     pub stdout: String,
-    /// What it told.
     pub stderr: String,
 }
 
@@ -360,7 +368,7 @@ impl Lab {
         }
     }
 
-    /// Waits until runs of the first rounds are written down.
+    /// Waits until `count` runs are written.
     pub fn wait_for_runs(&self, count: usize) {
         wait_until("finished runs", || {
             let text = fs::read_to_string(self.path("out/runs.jsonl")).unwrap_or_default();
@@ -374,17 +382,15 @@ impl Lab {
     }
 }
 
-/// Sends a signal to one process.
 pub fn send(pid: i32, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("it lives");
 }
 
-/// The pid of a child.
 pub fn pid(child: &Child) -> i32 {
     child.id().cast_signed()
 }
 
-/// One message that a fake got.
+/// One message to a fake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub round: usize,
@@ -408,9 +414,8 @@ pub fn places(runs: &[Value]) -> Vec<Vec<String>> {
     rounds.into_values().map(|round| round.into_values().collect()).collect()
 }
 
-/// What [`Lab::paced`] adapters were asked (`trace=` the lab's file `trace`), in the order in
-/// which it happened. A process is known by its pid
-/// and its place in the order of the greetings; the records say which arm had that place.
+/// The messages to [`Lab::paced`] adapters (`trace=` the lab's file `trace`), in order of time. Pid
+/// and place among the greetings identify a process; the records tell the arm at that place.
 pub fn steps(lab: &Lab) -> Vec<Step> {
     let started = fs::read_to_string(lab.path("started")).expect("started processes");
     let started: Vec<(u64, &str)> = started
@@ -442,7 +447,7 @@ pub fn steps(lab: &Lab) -> Vec<Step> {
         let warmup = line["warmup"].as_bool().unwrap_or_default();
         steps.push(Step { round, arm, phase, warmup, message });
     }
-    // The clock is asked until an answer came quickly: how often is chance.
+    // The clock is asked until one answer comes quickly: the count is chance.
     steps.dedup_by(|next, last| next.message == "clock" && next == last);
     steps
 }

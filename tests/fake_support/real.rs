@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use mongodb::Client;
-use server::RunningServer;
+use server::Server;
 
 use super::{Lab, stderr};
 use crate::support::{self, block_on, skip, start_server};
@@ -23,7 +23,7 @@ phases:
     duration: 0.5
 ";
 
-/// Whether these adapters are in the user's cache now; where they cannot be the test is skipped.
+/// Installs these adapters in the user's cache. Where that fails the test is skipped.
 pub fn installed(test: &str, drivers: &[&str]) -> bool {
     static READY: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
     let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ pub fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "inserts.yaml", "--out", "out", "-d", "python"], more].concat()
 }
 
-/// Does something with a server, in a runtime of its own.
+/// Calls `act` with a client of a server, in a runtime of its own.
 pub fn with_client<T>(uri: &str, act: impl AsyncFnOnce(Client) -> mongodb::error::Result<T>) -> T {
     block_on(async {
         let client = Client::with_uri_str(uri).await.expect("a client");
@@ -62,12 +62,11 @@ pub fn with_client<T>(uri: &str, act: impl AsyncFnOnce(Client) -> mongodb::error
     })
 }
 
-/// The names of a server's databases.
 pub fn databases(uri: &str) -> Vec<String> {
     with_client(uri, async |client| client.list_database_names().await)
 }
 
-/// A server of the test's own, or None where there can be none.
-pub fn own_server(test: &str, flags: &[&str]) -> Option<RunningServer> {
+/// A server of the test's own; None: skipped.
+pub fn own_server(test: &str, flags: &[&str]) -> Option<Server> {
     start_server(flags).map_err(|reason| skip(test, &reason)).ok()
 }

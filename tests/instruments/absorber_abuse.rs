@@ -20,7 +20,7 @@ use wire::read_message;
 
 /// Mutated messages; some seconds of work.
 const MUTATIONS: u64 = 200_000;
-/// Stack of the absorber's own threads: a recursion that is too deep for it shall show here.
+/// Stack of the absorber's own threads: a recursion too deep for it must show here.
 const STACK_BYTES: usize = 512 << 10;
 
 /// Messages as drivers of all ages send them.
@@ -95,8 +95,8 @@ impl Random {
         usize::try_from(high).expect("32 bits") % bound
     }
 
-    /// One to four changes; half of the time the header's length is made right again, so that
-    /// what is behind it is reached.
+    /// Makes one to four changes. Half of the time the header's length is corrected, so that the
+    /// content behind it is reached.
     fn mutate(&mut self, corpus: &[Vec<u8>]) -> Vec<u8> {
         const NUMBERS: [i32; 8] = [0, 1, -1, 5, 16, 0x7fff_ffff, i32::MIN, 48_000_001];
         let mut message = corpus[self.below(corpus.len())].clone();
@@ -148,7 +148,7 @@ fn session() -> Session {
     Session::new(server, 1, SocketAddr::from(([127, 0, 0, 1], 1)))
 }
 
-/// Everything a connection does with bytes that came.
+/// Feeds bytes to a session as a connection does.
 fn feed(session: &mut Session, mut bytes: &[u8]) {
     let (mut message, mut reply) = (Vec::new(), Vec::new());
     while let Ok(Some(header)) = read_message(&mut bytes, &mut message) {
@@ -158,7 +158,7 @@ fn feed(session: &mut Session, mut bytes: &[u8]) {
     }
 }
 
-/// On a thread as the absorber has them.
+/// On a stack as small as the absorber's own threads have.
 fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     thread.spawn(work).expect("a thread").join().expect("no panic");
@@ -268,7 +268,7 @@ fn bad_clients_are_dropped_with_one_line_each_and_the_good_one_goes_on() {
         dropped += 3;
         work(round + 1);
     }
-    // Half closed between messages: everything is answered, and nothing to be logged.
+    // Half closed between messages: everything is answered, and nothing is logged.
     let mut raw = absorber.connect();
     raw.send(&whole);
     raw.stream.shutdown(Shutdown::Write).expect("a socket");

@@ -1,5 +1,5 @@
-//! One corpus of commands and legacy messages, good and bad, replayed against the absorber and
-//! two real servers: it answers as one of them does, but for a short list of differences.
+//! One corpus of commands and legacy messages, good and bad, replayed against the absorber and two
+//! real servers. Its answers equal one of theirs, but for a short list of differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use crate::absorber_support::Absorber;
 use crate::replay_support::{Step, corpus, replay};
 use crate::support::{marked_table, skip, start_version};
 use crate::tap_support::host_of;
-use server::RunningServer;
+use server::Server;
 
-/// What the absorber answers otherwise, by the label of the steps that show it, and why. Anything
-/// else is a fault. `docs/absorber.md` prints this list.
+/// The absorber's different answers, by the label of their steps, with the reasons. Any other
+/// difference is a fault. `docs/absorber.md` prints this list.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("collations", "strings are compared by their bytes; another collation is refused"),
     (
@@ -49,7 +49,7 @@ const VERSIONS: [&str; 2] = ["4.4", "6.0"];
 
 #[test]
 fn the_absorber_answers_as_a_real_server_does() {
-    let started: Result<Vec<RunningServer>, String> =
+    let started: Result<Vec<Server>, String> =
         VERSIONS.iter().map(|version| start_version(Some(version), &[])).collect();
     let servers = match started {
         Ok(servers) => servers,

@@ -113,7 +113,7 @@ fn a_driver_recovers_from_every_fault() {
                 Err(_) => bad += 1,
             }
         }
-        // One in five and one in eleven fail at least; what is closed may fail once more.
+        // One in five and one in eleven fail at least; a closed connection may fail once more.
         assert!(bad >= 20 && good >= 40, "{good} good, {bad} bad");
     });
     assert!(!absorber.stderr().contains("panicked"), "{}", absorber.stderr());

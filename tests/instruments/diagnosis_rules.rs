@@ -61,7 +61,7 @@ fn queue_grows_says_so_in_the_words_of_the_method() {
         found.sentence,
         "QUEUE GROWS: latency rises 500 µs per message because 2,000/s arrive and 1,000/s \
          complete; service time itself is flat (1.00 ms, slope 0). This is load, not per-op cost. \
-         The capacity it implies is 1,000/s; what waits at the end takes 500 ms to drain. The \
+         The capacity it implies is 1,000/s; the queue at the end takes 500 ms to drain. The \
          queue is in the program before the driver: operations wait 250 ms (p50) for the only \
          worker."
     );
@@ -101,7 +101,7 @@ fn service_time_that_rises_with_depth_is_contention() {
     let sentence = found.one("queue-grows").sentence;
     assert!(sentence.contains("and each op slows with depth (contention)"), "{sentence}");
     assert!(sentence.contains("`--sweep`") && !sentence.contains("not per-op cost"), "{sentence}");
-    // A queue inside the call lengthens the call, which is no contention.
+    // A queue inside the call lengthens the call: that is no contention.
     let inside = overloaded(|q| {
         (q.service_slope_us_per_op, q.service_slope_low_us_per_op) = (495.0, 490.0);
     });
@@ -166,7 +166,7 @@ fn queueing_dominates_beyond_twice_the_service_time() {
     let found = bench(2_100.0).one("queueing-dominates");
     assert!(found.sentence.contains("response p99 is 2.10 ms and service p99 1.00 ms"));
     assert!(bench(2_000.0).silent("queueing-dominates"));
-    // In a burst waiting is what was asked for; and a queue that grows says it better.
+    // A burst asks for waiting, and a growing queue has a better sentence.
     let mut burst = bench(50_000.0);
     burst.phase().pacing = Pacing::Burst {};
     assert!(burst.silent("queueing-dominates"));
@@ -187,9 +187,7 @@ fn a_client_that_uses_all_it_can_is_the_limit() {
     let said = |concurrency, cores| bench(concurrency, cores).one("generator-saturated").sentence;
     assert!(said("threads", 3.9).contains("use 3.90 of 4 cores"));
     assert!(said("loop", 0.97).contains("uses 0.97 cores, and its workers are tasks of one"));
-    for (concurrency, cores) in
-        [("threads", 3.7), ("tasks", 1.0), ("loop", 0.9), ("loop", 1.6), ("pretended", 4.0)]
-    {
+    for (concurrency, cores) in [("threads", 3.7), ("tasks", 1.0), ("loop", 0.9), ("loop", 1.6)] {
         assert!(bench(concurrency, cores).silent("generator-saturated"), "{concurrency} {cores}");
     }
     // One busy round is noise.
@@ -315,7 +313,7 @@ fn the_drivers_share_grew_while_the_servers_did_not() {
     ] {
         assert!(versions(driver, server).silent("driver-share"), "{driver:?} {server:?}");
     }
-    // Too few rounds for an interval; another driver; a share that cannot be told.
+    // Too few rounds for an interval; another driver; an unknown share.
     let mut few = versions([50.0, 60.0], [100.0; 2]);
     few.runs.retain(|run| run.round <= 5);
     assert!(few.silent("driver-share"));

@@ -4,7 +4,6 @@ use crate::fake_support::{Lab, code, stderr, stdout};
 use crate::support::said;
 use serde_json::Value;
 
-/// `diagnose` of a folder of the lab, as JSON.
 fn diagnosis(lab: &Lab, folder: &str) -> Value {
     let output = lab.run(["diagnose", folder, "--json"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
@@ -16,7 +15,7 @@ fn rules(findings: &Value) -> Vec<&str> {
     all.map(|finding| finding["rule"].as_str().expect("a name")).collect()
 }
 
-/// An open loop of nothing, one worker, one second.
+/// An open loop of no-ops, one worker, one second.
 fn open_loop(lab: &Lab, name: &str, pacing: &str) -> String {
     let text = format!(
         "name: open\nwhy: Nothing, on time.\nphases:\n  - name: paced\n    operation: noop\n    \
@@ -38,7 +37,7 @@ fn measured(lab: &Lab, workload: &str, driver: &str, out: &str) -> Vec<Value> {
 #[test]
 fn an_overloaded_consumer_is_named_with_its_capacity() {
     let lab = Lab::new();
-    // One worker of 1 ms: it can do 1,000 a second.
+    // One worker of 1 ms: its capacity is 1,000 a second.
     lab.fake("one", &["op_ns=1000000"]);
     let over = open_loop(&lab, "over", "rate: 2000");
     let under = open_loop(&lab, "under", "rate: 500");
@@ -69,9 +68,10 @@ fn an_overloaded_consumer_is_named_with_its_capacity() {
 #[test]
 fn a_stall_shows_in_response_time_and_not_in_service_time() {
     let lab = Lab::new();
-    // Every 2,000th of 10,000 operations a second takes 100 ms longer.
+    // Every 2,000th of 10,100 operations a second takes 100 ms longer. A p99 needs 10,000, and a
+    // turn that begins late has fewer.
     lab.fake("stalls", &["op_ns=50000", "stall_ns=100000000", "stall_every=2000"]);
-    let workload = open_loop(&lab, "stall", "rate: 10000");
+    let workload = open_loop(&lab, "stall", "rate: 10100");
     let runs = measured(&lab, &workload, "stalls", "out");
     let phase = &runs[0]["phases"][0];
     let operation = &phase["by_operation"][0];
@@ -100,7 +100,7 @@ fn a_burst_leaves_its_capacity_in_the_record() {
 #[test]
 fn a_busy_event_loop_is_the_limit() {
     let lab = Lab::new();
-    // A fake's pretended time counts as CPU: its one worker is always busy.
+    // A fake's simulated time counts as CPU: its one worker is always busy.
     lab.fake("loop", &[crate::fake_support::QUICK, "concurrency=loop"]);
     lab.fake("quiet", &[crate::fake_support::QUICK]);
     let output = lab.experiment(&["loop", "quiet"], &["--rounds", "1", "--phase", "first"]);

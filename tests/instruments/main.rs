@@ -1,4 +1,4 @@
-//! The suite `instruments`: one program, so that what its tests share is linked once.
+//! The suite `instruments`: one program, so that shared code is linked once.
 
 #[path = "../absorber_support/mod.rs"]
 mod absorber_support;

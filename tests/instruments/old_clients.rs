@@ -1,10 +1,10 @@
-//! Drivers of 2013 to 2015 on the absorber: what they see there is what they see on MongoDB 4.4,
-//! the newest server that all of them speak with.
+//! Drivers of 2013 to 2015 on the absorber: it answers as MongoDB 4.4 does, the newest server that
+//! all of them speak with.
 //!
-//! Each program in `tests/clients` drops its database, inserts 150 documents in three batches,
-//! finds all of them (more than one batch), a group and a range, finds one, counts, updates one,
-//! removes a group, inserts a duplicate, and tails a capped collection: a sentinel first, then 20
-//! messages that another connection inserts. It prints what it saw as one line of JSON.
+//! Each program in `tests/clients` drops its database and inserts 150 documents in three batches.
+//! It finds all of them (more than one batch), a group, a range and one. It counts, updates one,
+//! removes a group, and inserts a duplicate. Then it tails a capped collection: a sentinel first,
+//! then 20 messages from another connection. It prints its observations as one line of JSON.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::absorber_support::Absorber;
 use crate::support::{root, said, scratch, skip, start_version};
 use crate::tap_support::host_of;
-use server::RunningServer;
+use server::Server;
 
-/// What every one of them sees. `all` and `group`: number of documents and sum of their `_id`s.
+/// The output of every client. `all` and `group`: number of documents and sum of their `_id`s.
 const SEEN: &str = r#"{"all":[150,11325],"group":[50,3725],"range":[145,146,147,148,149,150],"#;
 const SEEN_THEN: &str = r#""one":"n7","counts":[50,150],"updated":1,"changed":"changed","#;
 const SEEN_LAST: &str = r#""removed":50,"left":100,"duplicate":11000,"tailed":[0,1,2,3,4,5,6,"#;
 const SEEN_END: &str = "7,8,9,10,11,12,13,14,15,16,17,18,19,20]}";
 
-/// What the absorber announces: what it usually does, MongoDB 4.4's, and MongoDB 2.4's, with which
-/// drivers use the legacy opcodes alone.
+/// Wire versions of the absorber: its default, MongoDB 4.4's, and MongoDB 2.4's, with which drivers
+/// use the legacy opcodes alone.
 const WIRES: [&[&str]; 3] = [&[], &["--wire", "0..9"], &["--wire", "0..0"]];
 
-/// A client that hangs fails within this.
+/// Limit for a client that hangs.
 const SECONDS_MAX: &str = "60";
 
 #[test]
@@ -60,7 +60,7 @@ fn debian_libmongoclient() {
 
 /// Runs a client on MongoDB 4.4 and on absorbers.
 fn sees_the_same(test: &str, program: &[String]) {
-    // One after the other: each drops the one database that all of them use.
+    // One after the other: all of them drop and use one database.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(address) = mongodb_4_4(test) else { return };
@@ -72,7 +72,7 @@ fn sees_the_same(test: &str, program: &[String]) {
     }
 }
 
-/// The line of JSON; what some of them print before it is log.
+/// The line of JSON; some of them print log lines before it.
 fn sees(program: &[String], address: &str) -> String {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", SECONDS_MAX]).args(program).arg(address);
@@ -84,7 +84,7 @@ fn sees(program: &[String], address: &str) -> String {
 
 /// Address of a MongoDB 4.4 of this test process; None: skipped.
 fn mongodb_4_4(test: &str) -> Option<String> {
-    static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     match SERVER.get_or_init(|| start_version(Some("4.4"), &[])) {
         Ok(server) => Some(host_of(server.uri())),
         Err(reason) => {
@@ -118,8 +118,8 @@ fn npm(test: &str, client: &str) -> Option<PathBuf> {
         return Some(folder);
     }
     let mut npm = Command::new("npm");
-    // Without scripts: what they would build are parsers in C++ for which there is one in
-    // JavaScript. Without what is optional: a client for Kerberos.
+    // Without scripts: they would build C++ parsers, which exist in JavaScript. Without optional
+    // packages: a client for Kerberos.
     npm.args(["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]);
     match npm.current_dir(&folder).stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => {

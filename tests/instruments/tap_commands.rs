@@ -1,5 +1,5 @@
-//! What the tap says went over the wire is what went over the wire: the real driver, the real
-//! server, and legacy messages by hand.
+//! The tap reports exactly the commands on the wire: the real driver, the real server, and legacy
+//! messages by hand.
 
 use crate::support::{block_on, server_of_all_drivers};
 use crate::tap_support::{Tap, answer, ask, connect, host_of, message, msg};

@@ -1,5 +1,5 @@
-//! The tap as the core drives it: arms apart, files that begin and end on request, an end with the
-//! core's.
+//! The tap as the core drives it: separate arms, files that begin and end on request, an end with
+//! the core's.
 
 use crate::tap_support::{Tap, ask, connect, host_of, msg};
 use bson::rawdoc;

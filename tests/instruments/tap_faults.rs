@@ -1,4 +1,4 @@
-//! Peers that break off, close by half, send too much or nonsense: that connection ends with at
+//! Peers that break off, close by half, send too much or nonsense. That connection ends with at
 //! most one line, and the tap goes on.
 
 use std::io::{Read as _, Write as _};
@@ -62,7 +62,7 @@ fn clients_that_misbehave_lose_their_connection_and_nobody_elses() {
     gone.write_all(&ping(2)[..20]).expect("it reads");
     reset(gone);
 
-    // mongod answers what was asked before the half-close, and then closes.
+    // mongod answers requests before the half-close, and then closes.
     let mut half = connect(tap.addresses[0]);
     half.write_all(&ping(1)).expect("it reads");
     half.shutdown(Shutdown::Write).expect("open");
@@ -122,7 +122,7 @@ fn servers_that_misbehave_lose_their_connection_and_the_tap_goes_on() {
     drop((client, server));
 
     drop(listener);
-    // A process that another test is just starting holds it until it has become that program.
+    // A process that another test is starting holds the socket until its exec.
     while TcpStream::connect(&to).is_ok() {
         std::thread::yield_now();
     }
@@ -177,7 +177,7 @@ fn two_hundred_connections_at_once_are_served() {
     assert_eq!(summary.commands["ping"].count, 1000);
     assert_eq!((summary.connections_opened, summary.connections_peak), (200, 200));
     assert!(summary.in_flight_peak > 1, "{summary:?}");
-    // What is open stays in the next stretch's list, and its end is noted there.
+    // Open connections stay in the next stretch's list, and their end is noted there.
     crate::support::wait_until("all ends are noted", || {
         tap.rotate(Some("closed"));
         tap.recorded("closed", 0).1.connections.iter().all(|it| it.closed_ns.is_some())

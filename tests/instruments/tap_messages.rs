@@ -1,5 +1,5 @@
-//! Messages through a capped collection, on two ports of one tap, with the real driver at both ends
-//! and the real server: every one of them is found again on its way.
+//! Messages through a capped collection, on two ports of one tap, with real driver and server.
+//! Every message is found again on its way.
 
 use std::convert::Infallible;
 use std::sync::mpsc;
@@ -12,7 +12,7 @@ use bson::{Document, doc};
 use mongodb::options::CursorType;
 use mongodb::{Client, Collection};
 use record::samples::Sample;
-use server::RunningServer;
+use server::Server;
 use tap::exchange::flags;
 use tap::messages::{Message, Told, Ways};
 
@@ -65,7 +65,7 @@ async fn produce_batch(uri: &str, worker: u16) -> Sample {
     sample(worker, 0, start_ns, start_ns)
 }
 
-/// Reads the sentinel, says so, and then so many messages.
+/// Reads the sentinel, says so, and then reads `count` messages.
 async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Sample> {
     let messages = collection(&uri).await;
     let tail = messages.find(doc! {}).cursor_type(CursorType::TailableAwait);
@@ -90,9 +90,10 @@ async fn consume(uri: String, count: usize, ready: mpsc::Sender<()>) -> Vec<Samp
     samples
 }
 
-/// Runs a broker through a tap whose recording is called `broker`; the samples of both ends.
+/// Runs a broker through a tap whose recording is called `broker`; returns the samples of both
+/// ends.
 fn broker<P: Future<Output = Vec<Sample>>>(
-    server: &RunningServer,
+    server: &Server,
     tap: &mut Tap,
     count: usize,
     producers: impl FnOnce(String) -> P,
@@ -139,26 +140,6 @@ fn told(tap: &Tap, sent: Vec<Sample>, received: &[Sample]) -> (Told, Vec<Message
     (told, messages)
 }
 
-/// A median, ns.
-fn median(messages: &[Message], of: fn(&tap::messages::Parts) -> u64) -> u64 {
-    let mut all: Vec<u64> =
-        messages.iter().map(|it| of(it.parts.as_ref().expect("matched"))).collect();
-    all.sort_unstable();
-    all[all.len() / 2]
-}
-
-fn say(messages: &[Message]) {
-    eprintln!(
-        "medians, us: program {}, driver {}, wire {}, server {} (unasked {}), consumer {}",
-        median(messages, |it| it.program_ns) / 1000,
-        median(messages, |it| it.driver_ns) / 1000,
-        median(messages, |it| it.wire_ns) / 1000,
-        median(messages, |it| it.server_ns) / 1000,
-        median(messages, |it| it.unasked_ns) / 1000,
-        median(messages, |it| it.consumer_ns) / 1000,
-    );
-}
-
 #[test]
 fn the_way_of_every_message_is_told() {
     let Some(server) = server_of_all_drivers("the_way_of_every_message_is_told") else { return };
@@ -172,7 +153,6 @@ fn the_way_of_every_message_is_told() {
     assert_eq!((told.messages, told.matched), (510, 510));
     let batched = messages.iter().filter(|it| it.producer == 9).count();
     assert_eq!((messages[509].producer, batched), (9, 10));
-    say(&messages);
     let (replies, _) = tap.recorded("broker", 1);
     let carried: u32 = replies.iter().map(|it| it.documents_in).sum();
     assert_eq!(carried, 510, "the sentinel is no message");
@@ -191,16 +171,18 @@ fn the_links_time_is_the_wires_and_nobody_elses() {
     let (sent, received) = broker(&server, &mut tap, 60, |uri| produce(uri, 1, 60, think));
     let (told, messages) = told(&tap, sent, &received);
     assert_eq!((told.messages, told.matched), (60, 60));
-    say(&messages);
     for it in &messages {
-        // To the server and from it; each is shortened by at most 0.1 ms, what the tap takes.
+        // To the server and from it; each is shortened by at most 0.1 ms, the tap's own time.
         let wire_ns = it.parts.expect("matched").wire_ns;
         assert!(wire_ns >= 2 * 9_900_000, "{it:?}");
     }
-    let wire = median(&messages, |it| it.wire_ns);
     let others: [fn(&tap::messages::Parts) -> u64; 3] =
         [|it| it.driver_ns, |it| it.server_ns, |it| it.consumer_ns];
-    assert!(others.into_iter().all(|of| median(&messages, of) < wire), "none has the link's time");
+    // The least: a busy machine delays some messages, not all.
+    let least = |of: fn(&tap::messages::Parts) -> u64| {
+        messages.iter().filter_map(|it| it.parts.as_ref().ok()).map(of).min()
+    };
+    assert!(others.into_iter().all(|of| least(of) < Some(9_900_000)), "none has the link's time");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the time of messages passed, told from records made by hand.
+//! The parts of messages' ways, from records made by hand.
 
 use std::convert::Infallible;
 
@@ -6,7 +6,7 @@ use record::samples::{Sample, WARMUP};
 use tap::exchange::{Exchange, Mark, flags};
 use tap::messages::{Message, Parts, Told, Unmatched, Ways};
 
-/// What was recorded of a broker.
+/// The recording of a broker.
 #[derive(Clone, Default)]
 struct Broker {
     received: Vec<Sample>,
@@ -46,7 +46,7 @@ fn reply(producer: u32, sequence: u64, documents_in: u32, asked: u64, first: u64
     marked(producer, sequence, exchange)
 }
 
-/// What others say on the same ports.
+/// Other commands on the same ports.
 fn noise() -> Exchange {
     Exchange { request_in_ns: 1, reply_first_ns: 2, flags: flags::ANSWERED, ..Exchange::default() }
 }
@@ -73,8 +73,8 @@ fn told(broker: &Broker) -> (Told, Vec<Message>) {
     (told, messages)
 }
 
-/// Message n of one producer: intended at 1000 n, made 10 later, the call 20, the request 50 and 5,
-/// at the server for 100, the reply 7; the program has it 30 later. Each its own reply.
+/// Message n of one producer: intended at 1000 n, made 10 later, the call 20, the request 50 and 5.
+/// It is at the server for 100, its own reply takes 7, the program has it 30 later.
 fn one_by_one(count: u32) -> Broker {
     let mut broker = Broker::default();
     for n in 0..count {
@@ -187,7 +187,7 @@ fn missing_records_are_counted_and_never_guessed() {
     assert_eq!(told, counts);
     assert_eq!(messages[1].begin_ns, 2010, "when it was made is all that is known");
     assert_eq!(messages[3].begin_ns, 4000);
-    // Marks beyond what a sample can number.
+    // Marks beyond the range of a sample's numbers.
     broker.inserts.push(insert(1 << 16, 6, 1, 7700));
     broker.inserts.push(insert(0, 1 << 32, 1, 7700));
     assert_eq!(told_only(&broker), counts);
@@ -200,8 +200,8 @@ fn told_only(broker: &Broker) -> Told {
 #[test]
 fn a_cursor_opened_again_delivers_again_and_loses_nothing() {
     let mut broker = one_by_one(10);
-    // After message 4 it is opened from the oldest on, and passes over what it had; then a gap: 7
-    // was overwritten.
+    // After message 4 a new cursor starts at the oldest and skips the known ones. Then a gap: 7 was
+    // overwritten.
     broker.replies.truncate(5);
     broker.replies.push(reply(0, 2, 4, 6000, 6155)); // 2 to 5
     broker.replies.push(reply(0, 6, 1, 7000, 7155));
@@ -243,7 +243,7 @@ fn times_out_of_order_are_moved_and_the_sum_stays() {
     ];
     assert_eq!(parts(&messages), expected.map(Ok));
     assert_eq!((told.clamped, told.clamped_max_ns), (4, 3300 - 3192));
-    // A reply that began after the program had the message is not the one that carried it.
+    // A reply that began after the program had the message did not carry it.
     broker.replies[3].reply_first_ns = 4193;
     assert_eq!(parts(&self::told(&broker).1)[3], Err(Unmatched::NoReply));
 }
@@ -280,7 +280,7 @@ fn a_server_that_goes_on_by_itself_was_asked() {
     assert_eq!(told(&broker).1[1].parts, Ok(USUAL));
 }
 
-/// Most memory that this process ever had, MB.
+/// Peak memory of this process, MB.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");

@@ -68,8 +68,8 @@ fn sample(start_ns: u64, service_ns: u64) -> Sample {
     }
 }
 
-/// One find an operation, one after the other, 1000 ns apart: 100 before the request, 410 in it,
-/// 90 behind it.
+/// One find an operation, one after the other, 1000 ns apart: 100 before the request, 410 in it, 90
+/// behind it.
 fn finds(count: u64) -> (Vec<Exchange>, Vec<Sample>) {
     let exchanges = (0..count).map(|n| exchange("find", 1, n * 1000 + 1100, 400)).collect();
     (exchanges, (0..count).map(|n| sample(n * 1000 + 1000, 600)).collect())
@@ -144,7 +144,7 @@ fn monitors_are_counted_and_belong_to_no_operation() {
     assert_eq!((tap.commands["hello"].background, tap.commands["ping"].background), (1, 1));
     assert_eq!((tap.round_trips_per_op, tap.in_flight_peak), (1.0, 1));
     assert_eq!(tap.matched_operations, 10);
-    // Where pings are all there is, they are the operations.
+    // Where there are only pings, they are the operations.
     let pings: Vec<Exchange> = (0..5).map(|n| exchange("ping", 1, n * 1000 + 100, 100)).collect();
     let samples = (0..5).map(|n| sample(n * 1000, 500));
     let tap = summarise(&pings, &recording(), &ALL, samples, 5);

@@ -1,5 +1,5 @@
-//! What the command line says: help, plans, mistakes, exit codes. Texts are snapshots, so that a
-//! change of one is seen (`INSTA_UPDATE=always` takes it over).
+//! The command line: help, plans, mistakes, exit codes. Texts are snapshots, so that a change of
+//! one is seen (`INSTA_UPDATE=always` takes it over).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::support::said;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-/// Runs each line of words and writes down what came of it, without paths of this machine.
+/// Runs each line of words and notes its output, without paths of this machine.
 fn transcript(lab: &Lab, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -33,7 +33,7 @@ fn plain(lab: &Lab, text: &str) -> String {
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// A lab with `even` and `slow`, and the workload of nothing as `noop.yaml`.
+/// A lab with `even` and `slow`, and the no-op workload as `noop.yaml`.
 fn lab() -> Lab {
     let lab = Lab::even_and_slow();
     fs::copy(fixture("workloads/noop.yaml"), lab.path("noop.yaml")).expect("a copy");
@@ -99,7 +99,7 @@ fn adapters_are_listed_with_what_they_lack() {
     assert!(text.contains("fake-driver (none)"), "{text}");
 }
 
-/// An adapter whose toolchain no machine has.
+/// Makes an adapter whose toolchain no machine has.
 fn absent(lab: &Lab) {
     lab.fake("absent", &[]);
     let needs = "[[needs]]\nrun = [\"no-such-toolchain\", \"--version\"]\nmatch = \"1\"\n\
@@ -325,7 +325,7 @@ fn the_command_line_wins_over_the_variable() {
     assert!(stderr(&output).contains("a file of one line is wanted"), "{}", said(&output));
 }
 
-/// Without any rights over files, whoever owns them: what root is in a test may write everywhere.
+/// Without rights over foreign files: root in a test may write everywhere.
 fn powerless(lab: &Lab, words: &[String]) -> std::process::Command {
     if !nix::unistd::geteuid().is_root() {
         return lab.command(words);
@@ -342,7 +342,7 @@ fn a_cache_is_made_for_its_owner_and_may_then_be_read_only() {
         out.clone_into(&mut words[at]);
         words
     };
-    // Relative to where it was given.
+    // Relative to its own folder.
     let output = lab.command(words("one")).env("MDYN_HOME", "home").output().expect("it runs");
     assert_eq!(code(&output), 0, "{}", said(&output));
     let mode = |name: &str| fs::metadata(lab.path(name)).expect("a folder").permissions().mode();

@@ -1,5 +1,5 @@
-//! Gate G8 and the open loop's timers in whole experiments: what arms differ in beside their driver
-//! is said, drained, or forbids the comparison.
+//! Gate G8 and the open loop's timers in whole experiments. Other differences of arms than their
+//! driver are said, drained, or forbid the comparison.
 
 use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr, stdout};
 use crate::support::said;

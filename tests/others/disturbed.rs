@@ -1,5 +1,5 @@
-//! Rounds that something else disturbed: kept, shown, not compared, made again; a machine that is
-//! never quiet still gets an answer. And the exit code wherever there is one.
+//! Disturbed rounds are kept, shown, not compared, and made again. A machine that is never quiet
+//! still gets an answer. And the exit code wherever there is one.
 
 use std::fs;
 
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 const SEVEN: [&str; 6] = ["--rounds", "7", "--seed", "3", "--phase", "first"];
 
-/// An experiment of seven rounds.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
@@ -19,7 +18,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// Says of some rounds in the folder that a compiler was at work in them, or the hypervisor.
+/// Records noise in some rounds of the folder: a compiler's, or the hypervisor's.
 fn disturb(lab: &Lab, rounds: &[u64], noise: &Value) {
     let mut runs = lab.runs();
     for run in &mut runs {

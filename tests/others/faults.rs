@@ -1,6 +1,5 @@
 //! Faults of adapters, interruptions, a full disk: each is named, finished runs stay readable, and
-//! nothing is left behind. No server is needed here; tests/others/faults_server.rs has those
-//! that do.
+//! nothing is left behind. No server is needed here; tests/others/faults_server.rs needs one.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -8,7 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::fake_support::{
-    Lab, QUICK, code, comparison, flat, pid, send, stderr, stdout, wait_until,
+    Lab, QUICK, code, comparison, fake_command, flat, pid, send, stderr, stdout, wait_until,
 };
 use crate::support::said;
 use nix::sys::signal::Signal;
@@ -20,12 +19,11 @@ fn arm<'a>(analysis: &'a Value, adapter: &str) -> &'a Value {
     arm.unwrap_or_else(|| panic!("{adapter} in {analysis}"))
 }
 
-/// The comparison of a fake's throughput in the phase `first`.
 fn throughput<'a>(analysis: &'a Value, fake: &str) -> &'a Value {
     comparison(analysis, &format!("{fake}@1.0.0"), "first", "throughput")
 }
 
-/// Name, where it strikes, what happens, and how the loss is told.
+/// Adapter, message of the fault, fault, and the reported loss.
 const LOSSES: [[&str; 4]; 9] = [
     ["mute", "hello", "crash", "ended (signal: 6 (SIGABRT)) instead of answering `hello`"],
     ["weak", "prepare", "crash", "ended (signal: 6 (SIGABRT)) instead of answering `prepare`"],
@@ -147,6 +145,7 @@ fn an_adapter_that_hangs_is_killed_after_its_time() {
     lab.fake("stuck", &[QUICK, "at=turn:9", "fault=hang", &once]);
     let begin = Instant::now();
     let output = lab.experiment(&["even", "stuck"], &["--rounds", "2"]);
+    // A busy machine takes longer, never less.
     assert!(begin.elapsed() >= Duration::from_secs(10), "it had its time");
     let expected = "stuck@1.0.0 is lost in this round: the adapter did not answer `turn` within \
                     10 s and was killed";
@@ -157,11 +156,10 @@ fn an_adapter_that_hangs_is_killed_after_its_time() {
     lab.assert_nothing_runs();
 }
 
-/// An adapter that starts a process of its own, as wrappers do, and then acts as the fake.
+/// An adapter that starts a child, as wrappers do, and then acts as the fake.
 fn with_child(lab: &Lab, name: &str, behaviour: &str) {
-    let program = env!("CARGO_BIN_EXE_mongodyno");
-    let fake = format!("exec {program} fake-adapter {QUICK} {behaviour}");
-    lab.scripted(name, &format!("sleep 600 <&- >&- 2>&- & {fake}"));
+    let fake = fake_command(&format!("{QUICK} {behaviour}"));
+    lab.scripted(name, &format!("sleep 600 <&- >&- 2>&- & exec {fake}"));
 }
 
 #[test]
@@ -224,7 +222,7 @@ fn a_closed_terminal_ends_after_the_turn() {
 
 /// An experiment with a finished round, in which an adapter hangs.
 fn hanging(lab: &Lab) -> Child {
-    // While the file is there nothing happens; the process that makes it anew hangs.
+    // While the file exists nothing happens; the process that makes it anew hangs.
     let switch = lab.write("switch", "");
     let once = format!("once={}", switch.display());
     lab.fake("stuck", &[QUICK, "at=turn", "fault=hang", &once]);
@@ -242,6 +240,7 @@ fn ctrl_c_twice_ends_at_once() {
     send(pid(&child), Signal::SIGINT);
     let told = || fs::read_to_string(lab.path("stderr")).expect("a file");
     wait_until("it is heard", || told().contains("(again: stop at once)"));
+    // It waits for 10 s and more: half a second is enough to notice an early end.
     std::thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().expect("a child").is_none(), "the turn is waited for");
     send(pid(&child), Signal::SIGINT);

@@ -1,5 +1,5 @@
-//! Databases on somebody else's server: only what bears our marker is ever dropped, and what a
-//! killed experiment leaves behind is named and can be cleaned away.
+//! Databases on somebody else's server. Nothing without our marker is ever dropped. The leftovers
+//! of a killed experiment are named and can be cleaned away.
 
 use std::process::Child;
 
@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 const MARKER: &str = "made_by_mongodyno";
 
 /// A lab with a fake, and a server of the test's own: `clean` sees all of a server.
-fn lab(test: &str) -> Option<(Lab, server::RunningServer)> {
+fn lab(test: &str) -> Option<(Lab, server::Server)> {
     let server = own_server(test, &[])?;
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
@@ -93,7 +93,7 @@ fn a_killed_runs_database_is_named_and_no_other_is_dropped() {
     let report = lab.run(["report", "out"]);
     assert!(stderr(&report).contains(&warning), "{}", said(&report));
 
-    // A folder that somebody else made says that its databases are these.
+    // A made-up folder claims these databases.
     let path = lab.path("out/experiment.json");
     let record = std::fs::read_to_string(&path).expect("a record");
     let mut record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
@@ -172,7 +172,7 @@ fn a_user_who_may_only_write_leaves_nothing() {
     let Some(server) = own_server(test, &["--auth"]) else { return };
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
-    // The first user may be made by whoever comes from the same machine.
+    // mongod lets a client of the same machine make the first user.
     let root = doc! { "createUser": "root", "pwd": "r00t", "roles": ["root"] };
     with_client(server.uri(), async |client| client.database("admin").run_command(root).await);
     let of = |user: &str| server.uri().replace("mongodb://", &format!("mongodb://{user}@"));

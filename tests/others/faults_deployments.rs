@@ -4,7 +4,7 @@ use crate::fake_support::real::{databases, own_server, real_lab, with_client, wo
 use crate::fake_support::{code, stderr, wait_until};
 use crate::support::{comes_true, said};
 use bson::doc;
-use server::RunningServer;
+use server::Server;
 
 #[test]
 fn a_missing_right_is_named_with_the_roles_that_are_enough() {
@@ -54,10 +54,10 @@ fn assert_no_database_of_ours(uri: &str) {
 }
 
 /// A replica set of three with quick elections, and its URI.
-fn replica_set(test: &str) -> Option<(Vec<RunningServer>, String)> {
+fn replica_set(test: &str) -> Option<(Vec<Server>, String)> {
     let flags = ["--replSet=rs0", "--oplogSize=50"];
     let servers: Vec<_> = (0..3).map(|_| own_server(test, &flags)).collect::<Option<_>>()?;
-    let host = |server: &RunningServer| server.uri().replace("mongodb://", "").replace('/', "");
+    let host = |server: &Server| server.uri().replace("mongodb://", "").replace('/', "");
     let hosts: Vec<String> = servers.iter().map(host).collect();
     let members = (0..).zip(&hosts).map(|(id, host)| doc! { "_id": id, "host": host });
     let settings = doc! { "electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500 };
@@ -92,7 +92,7 @@ fn a_run_outlives_an_election() {
     let ended = comes_true(|| child.try_wait().expect("a child").is_some());
     assert!(ended, "it hangs: {}", told());
     let status = child.wait().expect("it ended");
-    // An answer, or none that could be judged: what failed is in the records.
+    // An answer, or none that could be judged: the failures are in the records.
     assert!(matches!(status.code(), Some(0 | 6)), "{status}: {}", told());
     assert!(lab.runs().len() >= 2, "both arms have their record: {}", told());
     assert_no_database_of_ours(&uri);

@@ -1,5 +1,5 @@
-//! Streams and files that go away: results that nobody gets are an error, words that nobody hears
-//! are none, and samples that cannot be read are the loss of their arm.
+//! Lost streams and files. Lost results are an error, lost words on stderr are none, and unreadable
+//! samples are the loss of their arm.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +11,6 @@ use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-/// A disk that is full.
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()
 }
@@ -71,7 +70,7 @@ fn an_experiment_goes_on_when_nobody_hears_it() {
         let output = lab.command(words).stderr(stream).output().expect("the binary runs");
         assert_eq!(code(&output), 0, "{}", said(&output));
     }
-    // Heard at first, as with `2> >(head -2)`.
+    // Read at first, as with `2> >(head -2)`.
     let mut command = lab.command(lab.words(&["even", "slow"], &["--rounds", "2"]));
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -85,7 +84,7 @@ fn an_experiment_goes_on_when_nobody_hears_it() {
 fn a_terminal_that_is_closed_interrupts() {
     let lab = Lab::even_and_slow();
     let mut command = lab.command(lab.words(&["even", "slow"], &["--rounds", "50"]));
-    // Of a terminal that has gone every write fails.
+    // Every write to a closed terminal fails.
     let mut child = command.stdout(full()).stderr(full()).spawn().expect("it starts");
     lab.wait_for_runs(3);
     send(pid(&child), Signal::SIGHUP);
@@ -100,7 +99,7 @@ fn samples_that_cannot_be_read_void_their_arm() {
     lab.fake("mute", &[QUICK, "op_ns=100000", "at=end", "fault=no_samples"]);
     lab.fake("folder", &[QUICK, "op_ns=100000", "at=end", "fault=folder"]);
     let words = lab.words(&["even", "slow", "mute", "folder"], &["--rounds", "6"]);
-    // It once read the folder for ever and heard no signal.
+    // It once read the folder for ever and handled no signal.
     let mut command = lab.wrapped(&["timeout", "-s", "KILL", "240"], words);
     let output = command.output().expect("it runs");
     assert_eq!(code(&output), 0, "{}", said(&output));

@@ -1,23 +1,23 @@
-//! Passwords: a server that wants one says so, and one that was given is told to nobody but the
-//! drivers, however much these talk.
+//! Passwords: a server that wants one says so. A given one reaches nobody but the drivers, however
+//! much these print.
 
 use std::fs;
 use std::time::Duration;
 
 use crate::fake_support::real::{own_server, real_lab, with_client, words};
-use crate::fake_support::{Lab, QUICK, code, noop, pid, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, fake_command, noop, pid, stderr, stdout};
 use crate::support::said;
 use mongodb::bson::doc;
-use server::RunningServer;
+use server::Server;
 
 /// As it stands in the URI, and as a driver may print it.
 const PASSWORD: [&str; 3] = ["s3cret%2Fw0rd", "s3cret/w0rd", "s3cret%2fw0rd"];
 
-/// A server with access control and one user; answers a URI without credentials, and one with.
-fn with_password(test: &str) -> Option<(RunningServer, String, String)> {
+/// A server with access control and one user; returns a URI without credentials, and one with.
+fn with_password(test: &str) -> Option<(Server, String, String)> {
     let server = own_server(test, &["--auth"])?;
     let user = doc! { "createUser": "bob", "pwd": PASSWORD[1], "roles": ["root"] };
-    // The first user may be made by whoever comes from the same machine.
+    // mongod lets a client of the same machine make the first user.
     with_client(server.uri(), async |client| client.database("admin").run_command(user).await);
     let bare = server.uri().to_owned();
     let full = bare.replace("mongodb://", &format!("mongodb://bob:{}@", PASSWORD[0]));
@@ -46,10 +46,10 @@ fn a_server_that_needs_a_password_says_so() {
     assert!([0, 6].contains(&code(&output)), "the right one works: {}", said(&output));
 }
 
-/// Adapters that tell everything they hear: in the log, on stdout, in answers. Their words stand
-/// in files, for command lines are looked at.
+/// Adapters that repeat their whole input: in the log, on stdout, in answers. Their words stand in
+/// files, for command lines are searched.
 fn talkative(lab: &Lab) {
-    let fake = format!("{} fake-adapter {QUICK}", env!("CARGO_BIN_EXE_mongodyno"));
+    let fake = fake_command(QUICK);
     let chatty = "echo \"heard $line\" >&2; echo \"heard $line\" >&3; echo s3cret/w0rd >&2";
     let answer = r#"{"type":"error","code":"connect","message":"no way to URI (s3cret/w0rd)"}"#;
     let answer = answer.replace("URI", "mongodb://bob:s3cret%2Fw0rd@host/");
@@ -102,7 +102,7 @@ fn a_password_appears_nowhere() {
         let mut child = command.spawn().expect("it starts");
         while child.try_wait().expect("a child").is_none() {
             for (it, words) in lab.processes() {
-                // A child has its parent's words and variables until it has become itself.
+                // Until its exec a child has its parent's words and variables.
                 if it == pid(&child) || words.is_empty() || words.contains("mongodyno run ") {
                     continue;
                 }
@@ -126,7 +126,7 @@ fn a_password_appears_nowhere() {
         for (name, bytes) in &found {
             assert_no_password(name, bytes);
         }
-        // The talkers did talk: what stands there was masked, and not missing.
+        // The talkers did talk: their words were masked, and not missing.
         let log = fs::read_to_string(lab.path("out/logs/r01-arm2.log")).expect("a log");
         assert!(log.contains("heard {\"type\":\"open\",\"uri\":\"mongodb://***"), "{log}");
         let reasons = lab.analysis()["arms"].to_string();

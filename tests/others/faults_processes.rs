@@ -1,5 +1,5 @@
-//! Processes, files and words that are not what they should be: manifests, installers that outlive
-//! their mongodyno, adapters that leave children, that do not read or that talk without end.
+//! Faulty processes, files and words: wrong manifests, installers that outlive their mongodyno,
+//! adapters that leave children, that do not read or that talk without end.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,14 +9,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::fake_support::{Lab, QUICK, code, pid, send, stderr, wait_until};
+use crate::fake_support::{Lab, QUICK, code, fake_command, pid, send, stderr, wait_until};
 use crate::support::{HANG, said};
 use adapter::environment::Environment;
 use adapter::messages::Request;
 use adapter::process::{AdapterProcess, Failure};
 use nix::sys::signal::Signal;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_mongodyno");
 
 /// An adapter whose manifest has `changed` in place of the fake's line of this name, or besides.
 fn changed(lab: &Lab, name: &str, changed: &str) {
@@ -84,7 +82,7 @@ fn a_path_that_is_no_utf8_is_refused() {
     let expected = "out\u{fffd} is not UTF-8\nhint: choose another --out";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
     assert!(!lab.path("").join(name).exists(), "nothing was begun");
-    // Nor a folder to stand in.
+    // Nor a folder to run in.
     fs::create_dir(lab.path("").join(name)).expect("a folder");
     let mut command = lab.command(lab.words(&["even"], &["--rounds", "1"]));
     let output = command.current_dir(lab.path("").join(name)).output().expect("it runs");
@@ -113,7 +111,10 @@ fn options_that_drivers_would_ignore_are_refused() {
 
 /// The adapter `name` is this script, then the fake.
 fn scripted(lab: &Lab, name: &str, script: &str) {
-    lab.scripted(name, &format!("{script}\nexec {PROGRAM} fake-adapter {QUICK} op_ns=100000"));
+    lab.scripted(
+        name,
+        &format!("{script}\nexec {}", fake_command(&format!("{QUICK} op_ns=100000"))),
+    );
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn private_documents_stay_private() {
 #[test]
 fn an_orphaned_installer_and_the_next_one_do_not_meet() {
     let lab = Lab::new();
-    // Its installer notes when it begins and ends, and its child would go on without it.
+    // Its installer notes its begin and end, and its child would go on without it.
     let notes = lab.path("notes").display().to_string();
     let script = format!(
         "echo begin >>{notes}; (trap '' TERM HUP; sleep 3; touch late); \
@@ -204,7 +205,10 @@ fn a_background_server_keeps_nothing_of_its_caller() {
     // As a shell script would call it with `exec 9>lock; flock 9`, in a pipe.
     let script = "exec 9>>lock 8>&1; flock 9; exec \"$0\" server start >started";
     let mut shell = Command::new("sh");
-    shell.args(["-c", script, PROGRAM]).current_dir(lab.path("")).stdout(Stdio::piped());
+    shell
+        .args(["-c", script, env!("CARGO_BIN_EXE_mongodyno")])
+        .current_dir(lab.path(""))
+        .stdout(Stdio::piped());
     shell.stderr(File::create(lab.path("stderr")).expect("a file"));
     let child = shell.spawn().expect("it starts");
     // Ends only when nobody holds the pipe any more.

@@ -1,5 +1,5 @@
-//! Faults of servers, with a real driver: death in the middle of a run, interruptions; and that
-//! nothing of other people's is touched and nothing left behind.
+//! Faults of servers, with a real driver: death in the middle of a run, interruptions. Nothing of
+//! other people's is touched and nothing left behind.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,12 @@ use crate::support::said;
 use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 
-/// Name of the experiment's database.
 fn database(lab: &Lab) -> String {
     let record = lab.record();
     let last = record["databases"].as_array().and_then(|it| it.last()).expect("a database");
     last["name"].as_str().expect("a name").to_owned()
 }
 
-/// The value of one of mongod's flags on its command line.
 fn flag(words: &str, name: &str) -> String {
     let mut all = words.split_whitespace();
     let value = all.find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -155,8 +153,8 @@ fn foreign_data_is_never_touched() {
                 std::thread::sleep(Duration::from_millis(500));
                 send(pid(&child), signal);
             }
-            // Where readings of the server are to be written once a second, in the middle of a
-            // phase, stands something else: as good as a disk that fails.
+            // The file for the readings of the server, one a second, is blocked in the middle of a
+            // phase. It is as good as a disk that fails.
             None => wait_until("it stands there", || {
                 let path = lab.path("out/server.jsonl");
                 let _ = fs::remove_file(&path);
@@ -181,7 +179,7 @@ fn a_foreign_server_that_dies_is_named() {
     let (Some(lab), Some(server)) = (real_lab(test), own_server(test, &[])) else { return };
     let mut child = lab.start(words(&["--rounds", "9", "--uri", server.uri()]));
     lab.wait_for_runs(2);
-    send(server.pid().cast_signed(), Signal::SIGKILL);
+    send(server.pid().expect("ours").cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);

@@ -1,5 +1,5 @@
-//! Installing: side by side, interrupted and gone on with, and not before the rest is known to be
-//! right. The installers are small scripts.
+//! Installing: side by side, interrupted and continued, and only after everything else is right.
+//! The installers are small scripts.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -57,7 +57,7 @@ fn adapters_install_side_by_side() {
     let begun = at("installing one@1.0.0\n").max(at("installing two@1.0.0\n"));
     assert!(begun < at("@1.0.0 is installed after "), "{told}");
     assert!(begun < at("(1 of 2)\n") && at("(1 of 2)\n") < at("(2 of 2)\n"), "{told}");
-    // What is there is not talked about.
+    // Installed ones are not mentioned.
     fs::remove_dir_all(lab.path("out")).expect("it is there");
     let again = lab.experiment(&["one", "two"], &["--rounds", "1"]);
     assert!(!stderr(&again).contains("install"), "{}", said(&again));
@@ -215,7 +215,7 @@ fn a_server_that_refuses_is_named_before_anything_is_installed() {
     assert!(!lab.path("installed").exists() && !lab.path("out").exists());
 }
 
-/// More to load than the server takes in a minute.
+/// More documents than the server loads in a minute.
 const LOADED: &str = "
 name: loaded
 why: A collection that takes long to load.

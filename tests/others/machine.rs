@@ -1,5 +1,5 @@
-//! The machine under an experiment: who else works on it, a look before the start, whose server it
-//! is, cores kept awake, and how long a phase takes.
+//! The machine under an experiment: other work on it, a look before the start, the owner of the
+//! server, cores kept awake, and the length of a phase.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,9 @@ use mongodb::bson::{Document, doc};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use server::{Host, Progress, ServerChoice, StartOptions, start_background, stop_background};
+use server::{Host, Program, Progress, StartOptions, start_background, stop_background};
 
-/// A lab whose adapter `even` does not say that it pretends.
+/// A lab whose adapter `even` does not declare that it is simulated.
 fn real() -> Lab {
     let lab = Lab::new();
     lab.fake("even", &["turn_operations=10"]);
@@ -32,7 +32,7 @@ const NEIGHBOUR: &str = "busy-neighbour";
 
 impl Neighbours {
     fn new(lab: &Lab) -> Self {
-        // A process is called after the file that it was started from.
+        // A process is named after its program's file.
         let program = lab.path(NEIGHBOUR);
         symlink("/bin/sh", &program).expect("a link");
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -125,7 +125,7 @@ fn whether_cores_are_kept_awake_is_measured_and_recorded() {
     assert_eq!(found, &unused);
 }
 
-/// A server that works for seconds and says nothing meanwhile.
+/// A command that keeps a server busy for seconds.
 fn load(uri: &str, ended: &AtomicBool) {
     let sum: Document = doc! { "$reduce": {
         "input": { "$range": [0, 200_000] }, "initialValue": 0,
@@ -146,9 +146,8 @@ fn a_server_that_was_started_before_is_no_foreign_process() {
     let name = "a_server_that_was_started_before_is_no_foreign_process";
     let lab = real();
     let host = Host::detect().expect("a host");
-    let choice = ServerChoice::Embedded(None);
-    let mut program = match choice.prepare(&host, Progress { quiet: true }) {
-        Ok(program) => program.expect("embedded is a program"),
+    let mut program = match Program::embedded(&host, None, Progress { quiet: true }) {
+        Ok(program) => program,
         Err(reason) => return skip(name, &reason.to_string()),
     };
     // Under a name of its own, for other servers may be at work here.

@@ -1,4 +1,4 @@
-//! The suite `others`: one program, so that what its tests share is linked once.
+//! The suite `others`: one program, so that shared code is linked once.
 
 #[path = "../fake_support/mod.rs"]
 mod fake_support;

@@ -1,5 +1,5 @@
-//! The order of an experiment: what a seed decides, shuffled rounds and laps, warm-up, looks,
-//! whole runs, sweeps. Held against the records and against what fake adapters were asked.
+//! The order of an experiment: the decisions of a seed, shuffled rounds and laps, warm-up, looks,
+//! whole runs, sweeps. Compared with the records and the messages to fake adapters.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use crate::fake_support::{Lab, Step, assert_near, code, places, stderr, steps};
 use crate::support::said;
 use serde_json::Value;
 
-/// One pretended operation a turn: orders need no more.
+/// One simulated operation a turn: orders need no more.
 const SHORT: &str = "turn_operations=1";
 
-/// A lab whose adapters write down what they are asked, one order for all of them.
+/// A lab whose adapters write down their messages, in one common order.
 fn lab(adapters: &[(&str, &[u64])]) -> Lab {
     let lab = Lab::new();
     let trace = format!("trace={}", lab.path("trace").display());
@@ -127,7 +127,7 @@ fn phases_come_in_the_order_of_the_workload_for_all_arms_together() {
     }
 }
 
-/// Three phases of nothing without a warm-up of their own.
+/// Three no-op phases without a warm-up of their own.
 const COLD: &str = "name: cold\nwhy: Warm-up as the method has it.\nphases:\n\
                     - {name: one, operation: noop}\n- {name: two, operation: noop}\n\
                     - {name: three, operation: noop}\n";
@@ -237,7 +237,7 @@ fn rows<'a>(analysis: &'a Value, arm: &str, metric: &str) -> Vec<&'a Value> {
     rows.filter(|row| row["arm"] == arm && row["metric"] == metric).collect()
 }
 
-/// Makes the looks of a plain run; answers the rounds made, the analysis and what was said.
+/// Makes the looks of a plain run; returns the number of rounds, the analysis and stderr.
 fn looked(lab: &Lab, drivers: &[&str]) -> (usize, Value, String) {
     let more = ["--seed", "21", "--phase", "first", "--set", "warmup=0.1"];
     let said = experiment(lab, drivers, &more);

@@ -1,4 +1,4 @@
-//! What an experiment comes to: verdicts, the fields that scripts rely on, every format from a
+//! The results of an experiment: verdicts, the fields that scripts rely on, every format from a
 //! folder that was moved, damaged folders.
 
 use std::fs;
@@ -10,12 +10,12 @@ use crate::fake_support::{Lab, QUICK, assert_near, code, comparison as row, stde
 use crate::support::said;
 use serde_json::{Value, json};
 
-const FORMATS: [&str; 6] = ["terminal", "html", "md", "json", "csv", "benchstat"];
+const FORMATS: [&str; 7] = ["terminal", "html", "md", "json", "csv", "benchstat", "svg"];
 
 /// Six rounds: the interval goes from the smallest to the largest ratio of a round.
 const SIX: [&str; 6] = ["--rounds", "6", "--seed", "1", "--phase", "first"];
 
-/// An experiment that comes to each of the verdicts that an interval gives.
+/// An experiment with each of the verdicts that an interval gives.
 struct Verdicts {
     lab: Lab,
     /// Of `run --json`.
@@ -66,7 +66,7 @@ fn each_verdict_has_its_interval_in_time_per_operation() {
         ("downhill", "FASTER", true, -6.0, -1.0),
         ("moody", "INCONCLUSIVE", false, -5.0, 5.0),
     ] {
-        // CPU is pretended as time is; p50 is read from a histogram of three digits.
+        // CPU is simulated as time is; p50 is read from a histogram of three digits.
         for (metric, exactness) in [("throughput", 1e-6), ("cpu_per_op", 1e-6), ("p50", 0.2)] {
             let row = row(analysis, &format!("{arm}@1.0.0"), "first", metric);
             assert_eq!(row["verdict"], word, "{row:#}");
@@ -136,7 +136,7 @@ fn is_of(value: &Value, kinds: &str) -> bool {
     })
 }
 
-/// What scripts may rely on: each part's fields with their kinds.
+/// The fields that scripts may rely on: each part's, with their kinds.
 const PROMISED: [(&str, &str); 4] = [
     ("server", "kind:text version:text"),
     (
@@ -213,7 +213,7 @@ fn results_hold_the_measured_figures() {
         assert_near(number(even, key), expected, key);
     }
     assert!((number(even, "p50_us") - 100.0).abs() < 0.1, "{even:#}");
-    // A run has 600: its p90 is not there, and so is not compared.
+    // A run has 600: it has no p90, so p90 is not compared.
     let compared = analysis["comparisons"].as_array().expect("comparisons");
     assert!(compared.iter().all(|row| row["metric"] != "p90"));
     let text = stdout(&verdicts().lab.run(["report", "out"]));
@@ -248,7 +248,6 @@ fn results_go_to_stdout_and_progress_to_stderr() {
     assert!(progress.contains("to the first look"), "{progress}");
 }
 
-/// Makes a copy of an experiment folder.
 fn copied(from: &Path, to: &Path) -> PathBuf {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
@@ -320,6 +319,7 @@ fn assert_reads_as(format: &str, text: &str) {
             assert!(lines.iter().all(|line| line.contains(" ns/op\t")), "{lines:#?}");
         }
         "html" => assert!(text.starts_with("<!") && text.contains(sentence)),
+        "svg" => assert!(text.starts_with("<svg") && text.contains(">+8.0 % (")),
         _ => assert!(text.contains(sentence), "{text}"),
     }
 }

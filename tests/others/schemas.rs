@@ -1,10 +1,11 @@
-//! The published JSON Schemas: what is written is valid, what is wrong is not, and the files in
+//! The published JSON Schemas: written files are valid, wrong ones are not, and the files in
 //! protocol/ are those that the binary prints.
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::fake_support::{Lab, QUICK, code, fixture, json_lines, stdout};
+use crate::fake_support::{Lab, QUICK, code, fake_command, fixture, json_lines, stdout};
 use crate::support::{root, said};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn assert_valid<'a>(validator: &Validator, values: impl IntoIterator<Item = &'a 
     }
 }
 
-/// Takes each required field away, and puts a list in the place of each: both must be noticed.
+/// Removes each required field, and puts a list in the place of each: both must be noticed.
 fn assert_watches(validator: &Validator, schema: &Value, value: &Value) {
     let required = strings(schema, "required");
     assert!(required.len() > 5, "{required:?}");
@@ -125,7 +126,7 @@ fn messages_are_what_their_schema_says() {
         assert_valid(&answer, &answers);
     }
     assert!(sent > 10, "{sent}");
-    // What no schema can know is left out: a missing file, an order that is wrong.
+    // Faults beyond any schema are left out: a missing file, an order that is wrong.
     let mut refused = 0;
     for line in json_lines(&root().join("protocol/vectors/invalid/prepare.jsonl")) {
         let Some(message) = line.get("send").filter(|it| it["type"] == "prepare") else { continue };
@@ -147,7 +148,9 @@ fn answers_of_a_fake(lab: &Lab, requests: &[&Value]) -> Vec<Value> {
         .map(|message| message.to_string().replace("{dir}", &folder).replace("{epoch}", "0") + "\n")
         .collect();
     let input = fs::File::open(lab.write("requests", &lines)).expect("a file");
-    let output = lab.command(["fake-adapter"]).stdin(input).output().expect("the fake runs");
+    let mut shell = Command::new("sh");
+    let output =
+        shell.args(["-c", &fake_command("")]).stdin(input).output().expect("the fake runs");
     assert!(output.status.success(), "{}", said(&output));
     stdout(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

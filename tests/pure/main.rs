@@ -1,4 +1,4 @@
-//! The suite `pure`: one program, so that what its tests share is linked once.
+//! The suite `pure`: one program, so that shared code is linked once.
 
 #[path = "../broker_support/mod.rs"]
 mod broker_support;

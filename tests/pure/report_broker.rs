@@ -34,7 +34,6 @@ fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
     Row { arm: arm.to_owned(), axes, panels: (1..).zip(contents).map(panel).collect() }
 }
 
-/// The study in a format.
 fn report(format: &str, folder: &Folder, experiment: &Experiment, runs: &[Run]) -> Vec<u8> {
     let made = Made { folder, experiment, runs };
     render(&BrokerStudy, &made, format, &Options::default()).expect("a report")
@@ -86,7 +85,7 @@ fn many_messages_are_shades_and_the_slow_one_is_a_dot() {
     assert!(!few.contains("2 to 9 messages"));
 }
 
-/// Noise around a curve: what fills a picture most.
+/// Noise around a curve: it fills most of a picture.
 fn noisy(count: u32, seed: u32, curve: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut state = seed;
     let mut next = || {

@@ -56,6 +56,17 @@ fn page(path: &Path) -> String {
 }
 
 #[test]
+fn the_commands_on_the_page_hold_in_a_shell() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, mut experiment, runs) = made_up(&folder.path().join("it"));
+    experiment.command =
+        ["mongodyno", "study", "broker", "--out", "my results"].map(str::to_owned).to_vec();
+    let view = View::of(&experiment, &runs, "my results");
+    assert_eq!(view.command, "mongodyno study broker --out 'my results'");
+    assert_eq!(view.again, "mongodyno report 'my results'");
+}
+
+#[test]
 fn the_page_is_one_file_with_all_that_matters() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = page(&folder.path().join("it"));
@@ -81,7 +92,7 @@ fn the_page_is_one_file_with_all_that_matters() {
     }
 }
 
-/// Reports to the window around it how wide the page is and what there is of it.
+/// Reports to the window around it the page's width and its parts.
 const PROBE: &str = "<script>addEventListener('load', () => parent.postMessage({
   ready: document.documentElement.dataset.ready, width: innerWidth,
   over: document.documentElement.scrollWidth - document.documentElement.clientWidth,

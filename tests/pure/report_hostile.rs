@@ -25,7 +25,7 @@ impl Gift {
         Self { lab, record, runs }
     }
 
-    /// The folder with another record and other runs.
+    /// Writes the folder with another record and other runs.
     fn write(&self, record: &Value, runs: &[Value]) {
         let lines = runs.iter().map(|run| format!("{run}\n")).collect::<Vec<_>>().concat();
         for (name, text) in [("experiment.json", record.to_string()), ("runs.jsonl", lines)] {
@@ -84,7 +84,7 @@ fn nothing_outside_of_a_folder_is_read() {
         symlink("/dev/zero", &path).expect("room");
         gift.refused("out");
         fs::remove_file(&path).expect("it is there");
-        // Holes take no room on the disk, and as much memory as anything.
+        // Holes take no room on the disk, and full memory.
         fs::File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("room");
         gift.refused("larger than");
     }
@@ -107,7 +107,7 @@ fn numbers_have_bounds() {
     gift.read(|_| {});
     let output = gift.lab.run(["resume", "out"]);
     assert_eq!(code(&output), 2, "{}", said(&output));
-    // A histogram that says it is large.
+    // A histogram that declares a large size.
     let mut log = fs::read_to_string(gift.lab.path("out/hlog/r01-arm0-first.hlog")).expect("a log");
     let header = "HISTEwD/////AAAAAAAAAAMAAAAAAAAAAQAAA0YwuKAAP/AAAAAAAAA=";
     log.extend(["Tag=x,0.000,1.000,1.000,", header, "\n"]);

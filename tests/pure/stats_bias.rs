@@ -1,6 +1,6 @@
-//! What widens an interval: drift, order, two copies that differ, waiting arms at work. And what it
-//! makes of a verdict.
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
+//! The causes of a wider interval: drift, order, two copies that differ, waiting arms at work. And
+//! their effect on a verdict.
+#![allow(clippy::float_cmp, clippy::unreadable_literal)]
 
 use crate::stats_verdicts::RUNS;
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +30,7 @@ fn a_drift_that_is_shown_counts_by_its_half() {
     let (sentence, size) = of(&[3.0; 10], Interleave::Turns).unwrap();
     let said = "B against A: +3.00 % (95.1 % CI 3.00 to 3.00 %) from first to second half";
     assert_eq!((sentence.as_str(), size), (said, Some(1.489)));
-    // Large on the whole, but nothing that so few rounds could tell from nothing: it is printed.
+    // Large on the whole, but no test can tell it from nothing in so few rounds: it is printed.
     let (sentence, size) = of(&[-4.0, 16.0, -5.0, 9.0, -6.0, 12.0], Interleave::Turns).unwrap();
     assert!(sentence.contains("CI -6 to 16 %"), "{sentence}");
     assert_eq!(size, None);
@@ -161,7 +161,7 @@ fn noise_widens_the_threshold_and_not_the_floor() {
     let noisy = ThresholdParts { noise_floor_percent: Some(3.0), ..TURNS };
     let spread = [2.5, 3.0, 3.5, 4.0, 4.5, 2.5, 3.0, 3.5, 4.0, 4.5];
     let found = judged(&spread, &Rules::new(0.05, noisy));
-    // Within ±6 %, but 2 % is what SAME means.
+    // Within ±6 %, but SAME means 2 %.
     assert_eq!((found.verdict, found.direction_only), (Verdict::Slower, true));
     assert!(found.sentence.contains("the 6 % threshold is beyond the interval"));
     let near = spread.map(|percent| percent - 3.5);

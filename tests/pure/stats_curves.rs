@@ -1,6 +1,6 @@
-//! The class of a curve of latency against message number: how often it is wrong, how often it is
-//! found, under noise as runs have it; and the two small helpers of the study's evidence.
-#![allow(missing_docs, clippy::print_stdout)]
+//! The class of a curve of latency against message number: its errors and its hits, under noise as
+//! runs have it; and the two small helpers of the study's evidence.
+#![allow(clippy::print_stdout)]
 
 use std::f64::consts::TAU;
 
@@ -10,7 +10,7 @@ use stats::curve::{Class, Curve, MESSAGES_MIN};
 use stats::descriptive::over_rounds;
 use stats::overload::{capacity_per_s, predicted_slope_us};
 
-/// Most runs in percent that may get a class which they do not have.
+/// Most runs in percent that may get a wrong class.
 const WRONG_MAX: f64 = 5.0;
 const DRAWS: u32 = 200;
 
@@ -35,17 +35,17 @@ impl Random {
     }
 }
 
-/// What disturbs messages that would take 1 ms and the shape's share.
+/// Disturbances of messages that would take 1 ms and the shape's share.
 #[derive(Clone, Copy)]
 struct Noise {
     name: &'static str,
     /// Standard deviation of the log, each message for itself.
     own: f64,
-    /// The same of what neighbours share, and after how many messages a 1/e of it is left (AR(1)).
+    /// The same, shared with neighbours (AR(1)): after `memory` messages 1/e of it is left.
     shared: f64,
     memory: f64,
-    /// Stalls of 10 to 50 ms in a thousand messages. What comes meanwhile waits, each 0.5 ms less
-    /// than the one before: a tooth of 20 to 100 messages.
+    /// Stalls of 10 to 50 ms in a thousand messages. Messages meanwhile wait, each 0.5 ms less than
+    /// the one before: a tooth of 20 to 100 messages.
     stalls: f64,
     /// A fifth of the messages take so many times as long.
     second_mode: f64,
@@ -58,7 +58,7 @@ const USUAL: Noise =
 const ROUGH: Noise =
     Noise { name: "rough", own: 0.5, shared: 0.3, memory: 200.0, stalls: 2.0, second_mode: 2.0 };
 
-/// Latencies of a run in us: the shape (of the message's number, from 1) and what disturbs it.
+/// Latencies of a run in us: the shape (of the message's number, from 1) and its disturbances.
 fn run(random: &mut Random, count: usize, noise: Noise, shape: impl Fn(f64) -> f64) -> Vec<f64> {
     let keep = (-1.0 / noise.memory).exp();
     let (mut shared, mut waits_us) = (random.normal(), 0.0_f64);
@@ -254,7 +254,7 @@ fn growth_at_the_threshold_is_rarely_called() {
 #[test]
 fn logarithms_are_found() {
     let mut random = Random::new(6);
-    // What a doubling adds, ms. Blocks of equal count see the last five doublings.
+    // Increase per doubling, ms. Blocks of equal count see the last five doublings.
     for (count, doubling_ms, noise, draws, least) in [
         (5_000, 1.0, QUIET, DRAWS, 95.0),
         (5_000, 3.0, USUAL, DRAWS, 90.0),

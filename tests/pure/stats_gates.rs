@@ -1,5 +1,5 @@
 //! The gates at and around their limits, and Little's law on synthetic samples.
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+#![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,8 +120,8 @@ fn g8_conditions() {
 
 const TURN_NS: u64 = 50_000_000;
 
-/// Sixty turns of 50 ms, 100 ms apart, and what `workers` closed loops do in them: operations of
-/// 0.6 to 1.8 ms; the last of each worker ends after its turn.
+/// Sixty turns of 50 ms, 100 ms apart, and the operations of `workers` closed loops in them: 0.6 to
+/// 1.8 ms each; the last of each worker ends after its turn.
 fn turns(workers: u64) -> (Vec<Stretch>, Vec<(u64, u64)>) {
     let mut stretches = Vec::new();
     let mut samples = Vec::new();
@@ -142,7 +142,7 @@ fn turns(workers: u64) -> (Vec<Stretch>, Vec<(u64, u64)>) {
     (stretches, samples)
 }
 
-/// Little's law over samples at hand.
+/// Little's law over samples in memory.
 pub fn little(
     samples: impl IntoIterator<Item = (u64, u64)>,
     stretches: &[Stretch],

@@ -1,5 +1,5 @@
 //! Histograms and interval logs against the numbers of the Java original (`hdr-cases.json`).
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+#![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Theil-Sen, Mann-Kendall and the overload test, on series with known answers and on queues with
 //! known laws.
-#![allow(missing_docs)]
 
 use std::fs;
 use std::path::Path;
@@ -141,8 +140,8 @@ fn mann_kendall_agrees_with_reference_values() {
     let falling: Vec<f64> = rising.iter().rev().copied().collect();
     assert!((mann_kendall(&falling).unwrap().tau + 1.0).abs() < 1e-12);
     assert!((mann_kendall(&[5.0; 30]).unwrap().p - 1.0).abs() < 1e-12, "ties alone");
-    // S = 12 with variance 122, for three values occur twice; tau-b as scipy.stats.kendalltau has
-    // it, p by the normal distribution of (12 - 1)/sqrt(122).
+    // S = 12 with variance 122, for three values occur twice; tau-b as in scipy.stats.kendalltau, p
+    // by the normal distribution of (12 - 1)/sqrt(122).
     let trend = mann_kendall(&DIGITS).unwrap();
     assert!((trend.tau - 0.276_026_223_736_941_7).abs() < 1e-12, "{trend:?}");
     assert!((trend.p - 0.319_302_036_482_854_9).abs() < 1e-12, "{trend:?}");
@@ -214,8 +213,8 @@ fn a_load_that_can_be_borne_is_no_growth() {
 
 #[test]
 fn growth_that_is_no_saturated_consumers_is_called_otherwise() {
-    // Service time rises with what has been done: capacity falls all the time, so the
-    // one that the slope implies was never there.
+    // Service time rises with the number of operations. Capacity falls all the time, so the one
+    // that the slope implies never existed.
     let run = queue(4_000, 1, || 1e-3, |number| 0.8e-3 * (1.0 + number as f64 / 1_500.0));
     let (growth, ..) = judged(&run, false);
     assert_eq!(growth.judge(), Overload::Otherwise, "{growth:?}");

@@ -1,5 +1,5 @@
 //! Rank statistics against published and independently computed answers (`tests/data/ranks.json`).
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+#![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
-//! The verdicts under simulated noise: false positives no more often than the level says, and the
-//! detection rates of the tables in sections 2.6 and 2.7 of the methodology. The shipped sequence
-//! of looks is simulated whole by `make bench -- operating`, and here in a few of its cells.
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+//! The verdicts under simulated noise: the rate of false positives, and the detection rates of the
+//! tables in sections 2.6 and 2.7 of the methodology. `make bench -- operating` simulates the
+//! shipped sequence of looks whole; here are a few of its cells.
+#![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 #[allow(dead_code, reason = "the benchmark prints more of the rates")]
 #[path = "../../benches/figures/operating/world.rs"]
@@ -31,8 +31,8 @@ impl Noise {
         self.random.normal()
     }
 
-    /// The log of one run's time: drift AR(1, 0.9) of 2 % (stationary), 2 % per run, and one run
-    /// in twenty hit by Exp(10 %).
+    /// The log of one run's time: drift AR(1, 0.9) of 2 % (stationary), 2 % per run, and one run in
+    /// twenty hit by Exp(10 %).
     fn run(&mut self) -> f64 {
         let innovation = 0.02 * (1.0_f64 - 0.9 * 0.9).sqrt();
         self.drift = 0.9 * self.drift + innovation * self.normal();
@@ -137,8 +137,8 @@ fn ten_thousand_same_versions() {
     }
 }
 
-/// The rows of section 2.6 are single looks at K with a fixed 95 % interval, not the sequence of
-/// looks, and their effects are log ratios ("simulation noise, log scale"): 5 % is ln B/A = 0.05.
+/// The rows of section 2.6 are single looks at K with a fixed 95 % interval, without a sequence.
+/// Their effects are log ratios ("simulation noise, log scale"): 5 % is ln B/A = 0.05.
 #[test]
 fn the_table_of_whole_runs() {
     // K, draws, CI width, true 0: SAME, true 5 %: SLOWER, direction only, true 8 %: SLOWER.

@@ -1,5 +1,5 @@
 //! Log ratios, decimals, thresholds, the A/A noise floor and the plan of looks.
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal)]
+#![allow(clippy::float_cmp, clippy::unreadable_literal)]
 
 use crate::stats_verdicts::RUNS;
 use stats::compare::{Arms, Comparison, Rules, compare};
@@ -83,7 +83,7 @@ fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() 
         ("xxxx..", Step::Look),
         // The planned rounds are made in any case.
         ("xxxx.", Step::Make),
-        // As many again as were planned, and no more.
+        // At most the planned number again.
         ("x.x.x.x.x.", Step::Make),
         ("x.x.x.x.x.x.", Step::Look),
     ];
@@ -94,7 +94,7 @@ fn disturbed_rounds_are_made_again_until_the_machine_is_known_to_be_like_that() 
     for (marks, quiet) in kept {
         assert_eq!(only_quiet(&rounds(marks), 6), quiet, "{marks}");
     }
-    // Of an interrupted experiment it is 80 % of what was made.
+    // Of an interrupted experiment it is 80 % of its rounds.
     assert!(only_quiet(&rounds("....x"), 10) && !only_quiet(&rounds("...xx"), 10));
 }
 
@@ -115,7 +115,7 @@ fn looks_count_undisturbed_rounds() {
     assert_eq!(at(&".".repeat(20)), (20, Step::Look));
     assert_eq!(at(&".".repeat(40)), (40, Step::Look));
     assert_eq!(at(&".".repeat(41)), (40, Step::Look));
-    // A machine that is never quiet is looked at after as many rounds as were planned.
+    // A machine that is never quiet is looked at after the planned rounds.
     assert_eq!(at(&"x".repeat(10)), (10, Step::Look));
     assert_eq!(at(&"x".repeat(11)), (20, Step::Make));
     assert_eq!(at(&"x".repeat(20)), (20, Step::Look));

@@ -1,5 +1,4 @@
 //! The Universal Scalability Law: fits with known answers, bounds, intervals, the knee.
-#![allow(missing_docs)]
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +22,7 @@ fn points(case: &Value) -> Vec<(f64, f64)> {
     numbers("N").into_iter().zip(numbers("X")).collect()
 }
 
-/// As close as so many digits of the expected value say.
+/// As close as the digits of the expected value.
 #[track_caller]
 fn close(found: f64, expected: f64, relative: f64) {
     assert!((found - expected).abs() <= relative * expected.abs(), "{found}, not {expected}");
@@ -63,8 +62,8 @@ fn beta_is_held_at_its_bound() {
     let law = fit(&points).unwrap();
     let wanted = |key: &str| case["recomputed"][key].as_f64().unwrap();
     assert_eq!(law.beta.to_bits(), 0.0_f64.to_bits());
-    // The recomputed values (nothing is published) stop a percent short of the minimum: the squares
-    // of ours are fewer, and every step away from ours makes them more.
+    // The recomputed values (nothing is published) stop a percent short of the minimum. Our sum of
+    // squares is smaller, and every step away from ours makes it larger.
     close(law.alpha, wanted("alpha"), 0.011);
     close(law.gamma, wanted("gamma"), 0.007);
     let recomputed = Usl { alpha: wanted("alpha"), beta: 0.0, gamma: wanted("gamma") };

@@ -1,6 +1,6 @@
-//! Every verdict template, quick ones too. The numbers in the sentences
-//! were computed with the reference program (`rank_cusum_reference.py`, `hl_ci`).
-#![allow(missing_docs, clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
+//! Every verdict template, quick ones too. The numbers in the sentences were computed with the
+//! reference program (`rank_cusum_reference.py`, `hl_ci`).
+#![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
 use stats::compare::{Arms, Comparison, Rules, compare, rounds_for_an_interval};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};

@@ -1,4 +1,4 @@
-//! What is said of wrong workloads: every message with its place and its way out.
+//! The errors of wrong workloads: every message with its place and its way out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

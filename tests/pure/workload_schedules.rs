@@ -1,4 +1,4 @@
-//! Schedules: their bytes, and what adapters find when they follow them.
+//! Schedules: their bytes, and the operations of adapters that follow them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -11,7 +11,7 @@ use wire::{HEADER_BYTES, Header, OpCode};
 use crate::absorber_support::{Raw, bytes, delete, get_more, insert, kill_cursors, msg, update};
 use crate::support::root;
 
-/// Stands in a command where the id of the scenario's last cursor is meant.
+/// Stands in a command for the id of the scenario's last cursor.
 const CURSOR: &str = "CURSOR";
 /// The only ObjectId of the corpus: others are made by servers.
 const OBJECT_ID: &str = "0123456789abcdef01234567";
@@ -19,11 +19,9 @@ const OBJECT_ID: &str = "0123456789abcdef01234567";
 /// One line of the corpus: a message, within a scenario that has a database of its own.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Where it stands, for messages: `writes.jsonl:12`.
+    /// Its place, for messages: `writes.jsonl:12`.
     pub place: String,
-    /// The line.
     pub text: String,
-    /// Its scenario.
     pub scenario: String,
     /// Servers that understand it, by version.
     pub servers: Vec<String>,
@@ -71,7 +69,6 @@ pub fn corpus() -> Vec<Step> {
     steps
 }
 
-/// A server during a replay.
 struct Replay {
     address: SocketAddr,
     raw: Raw,
@@ -80,8 +77,8 @@ struct Replay {
     sent: i32,
 }
 
-/// Sends every step that `version` understands (None: all) and returns the answers, comparable
-/// with those of other servers, by place.
+/// Sends every step that `version` understands (None: all). Returns the answers by place,
+/// comparable with those of other servers.
 pub fn replay(
     address: SocketAddr,
     version: Option<&str>,
@@ -116,14 +113,13 @@ impl Replay {
         self.raw = Raw::connect(self.address);
     }
 
-    /// Leaves nothing behind.
     fn end(&mut self) {
         if !self.database.is_empty() {
             self.raw.command(&doc! { "dropDatabase": 1, "$db": &self.database });
         }
     }
 
-    /// Sends a step; its answer, comparable.
+    /// Sends a step and returns its comparable answer.
     fn step(&mut self, what: &Document) -> String {
         let what = self.with_cursor(what);
         self.sent += 1;
@@ -230,7 +226,7 @@ fn documents(list: &Bson) -> Vec<Document> {
     list.map(|it| it.as_document().expect("a document").clone()).collect()
 }
 
-/// OP_QUERY with all that it can carry.
+/// OP_QUERY with all its options.
 fn query(id: i32, namespace: &str, what: &Document) -> Vec<u8> {
     let number = |name: &str| what.get_i32(name).unwrap_or_default().to_le_bytes();
     let fields = what.get_document("fields").map(bytes).unwrap_or_default();
@@ -244,9 +240,9 @@ fn query(id: i32, namespace: &str, what: &Document) -> Vec<u8> {
     [&header.to_bytes()[..], &body].concat()
 }
 
-/// Takes out what differs between two runs of the same server: ids, times, sizes of storage.
+/// Removes the differences between two runs of the same server: ids, times, sizes of storage.
 fn comparable(answer: &mut Document, database: &str) {
-    // What a storage engine says of itself, and of the disk.
+    // Facts of a storage engine and of the disk.
     for name in [
         "wiredTiger",
         "indexDetails",

@@ -1,4 +1,4 @@
-//! The suite `servers`: one program, so that what its tests share is linked once.
+//! The suite `servers`: one program, so that shared code is linked once.
 
 #[path = "../server_support/mod.rs"]
 mod server_support;

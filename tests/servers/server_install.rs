@@ -10,7 +10,8 @@ use crate::server_support::{
 use crate::support::wait_until;
 use base::error::Error;
 use server::{
-    Depth, Host, Program, catalogue, folder_of, install, install_version, is_installed, list, start,
+    Depth, Host, Program, ServerChoice, catalogue, folder_of, install, install_version,
+    is_installed, list, start,
 };
 
 fn entry(version: &str) -> &'static server::Entry {
@@ -56,7 +57,7 @@ fn a_second_install_does_nothing_and_a_damaged_one_is_repaired() {
     bytes[5_000_000] ^= 1;
     fs::write(&path, &bytes).expect("write");
     assert!(is_installed(&host, entry));
-    install_version(&host, Some("4.2"), QUIET).expect("repairs");
+    install_version(&host, "embedded@4.2", QUIET).expect("repairs");
     assert_ne!(fs::read(&path).expect("read"), bytes);
     // A killed installation leaves a folder without a receipt.
     fs::remove_file(folder_of(&host, entry).join("installed.json")).expect("remove");
@@ -180,6 +181,8 @@ fn other_machines_are_told_the_ways_out() {
     assert!(refused(&arm, "6.0").hint.contains("--uri"));
     let bare = Host { path: "/nonexistent".into(), home: host.home.join("x"), ..host };
     assert!(refused(&bare, "6.0").hint.contains("apt-get install python3-pip"));
-    let error = Program::of_this_machine(&bare, None, QUIET).expect_err("no mongod");
-    assert_eq!(error.exit as u8, 5);
+    for words in ["mongod", "/nonexistent/mongod"] {
+        let choice = ServerChoice::parse(words, None).expect("valid");
+        assert_eq!(choice.prepare(&bare, QUIET).expect_err("no mongod").exit as u8, 5);
+    }
 }

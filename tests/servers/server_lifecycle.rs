@@ -9,6 +9,13 @@ fn kill(pid: u32) {
     signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).expect("it lives");
 }
 
+/// Of mongod: its guard.
+fn parent(pid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("a parent");
+    parent.trim().parse().expect("a number")
+}
+
 fn program(host: &Host) -> Program {
     Program::embedded(host, Some("4.4"), QUIET).expect("installs")
 }
@@ -18,7 +25,7 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
     let (_home, host) = fresh_host();
     let program = program(&host);
     let server = start(&host, &program, &options(&host)).await.expect("starts");
-    kill(server.guard_pid());
+    kill(parent(server.pid().expect("ours")));
     let error = server.died().await;
     assert_eq!(error.exit as u8, 4);
     // As if mongodyno had been killed at the same time: nobody tidies up.
@@ -38,7 +45,7 @@ async fn a_killed_guard_takes_mongod_along_and_its_data_is_swept() {
 async fn a_dying_mongod_is_reported_with_its_log() {
     let (_home, host) = fresh_host();
     let server = start(&host, &program(&host), &options(&host)).await.expect("starts");
-    kill(server.pid());
+    kill(server.pid().expect("ours"));
     let error = server.died().await;
     assert_eq!(error.exit as u8, 4);
     assert!(error.to_string().contains("signal 9"), "{error}");
@@ -79,7 +86,7 @@ async fn a_mongod_of_this_machine_has_the_same_life() {
 async fn runs_as_own(host: &Host, path: std::path::PathBuf) {
     let bin = path.parent().expect("a folder").to_path_buf();
     let found = Host { path: bin.into(), ..host.clone() };
-    let choice = ServerChoice::parse(Some("mongod"), None).expect("valid");
+    let choice = ServerChoice::parse("mongod", None).expect("valid");
     let program = choice.prepare(&found, QUIET).expect("found").expect("a program");
     let mut kept = options(host);
     kept.keep_data = true;

@@ -1,4 +1,4 @@
-//! `--uri`: what keeps us from a server is named, with one hint and no credentials.
+//! `--uri`: an unreachable server is named with its cause, one hint and no credentials.
 
 use std::io::Read;
 use std::net::TcpListener;

@@ -1,6 +1,6 @@
 //! The broker study with something broken in the middle: producer, consumer, cursor, a collection
-//! too small, a consumer too slow, a driver that the server refuses. What is lost is lost with its
-//! reason, and all else is there.
+//! too small, a consumer too slow, a driver that the server refuses. A lost run has its reason, and
+//! all others are there.
 
 use crate::fake_support::{Lab, code, flat, pid, send, stderr, stdout};
 use crate::study_support::{
@@ -16,7 +16,7 @@ const MANY: u32 = 10_000;
 /// Enough to be behind by.
 const SOME: u32 = 6_000;
 
-/// Everything but one run of the first round is whole; answers that one.
+/// Expects one lost run in the first round and whole ones otherwise; returns the lost one.
 fn assert_lost_once<'a>(experiment: &Experiment, runs: &'a [Run], arm: &str) -> &'a Run {
     assert_eq!(experiment.ended, Some(Ended::Completed));
     assert_eq!(runs.len(), 4, "two arms, one iteration and one through the tap");
@@ -75,13 +75,13 @@ fn a_consumer_killed_in_the_middle_costs_its_arm_that_run() {
     killed(test, consumer, expected);
 }
 
-/// A study whose consumer is stopped in the first burst until the producers are done. Answers its
-/// records, what it printed, and the burst's run.
+/// A study whose consumer is stopped in the first burst until the producers are done. Returns its
+/// records, its stdout, and the burst's run.
 fn held_up(test: &str, more: &[&str]) -> Option<(Vec<Run>, String, usize)> {
     let lab = study_lab(test, &["go"])?;
     let mut child = lab.start(words(&["go"], SOME, &[&["--rounds", "1"], more].concat()));
     let broker = Broker::of(&lab);
-    // `count` is no measure of a collection that has no room: the file is there before the turn.
+    // `count` cannot tell in a small collection: the file exists before the turn.
     broker.wait_for_burst(&lab, 1);
     let consumer = lab.record()["consumer"]["adapter"].as_str().expect("a consumer").to_owned();
     let consumer = process(&lab, &consumer);

@@ -1,4 +1,4 @@
-//! The noise study with a real driver, cut short and gone on with.
+//! The noise study with a real driver, cut short and resumed.
 
 use crate::fake_support::{code, flat, pid, send, stderr, stdout};
 use crate::study_support::{read, study_lab};

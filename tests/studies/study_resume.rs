@@ -1,4 +1,4 @@
-//! `mongodyno resume` of plain experiments with pretended drivers: quick, and the same each time.
+//! `mongodyno resume` of plain experiments with simulated drivers: quick, and the same each time.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -29,7 +29,7 @@ fn words(out: &str) -> Vec<String> {
     words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
 }
 
-/// Cuts an experiment after its second round; answers the lines of its finished rounds.
+/// Cuts an experiment after its second round; returns the lines of its finished rounds.
 fn cut(lab: &Lab, signal: Signal) -> Vec<String> {
     let mut child = lab.start(words("out"));
     lab.wait_for_runs(2 * ARMS);
@@ -57,7 +57,7 @@ fn assert_refused(lab: &Lab, expected: &str) {
     assert!(same, "a refused resume changes nothing");
 }
 
-/// Goes on, and holds the result against that of an experiment that was never cut.
+/// Resumes, and compares the result with that of an experiment that was never cut.
 fn assert_resumes_as_if_never_cut(lab: &Lab, kept: &[String], gaps: usize) {
     let output = resume(lab);
     assert_eq!(code(&output), 0, "{}", said(&output));
@@ -95,7 +95,7 @@ fn a_killed_experiment_is_resumed_without_its_torn_line() {
     let lab = lab();
     let kept = cut(&lab, Signal::SIGKILL);
     assert!(lab.record()["ended"].is_null());
-    // What a kill leaves in the middle of writing: two runs of a round of three, and half a line.
+    // A kill in the middle of writing leaves two runs of a round of three, and half a line.
     let round = kept.len() / ARMS + 1;
     let half = |line: &String| line.replacen(&format!("\"round\":{}", round - 1), "ROUND", 1);
     let more: Vec<String> = kept[kept.len() - 2..].iter().map(half).collect();
@@ -178,7 +178,7 @@ impl Gift {
         Self { lab, record }
     }
 
-    /// Fails unless what was changed is refused with these words, and nothing is run.
+    /// Fails unless the change is refused with these words, and nothing is run.
     fn assert_refused(&self, expected: &str, more: &[&str], change: impl FnOnce(&mut Value)) {
         let mut record = self.record.clone();
         change(&mut record);

@@ -1,5 +1,5 @@
-//! The broker study when the server dies or the disk is full: a typed error, what was finished
-//! stays readable, and `resume` goes on from there.
+//! The broker study when the server dies or the disk is full: a typed error, finished rounds stay
+//! readable, and `resume` continues from there.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use record::records::Ended;
 const MESSAGES: u32 = 5_000;
 const ROUNDS: [&str; 2] = ["--rounds", "2"];
 
-/// Fails unless the report of a cut study can be had in its formats, with its finished rounds.
+/// Fails unless the report of a cut study has its formats, with its finished rounds.
 fn assert_readable(lab: &Lab) {
     for format in ["terminal", "json", "html", "csv", "svg"] {
         let output = lab.run(["report", "out", "--format", format]);
@@ -21,7 +21,7 @@ fn assert_readable(lab: &Lab) {
     }
 }
 
-/// Goes on with a cut study of one arm and three rounds, in which `kept` were finished.
+/// Resumes a cut study of one arm and three rounds, with `kept` finished runs.
 fn assert_goes_on(lab: &Lab, kept: &[String], more: &[&str]) {
     let (before, _) = read(lab);
     let output = lab.run([&["resume", "out"], more].concat());
@@ -78,7 +78,7 @@ fn a_study_goes_on_with_another_server_where_that_of_its_uri_ended() {
     lab.wait_for_runs(1);
     Broker::of(&lab).wait_for_burst(&lab, 2);
     let kept = lines(&lab);
-    send(server.pid().cast_signed(), Signal::SIGKILL);
+    send(server.pid().expect("ours").cast_signed(), Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
     assert!(done.stderr.contains("\nerror: "), "{}", done.stderr);

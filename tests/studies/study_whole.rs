@@ -1,5 +1,4 @@
-//! The whole broker study, scaled down, with the drivers of 2012 to today; and what can be had of
-//! it afterwards.
+//! The whole broker study, scaled down, with the drivers of 2012 to today; and its later reports.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -15,7 +15,7 @@ use crate::fake_support::real::installed;
 use crate::fake_support::{Lab, wait_until};
 use crate::support::{skip, start_version};
 
-/// What every study of these tests is told: little of each phase but the burst.
+/// Flags of every study of these tests: little of each phase but the burst.
 const LITTLE: [&str; 5] = [
     "--set=seconds_max=0.3",
     "--set=think_messages=100",
@@ -27,8 +27,7 @@ const LITTLE: [&str; 5] = [
 /// The phase whose producers are given everything at once.
 pub const BURST: &str = "burst";
 
-/// A lab with the user's cache, where these drivers and the server are installed; None where that
-/// cannot be.
+/// A lab with the user's cache, these drivers and the server; None: skipped.
 pub fn study_lab(test: &str, drivers: &[&str]) -> Option<Lab> {
     static SERVER: OnceLock<Result<(), String>> = OnceLock::new();
     let server = SERVER.get_or_init(|| start_version(Some("4.4"), &[]).map(drop));
@@ -47,14 +46,13 @@ pub fn words(drivers: &[&str], messages: u32, more: &[&str]) -> Vec<String> {
     words
 }
 
-/// What a study wrote down.
+/// Reads the records of a study.
 pub fn read(lab: &Lab) -> (Experiment, Vec<Run>) {
     let (folder, experiment) = Folder::open(&lab.path("out")).expect("an experiment");
     let runs = folder.runs().expect("runs");
     (experiment, runs)
 }
 
-/// The record of a phase of a run.
 pub fn of_phase<'a>(run: &'a Run, name: &str) -> &'a Record {
     let phase = run.phases.iter().find(|phase| phase.phase == name);
     let phase = phase.unwrap_or_else(|| panic!("no {name} in {} {}", run.round, run.arm));
@@ -100,7 +98,6 @@ impl Broker {
         Self { runtime, client, database, uri }
     }
 
-    /// Messages that are in the collection.
     pub fn count(&self) -> u64 {
         let messages = self.client.database(&self.database).collection::<Document>(COLLECTION);
         self.runtime.block_on(async { messages.estimated_document_count().await }).unwrap_or(0)
@@ -116,7 +113,7 @@ impl Broker {
         });
     }
 
-    /// Kills the cursors on the collection until there was one; answers how many.
+    /// Kills the collection's cursors as soon as there are some; returns their number.
     pub fn kill_cursors(&self) -> usize {
         let mut killed = 0;
         wait_until("a cursor is killed", || {
@@ -129,7 +126,7 @@ impl Broker {
         killed
     }
 
-    /// Waits until a burst of this round is under way; answers its arm's adapter and id.
+    /// Waits until a burst of this round is under way; returns its arm's adapter and id.
     pub fn wait_for_burst(&self, lab: &Lab, round: u32) -> (String, String) {
         let record = lab.record();
         let phases = record["plan"]["phases"].as_array().expect("phases");
@@ -151,14 +148,12 @@ impl Broker {
     }
 }
 
-/// The pid of a process of an adapter.
 pub fn process(lab: &Lab, adapter: &str) -> i32 {
     let word = format!("/adapters/{adapter}/");
     let found = lab.process(&word);
     found.unwrap_or_else(|| panic!("{word} in {:?}", lab.processes())).0
 }
 
-/// Lines of `runs.jsonl`.
 pub fn lines(lab: &Lab) -> Vec<String> {
     let text = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use crate::support::comes_true;
 
-/// The browser of this machine.
 pub fn find() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -13,8 +12,7 @@ pub fn find() -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// What the browser makes of the page (its DOM), and what it logs. `profile` is a folder for its
-/// files.
+/// The DOM that the browser makes of the page, and its log. `profile` is a folder for its files.
 pub fn opened(browser: &Path, page: &Path, profile: &Path) -> (String, String) {
     let (dom, log) = (profile.join("dom.html"), profile.join("browser.log"));
     let mut child = Command::new(browser)

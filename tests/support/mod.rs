@@ -1,4 +1,4 @@
-//! What the tests share: skipping out loud, the binary, one server for a whole test process.
+//! Shared by the tests: skipping out loud, the binary, one server for a whole test process.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs::{self, File};
@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use server::{Host, Progress, RunningServer, ServerChoice, StartOptions};
+use server::{Host, Program, Progress, Server, StartOptions};
 
-/// Says that a test cannot run on this machine: on stderr and, for `make test`, in the file
+/// Reports a test that cannot run on this machine: on stderr and, for `make test`, in the file
 /// `MDYN_SKIPS`. With `MDYN_NO_SKIP=1` it fails instead. The caller returns.
 pub fn skip(test: &str, reason: &str) {
     let reason = reason.replace('\n', " ");
@@ -27,7 +27,6 @@ pub fn skip(test: &str, reason: &str) {
     assert!(!forbidden, "{test} cannot run here ({reason}) and MDYN_NO_SKIP=1 forbids skips");
 }
 
-/// The repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -39,33 +38,32 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// The binary, without the variables by which a developer's shell would change what it does.
+/// The binary, without the variables by which a developer's shell would change it.
 pub fn mongodyno<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
     command.args(arguments).stdin(Stdio::null());
     for name in ["MDYN_URI", "MDYN_ADAPTERS"] {
         command.env_remove(name);
     }
-    // Tests run beside each other: the machine is busy, and they do not ask how fast it is.
+    // Tests run beside each other: the machine is busy, and speed does not matter to them.
     command.env("MDYN_NO_WAIT", "1");
     command
 }
 
-/// Runs the binary to its end.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     mongodyno(arguments).output().expect("the binary runs")
 }
 
-/// What a program said on both streams, for the message of an assertion.
+/// Both streams of a program, for the message of an assertion.
 pub fn said(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
 }
 
-/// Long after anything that works has worked, on however busy a machine: it ends a hang.
+/// Longer than anything that works takes on a busy machine: it ends a hang.
 pub const HANG: Duration = Duration::from_secs(240);
 
-/// Whether something that another process does comes true; false: it hangs.
+/// Whether an act of another process comes true; false: it hangs.
 pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + HANG;
     while !done() {
@@ -77,21 +75,20 @@ pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Waits for something that another process does; only a hang fails.
+/// Waits for an act of another process; only a hang fails.
 pub fn wait_until(what: &str, done: impl FnMut() -> bool) {
     assert!(comes_true(done), "waited in vain: {what}");
 }
 
-/// Drives work to its end, where no runtime is.
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(work)
 }
 
-/// URI of an embedded server of this test process, started once and ended by its guard when the
-/// process ends. Where it cannot be started the test is skipped, and answers None.
+/// URI of an embedded server of this test process. It is started once and ended by its guard with
+/// the process. None: skipped.
 pub fn server(test: &str) -> Option<&'static str> {
-    static SERVER: OnceLock<Result<RunningServer, String>> = OnceLock::new();
+    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     // A thread: the caller may be inside a runtime, where another one cannot be driven.
     let start = || std::thread::spawn(|| start_server(&[])).join().expect("no panic");
     match SERVER.get_or_init(start) {
@@ -104,12 +101,11 @@ pub fn server(test: &str) -> Option<&'static str> {
 }
 
 /// A server of the test's own that drivers of all ages speak with; None: skipped.
-pub fn server_of_all_drivers(test: &str) -> Option<RunningServer> {
+pub fn server_of_all_drivers(test: &str) -> Option<Server> {
     start_version(Some("4.4"), &[]).map_err(|reason| skip(test, &reason)).ok()
 }
 
-/// Rows of the table between `<!-- name -->` and `<!-- /name -->` in a document of the repository,
-/// without its head.
+/// Rows of a document's table between `<!-- name -->` and `<!-- /name -->`, without its head.
 pub fn marked_table(document: &str, name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(root().join(document)).expect("a document");
     let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
@@ -129,18 +125,12 @@ pub fn marked_table(document: &str, name: &str) -> Vec<Vec<String>> {
 
 /// An embedded server with further flags for mongod, which ends with the value. Not to be called
 /// inside a runtime.
-///
-/// # Errors
-/// Why this machine cannot have one.
-pub fn start_server(flags: &[&str]) -> Result<RunningServer, String> {
+pub fn start_server(flags: &[&str]) -> Result<Server, String> {
     start_version(None, flags)
 }
 
-/// The same, of another version of the catalogue than the first.
-///
-/// # Errors
-/// Why this machine cannot have one.
-pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningServer, String> {
+/// The same with a chosen version of the catalogue.
+pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<Server, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let log = scratch("server-logs").join(format!("{}-{number}.log", std::process::id()));
@@ -150,9 +140,7 @@ pub fn start_version(version: Option<&str>, flags: &[&str]) -> Result<RunningSer
     let result = (|| {
         let host = Host::detect()?;
         let quiet = Progress { quiet: true };
-        let choice = ServerChoice::Embedded(version.map(str::to_owned));
-        let program = choice.prepare(&host, quiet)?;
-        let program = program.expect("embedded is a program");
+        let program = Program::embedded(&host, version, quiet)?;
         block_on(server::start(&host, &program, &options))
     })();
     result.map_err(|error| format!("no embedded server: {error}"))

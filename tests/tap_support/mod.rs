@@ -18,7 +18,7 @@ use wire::{Header, OpCode, read_message};
 
 use crate::support;
 
-/// Long after anything that works has worked.
+/// Longer than anything that works takes.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `host:port` of a URI of ours.
@@ -81,7 +81,7 @@ impl Tap {
         read(&self.prefix(name), arm).expect("both files")
     }
 
-    /// What one arm's files say, all in one turn and without samples.
+    /// The summary of one arm's files, all in one turn and without samples.
     pub fn summary(&self, name: &str, operations: u64) -> Summary {
         let (exchanges, recording) = self.recorded(name, 0);
         summarise(&exchanges, &recording, &[(0, u64::MAX)], Vec::new(), operations)
@@ -91,7 +91,7 @@ impl Tap {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// Ends it as the core's end does; what it said on stderr.
+    /// Ends it as the core's end does; returns its stderr.
     pub fn end(mut self) -> String {
         drop(self.stdin.take());
         let mut text = String::new();

@@ -1,5 +1,5 @@
 // The main loop of the program for drivers with callbacks: a line, its answer (protocol/SPEC.md).
-// Arguments: the package, and how it is called (callback or promise).
+// Arguments: the package, and the way of its calls (callback or promise).
 'use strict';
 
 var documents = require('./documents');
@@ -31,7 +31,7 @@ function capabilities() {
   return all;
 }
 
-// Each answers `done(error, fields)`; what it throws is answered as an error too.
+// Each answers `done(error, fields)`; an exception is answered as an error too.
 var HANDLERS = {
   hello: function hello(message, done) {
     var range = message.protocol || {};

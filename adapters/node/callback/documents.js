@@ -1,5 +1,5 @@
-// Pools, templates and stamps. What a value is in an application differs between drivers: `types`
-// of a dialect makes longs, doubles, object ids and binaries.
+// Pools, templates and stamps. Drivers have different values for one BSON type: `types` of a
+// dialect makes longs, doubles, object ids and binaries.
 'use strict';
 
 var fs = require('fs');
@@ -145,7 +145,7 @@ function copy(value, types) {
   return fresh;
 }
 
-/** What stamps read of a worker; its clocks are `CLOCKS`, those of `render` are inputs. */
+/** The values for stamps by worker; its clocks are `CLOCKS`, those of `render` are inputs. */
 var SOURCES = {
   key: function key(worker) {
     return worker.key;
@@ -235,7 +235,7 @@ exports.template = function template(definition, types) {
   return exports.pooled([fromExtended(definition.document, types)], definition.stamps, types);
 };
 
-/** One document with chosen inputs, as hex: what the vectors pin. */
+/** One document with chosen inputs, as hex, for the vectors. */
 exports.render = function render(message, types) {
   var input = message.input || {};
   var guid = input.guid || '';

@@ -1,4 +1,4 @@
-// What the tests share: schedules and samples, the adapter as a child that is asked, and a runner,
+// Shared by the tests: schedules and samples, the adapter as a child process, and a runner,
 // for node:test came with Node.js 18, and this runs on 0.11 too.
 'use strict';
 

@@ -1,4 +1,4 @@
-// What is the same for all dialects: keys, documents, what is decided once before a phase.
+// The same for all dialects: keys, documents, decisions before a phase.
 'use strict';
 
 var documents = require('./documents');
@@ -34,7 +34,7 @@ exports.dialect = function dialect(name, api) {
   };
 };
 
-/** js-bson says nothing when its compiled part is missing: what counts is what was loaded. */
+/** js-bson says nothing when its compiled part is missing: the loaded modules tell. */
 exports.compiled = function compiled() {
   return Object.keys(require.cache).some(function (path) {
     return /[\\/]bson-ext[\\/].*\.node$/.test(path);
@@ -111,7 +111,7 @@ exports.prepare = function prepare(definition, parts) {
   return plan;
 };
 
-/** insert_one and insert_many count what they make; replace_one inserts nothing. */
+/** insert_one and insert_many count their documents; replace_one inserts nothing. */
 function documentsPart(definition, parts, keyOf) {
   var from = definition.documents;
   var document = documents.pooled(parts.pools[from.pool], from.stamps, parts.dialect.types);
@@ -163,7 +163,7 @@ exports.split = function split(uri, known, driver) {
   return { base: at < 0 ? uri : uri.slice(0, at), options: options };
 };
 
-/** The string with nothing but what decides which server and as whom. */
+/** The string with nothing but the server and the credentials. */
 exports.address = function address(parts) {
   var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
   var pairs = kept
@@ -176,7 +176,7 @@ exports.address = function address(parts) {
   return parts.base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
 };
 
-/** What the server is; not by `hello`, which those before 4.4 may not know. */
+/** The server's facts; not by `hello`, which those before 4.4 may not know. */
 exports.identify = function identify(command, done) {
   command({ ping: 1 }, function (error) {
     if (error) return done(error);

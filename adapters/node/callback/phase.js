@@ -14,8 +14,8 @@ var TIMEOUT = 3;
 var LOOPS = { awaited: awaited, window: windowed, rate: rate, burst: burst };
 exports.PACING_NAMES = Object.keys(LOOPS);
 
-// Operations that call back at once (noop) never let the event loop look at signals, so it turns
-// once this long after it did so last, between operations.
+// Operations that call back at once (noop) never let the event loop look at signals. So it turns
+// between operations, once in this time.
 var PAUSE_EVERY_NS = 10e6;
 var SLEEP_MAX_MS = 100; // a sleeper sees a stop this soon, without a registry of timers
 var TIMER_STEP_NS = 1.5e6; // timers count whole milliseconds and are late by up to one
@@ -31,7 +31,7 @@ function Worker(number, slice, guids) {
   this.slice = slice;
   this.guids = guids;
   this.clocks = documents.CLOCKS;
-  // The record taken last, and what stamps need of it: set by Schedule.take and the plan's make.
+  // The last record and its values for stamps: set by Schedule.take and the plan's make.
   this.index = 0;
   this.lap = 0;
   this.intended_ns = 0;
@@ -200,7 +200,7 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
     var end_ns = now_ns();
     var outcome = RIGHT;
     if (answered) {
-      if (error) throw error; // ours, out of what came after the answer
+      if (error) throw error; // our own, from code after the answer
       return;
     }
     answered = true;
@@ -241,7 +241,7 @@ Phase.prototype.wrong = function wrong(plan) {
 };
 
 Phase.prototype.failed = function failed(error) {
-  // Drivers of old put the server's answer as a whole into `result`, or tell no code at all.
+  // Old drivers put the server's whole answer into `result`, or tell no code at all.
   var result = error.result || {};
   var told = typeof error.code === 'number' ? error.code : result.code;
   var code = typeof told === 'number' ? told : 0;

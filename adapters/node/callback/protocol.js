@@ -1,5 +1,5 @@
 // The contract's formats (protocol/SPEC.md) in ES5, for Node.js 0.11 and later: lines, clock,
-// schedule, samples. Nothing newer is used where it is not looked for first.
+// schedule, samples. Newer features are used only where a check finds them.
 'use strict';
 
 var fs = require('fs');
@@ -14,7 +14,7 @@ function Refusal(code, message) {
 }
 exports.Refusal = Refusal;
 
-/** What may be a password never leaves the process: all between `//` and the last `@`. */
+/** A password never leaves the process: all between `//` and the last `@` is cut. */
 exports.masked = function masked(text) {
   return String(text).replace(/:\/\/[^\s"']*@/g, '://***@');
 };

@@ -27,7 +27,7 @@ function jsonLines(file) {
   return fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map(JSON.parse);
 }
 
-/** Without what drivers of old say on a runtime that is newer, or without their native part. */
+/** Without the warnings of old drivers on a newer runtime, or without their native part. */
 function complaints(log) {
   return log.split('\n').filter(function (line) {
     return line && !/c\+\+ bson extension|DeprecationWarning|--trace-/.test(line);
@@ -46,7 +46,7 @@ function assertHolds(expected, actual, place) {
 
 fs.readdirSync(path.join(vectors, 'documents')).forEach(function (name) {
   jsonLines(path.join(vectors, 'documents', name)).forEach(function (vector) {
-    // What mongolian makes of a whole double is checked by the core.
+    // The core checks whole doubles of mongolian.
     if (dialect.capabilities.whole_doubles === false && /double|pool type/.test(vector.name)) {
       return;
     }

@@ -36,7 +36,7 @@ function allOf(database, collection, done) {
   });
 }
 
-/** Inserts `count` messages by three workers; then the samples and what is there. */
+/** Inserts `count` messages by three workers; returns the samples and the documents. */
 function insertMessages(mode, count, then) {
   var shared = mode === 'rate' || mode === 'burst';
   var name = 'messages_' + mode + '_' + count;

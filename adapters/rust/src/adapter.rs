@@ -25,8 +25,9 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{signal, SignalKind};
 
 use consumer::Consumer;
-use protocol::{parse, Clock, Failure, Message};
-use timing::Stop;
+use errors::Failure;
+use protocol::{parse, Message};
+use timing::{Clock, Stop};
 use workers::Phase;
 
 const PROTOCOL: u32 = 1;
@@ -69,7 +70,7 @@ struct Adapter {
     phase: Option<Running>,
 }
 
-/// From `armed` to `ended`.
+/// A phase between `armed` and `ended`.
 enum Running {
     Worker(Phase),
     Consumer(Consumer),
@@ -153,8 +154,8 @@ impl Adapter {
 }
 
 async fn hello() -> Result<Value, Failure> {
-    let introduced = tokio::time::timeout(Duration::from_secs(5), introduction()).await;
-    let driver = introduced.map_err(Failure::internal)?.map_err(Failure::internal)?;
+    let metadata = tokio::time::timeout(Duration::from_secs(5), client_metadata()).await;
+    let driver = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
     let text = |path: [&str; 2]| {
         let inner = driver.get_document(path[0]).ok();
         inner.and_then(|inner| inner.get_str(path[1]).ok())
@@ -191,9 +192,9 @@ async fn hello() -> Result<Value, Failure> {
     }))
 }
 
-/// What the driver, as it is linked in, tells every server of itself and of the compiler. The
+/// The metadata that the linked driver sends to every server: its version and the compiler's. The
 /// crate exports no version, and a build script could only read what Cargo.lock promises.
-async fn introduction() -> io::Result<Document> {
+async fn client_metadata() -> io::Result<Document> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = Some(listener.local_addr()?.port());
     let address = ServerAddress::Tcp { host: "127.0.0.1".to_owned(), port };
@@ -231,8 +232,8 @@ async fn open(uri: &str, name: &str) -> mongodb::error::Result<(Database, Value)
     Ok((database, answer))
 }
 
-/// The options as the driver has parsed them. What the URI left open stays null: the driver keeps
-/// its defaults to itself.
+/// The options as the driver parsed them. An option that the URI leaves open is null: the driver
+/// does not export its defaults.
 fn resolved(options: &ClientOptions) -> Value {
     let read_preference = match &options.selection_criteria {
         Some(SelectionCriteria::ReadPreference(preference)) => json!(preference)["mode"].clone(),
@@ -245,14 +246,14 @@ fn resolved(options: &ClientOptions) -> Value {
     json!({
         "max_pool_size": options.max_pool_size,
         "min_pool_size": options.min_pool_size,
-        // Unset: none is sent.
+        // Unset: the driver sends none.
         "write_concern": options.write_concern.clone().unwrap_or_default(),
         "read_concern": json!(options.read_concern)["level"],
         "read_preference": read_preference,
         "compressors": compressors,
         "retry_writes": options.retry_writes,
         "retry_reads": options.retry_reads,
-        "commands": { "count": "aggregate" }, // count_documents
+        "commands": { "count": "aggregate" }, // of count_documents
         "tls": matches!(options.tls, Some(Tls::Enabled(_))),
     })
 }
@@ -269,7 +270,7 @@ fn refusal(error: &Error, uri: &str) -> Failure {
     Failure { code, message: masked(error.kind.to_string(), uri) }
 }
 
-/// Without the user and the password of the URI, if the driver should ever repeat them.
+/// Masks the URI's user and password, in case the driver's message repeats them.
 fn masked(message: String, uri: &str) -> String {
     let authority = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let Some((credentials, _)) = authority.split_once('@') else { return message };

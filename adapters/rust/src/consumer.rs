@@ -1,4 +1,4 @@
-//! The role consumer: turns in which messages are read, and a sample for each of them.
+//! The role `consumer`: reads messages in turns and records a sample for each.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use serde_json::{json, Value};
 use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::task::JoinHandle;
 
-use crate::errors::{count_error, ErrorEntry};
-use crate::protocol::{Clock, Failure, Prepare, Sample, Samples};
+use crate::errors::{count_error, ErrorEntry, Failure};
+use crate::protocol::{Prepare, Sample, Samples};
 use crate::tailing::{Found, Message, Tailing};
-use crate::timing::{begin, Alarm, Stop};
+use crate::timing::{begin, Alarm, Clock, Stop};
 
 #[derive(Deserialize)]
 struct Wanted {
@@ -24,7 +24,6 @@ struct Wanted {
     marker_field: String,
 }
 
-/// A turn as it was asked for, and what has come of it.
 struct Turn {
     until_ns: u64,
     began_ns: u64,
@@ -34,7 +33,7 @@ struct Turn {
     errors: u64,
 }
 
-/// What is kept of a phase beside its position.
+/// The state of a phase, except for the position in the collection.
 struct Reader {
     clock: Clock,
     stop: Arc<Stop>,
@@ -62,7 +61,7 @@ impl Reader {
         self.errors_consecutive >= self.errors_consecutive_max
     }
 
-    /// When the turn ends, unless a message comes.
+    /// The end of the turn, if no other message comes.
     fn ends_ns(&self) -> u64 {
         self.turn.until_ns.min(self.turn.ended_ns.saturating_add(self.idle_ns))
     }
@@ -121,8 +120,8 @@ impl Reader {
         })
     }
 
-    /// Reads, turn after turn, until no more is asked for. It is a task as long as the phase,
-    /// because a turn's end leaves the driver's call where it is and the next turn goes on with it.
+    /// Reads turn after turn. The task lives as long as the phase: at the end of a turn the
+    /// driver's call stays pending, because `Tailing::next` must not be dropped.
     async fn read(
         &mut self,
         tailing: &mut Tailing,
@@ -154,7 +153,7 @@ impl Reader {
     }
 }
 
-/// From `armed` to `ended`.
+/// A phase between `armed` and `ended`.
 pub struct Consumer {
     clock: Clock,
     stop: Arc<Stop>,
@@ -209,7 +208,7 @@ impl Consumer {
     pub async fn turn(&mut self, start_ns: u64, until_ns: u64) -> Result<Value, Failure> {
         let begun = begin(self.clock, &self.stop, start_ns).await;
         let (_, began_ns) = begun.map_err(Failure::internal)?;
-        // Where the task has ended, its answer says why.
+        // This fails if the task has ended. Its result, which is read below, says why.
         let _ = self.turns.send((until_ns, began_ns)).await;
         match self.answers.recv().await {
             Some(turned) => Ok(turned),

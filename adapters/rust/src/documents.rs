@@ -9,7 +9,8 @@ use mongodb::bson::{oid::ObjectId, spec::BinarySubtype, Binary, Bson, DateTime, 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::protocol::{Clock, Failure};
+use crate::errors::Failure;
+use crate::timing::Clock;
 
 #[derive(Deserialize)]
 pub struct Stamp {
@@ -51,12 +52,12 @@ enum Form {
     Guid,
 }
 
-/// What stamps draw their values from.
+/// The values that stamps take.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
     pub key: i64,
-    /// From one item of insert_many to the next.
+    /// Between the keys of two items of an insert_many.
     #[serde(skip)]
     pub key_step: i64,
     #[serde(deserialize_with = "hex::deserialize")]
@@ -67,7 +68,7 @@ pub struct Input {
     pub producer: i64,
     pub made_ns: i64,
     pub time_ms: i64,
-    /// Where it is there, times are read off it, and only when a stamp asks for one.
+    /// If it is set, `made_ns` and `time_ms` are read when a stamp asks for them.
     #[serde(skip)]
     pub clock: Option<Clock>,
 }
@@ -119,7 +120,7 @@ impl Stamp {
     }
 }
 
-/// Where a stamp goes. `None` only before `check` has passed.
+/// The value that a stamp replaces. It is never `None` after `check`.
 fn slot<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(document.get_mut(first)?, |value, step| match value {

@@ -1,9 +1,30 @@
-//! What goes wrong, as `ended` tells it.
+//! Answers of type `error`, and the errors that `ended` counts.
 
 use std::io;
 
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use serde::Serialize;
+
+/// An answer of type `error`.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn protocol(message: impl ToString) -> Failure {
+        Failure { code: "protocol", message: message.to_string() }
+    }
+
+    pub fn unsupported(message: impl ToString) -> Failure {
+        Failure { code: "unsupported", message: message.to_string() }
+    }
+
+    pub fn internal(message: impl ToString) -> Failure {
+        Failure { code: "internal", message: message.to_string() }
+    }
+}
 
 #[derive(Serialize)]
 pub struct ErrorEntry {
@@ -14,13 +35,13 @@ pub struct ErrorEntry {
 }
 
 impl ErrorEntry {
-    /// One that the server or the driver has told.
+    /// An error that the server or the driver reports.
     pub fn of(error: &Error) -> ErrorEntry {
         let (code, name) = code_and_name(error);
         ErrorEntry { code, name, count: 1, message: error.kind.to_string() }
     }
 
-    /// One that only this adapter knows to be wrong.
+    /// An error that only this adapter detects.
     pub fn own(name: &str, message: impl ToString) -> ErrorEntry {
         ErrorEntry { code: 0, name: name.to_owned(), count: 1, message: message.to_string() }
     }
@@ -33,7 +54,7 @@ pub fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
     }
 }
 
-/// What `ended` says of an error: the server's code or 0, its name or the driver's own.
+/// The server's code, or 0, and its name, or that of the driver's variant.
 fn code_and_name(error: &Error) -> (i32, String) {
     let (code, name) = match &*error.kind {
         ErrorKind::Command(error) => (error.code, Some(error.code_name.clone())),
@@ -57,8 +78,8 @@ fn code_and_name(error: &Error) -> (i32, String) {
     (code, name.filter(|name| !name.is_empty()).unwrap_or_else(variant))
 }
 
-/// Whether time ran out: on the socket, for finding a server, or, by the codes NetworkTimeout,
-/// MaxTimeMSExpired and ExceededTimeLimit, on the server.
+/// Whether the error is a timeout: of the socket, of server selection, or one of the server's
+/// (MaxTimeMSExpired, NetworkTimeout, ExceededTimeLimit).
 pub fn is_timeout(error: &Error) -> bool {
     match &*error.kind {
         ErrorKind::Io(error) => error.kind() == io::ErrorKind::TimedOut,

@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::documents::{Input, Pool, Pooled, Template};
-use crate::protocol::{Clock, Failure, KeyRule};
+use crate::errors::Failure;
+use crate::protocol::KeyRule;
+use crate::timing::Clock;
 
 type Items = Collection<Document>;
 
@@ -96,7 +98,7 @@ async fn aggregate(
     drained(items.aggregate(pipeline).await?, sum_field).await
 }
 
-/// The driver makes an error of an answer that is not `ok: 1`.
+/// The driver turns an answer without `ok: 1` into an error.
 async fn command(
     database: &Database,
     command: Document,
@@ -136,7 +138,7 @@ impl Answer {
     }
 }
 
-/// What one call is made with: each kind uses its part.
+/// The arguments of one call: each kind uses some of them.
 #[derive(Default)]
 pub struct Arguments {
     filter: Document,
@@ -151,7 +153,7 @@ pub struct Timed {
     pub answer: Result<Answer>,
 }
 
-/// A future does nothing before it is awaited: its arguments, made by then, are not in the time.
+/// A future does nothing before it is awaited: the making of its arguments is not timed.
 async fn timed(clock: Clock, call: impl Future<Output = Result<Answer>>) -> Timed {
     let start_ns = clock.now_ns();
     let answer = call.await;
@@ -159,8 +161,8 @@ async fn timed(clock: Clock, call: impl Future<Output = Result<Answer>>) -> Time
     Timed { start_ns, end_ns, answer }
 }
 
-/// The parameters of each kind, as `prepare` names them. A no-op with documents makes one and tells
-/// so: the time of making is measured with it.
+/// The parameters of each kind, as `prepare` names them. A no-op with documents makes one and
+/// counts it: the core measures the time of making with it.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Call {
@@ -197,7 +199,7 @@ pub struct Operation {
     target: Option<Target>,
 }
 
-/// What the driver's calls are called on; a noop has none.
+/// The driver's objects for the calls; a noop has none.
 struct Target {
     database: Database,
     items: Items,
@@ -205,7 +207,7 @@ struct Target {
 }
 
 impl Operation {
-    /// Does all that can be done once.
+    /// Does all work that no single call has to repeat.
     pub fn prepare(
         message: Value,
         database: Option<&Database>,
@@ -258,7 +260,7 @@ impl Operation {
         })
     }
 
-    /// How many documents it makes for insertion.
+    /// The number of documents that one call inserts.
     pub fn inserts(&self) -> i64 {
         match &self.call {
             Call::InsertOne { .. } => 1,
@@ -267,7 +269,7 @@ impl Operation {
         }
     }
 
-    /// Makes what the call is given.
+    /// Makes the arguments of a call, before its time begins.
     pub fn make(&self, number: usize, input: &Input) -> Arguments {
         let mut arguments = Arguments::default();
         match &self.call {
@@ -297,7 +299,6 @@ impl Operation {
         arguments
     }
 
-    /// Times the call.
     pub async fn call(&self, clock: Clock, with: Arguments) -> Timed {
         let Some(Target { database, items, read_preference }) = &self.target else {
             let documents = u64::from(matches!(self.call, Call::Noop { documents: Some(_) }));
@@ -332,7 +333,7 @@ impl Operation {
     }
 }
 
-/// `{"pipeline": […]}` as the list the driver takes. `None` only before `prepare` has looked.
+/// The stages of `{"pipeline": […]}`. `prepare` refuses a template for which it is `None`.
 fn stages(mut template: Document) -> Option<Vec<Document>> {
     let Some(Bson::Array(stages)) = template.remove("pipeline") else { return None };
     let documents = stages.into_iter().map(|stage| match stage {

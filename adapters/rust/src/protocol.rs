@@ -1,36 +1,15 @@
-//! The contract's formats: messages, clock, keys, schedule, samples.
+//! The contract's formats: messages, keys, schedule, samples.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::time::{clock_gettime, ClockId, Timespec};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::documents::{Input, Template};
-
-/// An answer of type `error`.
-#[derive(Debug)]
-pub struct Failure {
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl Failure {
-    pub fn protocol(message: impl ToString) -> Failure {
-        Failure { code: "protocol", message: message.to_string() }
-    }
-
-    pub fn unsupported(message: impl ToString) -> Failure {
-        Failure { code: "unsupported", message: message.to_string() }
-    }
-
-    pub fn internal(message: impl ToString) -> Failure {
-        Failure { code: "internal", message: message.to_string() }
-    }
-}
+use crate::errors::Failure;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -84,36 +63,13 @@ pub struct Prepare {
     pub consumer: Option<Value>,
 }
 
-/// Parses one line. Through a map, because serde would take `[1]` for the second message.
+/// Parses one line, into a map first: serde alone would accept `[1]` as the second message.
 pub fn parse(line: &[u8]) -> Result<Message, Failure> {
     let fields: Map<String, Value> = serde_json::from_slice(line).map_err(Failure::protocol)?;
     if !fields.get("type").is_some_and(Value::is_string) {
         return Err(Failure::protocol("a message has a type"));
     }
     Message::deserialize(Value::Object(fields)).map_err(Failure::protocol)
-}
-
-/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but keeps its
-/// value to itself.
-#[derive(Clone, Copy)]
-pub struct Clock {
-    pub epoch_ns: u64,
-}
-
-impl Clock {
-    pub fn now_ns(self) -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        now_ns.saturating_sub(self.epoch_ns)
-    }
-
-    pub fn timespec(self, at_ns: u64) -> Timespec {
-        let monotonic_ns = self.epoch_ns.saturating_add(at_ns);
-        Timespec {
-            tv_sec: (monotonic_ns / 1_000_000_000) as i64,
-            tv_nsec: (monotonic_ns % 1_000_000_000) as i64,
-        }
-    }
 }
 
 /// The keys that this process makes itself.
@@ -148,8 +104,8 @@ impl KeyRule {
     }
 }
 
-/// The schedule file, kept as bytes: records are decoded when they are taken, because decoded
-/// ones would fill twice the memory.
+/// The schedule file, kept as bytes. A record is decoded when it is taken: decoded ones would need
+/// twice the memory.
 pub struct Schedule {
     bytes: Vec<u8>,
     record_bytes: usize,
@@ -204,7 +160,7 @@ impl Schedule {
         self.slice_records == 0
     }
 
-    /// The `number`th operation of a slice, laps counted.
+    /// The `number`th operation of a slice, counted across laps.
     pub fn record(&self, slice: usize, number: u64) -> Record {
         let lap = number / self.slice_records;
         let position = slice as u64 * self.slice_records + number % self.slice_records;
@@ -276,7 +232,7 @@ impl Samples {
         if self.buffer.len() < BUFFER_BYTES {
             return Ok(());
         }
-        // The other tasks of this thread move on to another one while it writes.
+        // While this thread writes, its other tasks move to another thread.
         tokio::task::block_in_place(|| self.flush())
     }
 

@@ -1,4 +1,4 @@
-//! The tail of a capped collection: the driver's calls, and going on behind a cursor that failed.
+//! Tails a capped collection: the driver's calls, and how to continue after a failed cursor.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use mongodb::{Collection, Cursor};
 
 use crate::errors::ErrorEntry;
 
-/// So long the server keeps an await that has nothing to answer.
+/// For this time the server holds a getMore that has nothing to return.
 const AWAIT: Duration = Duration::from_millis(100);
-/// From the failure of a cursor to the next one.
+/// Between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
 
 type Messages = Collection<RawDocumentBuf>;
 
-/// Without a sort: the collection is scanned, which is its natural order.
+/// Without a sort: a scan returns a capped collection in natural order.
 async fn tail(messages: &Messages) -> Result<Cursor<RawDocumentBuf>> {
     messages.find(doc! {}).cursor_type(CursorType::TailableAwait).max_await_time(AWAIT).await
 }
@@ -43,22 +43,21 @@ pub struct Tailing {
     messages: Messages,
     marker_field: String,
     cursor: Option<Cursor<RawDocumentBuf>>,
-    /// `_id` of the last document that was read; None where that has been overwritten.
+    /// `_id` of the last document that was read; None if that has been overwritten.
     last: Option<RawBson>,
     pub opened: u64,
     pub positions_lost: u64,
 }
 
-/// What a document of the collection comes to.
 struct Content {
     id: Option<RawBson>,
     sentinel: bool,
-    /// Neither where it is a document of somebody else.
+    /// None for the sentinel and for documents that are not the workload's.
     found: Option<Found>,
 }
 
-/// Field by field off the bytes: with a struct deserialised by serde, a message takes half as long
-/// again.
+/// Reads field by field. Rejected: a struct deserialised by serde, with which a message takes half
+/// as long again.
 fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Result<Content> {
     let (mut id, mut sentinel, mut marker) = (None, false, false);
     let (mut producer, mut sequence, mut made_ns) = (None, None, None);
@@ -88,7 +87,7 @@ fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Re
 }
 
 impl Tailing {
-    /// Its position is behind the sentinel.
+    /// Opens a cursor and moves it past the sentinel.
     pub async fn open(
         messages: Messages,
         marker_field: String,
@@ -110,8 +109,8 @@ impl Tailing {
         })
     }
 
-    /// The next message, however long it takes. It must not be dropped before it has ended: some
-    /// versions of the driver would lose the batch that is on its way.
+    /// Waits for the next message. The future must not be dropped before it ends: some versions of
+    /// the driver would lose the batch that is on its way.
     pub async fn next(&mut self) -> Found {
         loop {
             let Some(cursor) = &mut self.cursor else {
@@ -140,7 +139,7 @@ impl Tailing {
         }
     }
 
-    /// Goes on behind the last document, or with the oldest one if that has been overwritten.
+    /// Continues after the last document, or with the oldest one if that has been overwritten.
     async fn reopen(&mut self) -> std::result::Result<(), ErrorEntry> {
         let of = |error| ErrorEntry::of(&error);
         loop {
@@ -151,8 +150,8 @@ impl Tailing {
             let mut cursor = tail(&self.messages).await.map_err(of)?;
             self.opened += 1;
             match &self.last {
-                // Looked for again: overwritten before the cursor was opened, it would be waited
-                // for without end; overwritten now, nobody knows what of the batch is new.
+                // It is looked for once more. Overwritten before the cursor was opened, it would be
+                // awaited forever. Overwritten since, it no longer tells what of the batch is new.
                 Some(last) if kept => {
                     if !is_there(&self.messages, last).await.map_err(of)? {
                         continue;

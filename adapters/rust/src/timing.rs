@@ -1,4 +1,4 @@
-//! Stopping and sleeping.
+//! Clock, stop, sleep.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,15 +6,36 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 use rustix::time::{
-    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
-    Timespec,
+    clock_gettime, timerfd_create, timerfd_settime, ClockId, Itimerspec, TimerfdClockId,
+    TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-use crate::protocol::Clock;
+/// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but does not
+/// give its value.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    pub epoch_ns: u64,
+}
 
-/// SIGTERM has come.
+impl Clock {
+    pub fn now_ns(self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        now_ns.saturating_sub(self.epoch_ns)
+    }
+
+    pub fn timespec(self, at_ns: u64) -> Timespec {
+        let monotonic_ns = self.epoch_ns.saturating_add(at_ns);
+        Timespec {
+            tv_sec: (monotonic_ns / 1_000_000_000) as i64,
+            tv_nsec: (monotonic_ns % 1_000_000_000) as i64,
+        }
+    }
+}
+
+/// Whether SIGTERM has come.
 #[derive(Default)]
 pub struct Stop {
     raised: AtomicBool,
@@ -32,7 +53,7 @@ impl Stop {
     }
 
     pub async fn wait(&self) {
-        // Made before the flag is looked at, it also hears a stop that comes in between.
+        // It is made before the flag is read, and so hears a stop that comes in between.
         let notified = self.notify.notified();
         if !self.raised.load(SeqCst) {
             notified.await;
@@ -40,8 +61,8 @@ impl Stop {
     }
 }
 
-/// A timer of the kernel. tokio's own rounds up to whole milliseconds, which would be the larger
-/// part of many a response time.
+/// A timer of the kernel. Tokio's own rounds up to whole milliseconds, more than many operations
+/// take.
 pub struct Alarm {
     timer: AsyncFd<OwnedFd>,
     clock: Clock,
@@ -62,7 +83,7 @@ impl Alarm {
         let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
         tokio::select! {
-            // Setting it anew clears what has expired: nobody has to read it.
+            // The next setting clears the expiry: nobody has to read it.
             ready = self.timer.readable() => ready?.clear_ready(),
             () = self.stop.wait() => {}
         }
@@ -70,7 +91,7 @@ impl Alarm {
     }
 }
 
-/// Sleeps until a turn begins, where that lies ahead. Answers T0 and the reading at its begin.
+/// Sleeps until a turn starts, if that lies ahead. Returns T0, and the time when the turn began.
 pub async fn begin(clock: Clock, stop: &Arc<Stop>, start_ns: u64) -> io::Result<(u64, u64)> {
     let ahead = start_ns > clock.now_ns();
     if ahead {

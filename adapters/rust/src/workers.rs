@@ -15,10 +15,10 @@ use tokio::task::coop::consume_budget;
 use tokio::task::JoinSet;
 
 use crate::documents::{read_pool, Input, Pool};
-use crate::errors::{count_error, is_timeout, ErrorEntry};
+use crate::errors::{count_error, is_timeout, ErrorEntry, Failure};
 use crate::operations::{Arguments, Operation, Timed};
-use crate::protocol::{Clock, Counter, Failure, KeyRule, Prepare, Sample, Samples, Schedule};
-use crate::timing::{begin, Alarm, Stop};
+use crate::protocol::{Counter, KeyRule, Prepare, Sample, Samples, Schedule};
+use crate::timing::{begin, Alarm, Clock, Stop};
 
 #[derive(Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
@@ -34,7 +34,7 @@ enum Pacing {
     Burst,
 }
 
-/// What all workers read and none changes, but for the positions in the slices.
+/// Shared by all workers. Only the positions in the slices change.
 struct Plan {
     clock: Clock,
     stop: Arc<Stop>,
@@ -47,7 +47,7 @@ struct Plan {
     outcome_flag: u8,
 }
 
-/// A worker's own part of the schedule, or, as the only one, the queue that all workers share.
+/// A worker's part of the schedule. If there is one slice alone, all workers share it as a queue.
 struct Slice {
     next: AtomicU64,
     limit: u64,
@@ -60,12 +60,12 @@ struct Turn {
     until_ns: u64,
 }
 
-/// One operation on its way.
+/// An operation that was taken from the schedule.
 struct Job {
     index: u64,
     operation: usize,
     document: usize,
-    /// None in a closed loop: whenever it starts.
+    /// None in a closed loop, where it is due whenever it starts.
     intended_ns: Option<u64>,
     input: Input,
 }
@@ -84,7 +84,7 @@ impl Plan {
     }
 }
 
-/// What a worker has to report of a turn.
+/// A worker's counts of one turn.
 #[derive(Default)]
 struct Tally {
     operations: u64,
@@ -102,7 +102,7 @@ struct Worker {
     made: i64,
     errors_consecutive: u32,
     gave_up: bool,
-    /// The last reading of the clock, held against the deadline.
+    /// The last reading of the clock, to be compared with the deadline.
     last_ns: u64,
     tally: Tally,
     documents: u64,
@@ -117,7 +117,7 @@ impl Worker {
         first_worker: u16,
         worker: usize,
     ) -> io::Result<Worker> {
-        // One that never sleeps needs no file descriptor.
+        // A worker that never sleeps needs no file descriptor for a timer.
         let sleeps = matches!(plan.pacing, Pacing::Rate | Pacing::Awaited { think_ns: 1.. });
         Ok(Worker {
             plan: Arc::clone(plan),
@@ -136,8 +136,8 @@ impl Worker {
         })
     }
 
-    /// A turn. The task of a worker lives as long as one: spawning it costs less than waking a
-    /// task that waits on a barrier, and what belongs to the worker needs no lock.
+    /// Runs a turn; the task ends with it. Rejected: a task that waits on a barrier between turns.
+    /// To wake it costs more than to spawn one, and the worker's state would need a lock.
     async fn turn(mut self, began_ns: u64, turn: Turn) -> io::Result<Worker> {
         self.last_ns = began_ns;
         self.tally = Tally { ended_ns: began_ns, ..Tally::default() };
@@ -163,19 +163,19 @@ impl Worker {
             let timed = self.plan.call(&job, arguments).await;
             self.record(&job, timed, turn)?;
             if think_ns > 0 {
-                // No operation begins before its end: without this a worker would think past T.
+                // A worker whose think time ends after the deadline stops at once.
                 self.last_ns += think_ns;
                 if self.last_ns < turn.until_ns {
                     self.sleep_until(self.last_ns).await?;
                 }
             }
-            // A noop never waits: the other workers of this thread, and SIGTERM, would.
+            // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
             consume_budget().await;
         }
         Ok(())
     }
 
-    /// A task per operation, as an application has it that does not wait for each.
+    /// Spawns a task per operation, as an application does that does not await each.
     async fn side_by_side(&mut self, turn: Turn, size: usize) -> io::Result<()> {
         let mut in_flight = VecDeque::new();
         while let Some(job) = self.take(turn) {
@@ -195,8 +195,8 @@ impl Worker {
         Ok(())
     }
 
-    /// The same without waiting for any of them. What has ended is taken off in between, so that
-    /// only what is in flight is held.
+    /// The same without a window. Tasks that have ended are taken off in between, so that memory
+    /// holds only those in flight.
     async fn all_at_once(&mut self, turn: Turn) -> io::Result<()> {
         let mut in_flight = JoinSet::new();
         while let Some(job) = self.take(turn) {
@@ -205,7 +205,7 @@ impl Worker {
                 let (timed, job) = ended?;
                 self.record(&job, timed, turn)?;
             }
-            // It may have no sample yet to hold against the deadline.
+            // Without a sample, nothing else has read the clock yet.
             self.last_ns = self.plan.clock.now_ns();
             consume_budget().await;
         }
@@ -216,7 +216,7 @@ impl Worker {
         Ok(())
     }
 
-    /// An operation whose documents are made, ready for a task of its own.
+    /// The call as a future for a task of its own. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Timed, Job)> + Send + 'static {
         let plan = Arc::clone(&self.plan);
         let arguments = plan.make(&job);
@@ -230,7 +230,7 @@ impl Worker {
         }
     }
 
-    /// The next operation, unless the worker has to stop before it.
+    /// The next operation; None if the worker has to stop before it.
     fn take(&mut self, turn: Turn) -> Option<Job> {
         let plan = &*self.plan;
         if self.gave_up || self.last_ns >= turn.until_ns || plan.stop.is_raised() {
@@ -240,7 +240,7 @@ impl Worker {
         let rate = matches!(plan.pacing, Pacing::Rate);
         let intended_ns =
             |number| turn.origin_ns + plan.schedule.record(self.slice, number).intended_ns;
-        // A record that is not to start in this turn stays in the queue for the next one.
+        // A record that is due after this turn stays in the queue for the next one.
         let due = |number| !rate || intended_ns(number) < turn.until_ns;
         let take = |number| (number < slice.limit && due(number)).then_some(number + 1);
         let index = slice.next.fetch_update(Relaxed, Relaxed, take).ok()?;
@@ -312,7 +312,7 @@ impl Worker {
     }
 }
 
-/// From `armed` to `ended`.
+/// A phase between `armed` and `ended`.
 pub struct Phase {
     plan: Arc<Plan>,
     workers: Vec<Worker>,
@@ -394,7 +394,7 @@ impl Phase {
         }))
     }
 
-    /// Its samples are written by now, its file closes with it.
+    /// The samples are written by now. The file closes here.
     pub fn end(self) -> Value {
         let mut errors = Vec::new();
         let (mut documents, mut sum) = (0, 0);

@@ -426,7 +426,7 @@ fn drop_items(adapter: &mut Adapter, folder: &Folder) {
 }
 
 #[test]
-#[cfg_attr(not(mdyn_uri), ignore = "MDYN_URI is not set")]
+#[ignore = "needs the server of MDYN_URI"]
 fn every_kind_of_operation_answers_right() {
     let folder = Folder::new();
     let mut adapter = opened("mdyn_rust_kinds");
@@ -450,7 +450,7 @@ fn every_kind_of_operation_answers_right() {
 }
 
 #[test]
-#[cfg_attr(not(mdyn_uri), ignore = "MDYN_URI is not set")]
+#[ignore = "needs the server of MDYN_URI"]
 fn failures_are_samples_and_end_in_giving_up() {
     let folder = Folder::new();
     let mut adapter = opened("mdyn_rust_failures");
@@ -477,7 +477,7 @@ fn failures_are_samples_and_end_in_giving_up() {
 }
 
 #[test]
-#[cfg_attr(not(mdyn_uri), ignore = "MDYN_URI is not set")]
+#[ignore = "needs the server of MDYN_URI"]
 fn unacknowledged_writes_are_unsupported() {
     let folder = Folder::new();
     let mut adapter = opened("mdyn_rust_w0");

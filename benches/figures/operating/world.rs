@@ -1,5 +1,5 @@
-//! Experiments that never ran: rounds drawn from a known truth, and judged by the very functions
-//! that judge real ones, from the looks and the replaced rounds to the verdict.
+//! Simulated experiments: rounds drawn from a known truth. The functions that judge real
+//! experiments judge these, from the looks and the replaced rounds to the verdict.
 
 use std::f64::consts::TAU;
 
@@ -12,14 +12,14 @@ use stats::looks::{LookPlan, NextStep};
 use stats::threshold::{Interleave, Quantity};
 use stats::verdict::Verdict;
 
-/// What is true of the arms, and what the machine does to them. Log units: 0.05 is some 5 %.
+/// The truth about the arms, and the machine's effect on them. Log units: 0.05 is some 5 %.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct World {
     /// Standard deviation of a round's log ratio of two arms.
     pub scatter: f64,
     /// How much slower B is.
     pub effect: f64,
-    /// B's second half against its first, less that of A: what is compared is off by minus half.
+    /// B's second half against its first, less that of A; the comparison is off by minus half.
     pub drift: f64,
     /// The baseline is faster than its copy, and so than B, for no reason of its version.
     pub bias: f64,
@@ -29,13 +29,12 @@ pub struct World {
     pub odd: f64,
     /// Share of rounds that are disturbed: there B is slower by [`World::hurt`].
     pub disturbed: f64,
-    /// What a disturbance does to B.
+    /// Slows B in a disturbed round.
     pub hurt: f64,
-    /// And to the scatter, a factor less 1.
+    /// Adds to the scatter in a disturbed round, as a factor less 1.
     pub unrest: f64,
 }
 
-/// Random draws.
 pub struct Noise(ChaCha8Rng);
 
 impl Noise {
@@ -104,7 +103,7 @@ impl Rounds {
         for last in [2, 1] {
             positions.swap(last, (noise.uniform() * (last + 1) as f64).ceil() as usize - 1);
         }
-        // What happens to all arms of a round, and in its course.
+        // Noise that all arms of a round share: of its level, and of its course.
         let (round, course) = (0.03 * noise.normal(), 0.05 * noise.normal());
         let shift = [0.0, world.bias, world.bias + world.effect - world.drift / 2.0 + hurt + odd];
         let at = [0, 1, 2];
@@ -112,7 +111,7 @@ impl Rounds {
             let place = world.order * f64::from(positions[arm]);
             round + shift[arm] + place + scatter / 2.0_f64.sqrt() * noise.t4()
         }));
-        // The mean of two halves scatters as above where each of them does so by root 2 more.
+        // Each half scatters by root 2 more than the whole, so that their mean scatters as above.
         self.halves.push(at.map(|arm| {
             let own = if arm == 2 { world.drift } else { 0.0 };
             course + own + scatter * 2.0_f64.sqrt() * noise.t4()
@@ -150,9 +149,8 @@ impl Rounds {
     }
 }
 
-/// How often which verdict, in percent of the draws; mean rounds made.
+/// Verdicts, in percent of the draws; mean rounds made.
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)]
 pub struct Rates {
     pub slower: f64,
     pub faster: f64,
@@ -163,7 +161,6 @@ pub struct Rates {
     pub rounds: f64,
 }
 
-/// Makes the same experiment many times.
 pub fn rates(world: &World, looks: &LookPlan, draws: u32, seed: u64) -> Rates {
     let mut noise = Noise::new(seed);
     let mut rates = Rates::default();

@@ -1,4 +1,4 @@
-// The least that a Go program needs to do the adapter's work: what the adapter is held against.
+// The least code with which a Go program does the adapter's work, for comparison with it.
 //
 // loop URI DATABASE COLLECTION OPERATION WORKERS POOL. Each line of its input is the length of a
 // turn in ms; it answers with the operations done and the ns they took.

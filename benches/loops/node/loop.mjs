@@ -1,5 +1,4 @@
-// The least that a Node.js program needs to do the adapter's work: what the adapter is held
-// against.
+// The least code with which a Node.js program does the adapter's work, for comparison with it.
 //
 // loop.mjs URI DATABASE COLLECTION OPERATION WORKERS POOL, in the folder whose packages it uses.
 // Each line of its input is the length of a turn in ms; it answers with the operations done and

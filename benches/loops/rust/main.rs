@@ -1,7 +1,7 @@
-//! The least that a Rust program needs to do the adapter's work: what the adapter is held against.
+//! The least code with which a Rust program does the adapter's work, for comparison with it.
 //!
 //! `loop URI DATABASE COLLECTION OPERATION WORKERS POOL`. Each line of its input is the length of a
-//! turn in ms; it answers with the operations done and the ns they took.
+//! turn in ms. It answers with the operations done and the ns they took.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mongodb::bson::{doc, oid::ObjectId, Document};
 use mongodb::{Client, Collection};
 
-/// Documents that there are to be found: keys 0 and up.
+/// Documents that finds can find: keys 0 and up.
 const LOADED: u64 = 20_000;
 /// Coprime to LOADED: every key comes, in an order that no cache knows.
 const STRIDE: u64 = 7_919;

@@ -7,25 +7,25 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use super::counters::Counted;
 use super::engine::{WriteOutcome, code_name};
 use super::handshake;
-use super::session::Session;
+use super::server::Caller;
 
-/// An answer: the session, the database, the command's name and the command.
-pub(super) type Answers = fn(&Session, &str, &str, &RawDocument) -> Document;
+/// An answer: the caller, the database, the command's name and the command.
+pub(super) type Answers = fn(&Caller, &str, &str, &RawDocument) -> Document;
 
 /// Who answers a command; None: nobody here.
-pub(super) fn find(session: &Session, name: &str) -> Option<Answers> {
+pub(super) fn find(caller: &Caller, name: &str) -> Option<Answers> {
     let answers: Answers = match name {
-        "hello" if !session.server.wire.has_hello() => return None,
-        "hello" | "isMaster" | "ismaster" => |session, _, name, command| {
-            handshake::hello(session.server.wire, session.connection, name, command)
+        "hello" if !caller.server.wire.has_hello() => return None,
+        "hello" | "isMaster" | "ismaster" => |caller, _, name, command| {
+            handshake::hello(caller.server.wire, caller.connection, name, command)
         },
         "ping" | "endSessions" | "refreshSessions" | "resetError" | "logout" => {
             |_, _, _, _| doc! { "ok": 1.0 }
         }
-        "buildInfo" | "buildinfo" => |session, _, _, _| handshake::build_info(session.server.wire),
-        "serverStatus" => |session, _, _, _| server_status(session),
-        "whatsmyuri" => |session, _, _, _| doc! { "you": session.peer.to_string(), "ok": 1.0 },
-        "getLastError" | "getlasterror" => |session, _, _, _| last_error(session),
+        "buildInfo" | "buildinfo" => |caller, _, _, _| handshake::build_info(caller.server.wire),
+        "serverStatus" => |caller, _, _, _| server_status(caller),
+        "whatsmyuri" => |caller, _, _, _| doc! { "you": caller.address.to_string(), "ok": 1.0 },
+        "getLastError" | "getlasterror" => |caller, _, _, _| last_error(caller),
         "fsync" => fsync,
         "saslStart" | "saslContinue" | "authenticate" => {
             |_, _, _, _| refusal_document(18, "the absorber has no users; connect without a name")
@@ -48,7 +48,7 @@ pub(super) fn raw(document: &Document) -> RawDocumentBuf {
 }
 
 /// There is nothing to bring to a disk, and a lock would hold up nothing.
-fn fsync(_: &Session, database: &str, _: &str, command: &RawDocument) -> Document {
+fn fsync(_: &Caller, database: &str, _: &str, command: &RawDocument) -> Document {
     if database != "admin" {
         return refusal_document(13, "fsync may only be run against the admin database.");
     }
@@ -59,20 +59,20 @@ fn fsync(_: &Session, database: &str, _: &str, command: &RawDocument) -> Documen
 }
 
 /// What the last legacy request of this connection came to, in mongod's order of fields.
-fn last_error(session: &Session) -> Document {
-    let mut answer = doc! { "connectionId": session.connection };
+fn last_error(caller: &Caller) -> Document {
+    let mut answer = doc! { "connectionId": caller.connection };
     let good = doc! {
         "syncMillis": 0, "writtenTo": null, "writeConcern": { "w": 1, "wtimeout": 0 },
         "err": null, "ok": 1.0,
     };
-    match &session.last_write {
+    match &caller.last_write {
         None => {
             answer.insert("n", 0);
             answer.extend(good);
         }
         Some(WriteOutcome { error: Some((code, message)), .. }) => {
             answer.insert("err", message);
-            let names = session.server.wire.has_hello().then(|| duplicate(message)).flatten();
+            let names = caller.server.wire.has_hello().then(|| duplicate(message)).flatten();
             if let Some((namespace, index)) = names {
                 answer.extend(doc! { "ns": namespace, "index": index });
             }
@@ -102,8 +102,8 @@ fn duplicate(message: &str) -> Option<(&str, &str)> {
     Some((namespace, rest.split_once(" dup key: ")?.0))
 }
 
-fn server_status(session: &Session) -> Document {
-    let server = &*session.server;
+fn server_status(caller: &Caller) -> Document {
+    let server = &*caller.server;
     let counters = &server.counters;
     let uptime_ns = base::clock::monotonic_ns().saturating_sub(server.began_ns);
     let count = |counted| counters.operations(counted);

@@ -22,9 +22,6 @@ const KEPT_BYTES: usize = 1 << 20;
 const SMALL_BYTES: usize = 64 << 10;
 
 /// Answers a client until it closes the connection.
-///
-/// # Errors
-/// Why the connection was dropped.
 pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) -> io::Result<()> {
     let counters = &server.counters;
     let _current = Raised::new(&counters.connections_current);
@@ -32,7 +29,7 @@ pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) 
     sharpen_sleeps();
     stream.set_nodelay(true)?;
     let mut session = Session::new(Arc::clone(server), number, stream.peer_addr()?);
-    session.client = Some(Arc::clone(stream));
+    session.socket = Some(Arc::clone(stream));
     let stream = &**stream;
     let reader = BufReader::with_capacity(READ_BYTES, stream);
     let mut reader =

@@ -1,12 +1,11 @@
-//! What the absorber counts, by mongod's rules, for serverStatus.
+//! Counters of the absorber, by mongod's rules, for serverStatus.
 //!
-//! Relaxed atomics of the whole server: a handful of additions per command, far cheaper than the
-//! two system calls it makes. Sums per connection were rejected: they need a list of connections
-//! that every serverStatus walks, and those that have ended.
+//! They are relaxed atomics of the whole server: a few additions per command, far cheaper than its
+//! two system calls. Sums per connection were rejected: every serverStatus would walk a list of all
+//! connections, ended ones included.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// The opcounters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     Insert,
@@ -17,7 +16,7 @@ pub enum Counted {
     Command,
 }
 
-/// All counters; what is counted only goes up, `current` and `active` are gauges.
+/// Counters only go up; `current` and `active` are gauges.
 #[derive(Debug, Default)]
 pub struct Counters {
     operations: [AtomicU64; 6],
@@ -44,14 +43,12 @@ impl Counters {
         [&self.bytes_in, &self.bytes_out, &self.requests].map(signed)
     }
 
-    /// A message came.
     pub fn received(&self, bytes: usize) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.bytes_in.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A message will go out: counted before, as mongod does, so that whoever has got an answer
-    /// finds it counted.
+    /// Counts before the message goes out, as mongod does: whoever has an answer finds it counted.
     pub fn sent(&self, bytes: usize) {
         self.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -62,7 +59,7 @@ fn signed(counter: &AtomicU64) -> i64 {
     counter.load(Ordering::Relaxed).cast_signed()
 }
 
-/// A gauge that is one higher for as long as this lives.
+/// Raises a gauge by one until it is dropped.
 #[derive(Debug)]
 pub struct Raised<'a>(&'a AtomicI64);
 

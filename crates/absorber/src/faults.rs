@@ -1,4 +1,4 @@
-//! Faults on demand, by which adapters are tested: they report errors, and recover.
+//! Faults on demand, to test how adapters report errors and recover.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,25 +8,24 @@ use std::time::Duration;
 use super::load::nanoseconds;
 use base::units::parse_duration;
 
-/// Which faults. Counts run over all connections but for `close_after`.
+/// Counts run over all connections but for `close_after`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FaultOptions {
-    /// Every so many connections one is closed as soon as it is accepted; 1: all.
+    /// One of so many connections is closed as soon as it is accepted; 1: all.
     pub refuse_every: Option<u64>,
-    /// A connection is closed when it has answered so many commands on documents.
+    /// A connection is closed after so many answered commands on documents.
     pub close_after: Option<u64>,
     /// An error in place of a command on documents.
     pub error: Option<Every<i32>>,
-    /// An answer that comes so much later.
+    /// The delay of an answer.
     pub slow: Option<Every<Duration>>,
-    /// Every so many commands on documents one is answered by bytes that are no BSON.
+    /// One of so many commands on documents is answered by bytes that are no BSON.
     pub garbage_every: Option<u64>,
 }
 
 /// `WHAT/N`: every N-th time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Every<T> {
-    /// What happens.
     pub what: T,
     /// How often, from 1.
     pub every: u64,
@@ -34,9 +33,6 @@ pub struct Every<T> {
 
 impl Every<i32> {
     /// Reads `CODE/N`.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse_code(text: &str) -> Result<Self, String> {
         let code = |text: &str| match text.parse() {
             Ok(code) if code > 0 => Ok(code),
@@ -48,9 +44,6 @@ impl Every<i32> {
 
 impl Every<Duration> {
     /// Reads `DURATION/N`.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse_duration(text: &str) -> Result<Self, String> {
         parse_every(text, parse_duration, "DURATION/N, as 50ms/100")
     }
@@ -78,12 +71,12 @@ pub struct Faults {
     commands: AtomicU64,
 }
 
-/// What happens to one command.
+/// The faults of one command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Struck {
-    /// It is not done and this is the answer.
+    /// The answer in place of the command.
     pub error: Option<i32>,
-    /// Its answer comes so much later.
+    /// Delay of its answer.
     pub slow_ns: u64,
     /// Its answer cannot be read.
     pub garbage: bool,
@@ -97,18 +90,18 @@ impl Faults {
         Self { options, on_commands, connections, commands }
     }
 
-    /// Whether the connection that has just come is closed at once.
+    /// Whether the newest connection is closed at once.
     pub fn refuses_connection(&self) -> bool {
         let number = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
         self.options.refuse_every.is_some_and(|every| number.is_multiple_of(every))
     }
 
-    /// Whether a connection that has answered so many commands is closed.
+    /// Whether a connection with so many answered commands is closed.
     pub fn closes_after(&self, commands: u64) -> bool {
         self.options.close_after.is_some_and(|after| commands >= after)
     }
 
-    /// What happens to the next command on documents.
+    /// The faults of the next command on documents.
     pub fn strike(&self) -> Struck {
         if !self.on_commands {
             return Struck::default();

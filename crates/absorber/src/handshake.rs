@@ -1,4 +1,4 @@
-//! Who the absorber says it is: hello, isMaster, buildInfo.
+//! The absorber's identity: hello, isMaster, buildInfo.
 
 use std::fmt;
 
@@ -6,7 +6,6 @@ use bson::{DateTime, Document, RawDocument, doc};
 
 use wire::MESSAGE_BYTES_MAX;
 
-/// Largest document, bytes.
 const DOCUMENT_BYTES_MAX: i32 = 16 << 20;
 /// Documents of one write command.
 const BATCH_DOCUMENTS_MAX: i32 = 100_000;
@@ -32,7 +31,7 @@ const RELEASES: [(i32, [i32; 3]); 13] = [
     (25, [8, 0, 20]),
 ];
 
-/// The wire versions that are announced. What is understood does not depend on them.
+/// The announced wire versions. The absorber understands all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireVersions {
     min: i32,
@@ -41,9 +40,6 @@ pub struct WireVersions {
 
 impl WireVersions {
     /// Reads `MIN..MAX`, both included.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not MIN..MAX, as 0..17");
         let (min, max) = text.split_once("..").ok_or_else(wrong)?;
@@ -76,8 +72,8 @@ impl fmt::Display for WireVersions {
 
 /// The answer to `hello`, or to `isMaster`, whose field for the same thing is `ismaster`.
 ///
-/// No topologyVersion: a driver would wait for changes of it with exhaust. No compression: it
-/// would be the driver's cost that nobody asked to measure.
+/// No topologyVersion: a driver would wait for its changes with exhaust. No compression: its cost
+/// would be the driver's, and nobody asked to measure it.
 pub fn hello(
     versions: WireVersions,
     connection: i32,
@@ -104,7 +100,7 @@ pub fn hello(
     answer
 }
 
-/// The answer to `buildInfo`, with what old drivers read.
+/// The answer to `buildInfo`, with the fields that old drivers read.
 pub fn build_info(versions: WireVersions) -> Document {
     let [major, minor, patch] = versions.release();
     doc! {

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Bytes of a record.
 pub const HOLD_BYTES: usize = 32;
 /// Records that a connection keeps before it writes them.
 const BUFFERED: usize = 256;
@@ -18,7 +17,7 @@ pub struct Hold {
     pub arrival_ns: u64,
     /// Its service began: later than its arrival where it queued or met a stall.
     pub start_ns: u64,
-    /// It was to be answered.
+    /// The answer was due.
     pub due_ns: u64,
     /// The thread woke up and began to write the answer.
     pub released_ns: u64,
@@ -51,9 +50,6 @@ pub struct HoldLog {
 
 impl HoldLog {
     /// Makes the file, or empties it.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn create(path: &Path) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             file: Mutex::new(File::create(path)?),
@@ -62,10 +58,7 @@ impl HoldLog {
         }))
     }
 
-    /// Reads a file; a record that was not written whole is left out.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Reads a file without its torn record, if it has one.
     pub fn read(path: &Path) -> io::Result<Vec<Hold>> {
         let bytes = std::fs::read(path)?;
         let (records, _) = bytes.as_chunks();
@@ -80,7 +73,7 @@ impl HoldLog {
         ConnectionHolds { log: Arc::clone(self), records }
     }
 
-    /// Writes what all connections have.
+    /// Writes the holds of all connections.
     pub fn flush(&self) {
         for connection in lock(&self.connections).iter() {
             if let Some(records) = connection.upgrade() {
@@ -107,8 +100,8 @@ pub struct ConnectionHolds {
 }
 
 impl ConnectionHolds {
-    /// Notes a hold in memory: before its answer is written, so that whoever has the answer and
-    /// ends the absorber finds the hold in the log.
+    /// Notes a hold in memory before its answer is written: after the answer a client may end the
+    /// absorber, and still finds the hold in the log.
     pub fn push(&self, hold: Hold) {
         lock(&self.records).extend_from_slice(&hold.to_bytes());
     }
@@ -128,7 +121,7 @@ impl Drop for ConnectionHolds {
     }
 }
 
-/// A thread that panicked leaves bytes behind, and bytes are never half a record here.
+/// A thread that panicked leaves bytes behind, but never half a record.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! How long the absorber takes: service time, a queue of known capacity, stalls.
+//! The absorber's load: service time, a queue of known capacity, stalls.
 //!
-//! All in virtual time. A worker is a number, the time at which it is free; a command takes the
-//! worker that is free first, and its own connection sleeps until it is due. This is the FIFO
-//! queue that N threads behind a condition variable would make, without a wake-up of its own.
+//! All in virtual time. A worker is a number, the time at which it is free. A command takes the
+//! worker that is free first, and its own connection sleeps until it is due. This is the FIFO queue
+//! of N threads behind a condition variable, without its wake-ups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use base::units::parse_duration;
 use workload::random::Random;
 
-/// The same draws in every absorber: two arms that are compared meet the same times.
+/// The same draws in every absorber: two compared arms meet the same times.
 const JITTER_SEED: u64 = 0x6d6f_6e67_6f64_796e;
 
 /// How service times scatter.
@@ -32,9 +32,6 @@ pub struct Stall {
 
 impl Stall {
     /// Reads `100ms/5s`: length and period.
-    ///
-    /// # Errors
-    /// A sentence for clap.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (length, period) = text.split_once('/').ok_or("write LENGTH/PERIOD, as 100ms/5s")?;
         let stall = Self {
@@ -47,22 +44,22 @@ impl Stall {
         Err(format!("a stall of {length} every {period}: it must be shorter than its period"))
     }
 
-    /// When service that begins at `at_ns` or later really begins.
+    /// The begin of service at `at_ns` or, in a stall, after it.
     fn begins(self, at_ns: u64) -> u64 {
         let within = at_ns % self.period_ns;
         if within < self.length_ns { at_ns - within + self.length_ns } else { at_ns }
     }
 
-    /// When `service_ns` of serving that begins at `start_ns`, outside of a stall, are done.
+    /// The end of `service_ns` of serving that begins at `start_ns`, outside of a stall.
     fn ends(self, start_ns: u64, service_ns: u64) -> u64 {
         if service_ns == 0 {
             return start_ns;
         }
-        // Of each period this much is served: count the served time since 0, add, count back.
+        // Each period serves the same time: count the served time since 0, add, count back.
         let served_each = self.period_ns - self.length_ns;
         let (periods, within) = (start_ns / self.period_ns, start_ns % self.period_ns);
         let target = periods * served_each + within.saturating_sub(self.length_ns) + service_ns;
-        // The last nanosecond decides: what ends as a stall begins has ended.
+        // The last nanosecond decides: service that ends as a stall begins has ended.
         let (periods, within) = ((target - 1) / served_each, (target - 1) % served_each + 1);
         periods * self.period_ns + self.length_ns + within
     }
@@ -74,7 +71,7 @@ impl fmt::Display for Stall {
     }
 }
 
-/// What an absorber shall take for each command on documents.
+/// The load of each command on documents.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
     pub service_time: Option<Duration>,
@@ -84,12 +81,11 @@ pub struct LoadOptions {
     pub workers: Option<u32>,
 }
 
-/// When a command is served. Nanoseconds of CLOCK_MONOTONIC.
+/// The service of a command. Nanoseconds of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admission {
-    /// Its service begins.
     pub start_ns: u64,
-    /// It is to be answered.
+    /// The answer is due.
     pub due_ns: u64,
 }
 
@@ -122,7 +118,7 @@ impl Load {
         })
     }
 
-    /// The stream of draws of one connection.
+    /// The random numbers of one connection.
     pub fn draws(&self, connection: u64) -> Random {
         self.draws.stream(connection)
     }
@@ -150,7 +146,7 @@ impl Load {
     }
 }
 
-/// Nanoseconds of a duration, as far as 64 bits go.
+/// Nanoseconds of a duration, within 64 bits.
 pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -12,7 +12,7 @@ use super::counters::Counted;
 use super::engine::{Engine, LegacyBatch, WriteOutcome};
 use super::faults::Struck;
 use super::load::Admission;
-use super::server::Server;
+use super::server::{Caller, Server};
 use base::clock::monotonic_ns;
 use wire::request::{Msg, Query};
 use wire::{HEADER_BYTES, Header, WireError, reply, request::Request};
@@ -24,11 +24,7 @@ type Sequences<'a> = [(&'a str, Vec<&'a RawDocument>)];
 /// One connection's state.
 #[derive(Debug)]
 pub struct Session {
-    pub(super) server: Arc<Server>,
-    pub(super) connection: i32,
-    pub(super) peer: SocketAddr,
-    /// None: the last request was neither a legacy write nor a legacy command that failed.
-    pub(super) last_write: Option<WriteOutcome>,
+    caller: Caller,
     draws: Option<Random>,
     /// On documents, so far.
     commands: u64,
@@ -36,7 +32,7 @@ pub struct Session {
     /// What is known of the answer under way.
     answer: Answer,
     /// None: the client is no socket, and stays.
-    pub(super) client: Option<Arc<TcpStream>>,
+    pub(super) socket: Option<Arc<TcpStream>>,
 }
 
 /// What is to be done with the bytes of an answer.
@@ -59,27 +55,21 @@ pub struct Held {
 }
 
 impl Session {
-    pub fn new(server: Arc<Server>, connection: i32, peer: SocketAddr) -> Self {
+    pub fn new(server: Arc<Server>, connection: i32, address: SocketAddr) -> Self {
         let number = u64::from(connection.cast_unsigned());
         let draws = server.load.as_ref().map(|load| load.draws(number));
         Self {
-            server,
-            connection,
-            peer,
-            last_write: None,
+            caller: Caller { server, connection, address, last_write: None },
             draws,
             commands: 0,
             replies: 0,
             answer: Answer::default(),
-            client: None,
+            socket: None,
         }
     }
 
     /// Does what a message asks for, and writes the answer into `reply`, which stays empty where
     /// none is wanted.
-    ///
-    /// # Errors
-    /// The message is none, and the connection of no more use.
     pub fn answer(
         &mut self,
         header: &Header,
@@ -107,9 +97,9 @@ impl Session {
                 None => self.find(&query, ids, reply),
             },
             Request::GetMore { namespace, number_to_return, cursor } => {
-                self.last_write = None;
-                self.server.counters.add(Counted::GetMore, 1);
-                let client = self.client.clone();
+                self.caller.last_write = None;
+                self.caller.server.counters.add(Counted::GetMore, 1);
+                let client = self.socket.clone();
                 let is_there = || is_there(client.as_deref());
                 let batch = self.on_documents(true, |struck, engine| match struck.error {
                     Some(code) => Err(code),
@@ -119,17 +109,17 @@ impl Session {
                 });
                 write_batch(reply, ids, batch);
             }
-            Request::KillCursors { cursors } => self.server.engine.kill_cursors(&cursors),
+            Request::KillCursors { cursors } => self.caller.server.engine.kill_cursors(&cursors),
             Request::Insert { flags, namespace, documents } => {
                 let tried = self.write(|engine| engine.legacy_insert(flags, namespace, &documents));
-                self.server.counters.add(Counted::Insert, tried);
+                self.caller.server.counters.add(Counted::Insert, tried);
             }
             Request::Update { flags, namespace, filter, update } => {
-                self.server.counters.add(Counted::Update, 1);
+                self.caller.server.counters.add(Counted::Update, 1);
                 self.write(|engine| engine.legacy_update(flags, namespace, filter, update));
             }
             Request::Delete { flags, namespace, filter } => {
-                self.server.counters.add(Counted::Delete, 1);
+                self.caller.server.counters.add(Counted::Delete, 1);
                 self.write(|engine| engine.legacy_delete(flags, namespace, filter));
             }
         }
@@ -152,7 +142,7 @@ impl Session {
     fn legacy_command(&mut self, database: &str, command: &RawDocument) -> RawDocumentBuf {
         let answer = self.command(database, command, &[]);
         if let Some(last_write) = last_write(command, &answer) {
-            self.last_write = Some(last_write);
+            self.caller.last_write = Some(last_write);
         }
         answer
     }
@@ -170,8 +160,8 @@ impl Session {
         };
         let answered = match kind(name) {
             Some(counted) => {
-                self.last_write = None;
-                let client = self.client.clone();
+                self.caller.last_write = None;
+                let client = self.socket.clone();
                 let is_there = || is_there(client.as_deref());
                 let answered =
                     self.on_documents(name == "getMore", |struck, engine| match struck.error {
@@ -180,7 +170,7 @@ impl Session {
                     });
                 if let Some(answer) = &answered {
                     let operations = operations(counted, body, sequences, answer);
-                    self.server.counters.add(counted, operations);
+                    self.caller.server.counters.add(counted, operations);
                 }
                 answered
             }
@@ -198,22 +188,22 @@ impl Session {
         sequences: &Sequences<'_>,
     ) -> Option<RawDocumentBuf> {
         if !name.eq_ignore_ascii_case("getLastError") {
-            self.last_write = None;
+            self.caller.last_write = None;
         }
-        let counters = &self.server.counters;
-        if let Some(answers) = administration::find(self, name) {
+        let counters = &self.caller.server.counters;
+        if let Some(answers) = administration::find(&self.caller, name) {
             // Before, as mongod does: serverStatus counts itself.
             counters.add(Counted::Command, 1);
-            return Some(administration::raw(&answers(self, database, name, body)));
+            return Some(administration::raw(&answers(&self.caller, database, name, body)));
         }
-        let answer = self.server.engine.command(database, body, sequences, &|| true)?;
+        let answer = self.caller.server.engine.command(database, body, sequences, &|| true)?;
         counters.add(Counted::Command, 1);
         Some(answer)
     }
 
     fn find(&mut self, query: &Query<'_>, ids: (i32, i32), reply: &mut Vec<u8>) {
-        self.last_write = None;
-        self.server.counters.add(Counted::Query, 1);
+        self.caller.last_write = None;
+        self.caller.server.counters.add(Counted::Query, 1);
         let batch = self.on_documents(false, |struck, engine| match struck.error {
             Some(code) => Err(code),
             None => Ok(engine.legacy_find(query)),
@@ -230,7 +220,7 @@ impl Session {
             None => write(engine),
         });
         let tried = outcome.tried;
-        self.last_write = Some(outcome);
+        self.caller.last_write = Some(outcome);
         tried
     }
 
@@ -239,7 +229,7 @@ impl Session {
     /// It is admitted to the queue before it is done, so that doing it is part of its service
     /// time; one that may wait for documents (getMore) afterwards, when they are there.
     fn on_documents<T>(&mut self, waits: bool, does: impl FnOnce(Struck, &Engine) -> T) -> T {
-        let Self { server, draws, answer, commands, .. } = self;
+        let Self { caller: Caller { server, .. }, draws, answer, commands, .. } = self;
         let struck = server.faults.strike();
         *commands += 1;
         if !waits {

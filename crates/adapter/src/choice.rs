@@ -1,39 +1,35 @@
-//! What an arm asks of an adapter, and what the adapter's manifest makes of it: the package, its
-//! version, the values of the adapter's own options, and the commands that follow from them.
+//! Turns an arm's words into a choice by the adapter's manifest: package, version, option values,
+//! and the commands that follow from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::manifest::{Generation, Manifest};
 use base::error::{Error, Result};
 
-/// The option that is the core's own: the arm's processes.
+/// The core's own option: the number of an arm's processes.
 pub const PROCESSES: &str = "processes";
 
-/// What stands behind an adapter's name in an arm: `[:PACKAGE][@VERSION][/KEY=VALUE]...`.
+/// An arm without the adapter's name: `[:PACKAGE][@VERSION][/KEY=VALUE]...`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Package, where the adapter has several.
+    /// Where the adapter has several.
     pub package: Option<String>,
-    /// Version of the package.
     pub version: Option<String>,
     /// Options that the adapter's manifest declares.
     pub options: BTreeMap<String, String>,
     /// Options of the connection string, for this arm alone.
     pub uri_options: BTreeMap<String, String>,
-    /// So many processes at once, whatever the workload says.
+    /// Number of processes at once, in place of the workload's.
     pub processes: Option<u32>,
 }
 
 impl Asked {
-    /// Nothing but a version.
-    #[must_use]
     pub fn version(version: &str) -> Self {
         Self { version: Some(version.to_owned()), ..Self::default() }
     }
 
-    /// What tables call the arm: what was asked for, in one order, so that the same arm has the
-    /// same name however it was written.
-    #[must_use]
+    /// The arm's name in tables. Its parts stand in one order, so that the same arm always has the
+    /// same name.
     pub fn id(&self, adapter: &str, version: &str) -> String {
         let package = self.package.iter().map(|package| format!(":{package}"));
         let options = self.options.iter().chain(&self.uri_options);
@@ -44,31 +40,24 @@ impl Asked {
     }
 }
 
-/// What is installed and started for an arm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Package.
     pub package: String,
-    /// Its version.
     pub version: String,
     /// A value for each option of the adapter, asked for or not.
     pub options: BTreeMap<String, String>,
-    /// Program and arguments.
     pub start: Vec<String>,
-    /// Commands that install it.
     pub install: Vec<Vec<String>>,
-    /// The adapter's own tests for it.
     pub test: Vec<String>,
-    /// Command that shows a user which versions exist.
+    /// Shows a user which versions exist.
     pub versions_command: String,
 }
 
 impl Manifest {
-    /// Makes of an arm what is to be installed: the first generation that takes its package, its
-    /// version and all of its options.
+    /// Chooses the first generation that takes the arm's package, version and options.
     ///
     /// # Errors
-    /// A package, a version or a value that no generation takes, with what it takes.
+    /// A package, a version or a value that no generation takes. The hint names the right ones.
     pub fn choose(&self, asked: &Asked) -> Result<Choice> {
         let package = asked.package.as_deref().unwrap_or(&self.driver);
         let of_package: Vec<&Generation> =
@@ -101,9 +90,8 @@ impl Manifest {
         Ok(self.commands(package, version, Some(generation), options))
     }
 
-    /// The options that nobody asked for and that are other than those of the adapter's default,
-    /// for people: `api=callback, runtime=0.12.9`.
-    #[must_use]
+    /// Options that nobody asked for and that differ from the adapter's defaults, for people:
+    /// `api=callback, runtime=0.12.9`.
     pub fn chosen_unasked(&self, asked: &Asked, choice: &Choice) -> Option<String> {
         let usual = self.choose(&Asked::default()).ok()?.options;
         let unasked = choice.options.iter().filter(|(key, value)| {

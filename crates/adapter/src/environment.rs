@@ -58,7 +58,6 @@ pub struct Environment {
 
 impl Environment {
     /// A command as it stands, without installation: `check -- COMMAND`.
-    #[must_use]
     pub fn of_command(command: &[String]) -> Self {
         Self {
             adapter: command.join(" "),
@@ -76,7 +75,6 @@ impl Environment {
     }
 
     /// A command of this environment, with its folder, without the user's packages.
-    #[must_use]
     pub fn command(&self, words: &[String]) -> Command {
         let (program, arguments) = words.split_first().expect("a command has a program");
         scrubbed(&self.folder, program, arguments)
@@ -84,14 +82,10 @@ impl Environment {
 }
 
 pub(crate) fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
-    // A fake adapter is the core itself; tests name it without knowing where it was built.
-    let program = match program {
-        "{mongodyno}" => std::env::current_exe().unwrap_or_else(|_| "mongodyno".into()),
-        // Relative programs are relative to the environment: the child's cwd is not yet its own
-        // when the system looks for the program.
-        _ if program.starts_with('.') => folder.join(program),
-        _ => PathBuf::from(program),
-    };
+    // Relative programs are relative to the environment: the child's cwd is not yet its own when
+    // the system looks for the program.
+    let program =
+        if program.starts_with('.') { folder.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
     for name in SCRUBBED {
@@ -102,7 +96,6 @@ pub(crate) fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Co
 }
 
 /// The error for an adapter whose toolchain is missing.
-#[must_use]
 pub fn not_runnable(manifest: &Manifest, missing: &Missing) -> Error {
     Error::environment(format!("{} {}", manifest.name, missing.reason), missing.hint.clone())
 }

@@ -1,10 +1,10 @@
 //! Installation: one folder in the cache per adapter, driver version and toolchain.
 //!
-//! A folder without `.ready` is not whole: nothing is started in it. An installation that was cut
-//! goes on with what its manifest says may be kept, and makes the rest anew.
+//! A folder without `.ready` is not whole: nothing is started in it. A cut installation keeps the
+//! manifest's `keep` and makes the rest anew.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,19 @@ use crate::environment::{Environment, not_runnable, scrubbed};
 use crate::manifest::Manifest;
 use base::child;
 use base::error::{Error, Result};
+use base::lock::try_lock;
 use base::paths::cache_dir;
 use base::say;
 use base::secrets::mask_text;
 use base::words::hex;
 
-/// Between two looks at a lock that another mongodyno holds. A blocking wait would need a thread,
+/// Between two tries for a lock that another mongodyno holds. A blocking wait would need a thread,
 /// and the end of the program would wait for that thread.
 const LOCK_EVERY: Duration = Duration::from_millis(100);
-/// The end of an installer's output that an error quotes, lines.
+/// Lines of an installer's output, from its end, that an error quotes.
 const QUOTED_LINES: usize = 4;
 
-/// An environment that is there, or that [`Installation::run`] makes.
+/// An environment that exists, or that [`Installation::run`] makes.
 pub struct Installation<'a> {
     manifest: &'a Manifest,
     asked: &'a Asked,
@@ -43,18 +44,17 @@ pub struct Installation<'a> {
     folder: PathBuf,
 }
 
-/// What is heard of an installation while it runs.
+/// Progress of an installation.
 #[derive(Debug, Clone, Copy)]
 pub enum News<'a> {
-    /// Another mongodyno installs the same: this one waits.
+    /// Another mongodyno installs the same environment: this one waits.
     Waiting,
     /// A line of the installer's output, masked.
     Said(&'a str),
 }
 
 impl<'a> Installation<'a> {
-    /// What an arm needs to have installed. What was chosen without being asked for is said on
-    /// stderr.
+    /// Plans an arm's installation. Options chosen without being asked for are said on stderr.
     ///
     /// # Errors
     /// A missing toolchain; a version or option that does not exist.
@@ -71,20 +71,16 @@ impl<'a> Installation<'a> {
         Ok(Self { manifest, asked, choice, files, toolchain, folder })
     }
 
-    /// The arm, as tables call it.
-    #[must_use]
+    /// The arm's name in tables.
     pub fn id(&self) -> String {
         self.asked.id(&self.manifest.name, &self.choice.version)
     }
 
-    /// Its folder: installations of one folder are one.
-    #[must_use]
+    /// Installations of one folder are one.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether the environment is whole.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready().exists()
     }
@@ -97,13 +93,10 @@ impl<'a> Installation<'a> {
         self.folder.join("install.log")
     }
 
-    /// Makes the environment, unless it is whole. Dropped before its end it kills the installer
-    /// and what that has started.
-    ///
-    /// # Errors
-    /// An installer that fails; the system's.
+    /// Makes the environment, unless it is whole. Dropped early, it kills the installer and the
+    /// installer's children.
     pub async fn run(&self, told: impl Fn(News<'_>)) -> Result<()> {
-        // What is whole stays so, and may lie where nothing can be written.
+        // A whole environment stays so, and may lie where nothing can be written.
         if self.is_ready() {
             return Ok(());
         }
@@ -116,7 +109,7 @@ impl<'a> Installation<'a> {
         let kept = self.lay_out()?;
         for words in &self.choice.install {
             self.step(words, &lock, &told).await.inspect_err(|_| {
-                // What was kept may be what is wrong: the next attempt begins with nothing.
+                // A kept entry may be the fault: the next attempt begins with nothing.
                 for path in &kept {
                     let _ = fs::remove_dir_all(path);
                 }
@@ -127,8 +120,7 @@ impl<'a> Installation<'a> {
             .map_err(|error| Error::file("write", &ready, &error))
     }
 
-    /// The environment, which [`Installation::run`] has made.
-    #[must_use]
+    /// The environment that [`Installation::run`] has made.
     pub fn environment(&self) -> Environment {
         let lock = self.manifest.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
@@ -151,25 +143,21 @@ impl<'a> Installation<'a> {
     async fn lock(&self, told: &impl Fn(News<'_>)) -> Result<File> {
         let name = self.folder.file_name().expect("it has a name").to_string_lossy();
         let path = self.folder.with_file_name(format!("{name}.lock"));
-        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-        let file = open.map_err(|error| Error::file("create", &path, &error))?;
-        let mut waits = false;
+        let mut file = try_lock(&path)?;
+        if file.is_none() {
+            told(News::Waiting);
+        }
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path, &error)),
-            }
-            if !waits {
-                waits = true;
-                told(News::Waiting);
+            if let Some(file) = file {
+                return Ok(file);
             }
             tokio::time::sleep(LOCK_EVERY).await;
+            file = try_lock(&path)?;
         }
     }
 
-    /// Clears a folder that is not whole, but for what may be kept, and puts the adapter's files
-    /// there. Answers what was kept.
+    /// Clears an unfinished folder but for its `keep`, and adds the adapter's files. Returns the
+    /// kept entries.
     fn lay_out(&self) -> Result<Vec<PathBuf>> {
         let folder = &self.folder;
         let kept = clear(folder, &self.manifest.keep);
@@ -197,7 +185,8 @@ impl<'a> Installation<'a> {
         child::die_with_parent(&mut command);
         // A group of its own: Ctrl-C in the terminal is for the core, which ends the whole group.
         command.process_group(0);
-        // The lock is empty, and nobody else gets it before an orphaned installer has ended.
+        // The installer inherits the lock: nobody else gets it before an orphaned installer has
+        // ended.
         command.stdin(lock.try_clone().map_err(cannot_run)?);
         command.stdout(input.try_clone().map_err(cannot_run)?).stderr(input);
         let mut child = Group(Command::from(command).spawn().map_err(cannot_run)?);
@@ -234,7 +223,7 @@ impl<'a> Installation<'a> {
         ))
     }
 
-    /// Reads an installer's output to its end, into the log and to whoever is told. Answers it.
+    /// Copies an installer's output to the log and to `told`, and returns it.
     async fn record(
         &self,
         words: &[String],
@@ -248,7 +237,7 @@ impl<'a> Installation<'a> {
         let mut line = Vec::new();
         while output.read_until(b'\n', &mut line).await? > 0 {
             let masked = mask_text(&String::from_utf8_lossy(&line));
-            // A full disk is the installer's to name.
+            // The installer names a full disk itself.
             let _ = log.write_all(masked.as_bytes());
             told(News::Said(&masked));
             text.push_str(&masked);
@@ -258,8 +247,8 @@ impl<'a> Installation<'a> {
     }
 }
 
-/// Environments are the same where all of this is: files, toolchain, package and options. The
-/// version stands beside it in the folder's name.
+/// Environments with the same files, toolchain, package and options are the same. The version
+/// stands beside this hash in the folder's name.
 fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
     let mut hash = Sha256::new();
     for (path, bytes) in files {
@@ -275,7 +264,7 @@ fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Ch
     hex(&hash.finalize())[..12].to_owned()
 }
 
-/// Empties a folder, but for these entries. Answers those that are there.
+/// Empties a folder but for `keep`. Returns the kept entries that exist.
 fn clear(folder: &Path, keep: &[String]) -> io::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     let entries = match fs::read_dir(folder) {
@@ -295,8 +284,8 @@ fn clear(folder: &Path, keep: &[String]) -> io::Result<Vec<PathBuf>> {
     Ok(kept)
 }
 
-/// An installer, which leads a process group. Dropped before it has ended it takes the group along;
-/// what has left the group is ended with the core (`child::own`).
+/// An installer, which leads a process group. Dropped before its end it takes the group along.
+/// Processes that left the group end with the core (`child::own`).
 struct Group(Child);
 
 impl Drop for Group {

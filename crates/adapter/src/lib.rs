@@ -1,4 +1,4 @@
-//! Adapters: what they need, where they are installed, how the core talks with their processes.
+//! Adapters: their needs, their installation, and the talk with their processes.
 
 pub mod choice;
 pub mod environment;

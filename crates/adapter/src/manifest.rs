@@ -21,7 +21,6 @@ use base::error::{Error, Result};
 #[exclude = "*__pycache__*"]
 struct Embedded;
 
-/// One adapter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -29,7 +28,6 @@ pub struct Manifest {
     pub name: String,
     /// Package name as its users know it.
     pub driver: String,
-    /// Language, for people.
     pub language: String,
     /// Version in the adapter's lock file.
     pub default: String,
@@ -37,8 +35,8 @@ pub struct Manifest {
     pub versions: String,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
-    /// Its rank among the consumers of messages, 1 for the one that takes least time for each;
-    /// none where it has no such role.
+    /// Rank among the consumers of messages: 1 needs the least time for each. None without this
+    /// role.
     pub consumer_rank: Option<u32>,
     /// Program and arguments, run in the environment folder.
     pub start: Vec<String>,
@@ -50,59 +48,54 @@ pub struct Manifest {
     /// Commands that install `{version}` of `{package}`, with a word for each of `{options}`.
     #[serde(default)]
     pub install_version: Vec<Vec<String>>,
-    /// Entries of the environment's folder that an interrupted installation leaves to the next
-    /// one: their tool finds out by itself what is missing there. All others are made anew.
+    /// Entries that an interrupted installation leaves to the next one: their tool finds missing
+    /// parts by itself. All others are made anew.
     #[serde(default)]
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
-    /// Command that shows a user which versions exist.
+    /// Shows a user which versions exist.
     #[serde(default)]
     pub versions_command: String,
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
-    /// Its times are pretended, so the machine's noise cannot touch them: the fake of the tests.
+    /// Its times are simulated, so the machine's noise cannot touch them: the fake of the tests.
     #[serde(default)]
     pub simulated: bool,
-    /// Options of the adapter, that an arm sets as `/KEY=VALUE`, and what they mean.
+    /// Options that an arm sets as `/KEY=VALUE`, with their meanings.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// Ranges of versions that are installed or called each in its own way. The first that takes
-    /// an arm is used; without any, all versions are alike.
+    /// Versions that are installed or called in one way. The first that takes an arm is used;
+    /// without any, all versions are alike.
     #[serde(default)]
     pub generations: Vec<Generation>,
-    /// Toolchains.
     #[serde(default)]
     pub needs: Vec<Need>,
-    /// Where the files come from.
     #[serde(skip)]
     pub source: Source,
 }
 
-/// Versions of a package that are installed or called in one way. What is not given here is as
-/// the manifest says.
+/// Versions of a package that are installed or called in one way. The manifest holds for the rest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generation {
-    /// Package, if it is another than the manifest's `driver`.
+    /// Package, if it is not the manifest's `driver`.
     package: Option<String>,
     /// Version where none is asked for: of a package's first generation.
     default: Option<String>,
     /// Regular expression on the version.
     versions: String,
-    /// What it takes for the adapter's options.
+    /// Values that it takes for the adapter's options.
     #[serde(default)]
     pub options: BTreeMap<String, Values>,
-    /// Program and arguments.
     pub start: Option<Vec<String>>,
-    /// Commands that install it, the manifest's default version too.
+    /// Also used for the manifest's default version.
     pub install_version: Option<Vec<Vec<String>>>,
-    /// The adapter's own tests for it.
     pub test: Option<Vec<String>>,
 }
 
-/// What a generation takes for an option.
+/// Values that a generation takes for an option.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Values {
@@ -119,31 +112,28 @@ pub struct Values {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// Command that tells its version.
+    /// Command that prints its version.
     pub run: Vec<String>,
     /// Regular expression its output must match.
     #[serde(rename = "match")]
     pub matches: String,
-    /// What is wanted, for people.
+    /// For people.
     pub wants: String,
-    /// Command that installs it.
     pub install_hint: String,
 }
 
-/// Where an adapter's files come from.
 #[derive(Debug, Clone, Default)]
 pub enum Source {
     /// Embedded in the binary, below this folder name.
     #[default]
     Embedded,
-    /// A folder on disk.
     Folder(PathBuf),
 }
 
 /// A toolchain that is missing or too old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What is wanted and what was found.
+    /// The version that is wanted and the one found.
     pub reason: String,
     /// Command that installs it.
     pub hint: String,
@@ -151,9 +141,6 @@ pub struct Missing {
 
 impl Manifest {
     /// Files of the adapter by relative path.
-    ///
-    /// # Errors
-    /// A folder that cannot be read.
     pub fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         match &self.source {
             Source::Embedded => {
@@ -174,7 +161,7 @@ impl Manifest {
         }
     }
 
-    /// Finds what its types let pass: everything behind this relies on it.
+    /// Checks values that the types allow: all later code relies on them.
     fn check(&self) -> Result<(), String> {
         // Both become names of folders in the cache.
         for (key, text) in [("name", &self.name), ("default", &self.default)] {
@@ -201,37 +188,30 @@ impl Manifest {
         matches("needs.match", self.needs.iter().map(|it| &it.matches))
     }
 
-    /// Probes the toolchains.
+    /// Probes the toolchains. Their output becomes part of the environment's identity.
     ///
     /// # Errors
-    /// The first one that is missing or too old; otherwise what each of them printed, which
-    /// becomes part of the environment's identity.
+    /// The first one that is missing or too old.
     pub fn probe(&self) -> Result<Vec<String>, Missing> {
         self.needs.iter().map(Need::probe).collect()
     }
 }
 
 impl Generation {
-    /// Its package.
-    #[must_use]
     pub fn package<'a>(&'a self, manifest: &'a Manifest) -> &'a str {
         self.package.as_deref().unwrap_or(&manifest.driver)
     }
 
     /// Version of its package where none is asked for.
-    #[must_use]
     pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
         self.default.as_ref().unwrap_or(&manifest.default)
     }
 
-    /// Whether a version is one of its own.
-    #[must_use]
     pub fn takes_version(&self, version: &str) -> bool {
         pattern(&self.versions).is_match(version)
     }
 
     /// Whether it takes every one of these options.
-    #[must_use]
     pub fn takes(&self, options: &BTreeMap<String, String>) -> bool {
         options
             .iter()
@@ -240,8 +220,6 @@ impl Generation {
 }
 
 impl Values {
-    /// Whether a value is one of them.
-    #[must_use]
     pub fn takes(&self, value: &str) -> bool {
         pattern(&self.matches).is_match(value)
     }
@@ -307,7 +285,7 @@ fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Commands need a program.
+/// Checks that each command has a program.
 fn runs<'a>(key: &str, commands: impl IntoIterator<Item = &'a Vec<String>>) -> Result<(), String> {
     let empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
     if commands.into_iter().any(empty) {
@@ -316,7 +294,7 @@ fn runs<'a>(key: &str, commands: impl IntoIterator<Item = &'a Vec<String>>) -> R
     Ok(())
 }
 
-/// Regular expressions must be some.
+/// Checks regular expressions.
 fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
     patterns.into_iter().try_for_each(|text| match regex_lite::Regex::new(text) {
         Ok(_) => Ok(()),
@@ -324,11 +302,8 @@ fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Res
     })
 }
 
-/// All adapters: embedded ones, and those in the folders below `folder`, which win over
-/// embedded ones of the same name.
-///
-/// # Errors
-/// A manifest that cannot be read.
+/// All adapters: the embedded ones, and the folders below `folder`, which replace embedded ones of
+/// the same name.
 pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let mut found = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! The only code that knows the wire format of `protocol/SPEC.md`.
 //!
-//! Both directions derive both ways: the hidden fake adapter speaks with the same types, and
+//! All types serialize and deserialize: the hidden fake adapter speaks with the same types, and
 //! `protocol/messages.schema.json` is generated from them.
 
 use schemars::JsonSchema;
@@ -10,21 +10,18 @@ use serde_json::Value;
 use workload::plan::{Counter, Operation, Pacing, Stamp};
 use workload::stamp::Input;
 
-/// The one version of the contract so far.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Versions of the contract the core speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct ProtocolRange {
     pub min: u32,
     pub max: u32,
 }
 
-/// What the core sends, one a line.
+/// Requests of the core, one a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Request {
     Hello { protocol: ProtocolRange, epoch_ns: String },
     Clock,
@@ -39,7 +36,6 @@ pub enum Request {
 
 impl Request {
     /// Name of the message, for logs and errors.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hello { .. } => "hello",
@@ -55,10 +51,9 @@ impl Request {
     }
 }
 
-/// What a process does in a run.
+/// Role of a process in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Role {
     Worker,
     Consumer,
@@ -66,7 +61,6 @@ pub enum Role {
 
 /// SPEC section 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Prepare {
     pub phase: String,
     pub role: Role,
@@ -88,7 +82,6 @@ pub struct Prepare {
 
 /// SPEC section 8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Consumer {
     pub collection: String,
     pub expected: u64,
@@ -96,10 +89,9 @@ pub struct Consumer {
     pub marker_field: String,
 }
 
-/// What an adapter answers, one a line.
+/// Answers of an adapter, one a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Answer {
     Hello(Box<Hello>),
     Clock { now_ns: u64 },
@@ -114,7 +106,6 @@ pub enum Answer {
 
 impl Answer {
     /// Name of the message, for logs and errors.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "hello",
@@ -132,7 +123,6 @@ impl Answer {
 
 /// SPEC section 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Hello {
     pub protocol: u32,
     pub adapter: String,
@@ -144,7 +134,6 @@ pub struct Hello {
 
 /// The driver as the running adapter knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Driver {
     pub name: String,
     pub version: String,
@@ -153,7 +142,6 @@ pub struct Driver {
 
 /// The language runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Runtime {
     pub name: String,
     pub version: String,
@@ -161,17 +149,15 @@ pub struct Runtime {
     pub flags: Vec<String>,
 }
 
-/// Where the adapter's readings come from.
+/// Source of the adapter's readings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Clock {
     pub source: String,
     pub resolution_ns: f64,
 }
 
-/// What an adapter can do; computed skips, never lists of adapters.
+/// Abilities of an adapter: skips are computed from them, never from lists of adapters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Capabilities {
     pub operations: Vec<String>,
     pub roles: Vec<Role>,
@@ -191,9 +177,8 @@ fn yes() -> bool {
     true
 }
 
-/// What one worker is.
+/// The kind of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Concurrency {
     pub kind: String,
     #[serde(default)]
@@ -205,7 +190,6 @@ pub struct Concurrency {
 
 /// Answer to `open`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Opened {
     pub resolved: Value,
     pub server: Value,
@@ -213,7 +197,6 @@ pub struct Opened {
 
 /// SPEC section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Turned {
     pub began_ns: u64,
     pub ended_ns: u64,
@@ -226,7 +209,6 @@ pub struct Turned {
 
 /// Totals of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Ended {
     pub operations: u64,
     pub samples: u64,
@@ -238,15 +220,13 @@ pub struct Ended {
 
 /// How a consumer read, SPEC section 8.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Consumed {
     pub cursors: u64,
     pub positions_lost: u64,
 }
 
-/// What was read.
+/// Totals of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Totals {
     pub documents: u64,
     pub sum: u64,
@@ -254,7 +234,6 @@ pub struct Totals {
 
 /// Errors of one code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct ErrorEntry {
     pub code: i64,
     pub name: String,

@@ -18,60 +18,49 @@ use crate::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
 use base::clock::Epoch;
 use base::secrets::{mask_json, mask_text};
 
-/// Longest line of the contract.
 const LINE_BYTES_MAX: u64 = 1 << 20;
-/// What is kept of what one process says; the rest is read and thrown away.
+/// Bytes of a process's stderr that are kept; the rest is read and thrown away.
 const LOG_BYTES_MAX: usize = 8 << 20;
-/// The beginning of a line that it said, and of one that is no message, as an error quotes it.
+/// Beginning of a line of stderr, or of a line that is no message, as errors quote it.
 const SAID_CHARACTERS: usize = 500;
 const QUOTED_CHARACTERS: usize = 120;
-/// Lines that are no answer, while an answer is awaited, before the adapter counts as lost.
+/// Stray lines before the awaited answer until the adapter counts as lost.
 const STRAY_LINES_MAX: u32 = 1000;
-/// The clock is asked so often, until one answer came quickly enough to say how well it agrees.
+/// Most readings of the clock, until one answer comes quickly enough to bound the difference.
 const CLOCK_ECHOES: u32 = 50;
-/// Agreement that is good enough: well below what any message takes.
+/// A good enough bound on the difference: well below the time of any message.
 const CLOCK_WITHIN_NS: u64 = 20_000;
-/// Time to finish what is in flight after a stop signal (SPEC section 1).
+/// Time to finish operations in flight after a stop signal (SPEC section 1).
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a measurement can suffer from its adapter: data of the result, not an error of ours.
+/// A fault of an adapter: data of the result, not an error of ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It could not be started at all.
     #[error("the adapter could not be started: {0}")]
     Start(String),
-    /// It ended before it had answered.
     #[error("the adapter ended ({status}) instead of answering `{request}`{said}")]
     Crashed {
-        /// Exit status in words.
         status: String,
-        /// What it was asked.
         request: &'static str,
         /// Its last words on stderr.
         said: String,
     },
-    /// It did not answer in time and was killed.
     #[error("the adapter did not answer `{request}` within {seconds} s and was killed{said}")]
     Hung {
-        /// What it was asked.
         request: &'static str,
-        /// How long it had.
         seconds: u64,
         /// Its last words on stderr.
         said: String,
     },
-    /// It wrote something else than answers.
     #[error("the adapter answered `{request}` with something that is no message: {line}")]
     Garbage {
-        /// What it was asked.
         request: &'static str,
-        /// The beginning of what it wrote.
+        /// The beginning of its line.
         line: String,
     },
     /// It answered with an error of the contract.
     #[error("the adapter refused `{request}` ({code}): {message}")]
     Refused {
-        /// What it was asked.
         request: &'static str,
         /// Code of SPEC section 2.
         code: String,
@@ -80,18 +69,11 @@ pub enum Failure {
     },
     /// It answered with another message than the contract says.
     #[error("the adapter answered `{request}` with `{answer}`")]
-    Unexpected {
-        /// What it was asked.
-        request: &'static str,
-        /// What came.
-        answer: &'static str,
-    },
-    /// Its clock is not the core's.
+    Unexpected { request: &'static str, answer: &'static str },
     #[error(
         "the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}"
     )]
     Clock {
-        /// Its reading.
         now_ns: u64,
         /// Before the request.
         low_ns: u64,
@@ -100,26 +82,24 @@ pub enum Failure {
     },
 }
 
-/// A living adapter process.
 pub struct AdapterProcess {
     child: Child,
     /// None once it is closed.
     stdin: Option<ChildStdin>,
-    /// What the pipe did not take at once.
+    /// Bytes that the pipe did not take at once.
     unsent: Vec<u8>,
     stdout: BufReader<ChildStdout>,
     log: Arc<Mutex<Log>>,
     pid: Pid,
-    /// What it said of itself.
     pub hello: Option<Hello>,
-    /// Its clock is the core's within so much, ns: the tightest bracket of its answers.
+    /// Largest difference between its clock and the core's, ns: the tightest bracket of its
+    /// answers.
     pub clock_within_ns: u64,
 }
 
 /// The adapter's log file and its last lines.
 struct Log {
     file: File,
-    /// Room for more.
     left_bytes: usize,
     tail: VecDeque<String>,
 }
@@ -149,9 +129,6 @@ impl Log {
 
 impl AdapterProcess {
     /// Starts the adapter and greets it: `hello` and `clock`.
-    ///
-    /// # Errors
-    /// Whatever the adapter does wrong.
     pub async fn start(
         environment: &Environment,
         log: &Path,
@@ -162,10 +139,7 @@ impl AdapterProcess {
         Ok(process)
     }
 
-    /// Starts the adapter and says nothing.
-    ///
-    /// # Errors
-    /// [`Failure::Start`].
+    /// Starts the adapter without a greeting.
     pub fn spawn(environment: &Environment, log: &Path) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
@@ -200,7 +174,7 @@ impl AdapterProcess {
             protocol: ProtocolRange { min: PROTOCOL_VERSION, max: PROTOCOL_VERSION },
             epoch_ns: epoch.to_string(),
         };
-        // A JVM on a busy machine takes seconds to begin to speak.
+        // A JVM on a busy machine needs seconds before it answers.
         match self.request(&hello, Duration::from_secs(30)).await? {
             Answer::Hello(hello) => self.hello = Some(*hello),
             other => return Err(Failure::Unexpected { request: "hello", answer: other.name() }),
@@ -211,7 +185,7 @@ impl AdapterProcess {
             let high_ns = epoch.now_ns();
             match answer {
                 Answer::Clock { now_ns } if (low_ns..=high_ns).contains(&now_ns) => {
-                    // It was read between the two: no further off than the farther of them.
+                    // The reading lies between the two: the farther of them bounds the difference.
                     let within_ns = (now_ns - low_ns).max(high_ns - now_ns);
                     self.clock_within_ns = self.clock_within_ns.min(within_ns);
                 }
@@ -229,8 +203,6 @@ impl AdapterProcess {
         Ok(())
     }
 
-    /// The process's id.
-    #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
@@ -238,7 +210,7 @@ impl AdapterProcess {
     /// Sends one request and waits for its answer.
     ///
     /// # Errors
-    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    /// Any fault of the adapter; after `timeout` it is killed.
     pub async fn request(
         &mut self,
         request: &Request,
@@ -256,8 +228,8 @@ impl AdapterProcess {
 
     /// Sends a line as it is (for the vectors of wrong lines).
     ///
-    /// An adapter that does not read would keep us here for ever: what the pipe does not take at
-    /// once goes out while the answer is awaited, which has a limit.
+    /// An adapter that does not read would block the core for ever. Bytes beyond the pipe's room go
+    /// out while the answer is awaited, which has a limit.
     pub async fn send_line(&mut self, line: &str) {
         self.unsent.extend_from_slice(format!("{line}\n").as_bytes());
         tokio::select! {
@@ -284,7 +256,7 @@ impl AdapterProcess {
     /// Waits for the answer to `request`; an `error` is a [`Failure::Refused`].
     ///
     /// # Errors
-    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    /// Any fault of the adapter; after `timeout` it is killed.
     pub async fn answer(
         &mut self,
         request: &'static str,
@@ -314,7 +286,7 @@ impl AdapterProcess {
     /// Waits for the line that answers `request`, unparsed (for the vectors).
     ///
     /// # Errors
-    /// Whatever the adapter does wrong; after `timeout` it is killed.
+    /// Any fault of the adapter; after `timeout` it is killed.
     pub async fn answer_line(
         &mut self,
         request: &'static str,
@@ -377,7 +349,6 @@ impl AdapterProcess {
     }
 
     /// CPU time of the process so far, ns; None once it has gone.
-    #[must_use]
     pub fn cpu_ns(&self) -> Option<u64> {
         base::child::cpu_ns(self.pid)
     }
@@ -390,14 +361,14 @@ impl AdapterProcess {
         let answer = self.request(&Request::Close, GRACE).await;
         self.close_input();
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
-        self.kill().await; // and what it has started, if anything
+        self.kill().await; // and its children
         match answer? {
             Answer::Closed => Ok(()),
             other => Err(Failure::Unexpected { request: "close", answer: other.name() }),
         }
     }
 
-    /// Sends the stop signal; what is in flight may finish.
+    /// Sends the stop signal; operations in flight may finish.
     pub fn stop(&self) {
         base::child::signal(self.pid, Signal::SIGTERM);
     }
@@ -407,7 +378,7 @@ impl AdapterProcess {
         tokio::time::timeout(timeout, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Kills the process and what it started.
+    /// Kills the process and its children.
     pub async fn kill(&mut self) {
         base::child::kill_group(self.pid, Signal::SIGKILL);
         let _ = self.child.wait().await;
@@ -416,7 +387,7 @@ impl AdapterProcess {
 
 impl Drop for AdapterProcess {
     fn drop(&mut self) {
-        // kill_on_drop reaches the leader alone, and not what it has started.
+        // kill_on_drop reaches the leader alone, not its children.
         if self.child.id().is_some() {
             base::child::kill_group(self.pid, Signal::SIGKILL);
         }

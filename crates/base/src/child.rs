@@ -1,4 +1,4 @@
-//! What the core asks the operating system about its children.
+//! Child processes: their start, their end, and the CPU and memory they use.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -14,12 +14,11 @@ use nix::unistd::Pid;
 
 use crate::process::ProcessId;
 
-/// Stands in the environment of every adapter and installer, and so of what these start.
+/// Variable in the environment of every adapter and installer, and so of all their children.
 const OWNER: &str = "MDYN_OWNER";
 
-/// The child is killed when the thread that starts it ends, however that comes.
-///
-/// The core starts every child from its main thread, so that this is the end of the core.
+/// The kernel kills the child when the thread that started it ends. The core starts every child
+/// from its main thread, so that this is the end of the core.
 #[allow(unsafe_code)] // prctl between fork and exec has no safe form
 pub fn die_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
@@ -36,12 +35,12 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// The child gets none of the files and locks that our caller left open, but for stdin to stderr:
-/// what outlives us would hold them.
+/// The child inherits stdin, stdout and stderr alone. Otherwise a child that outlives us would hold
+/// the files and locks that our caller left open.
 #[allow(unsafe_code)] // as above
 pub fn inherit_nothing(command: &mut Command) {
-    // SAFETY: close_range and fcntl are system calls that touch no memory of ours; files are
-    // closed by exec, so that the standard library's own pipe works until then.
+    // SAFETY: close_range and fcntl are system calls that touch no memory of ours. Files are closed
+    // by exec: the standard library's own pipe works until then.
     unsafe {
         command.pre_exec(|| {
             let cloexec = libc::CLOSE_RANGE_CLOEXEC;
@@ -56,12 +55,12 @@ pub fn inherit_nothing(command: &mut Command) {
     }
 }
 
-/// Whatever the child starts ends with the core too, also in a session of its own.
+/// Ends the child with the core, and all that the child starts, even in a session of its own.
 ///
-/// The kernel's signal reaches the child alone, and a process group is left by `setsid`. So a
-/// guard process waits for the end of the core and kills what carries the core's mark in its
-/// environment. Rejected: a PID namespace, which containers forbid; a subreaper between core and
-/// adapter, whose own end would free the grandchildren.
+/// The kernel's signal reaches the child alone, and `setsid` leaves a process group. So a guard
+/// process waits for the core's end, then kills every process with its mark in the environment.
+/// Rejected: a PID namespace, which containers forbid; a subreaper between core and adapter, whose
+/// own end would free the grandchildren.
 pub fn own(command: &mut Command) {
     static MARK: OnceLock<String> = OnceLock::new();
     let mark = MARK.get_or_init(|| {
@@ -71,7 +70,7 @@ pub fn own(command: &mut Command) {
         let mut guard = Command::new("/proc/self/exe");
         guard.arg0("mongodyno").args(["guard-children", &mark]).env_remove(OWNER);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // Without it what children start may outlive a killed core: no reason not to measure.
+        // Without a guard, grandchildren may outlive a killed core: no reason not to measure.
         if let Ok(mut guard) = guard.spawn() {
             std::mem::forget(guard.stdin.take()); // closed by the end of the core
         }
@@ -80,12 +79,12 @@ pub fn own(command: &mut Command) {
     command.env(OWNER, mark);
 }
 
-/// The hidden verb `guard-children`: waits for the end of the core with this mark, then kills
-/// what it has left.
+/// The hidden verb `guard-children`: waits for the end of the core, then kills the processes with
+/// its mark.
 pub fn guard(mark: &str) {
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     let mark = format!("{OWNER}={mark}");
-    // What is forked between a look and the kill is found by the next look.
+    // The next look finds a process that is forked between a look and the kill.
     for _ in 0..1000 {
         let left = marked(mark.as_bytes());
         if left.is_empty() {
@@ -108,7 +107,7 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
-/// The child and all that it starts run on these cores only; on all of them where there are none.
+/// Keeps the child and its children to these cores; an empty list sets no limit.
 #[allow(unsafe_code)] // nothing safe runs between fork and exec
 pub fn keep_to(command: &mut Command, cores: &[usize]) {
     let mut set = CpuSet::new();
@@ -122,40 +121,33 @@ pub fn keep_to(command: &mut Command, cores: &[usize]) {
     }
 }
 
-/// The cores that this process may use, by number.
-#[must_use]
 pub fn usable_cores() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..nix::sched::CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
 }
 
-/// Sends a signal to one process; one that has gone is no error.
+/// A process that has gone is no error.
 pub fn signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
 }
 
-/// Sends a signal to a process group that a child of ours leads.
 pub fn kill_group(pid: Pid, signal: Signal) {
     let _ = killpg(pid, signal);
 }
 
-/// CPU time of a process, ns.
-///
-/// The process's own CPU clock, because /proc counts in ticks of 10 ms: a fifth of a turn.
-#[must_use]
+/// By the process's own CPU clock: /proc counts in ticks of 10 ms, a fifth of a turn.
 pub fn cpu_ns(pid: Pid) -> Option<u64> {
     let clock: ClockId = clock_getcpuclockid(pid).ok()?;
     let time = clock_gettime(clock).ok()?;
     Some(time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
 }
 
-/// Sets the peak resident set of a process back to what it is now.
+/// Sets the peak resident set back to the present one.
 pub fn reset_rss_peak(pid: Pid) {
     let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
 }
 
 /// Resident set and its peak, bytes.
-#[must_use]
 pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| {

@@ -8,28 +8,22 @@ use nix::sys::prctl::set_timerslack;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// The experiment's zero.
+/// Zero of an experiment's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Epoch {
     monotonic_ns: u64,
 }
 
 impl Epoch {
-    /// Now is zero.
-    #[must_use]
     pub fn start() -> Self {
         Self { monotonic_ns: monotonic_ns() }
     }
 
-    /// Nanoseconds since the epoch.
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.monotonic_ns)
     }
 
-    /// The system's own reading of CLOCK_MONOTONIC at `at_ns` since the epoch, for sleeps until
-    /// then.
-    #[must_use]
+    /// Reading of CLOCK_MONOTONIC at `at_ns` since the epoch, for sleeps until then.
     pub fn system_ns(&self, at_ns: u64) -> u64 {
         self.monotonic_ns.saturating_add(at_ns)
     }
@@ -50,34 +44,29 @@ impl std::str::FromStr for Epoch {
     }
 }
 
-/// CLOCK_MONOTONIC, ns.
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has CLOCK_MONOTONIC");
     now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }
 
-/// Sleeps until a time of CLOCK_MONOTONIC, ns; not at all if it has passed.
+/// Sleeps until a time of CLOCK_MONOTONIC; not at all if it has passed.
 pub fn sleep_until(due_ns: u64) {
     let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
     let flags = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) == Err(Errno::EINTR) {}
 }
 
-/// The calling thread's sleeps end when they are due and not up to 50 us later, which lets the
-/// kernel wake several threads at once. Where it is refused they are later.
+/// Ends the calling thread's sleeps when they are due. Else the kernel may add 50 us, to wake
+/// several threads at once. A refusal is no error.
 pub fn sharpen_sleeps() {
     let _ = set_timerslack(1);
 }
 
-/// Wall clock, since the Unix epoch.
-#[must_use]
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Wall clock, RFC 3339 in UTC, to the second.
-#[must_use]
+/// RFC 3339 in UTC, to the second.
 pub fn wall() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,7 +1,6 @@
-//! What a person can fix: a sentence that says what happened and where, one hint, one exit code.
+//! Errors for people: one sentence on the failure and its place, one hint, one exit code.
 //!
-//! Three kinds of failure live in three places: this type, the fields of a result
-//! (`result::records::Run::failed`: a measurement that failed is data), and panics for bugs.
+//! A failed measurement is data (`record::records::Run::failed`), and a bug is a panic.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -26,40 +25,32 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// An error for people.
 #[derive(Debug, Clone)]
 pub struct Error {
-    /// Exit code of the program.
     pub exit: Exit,
-    /// What happened, and where.
+    /// Says what happened, and where.
     pub message: String,
     /// One thing to do; empty where the message says it all.
     pub hint: String,
 }
 
 impl Error {
-    /// An error with a hint.
     pub fn new(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { exit, message: message.into(), hint: hint.into() }
     }
 
-    /// The command line is wrong.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message, hint)
     }
 
-    /// The server does not answer, or not to us.
     pub fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Exit::Unreachable, message, hint)
     }
 
-    /// This machine lacks something.
     pub fn environment(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Exit::Environment, message, hint)
     }
 
-    /// A file or folder could not be read or written.
-    #[must_use]
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
@@ -87,5 +78,4 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Most functions of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,5 +1,5 @@
-//! The ground floor: errors for people, lines on stderr, secrets, child processes, the clock, the
-//! cache, quantities and words as people write them.
+//! Errors for people, lines on stderr, secrets, child processes, the clock, the cache, quantities
+//! and words.
 
 #[macro_use]
 pub mod say;
@@ -7,6 +7,7 @@ pub mod say;
 pub mod child;
 pub mod clock;
 pub mod error;
+pub mod lock;
 pub mod paths;
 pub mod process;
 pub mod secrets;

@@ -1,4 +1,4 @@
-//! Where things live outside the experiment folder.
+//! Folders outside of the experiment folder.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::error::{Error, Result};
+use crate::words::shell_quoted;
 
-/// The cache: everything mongodyno installs. `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
-/// `~/.cache/mongodyno`; made if need be, for nobody but its owner.
-///
-/// # Errors
-/// No place for it, or one in which somebody else may put programs for us to run.
+/// The cache of all that mongodyno installs: `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
+/// `~/.cache/mongodyno`. It is made if need be, for its owner alone. It is refused where somebody
+/// else may put programs for us to run.
 pub fn cache_dir() -> Result<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = folder("MDYN_HOME")
@@ -31,11 +30,7 @@ pub fn cache_dir() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Where files of what runs now go: the cache or, where that can only be read, a folder of our own
-/// among the temporary ones.
-///
-/// # Errors
-/// As [`cache_dir`].
+/// Folder for files of this invocation: the cache, or a temporary one where the cache is read-only.
 pub fn work_dir() -> Result<PathBuf> {
     let cache = cache_dir()?;
     if access(&cache, AccessFlags::W_OK).is_ok() {
@@ -47,20 +42,20 @@ pub fn work_dir() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes a folder for programs that we run, or sees that nobody else may write to it.
+/// Makes a folder for programs that we run, or checks that nobody else may write to it.
 fn trusted(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
         let mut error = Error::file("create the cache", path, &error);
         "set MDYN_HOME to a folder that you may write to".clone_into(&mut error.hint);
         error
     })?;
-    // What lies deeper can be reached by nobody who may not change these.
+    // Deeper folders are safe if these are.
     let below = ["adapters", "servers", "wheels"].map(|name| path.join(name));
     for folder in [path.to_owned()].into_iter().chain(below) {
         let Ok(found) = fs::metadata(&folder) else { continue };
         let user = geteuid().as_raw();
         let (what, hint) = if found.mode() & 0o022 != 0 {
-            ("others may write to", format!("chmod -R go-w {}", folder.display()))
+            ("others may write to", format!("chmod -R go-w {}", shell_quoted(&folder.display())))
         } else if ![0, user].contains(&found.uid()) {
             ("somebody else owns", "set MDYN_HOME to a folder of your own".to_owned())
         } else {

@@ -1,26 +1,25 @@
-//! Lines for people, on stderr. One that nobody can read any more is no error: `eprintln!` panics
-//! there, which once ended runs in the middle and left their databases behind.
+//! Lines for people, on stderr. A closed stderr is no error. `eprintln!` panics there: that once
+//! ended runs in the middle and left their databases behind.
 
 use std::io::Write as _;
 
 use crate::secrets::mask_text;
 
-/// Says something on stderr, as `eprintln!` is written.
+/// Writes to stderr, with the syntax of `eprintln!`.
 #[macro_export]
 macro_rules! say {
     ($($argument:tt)*) => { $crate::say::lines(&format!($($argument)*)) };
 }
 
-/// Says these lines. What they quote (paths, answers, records) cannot steer the terminal, and is
-/// told without its secrets.
+/// Writes these lines. Text they quote (paths, answers, records) cannot steer the terminal, and its
+/// secrets are masked.
 pub fn lines(text: &str) {
     let clean: Vec<String> = mask_text(text).split('\n').map(clean).collect();
     // One write, so that the lines of several processes stay whole.
     let _ = std::io::stderr().write_all((clean.join("\n") + "\n").as_bytes());
 }
 
-/// One line without anything that could steer a terminal or reverse the reading direction.
-#[must_use]
+/// Removes all that could steer a terminal or reverse the reading direction.
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {

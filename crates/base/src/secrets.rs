@@ -1,19 +1,16 @@
-//! What this invocation must not tell, and texts without it.
+//! Secrets of this invocation, and texts without them.
 //!
 //! Everything that is written passes [`mask_text`]: records, logs of adapters and installers,
-//! errors. What it hides is told to it once, by whoever comes upon a connection string.
+//! errors. Whoever reads a connection string tells it to [`keep`].
 
 use std::sync::RwLock;
 
-/// Connection strings whole, with what is shown in their place, and the secrets in them.
+/// Whole connection strings, each with its masked form, and the secrets in them.
 static KNOWN: RwLock<Known> = RwLock::new((Vec::new(), Vec::new()));
 type Known = (Vec<(String, String)>, Vec<Secret>);
 
-/// From now on [`mask_text`] hides `text`, for which the first of what `read` answers is shown, and
-/// the secrets in it.
-///
-/// # Panics
-/// Never: nothing panics while it holds the lock.
+/// From now on [`mask_text`] hides `text` and the secrets in it. `read` answers the masked form of
+/// the text, and those secrets.
 pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     if KNOWN.read().expect("no panic while holding it").0.iter().any(|(it, _)| it == text) {
         return;
@@ -26,12 +23,7 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
 }
 
-/// `text` (of a driver, of pip, of ourselves) without the secrets of this invocation, and without
-/// the credentials of any URL in it.
-///
-/// # Panics
-/// Never: nothing panics while it holds the lock.
-#[must_use]
+/// Masks the secrets of this invocation, and the credentials of any URL.
 pub fn mask_text(text: &str) -> String {
     let known = KNOWN.read().expect("no panic while holding it");
     let mut masked = text.to_owned();
@@ -44,7 +36,7 @@ pub fn mask_text(text: &str) -> String {
     mask_urls(&masked)
 }
 
-/// The same for every text in a value.
+/// [`mask_text`] for every text in a value.
 pub fn mask_json(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
@@ -55,16 +47,16 @@ pub fn mask_json(value: &mut serde_json::Value) {
     }
 }
 
-/// Something that must not be shown, letter by letter with the ways in which programs write it.
+/// A secret, letter by letter, with the spellings that programs use.
 pub struct Secret {
     letters: Vec<Vec<String>>,
-    /// Hidden only where it is no part of a longer word: names of users.
+    /// Masked only as a whole word: names of users.
     is_word: bool,
 }
 
 impl Secret {
-    /// None: replacing one or two letters everywhere would garble the text and hide nothing.
-    #[must_use]
+    /// None for one or two letters: masking these everywhere would garble the text and hide
+    /// nothing.
     pub fn new(text: &str, is_word: bool) -> Option<Self> {
         let letters: Vec<_> = text.chars().map(spellings).collect();
         (letters.len() > 2).then_some(Self { letters, is_word })
@@ -89,7 +81,7 @@ impl Secret {
         masked
     }
 
-    /// What follows the secret in a text that begins with it.
+    /// The rest of a text that begins with the secret.
     fn after<'a>(&self, text: &'a str) -> Option<&'a str> {
         self.letters.iter().try_fold(text, |rest, spellings| {
             let begins = |it: &&String| {
@@ -100,7 +92,7 @@ impl Secret {
     }
 }
 
-/// A letter percent-encoded, as JSON and programs quote it, and as it is; in either case.
+/// A letter as it is, percent-encoded, and as JSON and programs quote it; in either case.
 fn spellings(letter: char) -> Vec<String> {
     let bytes = letter.to_string().into_bytes();
     let mut units = [0; 2];
@@ -123,7 +115,7 @@ fn mask_urls(text: &str) -> String {
         let end = after.find(|c: char| c.is_whitespace() || "/'\"<>".contains(c));
         let authority = &after[..end.unwrap_or(after.len())];
         rest = match authority.rsplit_once('@') {
-            // Those are masked already, or the words of a hint.
+            // These are masked already, or words of a hint.
             Some((user_info, _)) if !["***", "***:***", "USER:PASSWORD"].contains(&user_info) => {
                 masked.push_str("***");
                 &after[user_info.len()..]

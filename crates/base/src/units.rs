@@ -29,27 +29,18 @@ const BYTES: [(&str, f64); 7] = [
 const BITS_PER_SECOND: [(&str, f64); 4] =
     [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 
-/// A length of time: `100ns`, `200us`, `1.5ms`, `2s`, `1m` or `1min`, `1h`. Below a nanosecond is
-/// rounded.
-///
-/// # Errors
-/// A sentence for clap: what is wrong and how it is written.
+/// `100ns`, `200us`, `1.5ms`, `2s`, `1m` or `1min`, `1h`, rounded to nanoseconds. The error is a
+/// sentence for clap, as it is for the other quantities.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     parse(text, &NS, "a time such as 200us, 1.5ms or 2s").map(Duration::from_nanos)
 }
 
-/// A number of bytes: `64MiB`, `1GiB`, `512KiB`; `kB`, `MB` and `GB` are powers of ten.
-///
-/// # Errors
-/// A sentence for clap: what is wrong and how it is written.
+/// `64MiB`, `1GiB`, `512KiB`; `kB`, `MB` and `GB` are powers of ten.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     parse(text, &BYTES, "a size such as 64MiB or 1GiB")
 }
 
-/// A rate in bits a second, powers of ten: `100mbit`, `1gbit`, `64kbit`.
-///
-/// # Errors
-/// A sentence for clap: what is wrong and how it is written.
+/// `100mbit`, `1gbit`, `64kbit`: powers of ten.
 pub fn parse_bits_per_second(text: &str) -> Result<u64, String> {
     parse(text, &BITS_PER_SECOND, "a rate such as 100mbit or 1gbit")
 }

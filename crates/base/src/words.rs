@@ -1,9 +1,8 @@
-//! Words for machines and people: bytes in hex, and the known word that a wrong one may mean.
+//! Bytes in hex, words for a shell, and the known word that a wrong one may mean.
 
 use std::fmt::Write as _;
 
 /// Lower-case hexadecimal.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -11,7 +10,18 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The known word that is meant, if one is near: a third of the letters may differ, in either case.
+/// A word as a POSIX shell reads it back.
+pub fn shell_quoted(word: &(impl ToString + ?Sized)) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The known word nearest to this one; at most a third of the letters may differ, in either case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let known = known.into_iter().map(|name| (distance(&lower, &name.to_lowercase()), name));
@@ -19,7 +29,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (distance <= (name.len().max(word.len()) / 3).max(1)).then_some(name)
 }
 
-/// Letters to change; little where one word begins with the other (`zipf`, `integer`).
+/// Letters to change; 1 where one word begins with the other (`zipf`, `integer`).
 fn distance(a: &str, b: &str) -> usize {
     let begins = a.len().min(b.len()) >= 3 && (a.starts_with(b) || b.starts_with(a));
     if begins { 1 } else { strsim::osa_distance(a, b) }

@@ -1,5 +1,5 @@
-//! What was inserted against what was read: messages and samples of a consumer, and documents
-//! and samples of producers. Pure, so that its tests can show it what broken adapters make.
+//! Compares messages and documents with the samples of consumer and producers. Pure, so that tests
+//! can feed it the samples of broken adapters.
 
 use std::collections::BTreeMap;
 
@@ -53,15 +53,15 @@ pub fn judge(sent: &[Sent], samples: &[Sample]) -> Result<(), String> {
     }
     let readings: std::collections::BTreeSet<u64> = samples.iter().map(|it| it.start_ns).collect();
     if readings.len() * 2 < samples.len() {
-        // Some runtimes' clocks tell apart no two messages that follow close on each other.
+        // Some runtimes' clocks give close messages the same reading.
         let readings = readings.len();
         return Err(format!("{readings} readings of the clock for {} messages", samples.len()));
     }
     Ok(())
 }
 
-/// Whether each document's `producer` and `sequence` are worker and index of the sample of the
-/// operation that has inserted it, `batch` documents at once.
+/// Whether each document's `producer` and `sequence` are worker and index of the sample of its
+/// insert, `batch` documents at once.
 pub fn numbered(
     found: &[RawDocumentBuf],
     samples: impl Iterator<Item = Sample>,
@@ -116,7 +116,7 @@ mod tests {
         sent().into_iter().enumerate().map(sample).collect()
     }
 
-    /// What is said of samples that a broken consumer has made.
+    /// The problem that samples of a broken consumer are reported with.
     fn broken(make: impl Fn(&mut Vec<Sample>)) -> String {
         let mut samples = read();
         make(&mut samples);
@@ -145,7 +145,7 @@ mod tests {
         assert!(broken(|it| it[4].service_ns = 1).contains("service"));
         assert!(broken(|it| it[4].operation = 1).contains("operation"));
         assert!(broken(|it| it[4].outcome = 128).contains("outcome"));
-        // Its own count, or number, in place of the producer's.
+        // The consumer's own count, or number, in place of the producer's.
         assert!(broken(|it| it.iter_mut().for_each(|it| it.index -= 70_000)).contains("never"));
         assert!(broken(|it| it.iter_mut().for_each(|it| it.worker = 0)).contains("never"));
         // One reading for a batch.

@@ -1,4 +1,4 @@
-//! Consumers on a server (SPEC section 8): what they read, what ends them, cursors that die.
+//! Consumers on a server (SPEC section 8): their messages, their ends, cursors that die.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use workload::plan::{Capped, Collection};
 
 const CAPPED_BYTES: u64 = 1 << 20;
 const MARKER_FIELD: &str = "all_sent";
-/// A turn that something else ends.
+/// Length of a turn that ends for another reason.
 const LONG: Duration = Duration::from_secs(20);
-/// So long nothing comes where `idle_ms` is to end a turn.
+/// `idle_ms` where it is to end a turn.
 const IDLE: Duration = Duration::from_millis(300);
 /// How late a turn may end on a busy machine.
 const LATE: Duration = Duration::from_secs(5);
-/// Time for a consumer to read what has been inserted, before something happens to its cursor.
+/// Time for a consumer to read, before something happens to its cursor.
 const READ: Duration = Duration::from_millis(150);
 const ERRORS_CONSECUTIVE_MAX: u32 = 4;
 
@@ -51,7 +51,6 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
     ]
 }
 
-/// Where cases are made.
 struct Lab<'a> {
     environment: &'a Environment,
     bench: &'a Bench<'a>,
@@ -59,8 +58,8 @@ struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// A message is in the program's hands after it was inserted, not with the batch it came in;
-    /// neither the sentinel nor the marker is one, and behind the marker nothing is read.
+    /// A message has its own time of arrival, not that of its batch. Neither the sentinel nor the
+    /// marker is a message. Nothing behind the marker is read.
     async fn marker(&self) -> Result<(), String> {
         let mut case = self.case("consumed_marker", None, LONG, 1000).await?;
         case.begin(LONG).await;
@@ -84,7 +83,7 @@ impl Lab<'_> {
         case.judge_turns(&[turned]).await
     }
 
-    /// Nothing comes, time is up, and what came between two turns is read in the next one.
+    /// A turn without messages ends on time. Messages between two turns are read in the next one.
     async fn turns(&self) -> Result<(), String> {
         let mut case = self.case("consumed_turns", None, IDLE, 1000).await?;
         let began_ns = self.bench.epoch.now_ns();
@@ -126,8 +125,8 @@ impl Lab<'_> {
         case.finish(&ended).await
     }
 
-    /// Between two turns its cursor dies and more is inserted than the collection holds: what is
-    /// left is read, and the gap is told.
+    /// Between two turns the cursor dies and more is inserted than the collection holds. The rest
+    /// is read, and the gap is told.
     async fn overwritten(&self) -> Result<(), String> {
         let mut case = self.case("consumed_overwritten", Some(8), IDLE, 1000).await?;
         case.begin(LONG).await;
@@ -136,7 +135,7 @@ impl Lab<'_> {
         equal("messages before the gap", &before.operations, &3)?;
         case.kill_cursor().await?;
         case.insert(20).await?;
-        // How far a server exceeds the limit before it removes documents is its own business.
+        // Servers differ in how far they exceed the limit before they remove documents.
         let left = self.admin.documents(case.collection).await.map_err(|it| it.to_string())?.len();
         if left >= 20 {
             return Err(format!("the server kept {left} documents of a limit of 8"));
@@ -228,7 +227,7 @@ impl Lab<'_> {
     }
 }
 
-/// One consumer, and what it has been sent.
+/// One consumer, and its messages.
 struct Case<'a> {
     lab: &'a Lab<'a>,
     /// Its own: cursors of a dropped collection stay open on the server for a while.
@@ -255,7 +254,7 @@ impl Case<'_> {
         loaded.map_err(|it| it.to_string())
     }
 
-    /// Messages of two producers, in one batch.
+    /// Inserts messages of two producers, in one batch.
     async fn insert(&mut self, count: usize) -> Result<(), String> {
         let mut documents = Vec::new();
         for _ in 0..count {
@@ -277,7 +276,7 @@ impl Case<'_> {
         self.load(documents).await
     }
 
-    /// Waits until there is a cursor, for a consumer may be opening one, and kills it.
+    /// Waits for a cursor, which the consumer may be opening, and kills it.
     async fn kill_cursor(&self) -> Result<(), String> {
         for _ in 0..LATE.as_millis() / 20 {
             let killed = self.lab.admin.kill_cursors(self.collection).await;
@@ -289,7 +288,7 @@ impl Case<'_> {
         Err("no cursor is open on the collection".to_owned())
     }
 
-    /// Begins a turn; answers its deadline.
+    /// Begins a turn and returns its deadline.
     async fn begin(&mut self, length: Duration) -> u64 {
         let until_ns = self.lab.bench.epoch.now_ns() + nanos(length);
         self.process.send(&Request::Turn { start_ns: 0, until_ns }).await;
@@ -303,7 +302,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether it is later than it should be, and not much later.
+    /// Whether the turn ended after its deadline, within [`LATE`].
     fn ends_within(&self, what: &str, from_ns: u64) -> Result<(), String> {
         let now_ns = self.lab.bench.epoch.now_ns();
         if (from_ns..from_ns + nanos(LATE)).contains(&now_ns) {
@@ -313,7 +312,7 @@ impl Case<'_> {
         Err(format!("a turn ended {late_ms} ms after {what} should have ended it"))
     }
 
-    /// Ends the phase, and holds its totals against its turns.
+    /// Ends the phase, and compares its totals with its turns.
     async fn ended(&mut self, turns: &[Turned]) -> Result<Ended, String> {
         let answer = ask(&mut self.process, &Request::End, "ended", ANSWER_TIMEOUT).await?;
         let Answer::Ended(ended) = answer else { unreachable!("`ask` has looked at its name") };

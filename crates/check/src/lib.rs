@@ -1,6 +1,6 @@
-//! Holds an adapter against the contract: vectors and signals offline, then answers, bytes and
-//! faults on a server. Some checks fail on purpose, so that an adapter that never looks at an
-//! answer does not pass.
+//! Checks an adapter against the contract: vectors and signals offline, then answers, bytes and
+//! faults on a server. Some operations fail on purpose: an adapter that ignores answers does not
+//! pass.
 
 pub mod bench;
 mod consumed;
@@ -19,26 +19,22 @@ use adapter::messages::{Answer, Request};
 use adapter::process::{AdapterProcess, Failure};
 use base::clock::Epoch;
 
-/// Time for any answer outside of turns.
+/// Limit for any answer outside of turns.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What.
     pub name: String,
-    /// Why it does not hold; None: it does.
+    /// None: the check holds.
     pub problem: Option<String>,
 }
 
 impl Checked {
-    /// From what a check came to.
     pub fn of(name: impl Into<String>, result: Result<(), String>) -> Self {
         Self { name: name.into(), problem: result.err() }
     }
 }
 
-/// Starts the adapter for one check.
 async fn start(
     environment: &Environment,
     folder: &Path,
@@ -62,8 +58,8 @@ async fn ask(
     Err(Failure::Unexpected { request: request.name(), answer: answer.name() }.to_string())
 }
 
-/// The document as a driver without a type for doubles sends it: those with a whole value that an
-/// int32 holds are one.
+/// The document as a driver without a type for doubles sends it: whole values within int32 become
+/// int32.
 fn without_whole_doubles(document: Document) -> Document {
     document.into_iter().map(|(name, value)| (name, without_whole_double(value))).collect()
 }

@@ -16,10 +16,9 @@ use stats::descriptive::median;
 /// Longest median time from message to first operation, us (SPEC section 5).
 const WAKEUP_MAX_US: f64 = 1000.0;
 const WAKEUP_TURNS: usize = 40;
-/// Turns of the phase whose samples are looked at, at most.
+/// Most turns of the phase whose samples are checked.
 const TURNS_MAX: usize = 200;
 
-/// All offline checks.
 pub async fn check(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<Checked> {
     let mut checked = vectors::replay(environment, folder, epoch).await;
     checked.push(Checked::of("samples of a phase", samples(environment, folder, epoch).await));
@@ -29,7 +28,6 @@ pub async fn check(environment: &Environment, folder: &Path, epoch: &Epoch) -> V
     checked
 }
 
-/// A phase of no-ops, armed.
 async fn armed(
     environment: &Environment,
     folder: &Path,
@@ -56,7 +54,7 @@ async fn turn(process: &mut AdapterProcess, until_ns: u64) -> Result<Turned, Str
     }
 }
 
-/// Turns of two workers: each sample is where and what it should be.
+/// Turns of two workers: checks the place and values of each sample.
 async fn samples(environment: &Environment, folder: &Path, epoch: &Epoch) -> Result<(), String> {
     let mut process = armed(environment, folder, epoch, |prepare| {
         prepare.limits = Some(vec![100_000, 70]);
@@ -67,8 +65,8 @@ async fn samples(environment: &Environment, folder: &Path, epoch: &Epoch) -> Res
     let done = |turns: &[(Turned, u64)]| {
         turns.len() >= 2 && turns.iter().map(|(turned, _)| turned.operations).sum::<u64>() >= 10_000
     };
-    // On a busy machine two turns may be too few for the limit to be reached: a global lock may
-    // give all of a turn of 5 ms to one worker.
+    // On a busy machine two turns may not reach the limit: a global lock may give a whole turn of 5
+    // ms to one worker.
     while !done(&turns) && turns.len() < TURNS_MAX {
         let until_ns = epoch.now_ns() + 5_000_000;
         turns.push((turn(&mut process, until_ns).await?, until_ns));
@@ -151,7 +149,7 @@ async fn stop(environment: &Environment, folder: &Path, epoch: &Epoch) -> Result
     Ok(())
 }
 
-/// The core has gone: so does the adapter.
+/// An adapter whose core has gone ends as well.
 async fn end_of_input(
     environment: &Environment,
     folder: &Path,

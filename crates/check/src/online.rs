@@ -20,6 +20,7 @@ use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
 use record::samples::Samples;
+use stats::gates::Gate;
 use workload::build::{Workload, build};
 use workload::operations::inserts;
 use workload::parse;
@@ -29,17 +30,17 @@ use workload::schedule;
 
 const OPERATIONS: &str = include_str!("../../../workloads/check/operations.yaml");
 const FAILURES: &str = include_str!("../../../workloads/check/failures.yaml");
-/// The plan of a check is the same each time.
+/// Fixed, so that the plan of a check is the same each time.
 const SEED: u64 = 1;
-/// Long enough for every phase of `operations.yaml`; a second turn finishes what it cut.
+/// Long enough for every phase of `operations.yaml`; a second turn finishes the rest.
 const TURN: Duration = Duration::from_secs(10);
 /// The collection of `operations.yaml` whose documents carry the number of their operation.
 const NUMBERED: &str = "numbered";
 const OUTCOME_WRONG: u8 = 1;
 const OUTCOME_ERROR: u8 = 2;
 
-/// All checks on a server, in a database that is claimed. What the adapter does not declare is left
-/// out, and named.
+/// All checks on a server, in a database that is claimed. Undeclared abilities are left out, and
+/// named.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
     let mut checked = vec![Checked::of(
         "open: a server that is not there is a `connect` error",
@@ -127,8 +128,8 @@ impl<'a> Session<'a> {
             }
             let result = self.operation(number, &phase).await;
             if let Some(said) = self.arm.failed.as_ref().filter(|it| it.contains("(unsupported)")) {
-                // What a driver cannot do at all, such as w:0, is no fault of its adapter. A
-                // refused `prepare` is the end of a run, so another process does the rest.
+                // A driver's limit, such as no w:0, is no fault of its adapter. A refused `prepare`
+                // is the end of a run, so another process does the rest.
                 checked.push(Checked::of(format!("{}: left out, {said}", phase.name), Ok(())));
                 self.arm = live(self.environment, self.bench).await;
                 continue;
@@ -158,7 +159,7 @@ impl<'a> Session<'a> {
         Checked::of(NAME, made.map(|_| ()).ok_or(told))
     }
 
-    /// What the adapter does not declare.
+    /// The first ability of the phase that the adapter does not declare.
     fn missing(&self, phase: &Phase) -> Option<String> {
         let capabilities = &self.arm.hello()?.capabilities;
         let name = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -191,7 +192,7 @@ impl<'a> Session<'a> {
         }
         let result = self.phase(number).await;
         if result.is_err() && profiled {
-            // What it wrote down of this phase is not to be found in the next one.
+            // The profile of this phase must not reach the next one.
             self.admin.profile(false).await.map_err(text)?;
         }
         let (run, _) = result?;
@@ -366,7 +367,7 @@ fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     if let Some(sum) = run.answers.sum_expected {
         equal("`totals.sum`", &run.answers.sum, &sum)?;
     }
-    match run.gates.iter().find(|gate| gate.fails && gate.id == "G1") {
+    match run.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors) {
         Some(gate) => Err(gate.reason.clone()),
         None => Ok(()),
     }
@@ -389,7 +390,7 @@ fn inserted(
     let documents = count * batch;
     equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
     if !matches!(phase.pacing, Pacing::Awaited { .. }) {
-        return Ok(()); // which worker takes what from a shared queue is chance
+        return Ok(()); // a shared queue deals records to workers by chance
     }
     let counter = schedule::counter(plan, phase);
     let mut expected = Vec::new();
@@ -416,8 +417,7 @@ fn inserted(
     }
 }
 
-/// What went over the wire, as the server has written it down: the write concern asked for, and
-/// one command an operation.
+/// Checks the server's profile: the write concern asked for, and one command an operation.
 fn sent(phase: &Phase, commands: &[Document]) -> Result<(), String> {
     let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
     equal("insert commands on the wire", &(commands.len() as u64), &count)?;

@@ -1,5 +1,3 @@
-//! Replays `protocol/vectors`: conversations and documents.
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,10 +20,7 @@ use workload::stamp::Input;
 #[folder = "../../protocol/vectors/"]
 struct Vectors;
 
-/// Writes the vectors below `folder`, for the tests that an adapter has of its own.
-///
-/// # Errors
-/// Of the file system.
+/// Writes the vectors below `folder`, for the adapter's own tests.
 pub fn write(folder: &Path) -> base::error::Result<()> {
     for path in Vectors::iter() {
         let file = Vectors::get(&path).expect("listed by the embedding");
@@ -41,7 +36,6 @@ pub fn write(folder: &Path) -> base::error::Result<()> {
 /// Records of the schedule that conversations name.
 const SCHEDULE_RECORDS: usize = 64;
 
-/// One line of a conversation.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -68,7 +62,7 @@ fn lines<T: for<'a> Deserialize<'a>>(path: &str) -> Vec<T> {
     text.lines().map(parse).collect()
 }
 
-/// Conversations, each with a fresh process, and documents, all with one.
+/// Replays conversations, each with a fresh process, and documents, all with one.
 pub async fn replay(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<Checked> {
     let mut checked = Vec::new();
     let mut paths: Vec<_> = Vectors::iter().filter(|path| path.ends_with(".jsonl")).collect();

@@ -1,10 +1,9 @@
-//! How figures are written: one place, so that every format says the same.
+//! Writes every figure, so that all formats say the same.
 
-/// What stands where there is nothing to show.
+/// Stands where there is no figure.
 pub const MISSING: &str = "n/a";
 
 /// A whole number with thousands separators: `1,234,567`.
-#[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -18,7 +17,6 @@ pub fn count(value: u64) -> String {
 }
 
 /// Three significant digits, whole numbers from 100 on: `0.0123`, `1.23`, `12.3`, `12,345`.
-#[must_use]
 pub fn figure(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {
         return MISSING.to_owned();
@@ -37,39 +35,31 @@ pub fn figure(value: f64) -> String {
 }
 
 /// Three significant digits, however small: `0.0123`, `2.10e-4`.
-#[must_use]
 pub fn small(value: f64) -> String {
     if value == 0.0 || value >= 0.001 { figure(value) } else { format!("{value:.2e}") }
 }
 
 /// [`figure`] of a value that may be below zero.
-#[must_use]
 pub fn signed_figure(value: f64) -> String {
     if value < 0.0 { format!("-{}", figure(-value)) } else { figure(value) }
 }
 
 /// [`figure`], or `n/a`.
-#[must_use]
 pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| MISSING.to_owned(), figure)
 }
 
-/// The unit a column of times is written in.
+/// The unit of a column of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// 1e-9 s.
     Nanoseconds,
-    /// 1e-6 s.
     Microseconds,
-    /// 1e-3 s.
     Milliseconds,
-    /// 1 s.
     Seconds,
 }
 
 impl TimeUnit {
     /// The largest unit in which the smallest of these times (us) is still at least one.
-    #[must_use]
     pub fn fitting(times_us: impl IntoIterator<Item = f64>) -> Self {
         let smallest =
             times_us.into_iter().filter(|t| t.is_finite() && *t > 0.0).fold(f64::MAX, f64::min);
@@ -83,8 +73,6 @@ impl TimeUnit {
         }
     }
 
-    /// `ns`, `µs`, `ms`, `s`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -94,8 +82,7 @@ impl TimeUnit {
         }
     }
 
-    /// A time given in us, in this unit, without the label.
-    #[must_use]
+    /// A time without the label of its unit.
     pub fn figure(self, time_us: Option<f64>) -> String {
         let factor = match self {
             Self::Nanoseconds => 1e3,
@@ -108,20 +95,17 @@ impl TimeUnit {
 }
 
 /// A single time with its unit: `1.21 ms`.
-#[must_use]
 pub fn time(time_us: f64) -> String {
     let unit = if time_us < 1.0 { TimeUnit::Nanoseconds } else { TimeUnit::fitting([time_us]) };
     format!("{} {}", unit.figure(Some(time_us)), unit.label())
 }
 
-/// Bytes as MiB, without the label, for a column.
-#[must_use]
+/// Without the label, for a column.
 pub fn mebibytes(bytes: Option<u64>) -> String {
     optional(bytes.map(|b| b as f64 / f64::from(1 << 20)))
 }
 
 /// Bytes with the unit that fits: `512 B`, `1.50 KiB`, `7.75 GiB`.
-#[must_use]
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -135,7 +119,6 @@ pub fn bytes(bytes: u64) -> String {
 
 /// Decimals an interval supports: two significant digits of its half-width (methodology 3.5), at
 /// most three. An interval of no width (bytes allocated, for instance) has two.
-#[must_use]
 pub fn decimals(low: f64, high: f64) -> usize {
     let half_width = (high - low).abs() / 2.0;
     if half_width == 0.0 {
@@ -147,15 +130,13 @@ pub fn decimals(low: f64, high: f64) -> usize {
     exponent.map_or(0, |exponent| (1 - exponent).clamp(0, 3) as usize)
 }
 
-/// So many decimals: `7.2`, `-0.4`; never `-0.0`.
-#[must_use]
+/// With a fixed number of decimals: `7.2`, `-0.4`; never `-0.0`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if is_zero(&text) { text.trim_start_matches('-').to_owned() } else { text }
 }
 
-/// The same with its sign: `+7.2`, `-0.4`, `0.0`.
-#[must_use]
+/// [`fixed`] with its sign: `+7.2`, `-0.4`, `0.0`.
 pub fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     if is_zero(&text) || text.starts_with('-') { text } else { format!("+{text}") }
@@ -165,8 +146,7 @@ fn is_zero(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'))
 }
 
-/// At most so many decimals: `3`, `95.1`.
-#[must_use]
+/// With at most so many decimals: `3`, `95.1`.
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     if !text.contains('.') {
@@ -176,7 +156,6 @@ pub fn trimmed(value: f64, decimals: usize) -> String {
 }
 
 /// `-1.9 to +1.2 %`: an interval in percent, None where an end is missing or infinite.
-#[must_use]
 pub fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
     let (low, high) = (low.filter(|v| v.is_finite())?, high.filter(|v| v.is_finite())?);
     let places = decimals(low, high);
@@ -184,7 +163,6 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
 }
 
 /// `+7.2 % (+5.1 to +9.4 %)`: never an estimate without its interval.
-#[must_use]
 pub fn change(estimate: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<String> {
     let estimate = estimate.filter(|v| v.is_finite())?;
     let interval = interval(low, high)?;
@@ -192,14 +170,12 @@ pub fn change(estimate: Option<f64>, low: Option<f64>, high: Option<f64>) -> Opt
     Some(format!("{} % ({interval})", signed(estimate, places)))
 }
 
-/// A threshold in percent without the sign `%`, as few decimals as it needs: `3`, `4.25`.
-#[must_use]
+/// A threshold without the sign `%`, with as few decimals as it needs: `3`, `4.25`.
 pub fn threshold(percent: f64) -> String {
     trimmed(percent, 2)
 }
 
 /// A level of confidence, 0 to 1, as `95.2 %`; never `100 %`, which no interval from data has.
-#[must_use]
 pub fn level(level: f64) -> String {
     format!("{} %", trimmed((100.0 * level).min(99.9), 1))
 }

@@ -18,16 +18,11 @@ use stats::looks::Standing;
 
 /// The analysis, and the comparisons that decide whether more rounds are needed.
 pub struct Outcome {
-    /// What reports show.
     pub analysis: Analysis,
     /// Throughput of every arm but the A/A one, for the stopping rule.
     pub deciding: Vec<Comparison>,
 }
 
-/// Analyses an experiment from its folder.
-///
-/// # Errors
-/// Files of the folder that cannot be read.
 pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     let (runs, torn) = folder.runs_and_rest()?;
     let rounds = Rounds::new(experiment, &runs);
@@ -90,19 +85,12 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     Ok(Outcome { analysis, deciding: compared.deciding })
 }
 
-/// How far an experiment has come.
-///
-/// # Errors
-/// Files of the folder that cannot be read.
 pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {
     Ok(Rounds::new(experiment, &folder.runs()?).standing())
 }
 
-/// The comparisons of throughput that decide whether more rounds are needed: of every arm but the
-/// A/A one.
-///
-/// # Errors
-/// Files of the folder that cannot be read.
+/// Comparisons of throughput of every arm but the A/A one: they decide whether more rounds are
+/// needed.
 pub fn deciding(folder: &Folder, experiment: &Experiment) -> Result<Vec<Comparison>> {
     Ok(analyse(folder, experiment)?.deciding)
 }

@@ -1,7 +1,5 @@
-//! Administration of the server: set-up, loading, counters, sizes, clearing away.
-//!
-//! The official Rust driver does this and nothing else: no measured operation ever goes through
-//! a driver linked into the core.
+//! Sets up, loads, counts and clears away on the server. The official Rust driver does this and
+//! nothing else: no measured operation goes through a driver linked into the core.
 
 use base::say;
 use std::collections::BTreeMap;
@@ -23,18 +21,17 @@ const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
 /// Documents of one insert_many while loading: the server's limit.
 const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 
-/// The collection that says whose a database is.
+/// The collection that marks a database as ours.
 const MARKER: &str = "made_by_mongodyno";
 /// All names of our databases begin with it.
 const PREFIX: &str = "mongodyno_";
 
-/// The server's error code.
 const UNAUTHORIZED: i32 = 13;
 
-/// For dropping a database at the end.
+/// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
-/// Connection for administration, and the one database this experiment may touch.
+/// The connection for administration. It touches one database alone.
 pub struct Admin {
     client: Client,
     database: Database,
@@ -42,14 +39,12 @@ pub struct Admin {
     marker: Option<Document>,
 }
 
-/// A name that nothing else has: 122 bits of the system's randomness.
-#[must_use]
+/// A unique name: 122 bits of the system's randomness.
 pub fn new_database() -> String {
     format!("{PREFIX}{}", hex(&Uuid::new().bytes()))
 }
 
-/// Whether a name may be one of [`new_database`]: names also come out of folders that others made.
-#[must_use]
+/// Guards against names from folders that others made.
 pub fn is_database(name: &str) -> bool {
     let random = name.strip_prefix(PREFIX).unwrap_or_default();
     random.len() == 32 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
@@ -57,7 +52,6 @@ pub fn is_database(name: &str) -> bool {
 
 /// A database that an experiment left behind.
 pub struct Marked {
-    /// Its name.
     pub name: String,
     /// Id of the experiment; `check` for a check.
     pub experiment: String,
@@ -65,25 +59,21 @@ pub struct Marked {
     pub made_at: String,
 }
 
-/// Counters whose differences are receipts and rates.
 pub type Counters = BTreeMap<String, i64>;
 
 impl Admin {
-    /// Connects, and touches nothing. `database` is a name of [`new_database`].
-    ///
-    /// # Errors
-    /// A URI the driver does not take.
+    /// Connects, and touches nothing.
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
         let client = client(uri).await?;
         let database = client.database(database);
         Ok(Self { client, database, marker: None })
     }
 
-    /// Makes the database ours: writes the marker without which nothing in it is ever dropped.
-    /// Not needed on a server that is ours as a whole.
+    /// Writes the marker, without which nothing in the database is ever dropped. A server that is
+    /// ours as a whole needs none.
     ///
     /// # Errors
-    /// A database of that name that is there already; the server's refusal.
+    /// The database exists already; the server's refusal.
     pub async fn claim(&mut self, experiment: &str) -> Result<()> {
         if !self.database.list_collection_names().await.or_refused()?.is_empty() {
             return Err(self.foreign("is there already"));
@@ -97,11 +87,7 @@ impl Admin {
         Ok(())
     }
 
-    /// The databases of a server that bear our marker: ready to be dropped, with the experiment
-    /// that made each, and when.
-    ///
-    /// # Errors
-    /// The server's refusal.
+    /// The databases of a server that bear our marker, ready to be dropped.
     pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
         let client = client(uri).await?;
         let mut found = Vec::new();
@@ -121,7 +107,7 @@ impl Admin {
         Ok(found)
     }
 
-    /// Looks at the marker before anything is dropped: somebody may have made the database anew.
+    /// Checks before anything is dropped: somebody may have made the database anew.
     async fn check_marker(&self) -> Result<()> {
         let Some(marker) = &self.marker else { return Ok(()) };
         let found = self
@@ -142,9 +128,6 @@ impl Admin {
     }
 
     /// Makes a collection anew, with its indexes.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
         self.drop_collection(name).await?;
         let mut create = doc! { "create": name };
@@ -167,9 +150,6 @@ impl Admin {
     }
 
     /// Inserts documents in batches.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn load(
         &self,
         name: &str,
@@ -197,25 +177,18 @@ impl Admin {
     }
 
     /// Inserts `{FIELD: true}`.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
         let document = doc! { field: true };
         self.database.collection::<Document>(name).insert_one(document).await.or_refused()?;
         Ok(())
     }
 
-    /// Waits until what was loaded is on disk, so that no checkpoint of it falls into a phase.
-    /// A server that does not let us is left as it is.
+    /// Waits until loaded data is on disk, so that no checkpoint of it falls into a phase. A server
+    /// that refuses stays as it is.
     pub async fn settle(&self) {
         let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
     }
 
-    /// Drops a collection of this experiment.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
         self.check_marker().await?;
         self.database.collection::<Document>(name).drop().await.or_refused()
@@ -234,7 +207,7 @@ impl Admin {
             Err(error) if is_unauthorized(&error) => {}
             dropped => return dropped.or_refused(),
         }
-        // Whoever may only write to it may drop its collections; the last one takes it along.
+        // Some users may drop no database, but its collections. The last collection takes it along.
         let mut names = self.database.list_collection_names().await.or_refused()?;
         names.sort_by_key(|name| name == MARKER);
         for name in names {
@@ -243,8 +216,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Drops the database at the end of what it was made for; says so where it stays behind.
-    /// Whether it is gone.
+    /// Drops the database at the end, and says so where it stays behind. Returns whether it is
+    /// gone.
     pub async fn leave(&self) -> bool {
         let why = match timeout(LEAVE_LIMIT, self.drop_database()).await {
             Ok(Ok(())) => return true,
@@ -257,9 +230,6 @@ impl Admin {
     }
 
     /// Documents in a collection, by its metadata.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn count(&self, name: &str) -> Result<i64> {
         let count = self
             .database
@@ -271,9 +241,6 @@ impl Admin {
     }
 
     /// Every document of a collection in the order of `_id` (for `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn documents(&self, name: &str) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.database.collection::<RawDocumentBuf>(name);
         let mut cursor = collection.find(doc! {}).sort(doc! { "_id": 1 }).await.or_refused()?;
@@ -284,11 +251,7 @@ impl Admin {
         Ok(documents)
     }
 
-    /// Kills the cursors that are open on a collection, in use or not; answers how many (for
-    /// `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
+    /// Kills all open cursors of a collection and returns their number (for `check`).
     pub async fn kill_cursors(&self, name: &str) -> Result<usize> {
         let namespace = format!("{}.{name}", self.database.name());
         let pipeline = [
@@ -311,10 +274,7 @@ impl Admin {
         Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
     }
 
-    /// Has the server write down every command of this database (for `check`).
-    ///
-    /// # Errors
-    /// The server's refusal.
+    /// Starts or stops the server's profiler for this database (for `check`).
     pub async fn profile(&self, on: bool) -> Result<()> {
         self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
         if on {
@@ -323,11 +283,8 @@ impl Admin {
         self.drop_collection("system.profile").await
     }
 
-    /// Commands of one name on one collection that the server has written down. An opcode of its
-    /// own, as drivers of before 2.6 send it, counts as a command: an entry without `protocol`.
-    ///
-    /// # Errors
-    /// The server's refusal.
+    /// The profiled commands of one name on one collection. Drivers before 2.6 send opcodes of
+    /// their own. Such an entry has no `protocol`, and counts as a command.
     pub async fn profiled(&self, command: &str, collection: &str) -> Result<Vec<Document>> {
         let field = format!("command.{command}");
         let profile = self.database.collection::<Document>("system.profile");
@@ -343,12 +300,9 @@ impl Admin {
     }
 
     /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
-    ///
-    /// # Errors
-    /// The server's refusal.
     pub async fn counters(&self, all: bool) -> Result<Counters> {
-        // Sections that are on by default are turned off one by one: the reply of a whole
-        // serverStatus is 40 KB and takes the server a millisecond.
+        // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
+        // server a millisecond.
         let mut command = doc! {
             "serverStatus": 1, "metrics": 0, "locks": 0, "repl": 0, "tcmalloc": 0,
             "transactions": 0, "twoPhaseCommitCoordinator": 0, "logicalSessionRecordCache": 0,
@@ -408,15 +362,14 @@ async fn client(uri: &str) -> Result<Client> {
     let mut options = ClientOptions::parse(uri).await.or_refused()?;
     options.app_name = Some("mongodyno".to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
-    // However drivers are asked to write and read, a marker is written for certain and read where
-    // it was written.
+    // Not the drivers' concerns: a marker is written for certain and read where it was written.
     options.write_concern = None;
     options.read_concern = None;
     options.selection_criteria = None;
     Client::with_options(options).or_refused()
 }
 
-/// Answers of the server, as an [`Error`] where it refused or was lost.
+/// Turns the server's refusals and lost connections into an [`Error`].
 trait Answered<T> {
     fn or_refused(self) -> Result<T>;
 }
@@ -470,8 +423,6 @@ fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
     }
 }
 
-/// What happened between two readings.
-#[must_use]
 pub fn difference(before: &Counters, after: &Counters) -> Counters {
     after
         .iter()

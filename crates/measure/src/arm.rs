@@ -13,58 +13,51 @@ use server::keep_secret;
 use server::uri::selection_timeout;
 use workload::plan::{Counter, Kind, Operation, Pacing};
 
-/// Time for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
+/// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// A worker that fails so often in a row gives the phase up: the server is gone.
+/// A worker with so many failures in a row gives the phase up: the server is gone.
 pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
-/// Time for decoding pools and reading schedules.
+/// Limit for decoding pools and reading schedules.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Beyond a turn's end and the driver's own time limits.
+/// Limit beyond a turn's end and the driver's own limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
-/// Time in which documents are made, to learn what one costs.
+/// Duration of the calibration that makes documents.
 const MAKING: Duration = Duration::from_millis(150);
-/// Operations of the calibration.
 const NOOP_OPERATIONS: u64 = 50_000;
 
 /// An arm's processes in one round.
 pub struct LiveArm {
-    /// Index of the arm in the experiment.
     pub index: usize,
-    /// Place in the starting order.
+    /// Its place in the starting order.
     pub position: u32,
-    /// Why it is out of this round; its processes are gone.
+    /// The reason why it left this round; its processes are gone.
     pub failed: Option<String>,
-    /// What the driver resolved, from the first process.
+    /// The options its driver resolved, from the first process.
     pub opened: Option<Opened>,
-    /// Times from message to first operation, us.
+    /// Times from the message to the first operation, us.
     pub wakeups_us: Vec<f64>,
-    /// How long after a turn's end its answer may come: each of the failures in a row that make a
-    /// worker give up may wait for a server that has gone.
+    /// Limit for the answer after a turn's end. Each of the failures that make a worker give up may
+    /// wait for a lost server.
     turn_grace: Duration,
     processes: Vec<AdapterProcess>,
-    /// Those of them that the phase needs: it may have fewer than another one.
+    /// The processes of this phase; phases may need different numbers.
     active: usize,
-    /// So many processes of the arm's own, whatever the phases say.
+    /// A number of processes of the arm's own, in place of the phases' numbers.
     pub own_processes: Option<u32>,
 }
 
-/// One turn of one arm.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
-    /// What the processes answered, as one.
+    /// The answers of its processes, merged.
     pub turned: Turned,
-    /// The deadline.
     pub until_ns: u64,
-    /// CPU the arm's processes used, ns.
     pub cpu_ns: u64,
 }
 
 impl Turn {
-    /// Operations and nanoseconds that throughput is made of (methodology 2.7 c): with one worker
-    /// a turn's time runs to the last end; with more, operations completed by the deadline count
-    /// over the turn's length, because the time after it belongs to fewer workers than were asked
-    /// for.
-    #[must_use]
+    /// Operations and nanoseconds that throughput is made of (methodology 2.7 c). With one worker a
+    /// turn's time runs to the last end. With more, operations completed by the deadline count over
+    /// the turn's length: after it fewer workers run than were asked for.
     pub fn counted(&self, one_worker: bool) -> (u64, u64) {
         let turned = self.turned;
         if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
@@ -74,21 +67,17 @@ impl Turn {
         }
     }
 
-    /// The same as operations a second.
-    #[must_use]
+    /// Operations a second, by [`Self::counted`].
     pub fn rate(&self, one_worker: bool) -> f64 {
         let (operations, ns) = self.counted(one_worker);
         operations as f64 * 1e9 / ns.max(1) as f64
     }
 }
 
-/// What an arm's processes are there for, and where they connect to.
 pub struct Target<'a> {
-    /// What they do.
     pub role: Role,
     /// URI with the arm's options; credentials only here.
     pub uri: &'a str,
-    /// Database of this experiment.
     pub database: &'a str,
 }
 
@@ -123,7 +112,7 @@ impl LiveArm {
             active: processes as usize,
             own_processes: environment.processes,
         };
-        // Masked in whatever the adapter says.
+        // The adapter may repeat it in its own lines.
         keep_secret(target.uri);
         for _ in 0..processes {
             match AdapterProcess::start(environment, log, epoch).await {
@@ -150,8 +139,7 @@ impl LiveArm {
         }
     }
 
-    /// An arm that is not started any more.
-    #[must_use]
+    /// An arm that is started no more.
     pub fn absent(index: usize, position: u32, reason: String) -> Self {
         Self {
             index,
@@ -171,7 +159,6 @@ impl LiveArm {
         self
     }
 
-    /// Takes the arm out of the round.
     pub async fn fail(&mut self, failure: &dyn std::fmt::Display) {
         if self.failed.is_none() {
             self.failed = Some(failure.to_string());
@@ -182,14 +169,10 @@ impl LiveArm {
         self.processes.clear();
     }
 
-    /// What the first process said of itself.
-    #[must_use]
     pub fn hello(&self) -> Option<&adapter::messages::Hello> {
         self.processes.first()?.hello.as_ref()
     }
 
-    /// Whether the arm still takes part.
-    #[must_use]
     pub fn alive(&self) -> bool {
         self.failed.is_none()
     }
@@ -214,7 +197,7 @@ impl LiveArm {
         Ok(answers)
     }
 
-    /// Sends each process its `prepare`; those beyond them are idle until the next one.
+    /// Sends each process its `prepare`. Processes without one stay idle until the next phase.
     pub async fn prepare(&mut self, prepares: Vec<Prepare>) {
         if !self.alive() {
             return;
@@ -227,7 +210,7 @@ impl LiveArm {
         }
     }
 
-    /// One turn of all processes, from now until `length` has passed. None: the arm was lost.
+    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was lost.
     pub async fn turn(&mut self, epoch: &Epoch, length: Duration) -> Option<Turn> {
         if !self.alive() {
             return None;
@@ -296,12 +279,12 @@ impl LiveArm {
         Some(all)
     }
 
-    /// Cost of one operation's bookkeeping, ns: the adapter's own loop around nothing.
+    /// Cost of one operation's bookkeeping, ns: the adapter's own loop around a no-op.
     pub async fn calibrate(&mut self, epoch: &Epoch, folder: &Path) -> Option<f64> {
         let samples = folder.join(format!("noop-{}.bin", self.index));
         let schedule = folder.join("noop.schedule");
         let prepare = noop_prepare(&samples, &schedule);
-        // Only the first process: they are copies of one program.
+        // The first process is enough: they are copies of one program.
         self.prepare(vec![prepare]).await;
         let turn = self.turn(epoch, Duration::from_secs(5)).await;
         self.end().await;
@@ -311,8 +294,8 @@ impl LiveArm {
         Some((turned.ended_ns - turned.began_ns) as f64 / turned.operations.max(1) as f64)
     }
 
-    /// Cost of making one document, ns: of a no-op that makes one, less that of one that does not,
-    /// both in the same process one after the other. None where the adapter makes none for nothing.
+    /// Cost of making one document, ns: the difference between a no-op with and one without a
+    /// document, in the same process. None where the adapter makes no document for a no-op.
     pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &Prepare) -> Option<f64> {
         if !self.hello()?.capabilities.noop_makes {
             return None;
@@ -325,7 +308,7 @@ impl LiveArm {
         made_all.then_some((making_ns - plain_ns).max(0.0))
     }
 
-    /// What one operation of a calibration takes, and whether each made a document.
+    /// Time of one no-op, ns, and whether each made a document.
     async fn each_ns(&mut self, epoch: &Epoch, prepare: Prepare) -> Option<(f64, bool)> {
         self.prepare(vec![prepare]).await;
         let turn = self.turn(epoch, MAKING).await;
@@ -336,34 +319,29 @@ impl LiveArm {
         Some((each_ns, ended.totals.documents == turned.operations))
     }
 
-    /// The processes' clocks are the core's within so much, us.
-    #[must_use]
+    /// Largest difference between the processes' clocks and the core's, us.
     pub fn clock_within_us(&self) -> Option<f64> {
         let farthest = self.processes.iter().map(|process| process.clock_within_ns).max()?;
         Some(farthest as f64 / 1e3)
     }
 
     /// CPU time of all processes so far, ns.
-    #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.processes.iter().filter_map(AdapterProcess::cpu_ns).sum()
     }
 
     /// Resident set and its peak over all processes, bytes.
-    #[must_use]
     pub fn rss_bytes(&self) -> (u64, u64) {
         let each = self.processes.iter().filter_map(|process| child::rss_bytes(process.pid()));
         each.fold((0, 0), |(now, peak), (more, higher)| (now + more, peak + higher))
     }
 
-    /// Peaks begin anew.
     pub fn reset_rss_peak(&self) {
         for process in &self.processes {
             child::reset_rss_peak(process.pid());
         }
     }
 
-    /// Lets the processes go.
     pub async fn close(&mut self) {
         for process in std::mem::take(&mut self.processes) {
             if let Err(failure) = process.close().await {
@@ -398,8 +376,7 @@ fn expect(
     }
 }
 
-/// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] operations that do nothing.
-#[must_use]
+/// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] no-ops.
 pub fn noop_prepare(samples: &Path, schedule: &Path) -> Prepare {
     let path = |path: &Path| PathBuf::from(path).to_string_lossy().into_owned();
     Prepare {

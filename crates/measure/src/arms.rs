@@ -10,32 +10,30 @@ use base::words::nearest;
 use record::records::Unavailable;
 use server::uri;
 
-/// Processes that one arm may have.
 const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
 
-/// An adapter, and what is asked of it.
 #[derive(Debug)]
 pub struct Arm<'a> {
-    /// As it was asked for.
+    /// The words after `-d`.
     pub words: String,
-    /// Adapter.
     pub manifest: &'a Manifest,
-    /// Package, version, options.
+    /// Package, version and options asked for.
     pub asked: Asked,
 }
 
-/// Understands `ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...`. KEY is an option of the adapter or of
+/// Reads `ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]...`. KEY is an option of the adapter or of
 /// connection strings.
 ///
 /// # Errors
-/// An adapter, a package, a version or an option that does not exist or does not go together.
+/// The adapter, package, version or option does not exist, or they do not go together.
 pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let mut segments = driver.split('/');
     let head = segments.next().unwrap_or_default();
     let (name, version) = split(head, '@');
     let (name, package) = split(name, ':');
     let manifest = find(manifests, name)?;
-    // It becomes a word of an installer's command line, where other forms name other packages.
+    // The version becomes a word of an installer's command line, where other forms name other
+    // packages.
     let is_other = |it: &&str| it.starts_with('-') || it.contains([':', ',']) || !is_plain(it);
     if let Some(version) = version.filter(is_other) {
         return Err(Error::usage(
@@ -86,7 +84,6 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
 }
 
 /// Whether a value can steer neither an installer nor a connection string.
-#[must_use]
 pub fn is_plain(value: &str) -> bool {
     value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
 }
@@ -97,7 +94,7 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
-    let hint = match nearest(key, own.iter().copied().chain(uri::ARM_OPTIONS)) {
+    let hint = match nearest(key, own.iter().copied().chain(uri::arm_options())) {
         Some(near) => format!("did you mean {near}?"),
         None if own.is_empty() => {
             "it takes options of connection strings, such as maxPoolSize; what concerns all arms \
@@ -109,10 +106,8 @@ fn unknown_option(manifest: &Manifest, key: &str) -> Error {
     Error::usage(format!("{} takes no option {key}", manifest.name), hint)
 }
 
-/// Finds an adapter by name.
-///
 /// # Errors
-/// None is called so; with the one that was meant, perhaps.
+/// No adapter has this name; the hint has the nearest one.
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
@@ -125,7 +120,6 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.
-#[must_use]
 pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, manifest::Missing)>) {
     let mut good = Vec::new();
     let mut bad = Vec::new();
@@ -139,9 +133,6 @@ pub fn runnable(manifests: &[Manifest]) -> (Vec<&Manifest>, Vec<(&Manifest, mani
 }
 
 /// The drivers asked for, or every one this machine can run.
-///
-/// # Errors
-/// An unknown driver; a machine that can run none.
 pub fn choose<'a>(
     drivers: &[String],
     manifests: &'a [Manifest],
@@ -176,11 +167,11 @@ pub fn choose<'a>(
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
-/// Who reads the messages of a workload with a consumer: what was asked for, or the first by rank
-/// that this machine can run.
+/// The adapter that reads messages: the one asked for, or the first by rank that this machine can
+/// run.
 ///
 /// # Errors
-/// An adapter that has no such role; none that this machine can run.
+/// The adapter has no such role; this machine can run none.
 pub fn consumer<'a>(manifests: &'a [Manifest], asked: Option<&str>) -> Result<Arm<'a>> {
     let mut able: Vec<&Manifest> =
         manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
@@ -206,10 +197,7 @@ pub fn consumer<'a>(manifests: &'a [Manifest], asked: Option<&str>) -> Result<Ar
     Ok(Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
 }
 
-/// What the arms will be called, before anything is installed.
-///
-/// # Errors
-/// None: what is wrong with an arm is found by [`parse`].
+/// The ids of the arms, before anything is installed.
 pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
     let id = |arm: &Arm<'_>| {
         let version = arm.manifest.choose(&arm.asked)?.version;
@@ -220,7 +208,7 @@ pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The same driver given twice gets `#2`, so that every arm has its own name.
+/// Numbers equal ids (`#2`), so that every arm has its own.
 pub(crate) fn number_twins<'a>(ids: impl Iterator<Item = &'a mut String>) {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for id in ids {

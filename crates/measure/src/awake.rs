@@ -1,8 +1,8 @@
 //! Threads of idle priority that keep cores from halting during turns (decision 0035).
 //!
-//! A virtual core that halts wakes up late, and how late is chance. Where the clock says so, one
-//! thread a core runs plain loops whenever nobody else wants the core. They are threads of the
-//! core program: they cannot outlive it, and their CPU time is ours.
+//! A virtual core that halts wakes up late, by a random time. Where the clock shows this, one
+//! thread a core runs plain loops while nobody else wants the core. The threads belong to the core
+//! program: they cannot outlive it, and their CPU time is ours.
 
 use std::fs;
 use std::hint::black_box;
@@ -20,14 +20,14 @@ use base::child::usable_cores;
 use record::records::KeepAwake;
 use stats::descriptive::median;
 
-/// A round trip must be shorter by so much, as a part of itself: less is noise, and not worth it.
+/// The smallest gain in the round trip that counts, as a fraction; less is noise.
 const GAIN_MIN: f64 = 0.1;
 /// Pairs of windows, one without and one with awake cores.
 const PAIRS: usize = 5;
-/// Length of such a window.
+/// Length of one window.
 const WINDOW: Duration = Duration::from_millis(30);
-/// What each side computes between two messages: some 20 us, as a driver or a server would.
-/// Without it, two threads of one physical core would not be seen to slow each other down.
+/// Work of each side between two messages, some 20 us, as in a driver or a server. It shows where
+/// two threads of one physical core slow each other down.
 const WORK: u32 = 10_000;
 
 /// The threads; they end with the value.
@@ -42,14 +42,11 @@ struct Shared {
     end: AtomicBool,
 }
 
-/// Cores are awake as long as this lives.
+/// Keeps cores awake until it is dropped.
 pub struct Spinning<'a>(&'a Awake);
 
 impl Awake {
-    /// One thread for each usable core, asleep.
-    ///
-    /// # Errors
-    /// Why the system refuses, in a few words.
+    /// Starts one sleeping thread for each usable core.
     pub fn start() -> Result<Self, String> {
         let mut awake = Self { shared: Arc::default(), threads: Vec::new() };
         for core in usable_cores() {
@@ -60,7 +57,7 @@ impl Awake {
                 let refused = idle.is_err();
                 let _ = sender.send(idle);
                 while !refused && !shared.end.load(Ordering::Acquire) {
-                    // Plain loops: the instruction for waiting loops leaves a virtual machine.
+                    // Plain loops: the spin instruction makes a virtual machine exit.
                     #[allow(clippy::missing_spin_loop, reason = "as said")]
                     while shared.spin.load(Ordering::Relaxed) {}
                     thread::park();
@@ -74,8 +71,6 @@ impl Awake {
         Ok(awake)
     }
 
-    /// Keeps cores awake until the answer is dropped.
-    #[must_use]
     pub fn spin(&self) -> Spinning<'_> {
         self.shared.spin.store(true, Ordering::Release);
         self.wake();
@@ -104,7 +99,7 @@ impl Drop for Awake {
     }
 }
 
-/// Binds this thread to a core, where it runs only when nobody else does.
+/// Binds this thread to a core, at idle priority.
 #[allow(unsafe_code, reason = "sched_setscheduler has no safe form")]
 fn lower(core: usize) -> nix::Result<()> {
     let mut set = CpuSet::new();
@@ -117,9 +112,8 @@ fn lower(core: usize) -> nix::Result<()> {
     nix::errno::Errno::result(answer).map(drop)
 }
 
-/// Decides whether cores are kept awake, and says why. `servers` are processes of this machine
-/// that serve us and were not started by us.
-#[must_use]
+/// Decides whether cores are kept awake, with the reason. `servers` are local server processes that
+/// we did not start.
 pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
     let unused = |reason: &str| KeepAwake {
         used: false,
@@ -133,7 +127,7 @@ pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
     if limits_time() {
         return (None, unused("the control group limits CPU time, which they would use up"));
     }
-    // Idle priority holds among processes of one group; in another one they would take half.
+    // Idle priority holds within one group. Against another group the threads would take half.
     if servers.iter().any(|pid| group(&pid.to_string()) != group("self")) {
         return (
             None,
@@ -149,7 +143,7 @@ pub fn decide(is_asked: bool, servers: &[u32]) -> (Option<Awake>, KeepAwake) {
     }
 }
 
-/// From the round trips of pairs of windows, without and with awake cores, us.
+/// Decides by the round trips of pairs of windows, without and with awake cores, us.
 fn weigh(pairs: &[(f64, f64)]) -> KeepAwake {
     let middle =
         |value: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
@@ -164,7 +158,7 @@ fn weigh(pairs: &[(f64, f64)]) -> KeepAwake {
     }
 }
 
-/// Round trips in pairs of windows, us: the machine's moods fall on both alike.
+/// Round trips in pairs of windows, us: a disturbance falls on both alike.
 fn measure(awake: &Awake) -> Vec<(f64, f64)> {
     let pair = |_| {
         let plain = round_trip_us().ok()?;
@@ -174,7 +168,7 @@ fn measure(awake: &Awake) -> Vec<(f64, f64)> {
     (0..PAIRS).filter_map(pair).collect()
 }
 
-/// Mean time in which a byte comes back from another thread, us.
+/// Mean round trip of a byte to another thread, us.
 fn round_trip_us() -> std::io::Result<f64> {
     let (mut near, mut far) = UnixStream::pair()?;
     let echo = thread::spawn(move || {
@@ -206,8 +200,7 @@ fn work() {
     }
 }
 
-/// What decides whose idle priority counts against whom: control group and, where the kernel
-/// groups them, session.
+/// Control group and, where the kernel groups by session, session: idle priority holds within them.
 fn group(pid: &str) -> [Option<String>; 2] {
     let read = |path: String| fs::read_to_string(path).ok();
     let by_session = read("/proc/sys/kernel/sched_autogroup_enabled".to_owned());
@@ -216,7 +209,7 @@ fn group(pid: &str) -> [Option<String>; 2] {
     [read(format!("/proc/{pid}/cgroup")), session]
 }
 
-/// Whether a control group above us ends our CPU time before the clock does.
+/// Whether a control group above us limits our CPU time.
 fn limits_time() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     groups.lines().any(|line| {
@@ -262,7 +255,7 @@ mod tests {
 
     #[test]
     fn they_spin_while_asked_to_sleep_between_and_end() {
-        // Idle priority may be refused, by a container for example: then there is nothing to see.
+        // A container for example may refuse idle priority.
         let Ok(awake) = Awake::start() else { return };
         let state = |wanted: &[char]| {
             let mut states = Vec::new();

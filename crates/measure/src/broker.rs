@@ -1,5 +1,5 @@
-//! A turn whose documents are messages: the consumer is in position before the producers start,
-//! and ends at the marker that the core sends after them.
+//! A turn whose documents are messages. The consumer is in position before the producers start. It
+//! ends at the marker that the core sends after them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,25 +17,20 @@ use workload::plan::{Counter, Limit, Pacing, Phase};
 const MARKER_FIELD: &str = "marker";
 /// Field of the document before the first one.
 const SENTINEL_FIELD: &str = "sentinel";
-/// A consumer gives up after so long without a message: a program that issues a million inserts
-/// before it lets the first one go is silent for half a minute.
+/// A consumer gives up after so long without a message. A program may issue a million inserts
+/// before the first one leaves it: that is half a minute of silence.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long a consumer may go on reading when the producers have ended.
+/// Time for the consumer to read on after the producers have ended.
 const READ_ON: Duration = Duration::from_secs(120);
 
-/// Puts the document into a collection made anew that keeps a tailable cursor alive.
-///
-/// # Errors
-/// The server's refusal.
+/// Inserts the sentinel into a collection made anew.
 pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
     admin.flag(collection, SENTINEL_FIELD).await
 }
 
-/// One turn of the producers, with the consumer reading along. Answers their turn, None where one
-/// of them or the consumer was lost; the server's counters at its end; what the consumer did.
-///
-/// # Errors
-/// The server lost.
+/// Runs one turn of the producers while the consumer reads along. Returns their turn, the server's
+/// counters at its end, and the consumer's part. The turn is None where a producer or the consumer
+/// was lost.
 pub async fn turn(
     context: &mut PhaseContext<'_>,
     phase: &Phase,
@@ -64,8 +59,8 @@ pub async fn turn(
         admin.flag(collection, MARKER_FIELD).await?;
         Ok::<_, Error>((turn, after))
     };
-    // The consumer is polled first: its turn is on its way before that of the producers.
-    // Without its server the consumer would go on trying for a minute: that is not waited for.
+    // The consumer is polled first, so that its turn starts before that of the producers. A
+    // consumer that lost its server would try for a minute: nobody waits for that.
     let read = async { Ok(consumer.turn(epoch, length + READ_ON).await) };
     let (read, (turn, after)) = tokio::try_join!(read, produce)?;
     let rss_peak_bytes = consumer.rss_bytes().1;

@@ -14,17 +14,14 @@ use workload::plan::{Collection, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule};
 
-/// Records of the calibration's schedule.
 const NOOP_RECORDS: usize = 1024;
 
-/// Documents made to learn what one costs, at most.
+/// Most documents made to learn the cost of one.
 const MADE_MAX: u64 = 20_000;
 
-/// Where pools, schedules and samples lie.
 pub struct InputFiles {
-    /// Pools and schedules; samples lie in the experiment folder.
+    /// Holds pools and schedules; samples lie in the experiment folder.
     pub folder: PathBuf,
-    /// Bytes of raw samples kept so far.
     pub sample_bytes: u64,
     samples: PathBuf,
     pools: Vec<Pool>,
@@ -33,11 +30,8 @@ pub struct InputFiles {
 }
 
 impl InputFiles {
-    /// Writes the files of a workload below the experiment folder; the pools stay in memory, for
-    /// the documents that are loaded. `processes` are those that arms have of their own.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Writes the files below the experiment folder. The pools stay in memory, for the documents
+    /// that are loaded. `processes` are the arms' own numbers of processes.
     pub fn write(
         plan: &Plan,
         processes: &BTreeSet<Option<u32>>,
@@ -82,15 +76,13 @@ impl InputFiles {
         Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
     }
 
-    /// Path of a schedule, as `prepare` names it: one of so many processes.
-    #[must_use]
+    /// Path of one of `processes` schedules, as `prepare` names it.
     pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
         schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
     }
 
-    /// The `prepare` that makes documents of a phase, one after the other, and does nothing with
-    /// them; None where it makes none.
-    #[must_use]
+    /// The `prepare` that makes documents of a phase and does nothing with them; None where the
+    /// phase makes none.
     pub fn making(&self, plan: &Plan, number: usize) -> Option<Prepare> {
         let phase = &plan.phases[number];
         let of = phase.operations.iter().find(|it| it.documents.is_some())?;
@@ -104,21 +96,18 @@ impl InputFiles {
         Some(prepare)
     }
 
-    /// Limits that go with a schedule.
-    #[must_use]
+    /// The limits of a schedule's workers.
     pub fn limits(&self, phase: usize, processes: u32, process: u32) -> Option<Vec<u64>> {
         self.limits[&(phase, processes, process)].clone()
     }
 
-    /// Paths of the pools a phase needs, in the order its operations count them.
-    #[must_use]
+    /// Paths of the pools of a phase, in the order its operations count them.
     pub fn pools(&self, phase: &Phase) -> Vec<String> {
         let path = |number: &u32| pool_path(&self.folder, *number as usize);
         phase.pools.iter().map(|number| path(number).to_string_lossy().into_owned()).collect()
     }
 
     /// Path of the samples of one process in one phase of one round.
-    #[must_use]
     pub fn samples(
         &self,
         round: u32,
@@ -132,30 +121,28 @@ impl InputFiles {
         self.samples.join(name).to_string_lossy().into_owned()
     }
 
-    /// Path of the samples of the process that reads an arm's messages.
-    #[must_use]
+    /// Path of the consumer's samples.
     pub fn received(&self, round: u32, arm: usize, phase: usize) -> PathBuf {
         self.samples.join(format!("r{round:02}-arm{arm}-phase{phase}-consumer.bin"))
     }
 
-    /// Warm-up samples are kept only as long as they are needed: its rates stand in the record.
+    /// Deletes warm-up samples: their rates stand in the record.
     pub fn forget_warmup(&self, round: u32, arm: usize, phase: usize, processes: u32) {
         for process in 0..processes {
             let _ = fs::remove_file(self.samples(round, arm, phase, process, true));
         }
     }
 
-    /// A collection of the plan, by name, with its number.
+    /// A collection of the plan, with its number.
     ///
     /// # Panics
     /// On a name the plan does not have: plans are checked when they are made.
-    #[must_use]
     pub fn collection<'a>(&self, plan: &'a Plan, name: &str) -> (usize, &'a Collection) {
         let found = plan.collections.iter().enumerate().find(|(_, it)| it.name == name);
         found.expect("operations name collections of their plan")
     }
 
-    /// The documents loaded into a collection before it is used, one after the other.
+    /// The documents that are loaded into a collection.
     pub fn documents<'a>(
         &'a self,
         plan: &'a Plan,
@@ -171,9 +158,6 @@ impl InputFiles {
 }
 
 /// A schedule of operation 0 over and over, for calibration and vectors.
-///
-/// # Errors
-/// The system's.
 pub fn write_noop_schedule(path: &Path, slices: u32, records: usize) -> Result<()> {
     let records = vec![Record::default(); records];
     let schedule = Schedule { slices, lap_ns: 0, guids: false, records };

@@ -1,4 +1,4 @@
-//! Environments of the arms, installed side by side: a download waits while another one builds.
+//! Installs the arms' environments side by side: a download waits while another one builds.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,21 +19,17 @@ use record::records::Unavailable;
 /// Characters of an installer's last line that the live line shows.
 const SAID_CHARACTERS: usize = 48;
 
-/// What was installed, by the names of the arms.
 #[derive(Debug)]
 pub struct Installed {
-    /// The arms.
     pub arms: Vec<(String, Environment)>,
-    /// Who reads messages.
     pub consumer: Option<(String, Environment)>,
 }
 
-/// Installs the arms and the consumer. An arm that was asked for by name must install; of the
-/// others those that do not are named and left out.
+/// Installs the arms and the consumer. An arm that was asked for by name must install. Others that
+/// fail are named and left out.
 ///
 /// # Errors
-/// The consumer, an arm that was asked for by name, or each of the others cannot be installed;
-/// interrupted.
+/// The consumer, an arm asked for by name, or all other arms failed to install; interrupted.
 pub async fn install_all(
     arms: &[Arm<'_>],
     consumer: Option<&Arm<'_>>,
@@ -64,7 +60,7 @@ pub async fn install_all(
         }
     }
     if asked_by_name || installed.is_empty() {
-        // One is the error of the verb; the others have been waited for, and are told as well.
+        // One error ends the verb. The others are told as well.
         for (arm, error) in lost.drain(1.min(lost.len())..) {
             say!("{}: {error}", arm.words);
         }
@@ -88,17 +84,13 @@ fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
     Installation::of(arm.manifest, &arm.asked)
 }
 
-/// Installs one arm.
-///
-/// # Errors
-/// As [`install_all`].
 pub async fn install(arm: &Arm<'_>, requests: &mut Requests) -> Result<Environment> {
     let arms = std::slice::from_ref(arm);
     let mut installed = install_all(arms, None, true, &mut Vec::new(), requests).await?;
     Ok(installed.arms.remove(0).1)
 }
 
-/// Makes the environments that are not whole, each folder once. Answers why some could not be made.
+/// Makes incomplete environments, each folder once. Returns the reasons of failures.
 async fn side_by_side<'a>(
     planned: impl Iterator<Item = &'a Installation<'a>>,
     requests: &mut Requests,

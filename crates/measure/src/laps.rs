@@ -19,32 +19,24 @@ use workload::plan::{Limit, Phase};
 const TURN_MIN: Duration = Duration::from_millis(50);
 /// Shortest turn of the quick form: 40 of them are its one measured second.
 const QUICK_TURN_MIN: Duration = Duration::from_millis(25);
-/// Longest turn.
 const TURN_MAX: Duration = Duration::from_secs(1);
-/// Turns per phase and round, at least.
+/// Fewest turns per phase and round.
 const TURNS_MIN: u32 = 40;
-/// Operations per worker and turn, at least.
+/// Fewest operations per worker and turn.
 const TURN_OPERATIONS_MIN: f64 = 40.0;
-/// Turns of a warm-up.
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 /// Laps are added until the round's own standard error is below this, in log units.
 const ERROR_MAX: f64 = 0.01;
 
-/// The turns of one phase in one round.
 pub struct Turns {
-    /// Length of each, in all rounds alike.
+    /// The same in all rounds.
     pub length: Duration,
-    /// Laps that the plan asks for.
     planned: u32,
-    /// Laps at the most.
     most: u32,
 }
 
-/// Warm-up in turns: every arm has its seconds, in laps of shuffled order. Answers the median rate
-/// of each arm's turns, operations a second: the last one may have stalled.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
+/// Warms up every arm, in laps of shuffled order. Returns the median rate of each arm's turns,
+/// operations a second: the last turn may have stalled.
 pub async fn warm_up(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -87,8 +79,8 @@ pub async fn warm_up(
     Ok(rates.iter().map(|rates| median(rates).unwrap_or(0.0)).collect())
 }
 
-/// Length of a turn and number of laps. The length is that of the first round, decided by the
-/// slowest arm of its warm-up: rounds of turns of several lengths would not be alike.
+/// Length of a turn and number of laps. The slowest arm of the first warm-up decides the length for
+/// all rounds: rounds with different turns would not be alike.
 pub fn plan(
     context: &PhaseContext<'_>,
     phase: &Phase,
@@ -108,18 +100,14 @@ pub fn plan(
     let planned = laps(1).max(TURNS_MIN);
     let most = match phase.limit {
         Limit::Duration { .. } => laps(settings::stretch(context.quick)).max(planned),
-        // Its end is its count, which arms reach after different numbers of laps.
+        // The phase ends at its count, which arms reach after different numbers of laps.
         Limit::Operations { .. } => planned,
     };
     Turns { length, planned, most }
 }
 
-/// Laps until there are enough: those planned, and then more until the standard error of the round
-/// is small. The rule looks at scatter and not at the difference of the arms: the end of a round
-/// favours none of them.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
+/// Makes the planned laps, and more until the standard error of the round is small. The rule looks
+/// at scatter, not at the difference of the arms: the end of a round favours none.
 pub async fn take_turns(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -196,7 +184,7 @@ pub async fn take_turns(
     Ok(())
 }
 
-/// The round's own standard error so far; None where the baseline, or everything else, is lost.
+/// The round's own standard error so far; None where the baseline or all other arms are lost.
 fn error(measured: &[Measured], laps: usize) -> Option<f64> {
     let whole = |it: &&Measured| it.rates.len() == laps;
     let baseline = measured.iter().find(|it| it.arm == 0).filter(whole)?;
@@ -204,7 +192,6 @@ fn error(measured: &[Measured], laps: usize) -> Option<f64> {
     largest_error(&baseline.rates, others.map(|it| &it.rates[..]))
 }
 
-/// CPU of all arms but one.
 fn idle_cpu_ns(arms: &[LiveArm], busy: usize) -> u64 {
     let idle = arms.iter().enumerate().filter(|(place, _)| *place != busy);
     idle.map(|(_, arm)| arm.cpu_ns()).sum()

@@ -32,7 +32,7 @@ pub mod unacknowledged;
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;
 
-/// Fisher-Yates with the experiment's own generator, so that a seed gives the same order for ever.
+/// Fisher-Yates over the experiment's own generator, so that a seed always gives the same order.
 pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for last in (1..items.len()).rev() {
         let chosen = (u128::from(rng.next_u64()) * (last as u128 + 1)) >> 64;

@@ -1,5 +1,5 @@
-//! A short look at the machine before the first round: what else goes on there, and whether its
-//! cores have to be kept awake.
+//! Looks at the machine before the first round: its other work, and whether its cores have to be
+//! kept awake.
 
 use std::io::{IsTerminal as _, Stdin, stdin};
 use std::os::fd::AsFd as _;
@@ -18,21 +18,18 @@ use record::machine::Reading;
 use record::records::MachineNoise;
 use server::listeners;
 
-/// How long a look takes. We load and prepare meanwhile; that work is ours and does not disturb it.
+/// Duration of a look. We load and prepare meanwhile; our own work does not count.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a key may go unnoticed.
+/// How often keys are looked for.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How long a busy machine has to become quiet.
+/// Longest wait for a busy machine to become quiet.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// More of the machine in the hands of others disturbs a round (methodology 3.4, G4).
+/// Other processes above this share of the machine disturb a round (methodology 3.4, G4).
 const BUSY_FRACTION: f64 = 0.1;
 
 impl Runner {
-    /// Looks at the machine since it was first read. A busy one is named and waited for. Pretended
-    /// work is disturbed by nothing.
-    ///
-    /// # Errors
-    /// Interrupted.
+    /// Compares the machine with its first reading. Says who works on a busy one, and waits.
+    /// Nothing disturbs simulated work.
     pub async fn look_at_machine(&mut self) -> Result<()> {
         if self.is_simulated() {
             return Ok(());
@@ -41,7 +38,7 @@ impl Runner {
         let servers = listeners(&self.places);
         let machine = &mut self.experiment.machine;
         if let Some(known) = &machine.keep_awake {
-            // Rounds that are added are made as the first ones were.
+            // Added rounds are made as the first ones were.
             self.awake = known.used.then(Awake::start).and_then(std::result::Result::ok);
         } else {
             let (awake, record) = decide(self.experiment.settings.keep_awake, &servers);
@@ -85,7 +82,7 @@ impl Runner {
     }
 }
 
-/// Says who works on the machine, if it is too much.
+/// Names the processes that keep the machine busy.
 fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
     if noise.foreign_fraction <= BUSY_FRACTION {
         return None;
@@ -100,7 +97,7 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
             format!("{} {}{unit}", it.name, used(it.fraction))
         })
         .collect();
-    // Those in another container, and those that came and went, have no name.
+    // Processes in another container, and short-lived ones, have no name.
     let names = if each.is_empty() {
         format!("other processes {} cores", used(noise.foreign_fraction))
     } else {
@@ -109,14 +106,14 @@ fn busy(noise: &MachineNoise, cores: u32) -> Option<String> {
     Some(format!("the machine is busy: {names}"))
 }
 
-/// A terminal that gives every key at once; as it was when this ends.
+/// A terminal that gives every key at once; restored on drop.
 struct Keys {
     stdin: Stdin,
     was: Termios,
 }
 
 impl Keys {
-    /// None where nobody sits at a terminal, or where it is another program's turn there.
+    /// None without a terminal, or while another program has it.
     fn new() -> Option<Self> {
         let stdin = stdin();
         if !stdin.is_terminal() || tcgetpgrp(&stdin).ok()? != getpgrp() {

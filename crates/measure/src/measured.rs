@@ -1,4 +1,4 @@
-//! What arms did in a phase, before their samples are read.
+//! Results of a phase before its samples are read.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,45 +8,35 @@ use crate::arm::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;
 
-/// What one arm did in one phase.
 pub struct Measured {
-    /// Index of the arm in the experiment.
     pub arm: usize,
-    /// Turns in order.
     pub turns: Vec<Turn>,
-    /// Operations a second in each of them.
+    /// Operations a second, by turn.
     pub rates: Vec<f64>,
-    /// Place of each of them within its lap, from 0.
+    /// Place of each turn within its lap, from 0.
     pub positions: Vec<u32>,
-    /// Length asked of each turn.
     pub turn_length: Duration,
     /// CPU of the other arms during its turns, ns.
     pub idle_cpu_ns: u64,
     /// Server counters over its turns.
     pub counters: Counters,
-    /// Making one document, ns.
+    /// Cost of making one document, ns.
     pub document_ns: Option<f64>,
     /// Operations a second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
-    /// Totals, once the phase has ended.
     pub ended: Option<Ended>,
-    /// Resident set when armed, bytes.
     pub rss_armed_bytes: u64,
-    /// Peak resident set, bytes.
     pub rss_peak_bytes: u64,
     /// Collection sizes before and after.
     pub sizes: Counters,
-    /// Collection that this arm wrote.
+    /// The collection that this arm alone wrote.
     pub written: Option<String>,
     /// Documents in it after the phase and its drain.
     pub documents_after: Option<i64>,
-    /// What the consumer did, in a phase that has one.
     pub read: Option<Read>,
 }
 
 impl Measured {
-    /// Nothing measured yet.
-    #[must_use]
     pub fn new(arm: usize) -> Self {
         Self {
             arm,
@@ -69,26 +59,21 @@ impl Measured {
     }
 }
 
-/// What a consumer did in one phase of one arm.
+/// A consumer's part in one phase of one arm.
 #[derive(Debug)]
 pub struct Read {
-    /// Its turn.
     pub turn: Turn,
-    /// Its totals.
     pub ended: Ended,
-    /// Its samples.
     pub samples: PathBuf,
-    /// Resident set when it was in position, bytes.
+    /// Resident set in position, bytes.
     pub rss_armed_bytes: u64,
-    /// Peak resident set, bytes.
     pub rss_peak_bytes: u64,
-    /// Its clock agrees with the core's within so much, us.
+    /// Largest difference between its clock and the core's, us.
     pub clock_within_us: Option<f64>,
 }
 
 impl Read {
-    /// The record, but for what only its messages tell.
-    #[must_use]
+    /// The record without the figures that need its messages.
     pub fn record(&self) -> ConsumerRun {
         let consumed = self.ended.consumer.unwrap_or_default();
         ConsumerRun {

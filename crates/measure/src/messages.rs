@@ -1,5 +1,5 @@
-//! What became of the messages of a run, and where their time passed: the producers' samples, the
-//! consumer's and the tap's exchanges, put together.
+//! Lost and received messages of a run, and the parts of their way: from the samples of producers
+//! and consumer, and the tap's exchanges.
 
 use std::path::Path;
 
@@ -15,21 +15,15 @@ use tap::recording;
 use tap::summary::Call;
 use workload::plan::Phase;
 
-/// What the tap left of one phase of one run.
+/// The tap's files of one phase of one run.
 pub struct Tapped<'a> {
-    /// Beginning of the names of its files.
     pub prefix: &'a Path,
-    /// Port of the arm.
     pub arm: usize,
-    /// Port of the consumer.
     pub consumer: usize,
 }
 
-/// Joins what was sent with what the consumer read, whose samples are read once; the record, and
-/// through the tap the calls of the producers. A message takes about 150 bytes there.
-///
-/// # Errors
-/// Files that cannot be read.
+/// Joins the producers' messages with the consumer's samples, which are read once. Returns the
+/// record and, through the tap, the producers' calls: about 150 bytes a message.
 pub fn join(
     phase: &Phase,
     measured: &Measured,
@@ -51,7 +45,7 @@ pub fn join(
     let mut calls = Vec::new();
     if let Some((tapped, ways)) = tapped.zip(ways) {
         let sent = messages.into_samples().inspect(|it| calls.extend(Call::of(it)));
-        // What passed before was the warm-up, whose messages are numbered as these are.
+        // Earlier exchanges are the warm-up's, whose messages have the same numbers.
         let from_ns = measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0);
         broker.parts = Some(parts(tapped, ways, sent, from_ns)?);
     }

@@ -1,6 +1,5 @@
-//! What lies between the arms' drivers and the server when it is asked for: the tap, with or
-//! without a link. A process of its own, with one port for each arm, so that every command is its
-//! arm's without a guess.
+//! The tap between the arms' drivers and the server, with or without a link. It is a process with
+//! one port for each arm, so that each command has a certain arm.
 
 use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
@@ -19,14 +18,12 @@ use server::uri::{only_host, with_host};
 use tap::control::{Answer, Command as Control};
 use tap::refusal;
 
-/// For writing what is buffered.
+/// Limit for writing its buffers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Fields that name a message (SPEC section 8).
 const MESSAGE_MARK: &str = "producer,sequence";
-/// Its folder below the experiment's.
 const FOLDER: &str = "tap";
 
-/// A running tap. Its process ends with the value.
 pub struct Path {
     /// URI of each arm: the server's, with the arm's port of the tap as its host.
     pub uris: Vec<String>,
@@ -39,11 +36,11 @@ pub struct Path {
 }
 
 impl Path {
-    /// Starts the tap for so many arms in front of the server at `uri`; its files go below
-    /// `experiment`. With `mark` it notes which message a command carries.
+    /// Starts a tap for `arms` arms in front of the server at `uri`, with its files below
+    /// `experiment`. With `mark` it records the message of each command.
     ///
     /// # Errors
-    /// A server that drivers would go to past it; a tap that does not start.
+    /// Drivers would go past it to this server; the tap does not start.
     pub async fn start(
         uri: &str,
         server: &ServerRecord,
@@ -91,19 +88,15 @@ impl Path {
         Ok(path)
     }
 
-    /// Beginning of the names of the files of one phase of one round; `alone` is the arm that has
-    /// the phase to itself, for then each arm has a stretch of its own.
-    #[must_use]
+    /// Prefix of the files of one phase of one round. `alone` is an arm that has the phase to
+    /// itself, and so files of its own.
     pub fn prefix(&self, round: u32, alone: Option<usize>, phase: &str) -> PathBuf {
         let arm = alone.map_or(String::new(), |arm| format!("-arm{arm}"));
         self.folder.join(format!("r{round:02}{arm}-{phase}"))
     }
 
-    /// Everything recorded so far is in the files of the last prefix; from now on it goes to
-    /// those of `prefix`, or nowhere.
-    ///
-    /// # Errors
-    /// The tap is lost, or could not write.
+    /// Completes the files of the last prefix. From now on exchanges go to those of `prefix`, or
+    /// nowhere.
     pub async fn rotate(&mut self, prefix: Option<PathBuf>) -> Result<()> {
         let mut line = serde_json::to_string(&Control::Rotate { prefix }).expect("it serialises");
         line.push('\n');

@@ -27,9 +27,6 @@ use workload::schedule;
 const LOADED_EVERY: u64 = 1_000;
 
 /// Runs one phase for the arms that share it; the answer is in the order of `arms`.
-///
-/// # Errors
-/// The server lost, or Ctrl-C.
 pub async fn run(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -52,7 +49,7 @@ pub async fn run(
     }
     // What still comes would make the dropped collections anew.
     counters(context, written_collection(phase, slots[0], true)).await?;
-    clear(context, phase, &slots, true).await?;
+    clear(context.admin, written_collections(phase, &slots, true)).await?;
 
     set_up(context, phase, &slots, false).await?;
     prepare(context, arms, number, &slots, false).await;
@@ -78,7 +75,7 @@ pub async fn run(
             measured[place].sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
     }
-    clear(context, phase, &slots, false).await?;
+    clear(context.admin, written_collections(phase, &slots, false)).await?;
     Ok(measured)
 }
 
@@ -96,14 +93,20 @@ fn written_collection(phase: &Phase, slot: usize, warmup: bool) -> Option<String
     phase.writes.then(|| own_name(&operation.collection, slot, warmup))
 }
 
-fn collections(phase: &Phase) -> Vec<&str> {
+/// The collections that a phase writes: by their names in the workload, and on the server.
+fn written_collections<'a>(
+    phase: &'a Phase,
+    slots: &[usize],
+    warmup: bool,
+) -> Vec<(&'a str, String)> {
     let mut names: Vec<&str> = Vec::new();
-    for operation in &phase.operations {
+    for operation in phase.operations.iter().filter(|_| phase.writes) {
         if !operation.collection.is_empty() && !names.contains(&operation.collection.as_str()) {
             names.push(&operation.collection);
         }
     }
-    names
+    let own = |name| slots.iter().map(move |slot| (name, own_name(name, *slot, warmup)));
+    names.into_iter().flat_map(own).collect()
 }
 
 async fn set_up(
@@ -112,19 +115,13 @@ async fn set_up(
     slots: &[usize],
     warmup: bool,
 ) -> Result<()> {
-    let Some(admin) = context.admin else { return Ok(()) };
-    if !phase.writes {
-        return Ok(());
-    }
-    for name in collections(phase) {
+    let Some(admin) = context.admin.filter(|_| phase.writes) else { return Ok(()) };
+    for (name, own) in written_collections(phase, slots, warmup) {
         let (number, collection) = context.inputs.collection(context.plan, name);
-        for slot in slots {
-            let own = own_name(name, *slot, warmup);
-            let documents = context.inputs.documents(context.plan, number);
-            load(admin, &own, collection, documents, context.progress, context.stop).await?;
-            if phase.consumer && !warmup {
-                broker::sentinel(admin, &own).await?;
-            }
+        let documents = context.inputs.documents(context.plan, number);
+        load(admin, &own, collection, documents, context.progress, context.stop).await?;
+        if phase.consumer && !warmup {
+            broker::sentinel(admin, &own).await?;
         }
     }
     admin.settle().await;
@@ -132,9 +129,6 @@ async fn set_up(
 }
 
 /// Makes a collection anew and loads its documents, until somebody asks to stop.
-///
-/// # Errors
-/// The server's refusal; interrupted.
 pub async fn load(
     admin: &Admin,
     name: &str,
@@ -156,19 +150,10 @@ pub async fn load(
     stop.check()
 }
 
-async fn clear(
-    context: &PhaseContext<'_>,
-    phase: &Phase,
-    slots: &[usize],
-    warmup: bool,
-) -> Result<()> {
-    let Some(admin) = context.admin else { return Ok(()) };
-    if phase.writes {
-        for name in collections(phase) {
-            for slot in slots {
-                admin.drop_collection(&own_name(name, *slot, warmup)).await?;
-            }
-        }
+async fn clear(admin: Option<&Admin>, written: Vec<(&str, String)>) -> Result<()> {
+    let Some(admin) = admin else { return Ok(()) };
+    for (_, own) in written {
+        admin.drop_collection(&own).await?;
     }
     Ok(())
 }

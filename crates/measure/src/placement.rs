@@ -8,8 +8,7 @@ use record::records::Placement;
 /// With fewer cores a set of its own would leave server or client a single one.
 const CORES_MIN: usize = 4;
 
-/// Where server and clients go on this machine; None where they share all cores.
-#[must_use]
+/// Cores of server and clients on this machine; None where they share all cores.
 pub fn choose() -> Option<Placement> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let usable = usable_cores();
@@ -25,9 +24,9 @@ pub fn choose() -> Option<Placement> {
     split(&groups)
 }
 
-/// Halves the cores; `groups` are the hardware threads of one core each, which stay together, for
-/// they slow each other down. Of an odd number the clients have one more: their runtimes have
-/// helper threads.
+/// Halves the cores. `groups` are the hardware threads of one core each: they slow each other down,
+/// so they stay together. Of an odd number the clients have one more, for the helper threads of
+/// their runtimes.
 fn split(groups: &[Vec<usize>]) -> Option<Placement> {
     let cores: usize = groups.iter().map(Vec::len).sum();
     if cores < CORES_MIN || groups.len() < 2 {
@@ -42,7 +41,7 @@ fn split(groups: &[Vec<usize>]) -> Option<Placement> {
     Some(Placement { server: sorted(server), clients: sorted(clients) })
 }
 
-/// The numbers of a list of the kernel's: `0-2,7`.
+/// Reads a list of the kernel's: `0-2,7`.
 fn numbers(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (low, high) = part.split_once('-').unwrap_or((part, part));

@@ -12,18 +12,16 @@ use base::say;
 use base::say::clean;
 use base::secrets::mask_text;
 
-/// Off a terminal a line every so often replaces the live one.
+/// Off a terminal a line in this interval replaces the live one.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// A round that takes so much more or less than the plan said is told, as a part of it.
+/// A round whose time differs from the plan by this fraction is told.
 const OFF_MAX: f64 = 0.25;
 
-/// How far the turns of a phase are.
+/// Progress within a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Laps {
-    /// So many are over.
     pub done: u32,
-    /// So many at least.
     pub planned: u32,
     /// The round's own standard error so far, in log units.
     pub error: Option<f64>,
@@ -39,7 +37,8 @@ impl Display for Laps {
     }
 }
 
-/// Says on stderr what goes on: on a terminal in a live line, elsewhere in one every so often.
+/// Shows the present step on stderr: in a live line on a terminal, elsewhere in a line now and
+/// then.
 pub struct Line {
     bar: Option<ProgressBar>,
     said: Cell<Instant>,
@@ -47,7 +46,6 @@ pub struct Line {
 
 impl Line {
     /// `template` is that of the live line, as indicatif takes it.
-    #[must_use]
     pub fn new(template: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template(template).expect("a valid template");
@@ -58,13 +56,11 @@ impl Line {
         Self { bar, said: Cell::new(Instant::now()) }
     }
 
-    /// Whether it stands on a terminal.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.bar.is_some()
     }
 
-    /// What goes on now; the words are only made where they are shown.
+    /// Shows the present step; the words are only made where they are shown.
     pub fn show(&self, words: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(clean(&mask_text(&words())));
@@ -74,7 +70,7 @@ impl Line {
         }
     }
 
-    /// A line that stays, above the live one.
+    /// Prints a line that stays, above the live one.
     pub fn note(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say!("{line}")),
@@ -82,7 +78,7 @@ impl Line {
         }
     }
 
-    /// The live line goes away.
+    /// Removes the live line.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -90,7 +86,6 @@ impl Line {
     }
 }
 
-/// Shows how far the experiment is.
 pub struct Progress {
     line: Line,
     arms: Vec<String>,
@@ -102,7 +97,7 @@ pub struct Progress {
     laps: Laps,
     /// Time of a round by the plan.
     planned: Duration,
-    /// When the rounds began, how many have ended since, and after what time the last of them.
+    /// When the rounds began, how many have ended since, and after how long the last of them.
     began: Instant,
     ended: u32,
     took: Duration,
@@ -110,7 +105,6 @@ pub struct Progress {
 
 impl Progress {
     /// `rounds` are those up to the next look, `planned` is the time of one of them.
-    #[must_use]
     pub fn new(arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
         Self {
             line: Line::new("{spinner} {wide_msg}"),
@@ -127,23 +121,21 @@ impl Progress {
         }
     }
 
-    /// A further look was asked for.
     pub fn extend(&mut self, rounds: u32) {
         self.rounds = rounds;
     }
 
-    /// The experiment does something else than measuring.
+    /// Shows a step that measures nothing.
     pub fn doing(&self, words: &str) {
         self.line.show(|| words.to_owned());
     }
 
-    /// An arm is dealt with between its turns.
+    /// Shows an arm's step between its turns.
     pub fn arm(&self, arm: usize, doing: &str) {
         let words = || format!("round {}/{}  {doing} {}", self.round, self.rounds, self.arms[arm]);
         self.line.show(words);
     }
 
-    /// A round begins.
     pub fn round(&mut self, round: u32) {
         if self.ended == 0 {
             self.began = Instant::now();
@@ -154,7 +146,7 @@ impl Progress {
         self.laps.done = 0;
     }
 
-    /// A round has ended. After the first one it is known how long they take.
+    /// After the first round the time of one is known.
     pub fn round_ended(&mut self) {
         self.ended += 1;
         self.took = self.began.elapsed();
@@ -181,12 +173,11 @@ impl Progress {
         self.laps = Laps { done: 0, planned: 1, error: None };
     }
 
-    /// A lap is done.
     pub fn laps(&mut self, laps: Laps) {
         self.laps = laps;
     }
 
-    /// An arm has its turn; `rate` is that of its last one, operations a second.
+    /// Shows an arm's turn; `rate` is that of its last one, operations a second.
     pub fn turn(&self, arm: usize, doing: &str, rate: f64) {
         self.line.show(|| {
             format!(
@@ -213,7 +204,7 @@ impl Progress {
         let within = f64::from(self.laps.done) / f64::from(self.laps.planned.max(1));
         let group = (self.phase.1 as f64 + within.min(1.0)) / phases;
         let done = (self.group.0 as f64 + group) / self.group.1.max(1) as f64;
-        // The plan at first, what was seen later on.
+        // The plan at first, then the rounds' own times.
         let round_s = match self.ended {
             0 if done > 0.3 => self.began.elapsed().as_secs_f64() / done,
             0 => self.planned.as_secs_f64(),
@@ -223,19 +214,18 @@ impl Progress {
         format!("{} left", duration(Duration::from_secs_f64(round_s * more.max(0.0))))
     }
 
-    /// The live line goes away.
+    /// Removes the live line.
     pub fn finish(&self) {
         self.line.finish();
     }
 
-    /// A line that stays, above the live one.
+    /// Prints a line that stays, above the live one.
     pub fn note(&self, line: &str) {
         self.line.note(line);
     }
 }
 
 /// `2 min 05 s`, `48 s`.
-#[must_use]
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {

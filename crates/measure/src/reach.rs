@@ -1,7 +1,8 @@
-//! The server that was asked for, before anything is installed for it: one that nobody can reach
-//! is named at once, and one of ours is downloaded.
+//! Reaches the server before anything is installed. An unreachable one is named at once, and one of
+//! ours is downloaded.
 
 use base::error::Result;
+use record::records::ServerKind;
 use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
 
 /// A server that answered, or that can be started.
@@ -12,41 +13,33 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Asks the server of a connection string who it is; downloads one of ours. That blocks: until
-    /// signals are watched, Ctrl-C ends the program and its download.
+    /// Asks the server at `uri` who it is, or downloads one of ours. It blocks: until signals are
+    /// watched, Ctrl-C ends the program and its download.
     ///
     /// # Errors
-    /// A server that does not exist, does not answer or refuses; a download that fails.
+    /// The server does not exist, does not answer or refuses; the download fails.
     pub async fn at(server: &str, uri: Option<&str>) -> Result<Self> {
         let host = Host::detect()?;
-        let choice = ServerChoice::parse(Some(server), uri)?;
-        if let ServerChoice::External(uri) = &choice {
+        let choice = ServerChoice::parse(server, uri)?;
+        if let Some(uri) = choice.uri() {
             connect(uri).await?;
         }
         let program = choice.prepare(&host, Progress::default())?;
         Ok(Self { host, choice, program })
     }
 
-    /// Starts it, or connects to it.
-    ///
-    /// # Errors
-    /// It does not start, or no longer answers.
+    /// Starts the server, or connects to it.
     pub async fn open(&self, options: &StartOptions) -> Result<Server> {
         self.choice.open(&self.host, self.program.as_ref(), options).await
     }
 
     /// Whether it is this program again.
-    #[must_use]
     pub fn is_absorber(&self) -> bool {
-        self.choice == ServerChoice::Absorber
+        self.choice.kind() == ServerKind::Absorber
     }
 
     /// The connection string of somebody else's server.
-    #[must_use]
     pub fn uri(&self) -> Option<&str> {
-        match &self.choice {
-            ServerChoice::External(uri) => Some(uri),
-            _ => None,
-        }
+        self.choice.uri()
     }
 }

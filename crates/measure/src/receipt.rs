@@ -1,4 +1,4 @@
-//! Receipts: what an adapter claims to have done against what the server counted.
+//! Receipts: the adapter's claim against the server's counts.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,10 @@ use record::records::Receipt;
 use workload::operations::{Counted, about, inserts};
 use workload::plan::{Operation, Phase};
 
-/// The receipt of one phase of one run.
-///
-/// `done` holds the successful operations by operation. Exclusive opcounters are used where the
-/// server is ours and every operation can be told apart in them; else the count of documents in
-/// the collection the arm alone has written; else there is none (capped, overwritten, shared).
-#[must_use]
+/// The receipt of one phase of one run; `done` counts the successful operations, by operation.
+/// Opcounters are used where the server is ours and they tell the phase's operations apart. Else
+/// the documents count in a collection that the arm alone has written. Else there is no receipt
+/// (capped, overwritten, shared).
 pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool) -> Receipt {
     // Failed operations may or may not have reached the server: then counts prove nothing.
     let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);
@@ -47,7 +45,7 @@ fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String
     Receipt { level: level.to_owned(), claimed, counted, agrees }
 }
 
-/// Which opcounter an operation adds to, and how much each time.
+/// The opcounter of an operation, and its increment.
 fn opcounter(operation: &Operation) -> Option<(&'static str, i64)> {
     match about(operation.kind).counted {
         Counted::Not => Some(("opcounters.insert", 0)),

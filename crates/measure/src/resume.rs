@@ -1,29 +1,28 @@
-//! Going on with an experiment that was cut short: the cut round is made again whole, and the gap
-//! stays visible.
+//! Continues an experiment that was cut short. The cut round is made again whole, and the gap stays
+//! visible.
 
 use std::path::Path;
 
 use base::clock::wall;
 use base::error::{Error, Result};
+use base::words::shell_quoted;
 use record::folder::Folder;
 use record::records::{Arm, Ended, Experiment, Gap, PhaseInterleave, Server, Settings};
 use workload::plan::Plan;
 
-/// Lengths that a turn can have.
 const TURN_MS: std::ops::RangeInclusive<f64> = 0.001..=60_000.0;
 const ANEW: &str = "start anew, with another --out";
 
-/// What was there when the experiment was cut.
+/// The experiment as it was when it was cut.
 pub struct Resumed {
-    /// As it was recorded.
     pub experiment: Experiment,
     /// Rounds in which every arm has its run.
     pub finished: u32,
 }
 
 impl Resumed {
-    /// Opens the folder of a cut experiment. Runs of a round that is not whole do not count: arms
-    /// are compared round by round, in the same minutes. Nothing is changed yet.
+    /// Opens the folder of a cut experiment, and changes nothing. Runs of an unfinished round do
+    /// not count: arms are compared round by round, in the same minutes.
     ///
     /// # Errors
     /// No experiment, or one that is complete.
@@ -33,7 +32,7 @@ impl Resumed {
         if experiment.ended == Some(Ended::Completed) {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
-                format!("mongodyno report {}", path.display()),
+                format!("mongodyno report {}", shell_quoted(&path.display())),
             ));
         }
         let runs = folder.runs()?;
@@ -44,12 +43,11 @@ impl Resumed {
         Ok((folder, Self { experiment, finished }))
     }
 
-    /// Whether the same is going to be done as before, as far as that is known before anything is
-    /// installed or started: rounds of two plans do not compare. `ids` are those of the arms
-    /// without twins.
+    /// Compares the request with the record, before anything is installed or started: rounds of two
+    /// plans do not compare. `ids` are those of the arms without twins.
     ///
     /// # Errors
-    /// The workload, the settings or an arm are others now.
+    /// The workload, the settings or an arm differ.
     pub fn is_asked_again(&self, plan: &Plan, settings: &Settings, ids: &[String]) -> Result<()> {
         let was = &self.experiment;
         if plan != &was.plan {
@@ -73,10 +71,11 @@ impl Resumed {
         Ok(())
     }
 
-    /// Whether what is installed and runs now is what was: [`Resumed::is_asked_again`] comes first.
+    /// Compares the installed arms and the running server with the record, after
+    /// [`Resumed::is_asked_again`].
     ///
     /// # Errors
-    /// An arm, the consumer or the server is another one now.
+    /// An arm, the consumer or the server differs.
     pub fn fits(&self, arms: &[Arm], consumer: Option<&Arm>, server: &Server) -> Result<()> {
         let was = &self.experiment;
         let now = arms.iter().chain(consumer).map(|arm| (&arm.id, &arm.lock_sha256));
@@ -92,8 +91,6 @@ impl Resumed {
         Ok(())
     }
 
-    /// The record to go on with.
-    #[must_use]
     pub fn go_on(&self) -> Experiment {
         let mut experiment = self.experiment.clone();
         experiment.gaps.push(Gap {

@@ -26,12 +26,12 @@ use stats::looks::{Look, NextStep, Standing};
 use stats::threshold::Interleave;
 use tap::recording;
 
-/// Less free space than the smallest of the adapters' files may take.
+/// Below this free space the smallest adapter file may not fit.
 const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Runner {
-    /// Makes rounds until a look decides or the last one is made. What comes next is judged from
-    /// the folder, by the same functions as the analysis has it.
+    /// Makes rounds until a look decides or the last one is made. The analysis judges the folder by
+    /// the same functions.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
@@ -54,7 +54,7 @@ impl Runner {
             }
             let round = round + 1;
             self.progress.round(round);
-            // Each round has randomness of its own: one that is made again is made the same.
+            // Each round has its own randomness, so that a round made again is the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);
             rng.set_stream(u64::from(round));
             self.round(round, &mut rng).await?;
@@ -70,8 +70,8 @@ impl Runner {
         }
     }
 
-    /// What is known after so many rounds, and whether that is enough. A study makes the rounds it
-    /// was asked for: its answer is no comparison.
+    /// The standing after a round, and whether it is enough. A study makes all the rounds it was
+    /// asked for: its answer is no comparison.
     fn look(&mut self, round: u32, look: Look) -> Result<NextStep> {
         if self.experiment.study.is_some() {
             return Ok(NextStep::Stop);
@@ -89,8 +89,8 @@ impl Runner {
         Ok(next)
     }
 
-    /// Collections that are only read are loaded once and shared: with one for each arm the
-    /// scatter doubled, because the trees on the server differ.
+    /// Loads collections that are only read, once and shared. With one for each arm the scatter
+    /// doubled, because the trees on the server differ.
     async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
@@ -126,7 +126,7 @@ impl Runner {
         if runs.iter().any(|run| run.failed.is_some())
             && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
         {
-            // What an adapter cannot write looks like a fault of its own.
+            // A full disk looks like a fault of the adapter.
             let full = nix::errno::Errno::ENOSPC.into();
             return Err(Error::file("write", self.folder.path(), &full));
         }
@@ -152,7 +152,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Arms whose processes live side by side; answers their runs.
+    /// Runs the arms whose processes live side by side.
     async fn group(
         &mut self,
         round: u32,
@@ -262,15 +262,15 @@ impl Runner {
             let prefix = prefix.as_deref().filter(|_| run.tapped);
             match self.summary(round, number, &run.arm, measured, prefix) {
                 Ok(phase) => run.phases.push(phase),
-                // What it left cannot be used: that is its own loss. `round` looks for a full disk.
+                // An arm's unusable files are its own loss. `round` looks for a full disk.
                 Err(error) => arms[place].fail(&error.message).await,
             }
         }
         Ok(())
     }
 
-    /// The connection strings told who waits for no answers; here the drivers themselves have. From
-    /// now on all arms of such a phase take whole runs.
+    /// Connection strings told which arms wait for no answers; here the drivers themselves say it.
+    /// From now on all arms of such a phase take whole runs.
     fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
         let Experiment { plan, arms, settings, .. } = &mut self.experiment;
         let planned = &mut settings.interleave[number];
@@ -324,7 +324,7 @@ impl Runner {
         Ok(run)
     }
 
-    /// Raw samples stay while the budget lasts.
+    /// Keeps raw samples while the budget lasts.
     fn keep_samples(&mut self, files: &[PathBuf]) -> Result<Vec<String>> {
         let mut kept = Vec::new();
         for file in files {
@@ -341,8 +341,8 @@ impl Runner {
     }
 }
 
-/// Pretended work is busy for as long as it lasts. The CPU that a fake really takes is chance, and
-/// would now and then part the A/A arm from its baseline.
+/// Simulated work is busy all the time. A fake's real CPU time is chance, and would sometimes part
+/// the A/A arm from its baseline.
 fn pretend_cpu(phase: &mut PhaseRun) {
     phase.idle_cpu_fraction = Some(0.0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;

@@ -1,4 +1,4 @@
-//! What rounds are made in, and how an arm's processes are started there.
+//! The state of the rounds, and the start of an arm's processes.
 
 use std::time::Instant;
 
@@ -21,68 +21,56 @@ use server::Place;
 use stats::compare::Comparison;
 use stats::looks::Standing;
 
-/// An arm lost in so many rounds in a row is started no more: what is broken stays broken, and
-/// each loss may cost a minute of waiting.
+/// An arm lost in so many rounds in a row is started no more: each loss may cost a minute of
+/// waiting.
 pub const LOST_ROUNDS_MAX: usize = 3;
 const GIVEN_UP: &str = "given up: ";
 
-/// Everything the rounds need.
 pub struct Runner {
-    /// What is known beforehand; arms learn their versions from the running adapters.
+    /// The record so far; the running adapters fill in their versions.
     pub experiment: Experiment,
-    /// One per arm.
     pub configurations: Vec<ArmConfiguration>,
-    /// Who reads the messages of phases that have a consumer; of its phases nothing is said.
+    /// Reads the messages of phases that have a consumer; its own phases are not used.
     pub consumer: Option<ArmConfiguration>,
-    /// The experiment's folder.
     pub folder: Folder,
     /// Zero of all times.
     pub epoch: Epoch,
-    /// The tap on the way to the server, if one was asked for.
+    /// The tap on the way to the server, if asked for.
     pub path: Option<Path>,
-    /// The first round that goes through it.
+    /// The first round through the tap.
     pub tap_from: u32,
-    /// Rounds that are in the folder already.
+    /// Number of rounds in the folder.
     pub finished: u32,
-    /// This experiment's database.
     pub database: String,
-    /// Administration; None with `--server none`.
+    /// None with `--server none`.
     pub admin: Option<Admin>,
     /// Whether we started the server: then its counters are exact.
     pub is_own_server: bool,
-    /// Where on this machine somebody else's server listens: its CPU is the experiment's.
+    /// Local sockets of somebody else's server: its CPU is the experiment's.
     pub places: Vec<Place>,
-    /// Who says what comes next.
     pub judge: Judge,
-    /// When the machine was first read, and what it did until then.
+    /// The first reading of the machine, with its time.
     pub looked: Option<(Instant, Reading)>,
-    /// Whether a busy machine is given time to become quiet.
+    /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
-    /// Keeps cores awake during turns; None where that is not needed.
+    /// None where cores need not be kept awake.
     pub awake: Option<Awake>,
-    /// Readings of the server.
     pub sampler: Sampler,
-    /// Pools and schedules.
     pub inputs: InputFiles,
-    /// Live line.
     pub progress: Progress,
-    /// Ctrl-C.
     pub stop: Stop,
 }
 
-/// What the judging side tells the measuring side, which does not know it: both are given the
-/// folder alone.
+/// Functions of the judging side, which the measuring side does not know: both are given the folder
+/// alone.
 #[derive(Clone, Copy)]
 pub struct Judge {
-    /// How far the experiment has come.
     pub standing: fn(&Folder, &Experiment) -> Result<Standing>,
     /// The comparisons that decide whether more rounds are needed.
     pub deciding: fn(&Folder, &Experiment) -> Result<Vec<Comparison>>,
 }
 
-/// What an arm is started with.
 pub struct ArmConfiguration {
-    /// Its environment.
     pub environment: Environment,
     /// URI past the tap, with the arm's options and credentials; empty with `--server none`.
     pub uri: String,
@@ -90,29 +78,23 @@ pub struct ArmConfiguration {
     pub tapped_uri: Option<String>,
     /// The phases it takes part in; None: all.
     pub phases: Option<Vec<String>>,
-    /// Why it was lost, once for each of the last rounds in a row.
+    /// The reasons of its losses in the last rounds in a row.
     pub losses: Vec<String>,
 }
 
 impl ArmConfiguration {
-    /// Whether it takes part in a phase.
-    #[must_use]
     pub fn takes(&self, phase: &str) -> bool {
         self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
     }
 }
 
 impl Runner {
-    /// Whether all times are pretended.
-    #[must_use]
+    /// Whether all times are simulated.
     pub fn is_simulated(&self) -> bool {
         self.configurations.iter().all(|it| it.environment.simulated)
     }
 
-    /// Starts the processes of a group of arms, and has each say what it is.
-    ///
-    /// # Errors
-    /// Interrupted.
+    /// Starts the processes of a group of arms, and identifies each.
     pub async fn start(
         &mut self,
         round: u32,
@@ -156,8 +138,7 @@ impl Runner {
         Ok((arms, runs))
     }
 
-    /// The process that reads messages along, where some phase has one. Without it no arm of the
-    /// group can be measured.
+    /// Starts the consumer, if some phase has one. Without it no arm of the group can be measured.
     pub async fn start_consumer(
         &mut self,
         round: u32,
@@ -192,19 +173,15 @@ impl Runner {
         Target { role, uri, database: &self.database }
     }
 
-    /// Whether a round goes through the tap.
-    #[must_use]
     pub fn taps_round(&self, round: u32) -> bool {
         self.path.is_some() && round >= self.tap_from
     }
 
-    /// Whether an arm goes through the tap in a round.
-    #[must_use]
     pub fn taps(&self, round: u32, arm: usize) -> bool {
         self.taps_round(round) && self.configurations[arm].tapped_uri.is_some()
     }
 
-    /// No version, no measurement: what stands in the result comes from the running adapter.
+    /// Versions come from the running adapter: no version, no measurement.
     fn identify(&mut self, live: &mut LiveArm) {
         if let Some(hello) = live.hello() {
             identify(&mut self.experiment.arms[live.index], hello, live.opened.as_ref());

@@ -11,13 +11,12 @@ use record::records::ServerSample;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Reads the server and keeps what it read.
 pub struct Sampler {
     admin: Option<Admin>,
     folder: Folder,
     epoch: Epoch,
     last: Instant,
-    /// What one reading itself adds to the counters (its command, its bytes): lean, full.
+    /// Cost of one reading in the counters (its command, its bytes): lean, full.
     cost: [Counters; 2],
     /// Readings so far: lean, full.
     readings: [i64; 2],
@@ -26,10 +25,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler with a connection of its own; `admin` is None with `--server none`.
-    ///
-    /// # Errors
-    /// The server's refusal.
+    /// `admin` is a connection of its own, None with `--server none`.
     pub async fn new(admin: Option<Admin>, folder: Folder, epoch: Epoch) -> Result<Self> {
         let mut cost = [Counters::new(), Counters::new()];
         if let Some(admin) = &admin {
@@ -59,16 +55,13 @@ impl Sampler {
         })
     }
 
-    /// What the samples from now on belong to.
+    /// Labels the next samples.
     pub fn label(&mut self, round: u32, phase: &str) {
         self.round = round;
         phase.clone_into(&mut self.phase);
     }
 
-    /// Counters now, less what reading them has cost so far.
-    ///
-    /// # Errors
-    /// The server lost.
+    /// Counters now, less the cost of all readings so far.
     pub async fn counters(&mut self) -> Result<Counters> {
         if self.last.elapsed() >= PERIOD {
             self.sample().await?;
@@ -87,9 +80,6 @@ impl Sampler {
     }
 
     /// Waits for a turn; one longer than a second is sampled meanwhile.
-    ///
-    /// # Errors
-    /// The server lost.
     pub async fn during<T>(&mut self, turn: impl Future<Output = T>) -> Result<T> {
         tokio::pin!(turn);
         if self.admin.is_none() {

@@ -8,30 +8,26 @@ use record::records::PhaseInterleave;
 use stats::threshold::Interleave;
 use workload::plan::{Limit, Phase, Plan};
 
-/// Why a phase is interleaved as it is.
+/// The reason where the user chose the interleave.
 pub const ASKED_FOR: &str = "asked for";
 /// Measured seconds per arm, phase and round.
 pub const MEASURED_S: f64 = 3.0;
-/// The same in the quick form.
 pub const QUICK_MEASURED_S: f64 = 1.0;
-/// Warm-up of every phase in the quick form, s.
 const QUICK_WARMUP_S: f64 = 1.0;
-/// Warm-up of a phase in a process that earlier phases have warmed, s: some 2,000 operations of a
-/// new kind. With a whole second the first look at five arms and four phases came after 16 minutes.
+/// Warm-up of a later phase of a process, s: some 2,000 operations of a new kind. With a whole
+/// second the first look at five arms and four phases came after 16 minutes.
 const LATER_WARMUP_S: f64 = 0.5;
-/// Phases of the quick form.
 pub const QUICK_PHASES_MAX: usize = 2;
-/// A phase limited by a count ends at the latest after this, s.
+/// Latest end of a phase limited by a count, s.
 const COUNTED_PHASE_MAX_S: f64 = 600.0;
-/// What a turn costs beside its length: wake-up, two readings of the server (measured).
+/// Cost of a turn beside its length, s: wake-up, two readings of the server (measured).
 const TURN_OVERHEAD_S: f64 = 0.003;
-/// Setting up and clearing away one phase of one arm (measured with crud).
+/// Setting up and clearing away one phase of one arm, s (measured with crud).
 const PHASE_OVERHEAD_S: f64 = 0.25;
-/// Starting, greeting, calibrating and closing one arm (measured).
+/// Starting, greeting, calibrating and closing one arm, s (measured).
 const ARM_OVERHEAD_S: f64 = 0.35;
 
 /// Warm-up of one arm in one phase.
-#[must_use]
 pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> Duration {
     let usual = match (quick, first_phase) {
         (true, _) => QUICK_WARMUP_S,
@@ -47,7 +43,7 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
 /// `unanswered` is an arm whose connection string asks for no answers to its writes.
 ///
 /// # Errors
-/// Turns asked for where they do not fit.
+/// Turns were asked for where they do not fit.
 pub fn interleave(
     plan: &Plan,
     asked: Option<Interleave>,
@@ -75,8 +71,7 @@ pub fn interleave(
     plan.phases.iter().map(choose).collect()
 }
 
-/// Measured seconds that the plan gives one arm in one phase; at the most, where a count ends it.
-#[must_use]
+/// Measured seconds of one arm in one phase; the most, where a count ends it.
 pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     match phase.limit {
         Limit::Duration { seconds } => seconds.unwrap_or(measured_s),
@@ -84,31 +79,26 @@ pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     }
 }
 
-/// Laps are added until they take at most so many times the measured time. The quick form promises
-/// an answer in minutes.
-#[must_use]
+/// Factor by which added laps may exceed the measured time. The quick form promises an answer in
+/// minutes.
 pub fn stretch(quick: bool) -> u32 {
     if quick { 2 } else { 4 }
 }
 
-/// Time that one arm takes in one phase.
-#[must_use]
+/// Time of one arm in one phase.
 pub fn phase_time(warmup: Duration, measured_s: f64) -> Duration {
     let turns = (measured_s / 0.05).max(40.0) + warmup.as_secs_f64() / 0.1;
     warmup + Duration::from_secs_f64(measured_s + turns * TURN_OVERHEAD_S + PHASE_OVERHEAD_S)
 }
 
-/// Time and disk an experiment is going to take up to its first look.
+/// Time and disk of an experiment up to its first look.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimate {
-    /// Time of one round.
     pub round: Duration,
     /// Bytes of raw samples of one round, at a guess of 10,000 operations a second.
     pub round_sample_bytes: u64,
 }
 
-/// Guesses before anything ran.
-#[must_use]
 pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -> Estimate {
     const GUESSED_RATE: f64 = 10_000.0;
     let mut seconds = 0.0;

@@ -34,48 +34,40 @@ use tap::link::LinkSpec;
 use tap::validate::validate;
 use workload::Workload;
 
-/// Everything known before a server is there.
+/// Everything known before the server is open.
 pub struct Setup {
-    /// What is done.
     pub workload: Workload,
-    /// Rounds, looks, seconds.
     pub settings: Settings,
     /// Arms by id, without the A/A arm; the first is the baseline.
     pub environments: Vec<(String, Environment)>,
-    /// What could not take part.
     pub unavailable: Vec<Unavailable>,
     /// Estimated time to the first look.
     pub until_look: Duration,
-    /// Identity.
     pub id: String,
     /// Experiment folder, new or empty.
     pub path: PathBuf,
-    /// The server; None: nothing that is measured needs one.
+    /// None: nothing that is measured needs a server.
     pub server: Option<Reached>,
     /// Load and faults of an absorber, as its own command line takes them.
     pub absorber_words: Vec<String>,
     /// Options for every arm's URI.
     pub options: BTreeMap<String, String>,
-    /// Time every command on its way.
     pub tap: bool,
-    /// Who reads the messages of phases that have a consumer.
+    /// Reads the messages of phases with a consumer.
     pub consumer: Option<(String, Environment)>,
-    /// What makes a study of it; None for a plain run.
+    /// None for a plain run.
     pub study: Option<Study>,
-    /// The experiment that is gone on with, in the same folder; None for a new one.
+    /// The experiment to continue, in the same folder.
     pub resumed: Option<Resumed>,
-    /// Shape the way to the server.
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
-    /// Whether a busy machine is given time to become quiet.
+    /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
-    /// Who says after each round what comes next.
     pub judge: Judge,
 }
 
-/// An identity that no other experiment has: the time and some bits of it.
-#[must_use]
+/// A unique id: the time and some bits of it.
 pub fn new_id(salt: u64) -> String {
     format!("{}-{:06x}", wall().replace([':', '-'], ""), salt & 0xff_ffff)
 }
@@ -84,8 +76,7 @@ impl Setup {
     /// Runs the experiment; its results are in the folder, whole or interrupted.
     ///
     /// # Errors
-    /// Whatever kept it from its end, but for Ctrl-C once its record has begun; finished rounds are
-    /// in the folder.
+    /// Any failure but a Ctrl-C after the record has begun. Finished rounds are in the folder.
     pub async fn run(self, requests: &mut Requests) -> Result<Folder> {
         let is_new = !self.path.exists();
         let folder = match &self.resumed {
@@ -103,7 +94,7 @@ impl Setup {
                 discard(&folder, is_new, error);
             }
         })?;
-        // On the heap: everything an experiment holds is in these futures.
+        // On the heap: these futures hold the whole experiment.
         let prepared = Box::pin(self.runner(&folder, server.as_ref(), placement, progress));
         let prepared = requests.or(prepared).await.flatten();
         let began = prepared.is_ok();
@@ -122,8 +113,8 @@ impl Setup {
                 Err(error)
             }
             Err(error) if error.exit != Exit::Interrupted => {
-                let path = folder.path().display();
-                // What cannot be gone on with as it was asked is no failure of the experiment.
+                let path = base::words::shell_quoted(&folder.path().display());
+                // A resume that does not fit its record is no failure of the experiment.
                 if error.exit != Exit::Usage && folder.join("experiment.json").exists() {
                     say!("what was finished is kept: mongodyno report {path}");
                     say!("to go on from there: mongodyno resume {path}");
@@ -146,7 +137,7 @@ impl Setup {
         Progress::new(ids, rounds, self.until_look / rounds)
     }
 
-    /// The server, if one is needed, once there is room for the results.
+    /// Opens the server, if one is needed, once there is room for the results.
     async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
         check_disk(folder, self.settings.looks.first_rounds())?;
         let Some(server) = &self.server else { return Ok(None) };
@@ -184,7 +175,7 @@ impl Setup {
         let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
-            // Before the first file is written: refused, the folder stays as it is.
+            // Before the first file is written: a refusal leaves the folder unchanged.
             resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
@@ -194,7 +185,7 @@ impl Setup {
         inputs.sample_bytes = folder.sample_bytes();
         let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
         let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
-        // It takes seconds without waiting for anything: a request to stop is heard here.
+        // Preparing takes seconds without an await: here a request to stop is heard.
         tokio::task::yield_now().await;
         let link = self.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
         let cores = placement.as_ref().map_or(Vec::new(), |it| it.clients.clone());
@@ -275,7 +266,7 @@ impl Setup {
         })
     }
 
-    /// The arms by id, each with what makes it a twin of the baseline. A study compares curves and
+    /// The arms by id, with the reason of each twin of the baseline. A study compares curves and
     /// not means: it needs none.
     fn named(&self) -> Vec<(String, Environment, &'static str)> {
         let mut named: Vec<_> =
@@ -286,14 +277,13 @@ impl Setup {
         let (id, baseline) = self.environments[0].clone();
         named.insert(1, (format!("{id} ({AA})"), baseline.clone(), AA));
         if self.tap || self.link.is_some() {
-            // One arm goes past the tap, so that what it costs stands in the result.
+            // One arm goes past the tap, to show the tap's cost in the result.
             named.push((format!("{id} ({DIRECT})"), baseline, DIRECT));
         }
         named
     }
 }
 
-/// Makes the rounds, ends the record and drops the database.
 async fn measure(
     mut runner: Runner,
     server: Option<&Server>,
@@ -318,7 +308,7 @@ async fn measure(
         tokio::select! {
             result = rounds => result,
             error = died => Err(error),
-            // The second Ctrl-C: everything that is dropped here ends its children.
+            // A second Ctrl-C: everything that is dropped here ends its children.
             error = stop.second(requests) => Err(error),
         }
     };
@@ -356,8 +346,8 @@ async fn measure(
     result.and(recorded)
 }
 
-/// Takes back what was begun, so that the same `--out` can be given again. A log that says why a
-/// server does not start stays.
+/// Removes the begun files, so that the same `--out` can be given again. A log that explains a
+/// failed server start stays.
 fn discard(folder: &Folder, is_new: bool, error: &Error) {
     if error.exit == Exit::Interrupted {
         // The folder was empty, and is locked by this experiment.
@@ -380,14 +370,14 @@ fn configuration(
     ArmConfiguration { uri, tapped_uri, phases, losses: Vec::new(), environment }
 }
 
-/// The record to write and the rounds that are finished: of a new experiment or one gone on with.
+/// The record to write, and the number of finished rounds.
 fn begin(new: Experiment, resumed: Option<&Resumed>, folder: &Folder) -> Result<(Experiment, u32)> {
     let Some(resumed) = resumed else { return Ok((new, 0)) };
     folder.keep_rounds(resumed.finished)?;
     Ok((resumed.go_on(), resumed.finished))
 }
 
-/// Tap and link before the server; `mark` asks which message an exchange carries.
+/// Starts tap and link before the server; `mark` records the message of each exchange.
 async fn path_to(
     server: &Server,
     uri: &str,
@@ -400,7 +390,7 @@ async fn path_to(
     Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
 }
 
-/// A connection of the core's own; None without a server.
+/// The core's own connection; None without a server.
 async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin>> {
     match server {
         Some(server) => Admin::connect(server.uri(), database).await.map(Some),
@@ -408,15 +398,15 @@ async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin
     }
 }
 
-/// An option as it may be recorded: values of others than an arm's may be secret.
+/// An option as it may be recorded: only an arm's known values are no secret.
 fn known_value((name, value): (String, String)) -> (String, Option<String>) {
     let value = arm_option(&name).map(|_| value);
     (name, value)
 }
 
-/// The baseline once more: what differs is chance.
+/// Why a twin exists: the baseline once more, where each difference is chance.
 const AA: &str = "A/A";
-/// The baseline once more, past tap and link.
+/// Why a twin exists: the baseline once more, past tap and link.
 const DIRECT: &str = "direct";
 
 fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
@@ -446,7 +436,7 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
     }
 }
 
-/// The link held against what it says it is, before anything is measured through it.
+/// Measures the link against its own parameters, before any arm uses it.
 fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
     progress.doing("measuring the link");
     let spec = LinkSpec::parse(asked)?;
@@ -480,7 +470,7 @@ fn facts(server: Option<&Server>) -> ServerFacts {
     }
 }
 
-/// Free space is looked at beforehand: a disk that fills up in the middle costs the round.
+/// A disk that fills up in the middle costs the round.
 fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
     let Some(free) = folder.free_bytes() else { return Ok(()) };
     // Samples up to the budget, and some for logs, histograms and the server's data.

@@ -13,22 +13,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use base::error::{Error, Exit, Result};
 
-/// Whether somebody asked to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Fails with [`Exit::Interrupted`] once somebody asked to stop.
-    ///
-    /// # Errors
-    /// Interrupted.
     pub fn check(&self) -> Result<()> {
         if self.asked.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
     }
 
-    /// Waits for the second request, noting the first.
+    /// Waits for the second request, and records the first.
     pub async fn second(&self, requests: &mut Requests) -> Error {
         requests.next().await;
         self.asked.store(true, Ordering::Relaxed);
@@ -38,7 +33,7 @@ impl Stop {
     }
 }
 
-/// SIGINT, SIGTERM, and SIGHUP of a terminal that was closed.
+/// SIGINT, SIGTERM, and SIGHUP of a closed terminal.
 pub struct Requests {
     interrupt: Signal,
     terminate: Signal,
@@ -46,11 +41,10 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// From now on they no longer end the program by themselves.
+    /// From now on the signals no longer end the program by themselves.
     ///
     /// # Panics
     /// Never on a system that has signals.
-    #[must_use]
     pub fn watch() -> Self {
         let watch = |kind| signal(kind).expect("signals can be watched");
         Self {
@@ -60,7 +54,6 @@ impl Requests {
         }
     }
 
-    /// Waits for the next one.
     pub async fn next(&mut self) {
         let hung_up = async {
             match &mut self.hangup {
@@ -75,13 +68,10 @@ impl Requests {
         }
     }
 
-    /// An answer, unless somebody asks to stop first.
-    ///
-    /// # Errors
-    /// Interrupted.
+    /// Waits for `work`, unless somebody asks to stop first.
     pub async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
-            biased; // what was asked while the work did not wait is heard before its answer
+            biased; // a request during work without an await comes before its answer
             () = self.next() => Err(interrupted()),
             answer = work => Ok(answer),
         }
@@ -96,16 +86,11 @@ pub fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & 1 != 0) // SIGHUP is signal 1
 }
 
-/// The error of an experiment that was interrupted.
-#[must_use]
 pub fn interrupted() -> Error {
     Error::new(Exit::Interrupted, "interrupted", "")
 }
 
-/// What some work comes to, or the panic that it ended in: what has to follow it follows.
-///
-/// # Errors
-/// The panic.
+/// Catches a panic of `work`, so that the steps after it still happen.
 pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut work = pin!(work);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {

@@ -18,30 +18,25 @@ use workload::expected::Expected;
 use workload::operations::about;
 use workload::plan::{Phase, Plan};
 
-/// Where the samples of one phase of one run lie, and what they are held against.
+/// The samples of one phase of one run, and the data to check them with.
 pub struct Source<'a> {
-    /// The plan, with the processes that the arm has.
+    /// The plan, with the processes of the arm.
     pub plan: &'a Plan,
-    /// Index of the phase.
     pub number: usize,
-    /// Files of samples, one a process.
+    /// One a process.
     pub files: Vec<PathBuf>,
-    /// The schedules, from which follows what the answers should have added up to.
+    /// Their schedules tell the right totals.
     pub inputs: &'a InputFiles,
     /// Whether the server is ours alone: then its counters are a receipt.
     pub exclusive: bool,
-    /// Name of the `.hlog` under the folder.
     pub hlog: String,
-    /// Arm id, for the sentences of gates.
+    /// For the sentences of gates.
     pub arm: &'a str,
     /// None where the run went past the tap.
     pub tapped: Option<Tapped<'a>>,
 }
 
-/// Reads the samples and writes the record, but for the names of the files that are kept.
-///
-/// # Errors
-/// Files that cannot be read or written.
+/// Reads the samples and makes the record, without the names of kept files.
 pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> Result<PhaseRun> {
     let phase = &source.plan.phases[source.number];
     let right = RightAnswers::new(source.inputs, source.plan, source.number);
@@ -101,13 +96,13 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),
     };
-    // What an adapter claims at the end must be what its turns and its samples say.
+    // The claim at the end must equal the turns and the samples.
     let claimed = measured.ended.as_ref().map_or(total, |ended| ended.operations);
     run.gates = run_gates(source.arm, &run, little.as_ref(), claimed);
     Ok(run)
 }
 
-/// What the tap saw of the arm's turns.
+/// The tap's view of the arm's turns.
 fn through_tap(
     tapped: &Tapped<'_>,
     measured: &Measured,
@@ -206,7 +201,7 @@ fn run_gates(
     checked.iter().filter_map(record).collect()
 }
 
-/// Own lateness and response time at the highest of the usual quantiles that both have samples for.
+/// Own lateness and response time at the highest quantile that both have samples for.
 fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
     let (own, response) = (open.own_lag?, response?);
     [
@@ -220,14 +215,14 @@ fn lag(open: &OpenLoop, response: Option<&Quantiles>) -> Option<gates::Lag> {
     })
 }
 
-/// A gate that does not pass, as it is kept.
+/// The record of a gate that does not pass.
 fn record(checked: &Checked) -> Option<Gate> {
     let (fails, reason) = match &checked.outcome {
         Outcome::Pass => return None,
         Outcome::Warn(reason) => (false, reason.clone()),
         Outcome::Fail(reason) => (true, reason.clone()),
     };
-    Some(Gate { id: checked.gate.id().to_owned(), fails, reason })
+    Some(Gate { id: checked.gate, fails, reason })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Writes that no answer comes to. The server may still work on them in the next arm's turn, so
-//! they take whole runs and are waited for before anything is counted (methodology 2.7 d).
+//! Writes without an answer. The server may still work on them in the next arm's turn. So they take
+//! whole runs, and counting waits for them (methodology 2.7 d).
 
 use std::time::Duration;
 
@@ -13,25 +13,22 @@ use workload::plan::{Operation, Phase};
 
 /// Between two readings that have to agree.
 const SETTLED: Duration = Duration::from_millis(50);
-/// Readings until it is given up: on a server with other clients the counters never rest.
+/// Readings until it gives up: on a server with other clients the counters never rest.
 const READINGS_MAX: u32 = 200;
 
 /// Whether a connection string asks for no answers.
-#[must_use]
 pub fn by_options(uri: &str) -> bool {
     let options = uri.split_once('?').map_or("", |(_, options)| options);
     options.split('&').any(|part| part.eq_ignore_ascii_case("w=0"))
 }
 
-/// Whether the driver of an arm, as it runs, asks for no answers.
-#[must_use]
+/// Whether the running driver of an arm asks for no answers.
 pub fn by_driver(arm: &Arm) -> bool {
     arm.resolved["write_concern"]["w"] == 0
 }
 
 /// Why a phase cannot take turns when this arm's driver asks for no answers; None: each of its
 /// writes has a concern of its own.
-#[must_use]
 pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
     let inherits = |it: &&Operation| takes_write_concern(it.kind) && it.write_concern.is_none();
     let made = phase.operations.iter().find(inherits)?;
@@ -40,17 +37,13 @@ pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
 }
 
 /// Whether some writes of a phase have no answer, in some arm.
-#[must_use]
 pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
     let own = |it: &Operation| it.write_concern.as_ref().is_some_and(|it| it["w"] == 0);
     phase.operations.iter().any(own)
         || arms.iter().any(|arm| by_driver(arm) && reason(phase, &arm.id).is_some())
 }
 
-/// The server's counters, once it is through with what nobody waited for.
-///
-/// # Errors
-/// The server lost.
+/// The server's counters after all unanswered writes.
 pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -> Result<Counters> {
     match (context.admin, written) {
         (Some(admin), Some(name)) if context.unacknowledged => {
@@ -60,7 +53,7 @@ pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -
     }
 }
 
-/// Two readings of the counters and of a collection's documents agree.
+/// Waits until two readings of the counters and of a collection's documents agree.
 async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Result<Counters> {
     const WRITES: [&str; 3] = ["opcounters.insert", "opcounters.update", "opcounters.delete"];
     let mut last = None;
@@ -76,11 +69,8 @@ async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Resu
     sampler.counters().await
 }
 
-/// Unacknowledged writes go on after the last `end`: the count has settled when two readings
-/// 50 ms apart agree. Answers it.
-///
-/// # Errors
-/// The server lost.
+/// Counts the documents once two readings 50 ms apart agree: unacknowledged writes go on after the
+/// last `end`.
 pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
     let mut count = admin.count(name).await?;
     for _ in 0..600 {

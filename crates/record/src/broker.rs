@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::quantiles::Quantiles;
 use stats::curve::Curve;
 
-/// What became of the messages of one phase of one run.
+/// Counts and times of the messages of one phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Broker {
     /// Inserts that the producers' driver reported as done.
     pub sent: u64,
-    /// Messages the consumer had, each counted once.
+    /// Messages that the consumer had, each counted once.
     pub received: u64,
     /// Sent and never received.
     pub lost: u64,
@@ -29,8 +29,8 @@ pub struct Broker {
     pub curve: Curve,
     /// From the moment a message was intended: bursts and rates, else None.
     pub since_intended: Option<Quantiles>,
-    /// Its course over the messages in the order in which they were intended; in a burst, where
-    /// that is the same moment for all, in the order in which they arrived.
+    /// Its course over the messages in the order in which they were intended. In a burst all are
+    /// intended at once: there in the order in which they arrived.
     pub curve_since_intended: Option<Curve>,
     /// Messages made a second, from the first to the last.
     pub issue_rate_per_s: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Broker {
     pub consumer: ConsumerRun,
 }
 
-/// What the consumer used and suffered.
+/// Work and troubles of the consumer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsumerRun {
     /// Cursors it opened: one, and one more for each that died.
@@ -87,8 +87,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts by name, in the order in which a message passes them.
-    #[must_use]
+    /// By name, in the order in which a message passes them.
     pub fn named(&self) -> [(&'static str, Part); 5] {
         [
             ("program", self.program),
@@ -112,8 +111,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// What the part grew by over the run, us.
-    #[must_use]
+    /// Growth of the part over the run.
     pub fn grown_us(&self) -> f64 {
         self.last_us - self.first_us
     }

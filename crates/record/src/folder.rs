@@ -1,6 +1,6 @@
 //! The experiment folder: the boundary between measuring and reporting.
 //!
-//! `experiment.json` is written whole (beside, then renamed), the `.jsonl` files only grow; so a
+//! `experiment.json` is written whole (beside, then renamed). The `.jsonl` files only grow, so a
 //! finished run stays readable whatever happens next.
 
 use std::fs::{self, File};
@@ -14,23 +14,19 @@ use crate::plain;
 use crate::records::{Experiment, Run, SCHEMA_VERSION, ServerSample};
 use base::error::{Error, Exit, Result};
 
-/// A folder may come from anybody: what is read of it at once has an end.
+/// A folder may come from anybody: so much of it is read at once and no more.
 const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
-/// The same of `runs.jsonl` and `server.jsonl`: ten thousand runs of many phases.
+/// The same for `runs.jsonl` and `server.jsonl`: ten thousand runs of many phases.
 const LINES_BYTES_MAX: u64 = 512 << 20;
-/// Rounds are numbered from 1. No experiment makes so many; whoever counts up to them ends.
+/// Rounds are numbered from 1. No experiment makes so many: whoever counts up to them ends.
 const ROUNDS_MAX: u32 = 10_000;
 
-/// An experiment folder.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
 }
 
-/// Adapters are told their files in JSON, which is UTF-8.
-///
-/// # Errors
-/// A path that is not.
+/// Refuses a path that is not UTF-8: adapters are told their files in JSON.
 pub fn utf8(path: &Path) -> Result<()> {
     match path.to_str() {
         Some(_) => Ok(()),
@@ -42,10 +38,7 @@ pub fn utf8(path: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Makes a new folder with its sub-folders.
-    ///
-    /// # Errors
-    /// A folder that is there and not empty, or cannot be made.
+    /// Makes a new folder with its sub-folders. Refuses one that is there and not empty.
     pub fn create(path: &Path) -> Result<Self> {
         if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::usage(
@@ -53,14 +46,14 @@ impl Folder {
                 "choose another --out: results are never written over",
             ));
         }
-        // A folder that we stand in may be none either.
+        // Our working directory may be no UTF-8 either.
         utf8(&std::path::absolute(path).unwrap_or_default())?;
         let folder = Self { path: path.to_owned() };
         for name in ["samples", "hlog", "logs"] {
             let path = folder.path.join(name);
             fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
         }
-        // What is printed must work from anywhere.
+        // A printed path must work from anywhere.
         folder
             .path
             .canonicalize()
@@ -68,28 +61,24 @@ impl Folder {
             .map_err(|error| Error::file("read", path, &error))
     }
 
-    /// Takes back [`Folder::create`] where nothing was written, so that the same `--out` can be
-    /// given again; `whole` also takes the folder itself.
+    /// Takes back [`Folder::create`] where nothing was written: the same `--out` can be given
+    /// again. `whole` also takes the folder itself.
     pub fn discard(&self, whole: bool) {
         for name in ["samples", "hlog", "logs"] {
-            let _ = fs::remove_dir(self.path.join(name)); // refuses what is not empty
+            let _ = fs::remove_dir(self.path.join(name)); // refuses a folder with files
         }
         if whole {
             let _ = fs::remove_dir(&self.path);
         }
     }
 
-    /// Free space on its disk, bytes; None where the system does not say.
-    #[must_use]
+    /// Free space on its disk; None where the system does not say.
     pub fn free_bytes(&self) -> Option<u64> {
         let stat = nix::sys::statvfs::statvfs(&self.path).ok()?;
         Some(stat.blocks_available() * stat.fragment_size())
     }
 
-    /// Opens a folder to read.
-    ///
-    /// # Errors
-    /// A path that holds no experiment, or one of a newer format.
+    /// Refuses a path without an experiment, or with one of a newer format.
     pub fn open(path: &Path) -> Result<(Self, Experiment)> {
         let file = path.join("experiment.json");
         let text = plain::read(path, "experiment.json", EXPERIMENT_BYTES_MAX).map_err(|error| {
@@ -123,46 +112,33 @@ impl Folder {
         Ok((Self { path }, experiment))
     }
 
-    /// Where it lies.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path below it.
-    #[must_use]
     pub fn join(&self, relative: &str) -> PathBuf {
         self.path.join(relative)
     }
 
-    /// Writes `experiment.json`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write_experiment(&self, experiment: &Experiment) -> Result<()> {
         let text = serde_json::to_string_pretty(experiment).expect("records serialise");
         self.write_whole("experiment.json", text.as_bytes())
     }
 
     /// Writes a file so that it is there whole or not at all.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<()> {
         plain::write_whole(&self.path, name, bytes)
             .map_err(|error| Error::file("write", &self.join(name), &error))
     }
 
-    /// Reads a file that a record names, of at most `most` bytes.
-    ///
-    /// # Errors
-    /// A name that leads elsewhere, a link, a larger file; the system's.
+    /// Reads a file that a record names. Refuses a name that leads elsewhere, a link, and more than
+    /// `most` bytes.
     pub fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         plain::read(&self.path, name, most)
             .map_err(|error| Error::file("read", &self.join(name), &error))
     }
 
-    /// The same of a file that need not be there.
+    /// The same for a file that need not be there.
     fn read_lines(&self, name: &str) -> Result<Vec<u8>> {
         match plain::read(&self.path, name, LINES_BYTES_MAX) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -170,11 +146,8 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that holds anything but folders and ordinary files, before an experiment
-    /// goes on in it: its programs would follow links out of it.
-    ///
-    /// # Errors
-    /// What was found.
+    /// Refuses a folder that holds anything but folders and ordinary files. An experiment is about
+    /// to go on in it, and its programs would follow links out of it.
     pub fn only_files(&self) -> Result<()> {
         plain::only_files(&self.path).map_err(|error| {
             Error::usage(
@@ -184,20 +157,13 @@ impl Folder {
         })
     }
 
-    /// Appends one run.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn append_run(&self, run: &Run) -> Result<()> {
         self.append("runs.jsonl", run)
     }
 
-    /// Drops the runs of all rounds after this one, and torn last lines, which the next one would
-    /// be glued to. The others stay byte for byte: written anew, their numbers could end in another
+    /// Drops the runs of all later rounds, and torn last lines, to which the next line would be
+    /// glued. The others stay byte for byte: written anew, their numbers could end in another
     /// digit.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn keep_rounds(&self, rounds: u32) -> Result<()> {
         let is_kept =
             |line: &[u8]| serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds);
@@ -215,11 +181,8 @@ impl Folder {
         self.write_whole(name, &kept)
     }
 
-    /// Keeps other experiments out of the folder for as long as the file is open; it goes with the
-    /// process, however that ends.
-    ///
-    /// # Errors
-    /// An experiment is at work there.
+    /// Keeps other experiments out of the folder while the file is open. The lock ends with the
+    /// process, however that ends. Fails where an experiment is at work.
     pub fn lock(&self) -> Result<File> {
         let lock =
             File::open(&self.path).map_err(|error| Error::file("open", &self.path, &error))?;
@@ -233,17 +196,12 @@ impl Folder {
         }
     }
 
-    /// Bytes of the raw samples in it.
-    #[must_use]
+    /// Bytes of its raw samples.
     pub fn sample_bytes(&self) -> u64 {
         let files = fs::read_dir(self.path.join("samples")).into_iter().flatten().flatten();
         files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
     }
 
-    /// Appends one reading of the server.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn append_server_sample(&self, sample: &ServerSample) -> Result<()> {
         self.append("server.jsonl", sample)
     }
@@ -256,18 +214,12 @@ impl Folder {
             .map_err(|error| Error::file("write", &self.join(name), &error))
     }
 
-    /// All finished runs. A torn last line (of a run cut off while it was written) is left out.
-    ///
-    /// # Errors
-    /// A line in the middle that is no run.
+    /// All finished runs, without a torn last line (of a run cut off while it was written).
     pub fn runs(&self) -> Result<Vec<Run>> {
         self.runs_and_rest().map(|(runs, _)| runs)
     }
 
     /// All finished runs, and whether a torn last line was left out.
-    ///
-    /// # Errors
-    /// A line in the middle that is no run.
     pub fn runs_and_rest(&self) -> Result<(Vec<Run>, bool)> {
         let (path, bytes) = (self.join("runs.jsonl"), self.read_lines("runs.jsonl")?);
         let (runs, torn): (Vec<Run>, bool) = records(&path, &bytes)?;

@@ -1,4 +1,4 @@
-//! What is kept: records, raw samples, the experiment folder, the machine.
+//! The written results: records, raw samples, the experiment folder, the machine.
 
 pub mod broker;
 pub mod folder;
@@ -10,4 +10,5 @@ pub mod queue;
 pub mod records;
 pub mod request;
 pub mod samples;
+mod server_kind;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! The machine: what it is, and what else it does while we measure (gate G4).
+//! The machine, and its load by others while we measure (gate G4).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine the experiment ran on.
+/// The machine of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Processor model.
@@ -15,11 +15,10 @@ pub struct Machine {
     pub cores: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Operating system.
     pub os: String,
     /// Kernel release.
     pub kernel: String,
-    /// Clock source (`tsc`).
+    /// Such as `tsc`.
     pub clock_source: String,
     /// Frequency governor, if the system tells.
     pub governor: Option<String>,
@@ -31,7 +30,7 @@ pub struct Machine {
     pub keep_awake: Option<KeepAwake>,
 }
 
-/// Cores that server and clients have for themselves.
+/// Separate cores for server and clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// Cores of the server that we start.
@@ -53,29 +52,26 @@ pub struct KeepAwake {
     pub round_trip_awake_us: Option<f64>,
 }
 
-/// What else the machine did during a round.
+/// Load of the machine during a round that is not ours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineNoise {
     /// CPU time stolen by the hypervisor.
     pub steal_fraction: f64,
     /// CPU time of processes that are not ours.
     pub foreign_fraction: f64,
-    /// Which processes these were: the largest first, at most three.
+    /// The largest of these processes, at most three.
     #[serde(default)]
     pub foreign: Vec<ForeignProcess>,
 }
 
-/// A process that is not ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForeignProcess {
-    /// Its command's name.
+    /// Name of its command.
     pub name: String,
     /// CPU time it used, as a fraction of the whole machine's.
     pub fraction: f64,
 }
 
-/// What the machine is.
-#[must_use]
 pub fn describe() -> Machine {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let line = |path: &str, name: &str| {
@@ -100,12 +96,11 @@ pub fn describe() -> Machine {
     }
 }
 
-/// Those with less of the machine are not named.
+/// Processes with less of the machine are not named.
 const NAMED_FRACTION_MIN: f64 = 0.005;
-/// So many names say enough.
 const NAMES_MAX: usize = 3;
 
-/// A reading of the CPU time of the whole machine and of each process, in ticks.
+/// CPU time of the whole machine and of each process, in ticks.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     busy: u64,
@@ -118,16 +113,15 @@ pub struct Reading {
 struct Process {
     name: String,
     parent: u32,
-    /// When it began: a number is used again.
+    /// In ticks after boot: numbers of processes are used again.
     began: u64,
     ticks: u64,
-    /// Of its children that have ended and that it waited for.
+    /// CPU time of ended children that it waited for.
     waited: u64,
 }
 
 impl Reading {
-    /// Reads `/proc/stat` and `/proc/PID/stat`; empty where there is no such thing.
-    #[must_use]
+    /// Reads `/proc/stat` and `/proc/PID/stat`; empty where they do not exist.
     pub fn take() -> Self {
         let mut reading = Self::of_machine(&fs::read_to_string("/proc/stat").unwrap_or_default());
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -151,9 +145,8 @@ impl Reading {
         Self { busy, steal, total: busy + idle + steal, processes: HashMap::new() }
     }
 
-    /// What happened since `before`. Ours are the core, everything it has started, and the
-    /// processes `beside` it with their children.
-    #[must_use]
+    /// The load since `before`. Ours are the core, everything it has started, and the processes
+    /// `beside` it with their children.
     pub fn noise_since(&self, before: &Self, beside: &[u32]) -> MachineNoise {
         let total = self.total.saturating_sub(before.total).max(1) as f64;
         let roots: Vec<u32> = beside.iter().copied().chain([std::process::id()]).collect();
@@ -167,7 +160,7 @@ impl Reading {
         }
     }
 
-    /// These processes and all that descend from them.
+    /// These processes and all their descendants.
     fn family(&self, roots: &[u32]) -> HashSet<u32> {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for (pid, process) in &self.processes {
@@ -183,8 +176,7 @@ impl Reading {
         found
     }
 
-    /// Their CPU time, with that of children that have ended: an adapter that was started and
-    /// closed between two readings stands in its parent's.
+    /// CPU time with that of ended children: it holds adapters that lived between two readings.
     fn ticks_of(&self, pids: &HashSet<u32>) -> u64 {
         pids.iter().filter_map(|pid| self.processes.get(pid)).map(|it| it.ticks + it.waited).sum()
     }
@@ -211,7 +203,7 @@ impl Reading {
 }
 
 impl Process {
-    /// Of a line of `/proc/PID/stat`.
+    /// Reads a line of `/proc/PID/stat`.
     fn parse(stat: &str) -> Option<Self> {
         // The name may hold spaces and brackets: it ends with the last bracket.
         let (before, after) = (stat.find('(')?, stat.rfind(')')?);

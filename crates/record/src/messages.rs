@@ -1,5 +1,5 @@
-//! From the samples of producers and consumer to the messages they share, and to their record.
-//! Takes 48 bytes a message.
+//! Joins the samples of producers and consumer into messages, and makes their record. Takes 48
+//! bytes a message.
 
 use crate::broker::{Broker, ConsumerRun};
 use crate::records::Quantiles;
@@ -9,27 +9,26 @@ use stats::curve::Curve;
 use stats::histogram::Histogram;
 use workload::plan::Phase;
 
-/// A consumer in step has a reply's worth of messages before it; saturated is more than that and
-/// more than a twentieth of all.
+/// A consumer in step has a reply's worth of messages before it. A saturated one has more than
+/// that, and more than a twentieth of all.
 const BEHIND_MIN: u64 = 1_000;
 const BEHIND_FRACTION: f64 = 0.05;
 
 /// One message, as both ends saw it. Times are ns since the experiment's epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Worker that made it.
+    /// The worker that made it.
     pub producer: u16,
-    /// Its number there.
+    /// Its number among those of the producer.
     pub sequence: u32,
-    /// When it was to be made.
     pub intended_ns: u64,
-    /// When it was made; 0 where it was never received, for only the message itself knows.
+    /// 0 where it was never received: only the message itself knows the time.
     pub made_ns: u64,
-    /// When the driver was called.
+    /// The call of the driver.
     pub start_ns: u64,
-    /// When the driver reported success.
+    /// The driver's report of success.
     pub end_ns: u64,
-    /// When the consumer had it; 0: never.
+    /// Arrival at the consumer; 0: never.
     pub received_ns: u64,
 }
 
@@ -58,14 +57,11 @@ impl Message {
         }
     }
 
-    /// Whether the consumer had it.
-    #[must_use]
     pub fn received(&self) -> bool {
         self.received_ns > 0
     }
 
-    /// From made to received, ns.
-    #[must_use]
+    /// From made to received.
     pub fn latency_ns(&self) -> u64 {
         self.received_ns.saturating_sub(self.made_ns)
     }
@@ -75,12 +71,12 @@ impl Message {
 #[derive(Debug, Default)]
 pub struct Sent {
     messages: Vec<Message>,
-    /// Reported as failed. They may be there all the same.
+    /// Reported as failed. The server may have them all the same.
     failed: Vec<Sample>,
 }
 
 impl Sent {
-    /// Adds a sample of a producer, in any order.
+    /// Takes a producer's sample, in any order.
     pub fn take(&mut self, sample: &Sample) {
         if sample.result() == 0 {
             self.messages.push(Message::sent(sample));
@@ -90,10 +86,10 @@ impl Sent {
     }
 }
 
-/// The messages of one phase of one run, with what does not stand with a single one.
+/// The messages of one phase of one run, and the counts that belong to no single one.
 #[derive(Debug, Default)]
 pub struct Messages {
-    /// Those whose insert succeeded, by producer and sequence.
+    /// By producer and sequence, those whose insert succeeded.
     pub sent: Vec<Message>,
     failed: Vec<Sample>,
     duplicates: u64,
@@ -101,7 +97,7 @@ pub struct Messages {
     out_of_order: u64,
     out_of_order_per_producer: u64,
     latest_made_ns: u64,
-    /// The highest sequence so far, by producer.
+    /// By producer, the highest sequence so far.
     latest: Vec<Option<u32>>,
     first_received_ns: u64,
     last_received_ns: u64,
@@ -110,7 +106,6 @@ pub struct Messages {
 
 impl Messages {
     /// All were sent, none is received.
-    #[must_use]
     pub fn of(sent: Sent) -> Self {
         let Sent { messages: mut sent, failed } = sent;
         sent.sort_unstable_by_key(|it| (it.producer, it.sequence));
@@ -118,9 +113,6 @@ impl Messages {
     }
 
     /// Joins the samples of the producers with those of the consumer.
-    ///
-    /// # Errors
-    /// Files that cannot be read.
     pub fn read(
         producers: impl IntoIterator<Item = Result<Sample>>,
         consumer: impl IntoIterator<Item = Result<Sample>>,
@@ -136,7 +128,7 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Adds a sample of the consumer, in the order of arrival.
+    /// Takes a sample of the consumer, in the order of arrival.
     pub fn take(&mut self, sample: &Sample) {
         self.out_of_order += u64::from(sample.intended_ns < self.latest_made_ns);
         self.latest_made_ns = self.latest_made_ns.max(sample.intended_ns);
@@ -163,13 +155,12 @@ impl Messages {
         }
     }
 
-    /// The samples of the producers again, as far as they tell of messages: whose, and when.
+    /// The producers' samples again, with no more than the worker, the sequence and the times.
     pub fn into_samples(self) -> impl Iterator<Item = Sample> {
         self.sent.into_iter().map(|it| it.sample()).chain(self.failed)
     }
 
-    /// The record; `consumer` is what is known of the consumer without them.
-    #[must_use]
+    /// The record; `consumer` holds all that is known of the consumer without the messages.
     pub fn record(&mut self, phase: &Phase, consumer: ConsumerRun) -> Broker {
         let open = phase.pacing.is_open();
         let sent = self.sent.len() as u64;
@@ -211,7 +202,7 @@ impl Messages {
         }
     }
 
-    /// Those that arrived, in the order last sorted by.
+    /// Messages that arrived, in the order last sorted by.
     pub fn received(&self) -> impl Iterator<Item = &Message> {
         self.sent.iter().filter(|message| message.received())
     }
@@ -248,7 +239,7 @@ mod tests {
         let received = [
             sample(0, 1, 200, 1_000, 0),
             sample(0, 0, 100, 1_100, 0), // made and numbered before the one before it
-            sample(1, 0, 150, 1_200, 0), // made before: in all it is out of order
+            sample(1, 0, 150, 1_200, 0), // made before: of all producers it is out of order
             sample(1, 0, 150, 1_300, 0),
             sample(0, 2, 300, 1_400, 0),
         ];

@@ -1,6 +1,5 @@
-//! Files below a folder that may have come from anybody. They are opened without following links,
-//! and only where they are ordinary files: a link would lead reading and writing elsewhere, a
-//! device has no end, a pipe blocks.
+//! Files below a folder that may come from anybody. Links are not followed, and only ordinary files
+//! are opened. A link would lead elsewhere, a device has no end, a pipe blocks.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
@@ -12,19 +11,14 @@ use nix::fcntl::{OFlag, open as open_at_cwd, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// Opens a file to read. `name` is relative to `folder` and made of plain parts.
-///
-/// # Errors
-/// A name that leads elsewhere, a link on the way, what is no ordinary file; the system's.
+/// Opens a file to read. `name` is relative to `folder` and made of plain parts. Fails on a link on
+/// the way, and on anything but an ordinary file.
 pub fn open(folder: &Path, name: &str) -> io::Result<File> {
     let (above, last) = above(folder, name)?;
     ordinary(&above, last, OFlag::O_RDONLY)
 }
 
-/// Reads a file of at most `most` bytes.
-///
-/// # Errors
-/// As [`open`], and a larger file.
+/// Refuses a file of more than `most` bytes.
 pub fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
     let file = open(folder, name)?;
     if file.metadata()?.len() > most {
@@ -36,25 +30,19 @@ pub fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Opens a file to append to; makes it if need be.
-///
-/// # Errors
-/// As [`open`].
 pub fn append(folder: &Path, name: &str) -> io::Result<File> {
     let (above, last) = above(folder, name)?;
     ordinary(&above, last, OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT)
 }
 
 /// Writes a file so that it is there whole or not at all: beside, then renamed.
-///
-/// # Errors
-/// As [`open`].
 pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let (above, last) = above(folder, name)?;
     let beside = format!("{last}.partial");
     match unlinkat(&above, beside.as_str(), UnlinkatFlags::NoRemoveDir) {
         Err(error) if error != Errno::ENOENT => return Err(error.into()),
-        _ => {} // what an experiment that was killed had left
+        _ => {} // left by an experiment that was killed
     }
     let new = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
     let mut file = ordinary(&above, &beside, new)?;
@@ -63,11 +51,8 @@ pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(renameat(&above, beside.as_str(), &above, last)?)
 }
 
-/// Refuses a folder that holds, at any depth, anything but folders and ordinary files of one name:
-/// programs that are not ours write there as well, and follow links.
-///
-/// # Errors
-/// What was found, and the system's.
+/// Refuses a folder that holds, at any depth, anything but folders and ordinary files of one name.
+/// Programs that are not ours write there as well, and follow links.
 pub fn only_files(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     for entry in fs::read_dir(folder)? {
@@ -84,8 +69,8 @@ pub fn only_files(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder that `name` lies in, and its last part. Part by part, and not by `openat2`, which
-/// older kernels and some containers refuse.
+/// The folder of `name`, and its last part. It goes part by part: some containers and older kernels
+/// refuse `openat2`.
 fn above<'a>(folder: &Path, name: &'a str) -> io::Result<(OwnedFd, &'a str)> {
     let parts: Option<Vec<&str>> = Path::new(name)
         .components()

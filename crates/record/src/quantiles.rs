@@ -7,7 +7,6 @@ use stats::histogram::Histogram;
 
 /// Quantiles in us, None where there are fewer than 100/(1-q) samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Quantiles {
     pub mean_us: f64,
     pub min_us: f64,
@@ -19,8 +18,6 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of a histogram.
-    #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;
         let percentile = |percent: f64| histogram.printable_percentile_ns(percent).map(us);

@@ -1,12 +1,12 @@
-//! The records of an open loop: of the overload test, and of how well its schedule was kept.
+//! The records of an open loop: the overload test, and how well the schedule was kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::Quantiles;
 
-/// What the overload test of one phase of one run looks at (methodology 8.2). Slopes are
-/// Theil-Sen's over operations in the order in which they were intended, with 95 % intervals.
+/// Input of the overload test for one phase of one run (methodology 8.2). Slopes are Theil-Sen's
+/// over operations in the order in which they were intended, with 95 % intervals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// Operations intended and begun, n.
@@ -41,8 +41,8 @@ pub struct Queue {
     pub wait_p50_us: f64,
     /// Most operations that had arrived and not ended.
     pub depth_peak: u64,
-    /// Mann-Kendall's tau of their number while operations arrive, read each 100 ms (more often
-    /// in short runs); None in a burst.
+    /// Mann-Kendall's tau of their number while operations arrive, read each 100 ms (more often in
+    /// short runs). None in a burst.
     pub depth_tau: Option<f64>,
     /// Its p-value.
     pub depth_p: Option<f64>,
@@ -52,7 +52,6 @@ pub struct Queue {
 
 /// How well an open loop kept its schedule (gate G3).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct OpenLoop {
     pub offered_per_s: f64,
     pub achieved_fraction: f64,

@@ -1,7 +1,7 @@
-//! What an experiment keeps: the records of `experiment.json`, `runs.jsonl` and `server.jsonl`.
+//! The records of `experiment.json`, `runs.jsonl` and `server.jsonl`.
 //!
-//! Records are only ever appended or added to; a reader ignores fields it does not know, so that
-//! a newer version's folder stays readable by an older one and the reverse.
+//! Records are only ever appended or added to. A reader ignores fields it does not know, so that
+//! older and newer versions read each other's folders.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Place
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, Study};
+pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
 use workload::plan::Plan;
 
-/// Version of the folder's format; raised when a field changes its meaning.
+/// Raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// `experiment.json`: everything known before the first run, and how it ended.
@@ -38,7 +39,7 @@ pub struct Experiment {
     pub ended: Option<Ended>,
     /// The command line, credentials masked; for people, nothing is run by it.
     pub command: Vec<String>,
-    /// What was asked for beside all that stands in the other fields: `resume` asks for it again.
+    /// Other options asked for, which `resume` asks for again.
     #[serde(default)]
     pub request: Option<Request>,
     /// Rounds, seconds, looks, thresholds.
@@ -46,7 +47,6 @@ pub struct Experiment {
     /// Where it was cut short and gone on with.
     #[serde(default)]
     pub gaps: Vec<Gap>,
-    /// What is done.
     pub plan: Plan,
     /// The study it belongs to; None for a plain run.
     #[serde(default)]
@@ -55,18 +55,16 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// Adapters that this machine cannot run, or versions that would not install.
     pub unavailable: Vec<Unavailable>,
-    /// Who reads the messages of phases that have a consumer.
+    /// The reader of messages, in phases with a consumer.
     #[serde(default)]
     pub consumer: Option<Arm>,
-    /// The server measured against.
     pub server: Server,
-    /// Its databases there: one, and another one each time it was gone on with.
+    /// Its databases there: one, and another for each time it was gone on with.
     #[serde(default)]
     pub databases: Vec<Database>,
     /// The link on the way to it; None without `--link`.
     #[serde(default)]
     pub link: Option<Link>,
-    /// The machine.
     pub machine: Machine,
 }
 
@@ -103,7 +101,6 @@ pub struct Gap {
 
 impl Gap {
     /// For the notes of reports.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let cut = self.cut_at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
         format!(
@@ -113,10 +110,9 @@ impl Gap {
     }
 }
 
-/// How an experiment ended; `unfinished` of analyses alone, for a record then says nothing.
+/// How an experiment ended. Only analyses have `unfinished`, where the record says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Ended {
     Completed,
     Interrupted,
@@ -125,8 +121,6 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The word as printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -156,7 +150,6 @@ pub struct Settings {
 /// How the arms of a round share the machine in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseInterleave {
-    /// Phase name.
     pub phase: String,
     /// `turns` or `runs`.
     pub interleave: Interleave,
@@ -170,28 +163,26 @@ pub struct PhaseInterleave {
 /// One thing compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arm {
-    /// What tables call it: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
+    /// Its name in tables: `node@7.9.0`; the A/A arm: `node@7.9.0 (A/A)`.
     pub id: String,
-    /// Adapter name.
     pub adapter: String,
     /// Duplicate of the baseline.
     pub is_aa: bool,
-    /// The baseline again, past tap and link: what they cost.
+    /// The baseline again, past tap and link: it shows their cost.
     #[serde(default)]
     pub is_direct: bool,
-    /// Driver's name as its adapter reports it.
+    /// As its adapter reports it.
     pub driver: String,
-    /// Driver's version as the running adapter reports it.
+    /// As the running adapter reports it.
     pub version: String,
-    /// The arm's own options: those of the adapter, asked for or chosen, and those of its
-    /// connection string.
+    /// The arm's own options: of the adapter, asked for or chosen, and of its connection string.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
     /// Compiled extension in use; None where the driver has none.
     pub native: Option<bool>,
     /// Runtime and its version.
     pub runtime: String,
-    /// What one worker is: threads, tasks, processes.
+    /// The kind of a worker: threads, tasks, processes.
     pub concurrency: String,
     /// Its workers are tasks of one thread: an event loop.
     #[serde(default)]
@@ -210,56 +201,24 @@ pub struct Arm {
 pub struct Unavailable {
     /// Adapter (and version) asked for or found.
     pub adapter: String,
-    /// What is missing.
     pub reason: String,
     /// One thing to do.
     pub hint: String,
 }
 
-/// Where a server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerKind {
-    /// Out of the catalogue, installed and started by mongodyno.
-    Embedded,
-    /// A mongod of the machine, started by mongodyno.
-    Mongod,
-    /// The absorber, started by mongodyno.
-    Absorber,
-    /// Somebody else's, by connection string.
-    External,
-    /// There is none: the workload needs none.
-    None,
-}
-
-impl ServerKind {
-    /// The word as printed, and as `--server` takes it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Mongod => "mongod",
-            Self::Absorber => "absorber",
-            Self::External => "external",
-            Self::None => "none",
-        }
-    }
-}
-
 /// The server measured against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// Where it comes from.
     pub kind: ServerKind,
-    /// Version of buildInfo.
+    /// By buildInfo.
     pub version: String,
-    /// URI with credentials masked.
+    /// With credentials masked.
     pub uri: String,
-    /// Flags it was started with.
+    /// Command line of its start.
     pub flags: Vec<String>,
     /// `standalone`, `replica set NAME` or `sharded`.
     pub topology: String,
-    /// Package an embedded server came out of, and its licence.
+    /// Package and licence of an embedded server.
     pub source: Option<String>,
 }
 
@@ -295,7 +254,6 @@ pub struct Run {
 /// One phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRun {
-    /// Phase name.
     pub phase: String,
     /// Turns taken (1 for a whole run).
     pub turns: u32,
@@ -329,20 +287,20 @@ pub struct PhaseRun {
     pub rss_armed_bytes: u64,
     /// BSON bytes of the documents written or read, by the pool's mean.
     pub document_bytes: u64,
-    /// CPU the idle arms used during this arm's turns, fraction of that time (gate G9).
+    /// CPU of the idle arms during this arm's turns, as a fraction of that time (gate G9).
     pub idle_cpu_fraction: Option<f64>,
     /// Server counters over the arm's turns (opcounters.insert, network.bytesIn, …).
     pub server: BTreeMap<String, i64>,
-    /// Claimed operations against what the server counted.
+    /// Claims of the adapter against counts of the server.
     pub receipt: Receipt,
-    /// Totals the adapter read, against what the core expects.
+    /// Totals that the adapter read, against the core's expectation.
     pub answers: Answers,
     /// Little's law over all turns (gate G2).
     pub little: Option<Little>,
     /// ln(median service time of the 2nd half / 1st half) of the run (gate G5).
     #[serde(alias = "half_log_ratio")]
     pub drift: Option<f64>,
-    /// Making one document before its operation is timed, ns: calibrated before the phase. None
+    /// Making one document before its operation is timed, ns, calibrated before the phase. None
     /// where none is made or the adapter does not tell.
     #[serde(default)]
     pub document_ns: Option<f64>,
@@ -354,13 +312,13 @@ pub struct PhaseRun {
     pub gates: Vec<Gate>,
     /// Open loop: offered operations a second, achieved fraction and pacer lag.
     pub open_loop: Option<OpenLoop>,
-    /// Whether a queue grew: open loops and bursts with operations enough, else None.
+    /// Overload test: of open loops and bursts with operations enough, else None.
     #[serde(default)]
     pub queue: Option<Queue>,
-    /// What the tap saw of the arm's turns; None without `--tap`.
+    /// Measurements of the tap during the arm's turns; None without `--tap`.
     #[serde(default)]
     pub tap: Option<Tap>,
-    /// What became of the messages, in a phase with a consumer.
+    /// Messages, in a phase with a consumer.
     #[serde(default)]
     pub broker: Option<Broker>,
     /// Interval histograms under the folder, tagged `operation`, `operation-response` (from the
@@ -373,9 +331,7 @@ pub struct PhaseRun {
 /// One operation kind in one phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRun {
-    /// Operation name.
     pub operation: String,
-    /// Samples.
     pub count: u64,
     /// Samples with a wrong answer.
     pub wrong: u64,
@@ -400,22 +356,20 @@ pub struct ErrorCount {
     pub message: String,
 }
 
-/// Operations claimed against what the server counted.
+/// Claims of the adapter against counts of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// `opcounters`, `collection` or `none`.
     pub level: String,
-    /// Documents or operations the adapter claims, per counter.
+    /// Documents or operations that the adapter claims, per counter.
     pub claimed: BTreeMap<String, i64>,
-    /// What the server counted.
+    /// The same, by the server.
     pub counted: BTreeMap<String, i64>,
-    /// Whether they agree.
     pub agrees: bool,
 }
 
-/// Totals of what was read.
+/// Totals of all answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Answers {
     pub documents: u64,
     pub sum: u64,
@@ -427,7 +381,6 @@ pub struct Answers {
 
 /// Little's law: in flight = throughput x residence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct Little {
     pub in_flight: f64,
     pub throughput_times_residence: f64,
@@ -436,8 +389,8 @@ pub struct Little {
 /// Outcome of one gate of methodology 3.4.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// `G1` to `G9`.
-    pub id: String,
+    /// Which.
+    pub id: stats::gates::Gate,
     /// true: the comparison is void; false: a warning.
     pub fails: bool,
     /// In words.

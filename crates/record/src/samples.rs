@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::plain;
 use base::error::{Error, Result};
 
-/// Raw samples of one experiment, bytes; beyond it histograms are kept and samples are not.
+/// Raw samples of one experiment; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
-/// Size of one record, bytes.
 pub const SAMPLE_BYTES: usize = 32;
 /// Set in `outcome` for samples of a warm-up.
 pub const WARMUP: u8 = 128;
@@ -34,26 +33,20 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// End, ns since the epoch.
-    #[must_use]
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.service_ns)
     }
 
-    /// Response time: end minus intended start, ns.
-    #[must_use]
+    /// End minus intended start.
     pub fn response_ns(&self) -> u64 {
         self.end_ns().saturating_sub(self.intended_ns)
     }
 
     /// Outcome without the warm-up flag.
-    #[must_use]
     pub fn result(&self) -> u8 {
         self.outcome & !WARMUP
     }
 
-    /// Reads a record.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; SAMPLE_BYTES]) -> Self {
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         Self {
@@ -67,8 +60,6 @@ impl Sample {
         }
     }
 
-    /// Writes a record.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; SAMPLE_BYTES] {
         let mut bytes = [0; SAMPLE_BYTES];
         bytes[0..8].copy_from_slice(&self.intended_ns.to_le_bytes());
@@ -82,29 +73,24 @@ impl Sample {
     }
 }
 
-/// The samples of one file, one after the other, in constant memory. They end at an error.
+/// The samples of one file, in constant memory. They end at an error.
 pub struct Samples {
     path: PathBuf,
     /// None after an error: asked again it would give the same one for ever.
     file: Option<BufReader<File>>,
-    /// Still to come, when the file was opened.
+    /// Samples still to come when the file was opened.
     left: usize,
 }
 
 impl Samples {
-    /// Opens a sample file.
-    ///
-    /// # Errors
-    /// A file that cannot be read, a link, or what is no ordinary file.
+    /// Fails on a link, and on anything but an ordinary file.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Self::below(path.parent().unwrap_or(Path::new(".")), name)
     }
 
-    /// Opens a sample file that a record names below a folder.
-    ///
-    /// # Errors
-    /// As [`Samples::open`], and a name that leads elsewhere.
+    /// Opens a sample file that a record names below a folder; fails on a name that leads
+    /// elsewhere.
     pub fn below(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let opened = plain::open(folder, name).and_then(|file| Ok((file.metadata()?.len(), file)));
@@ -116,9 +102,6 @@ impl Samples {
 
 /// Reads the files of a phase, one a process, each once, to the first that cannot be read. `take`
 /// gets every sample, with the number of its file.
-///
-/// # Errors
-/// A file that cannot be read; those of `take`.
 pub fn each(files: &[PathBuf], mut take: impl FnMut(u32, &Sample) -> Result<()>) -> Result<()> {
     for (process, file) in (0..).zip(files) {
         for sample in Samples::open(file)? {
@@ -136,7 +119,7 @@ impl Iterator for Samples {
         self.left = self.left.saturating_sub(1);
         match self.file.as_mut()?.read_exact(&mut bytes) {
             Ok(()) => Some(Ok(Sample::from_bytes(&bytes))),
-            // A torn last record is what a killed adapter leaves; the whole ones before it count.
+            // A killed adapter leaves a torn last record; the whole ones before it count.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => {
                 self.file = None;
@@ -174,7 +157,7 @@ mod tests {
 
     #[test]
     fn samples_end_at_an_error() {
-        // Readable by its mode, and at its beginning nothing is: every read fails.
+        // `/proc/self/mem` can be opened, but its beginning is not mapped: every read fails.
         let mut samples = Samples::open(Path::new("/proc/self/mem")).expect("it opens");
         let error = samples.next().expect("an error").expect_err("an error");
         assert!(error.message.starts_with("cannot read /proc/self/mem: "), "{error}");

@@ -12,14 +12,14 @@ pub struct Link {
     pub asked: String,
     /// Sizes of its buffers, in words.
     pub buffers: String,
-    /// What it measured of itself before the first round.
+    /// Its own measurements before the first round.
     pub check: LinkCheck,
 }
 
 /// How the link measured up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkCheck {
-    /// The way that was further off, Mbit/s.
+    /// Of the direction that was further off.
     pub bandwidth_measured_mbit: f64,
     /// Against the one asked for; + is faster.
     pub bandwidth_error_percent: f64,
@@ -33,7 +33,7 @@ pub struct LinkCheck {
     pub sentence: String,
 }
 
-/// What went over the wire in one phase of one run (methodology 8.3).
+/// Commands and bytes on the wire in one phase of one run (methodology 8.3).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tap {
     /// By command name; legacy opcodes as `OP_INSERT`, compressed messages as `OP_COMPRESSED`.
@@ -83,7 +83,7 @@ pub struct Tap {
 pub struct TapCommand {
     /// How many.
     pub count: u64,
-    /// How many of them belong to no operation: handshakes and monitors.
+    /// Commands that belong to no operation: handshakes and monitors.
     #[serde(default)]
     pub background: u64,
     /// Documents in inserts, statements in updates and deletes; 0 for others.
@@ -100,7 +100,6 @@ pub struct TapCommand {
     pub server_p99_us: Option<f64>,
     /// Top-level field names of the commands seen, sorted (`lsid`, `txnNumber`, …).
     pub fields: Vec<String>,
-    /// Sizes of batches as they were really split on the wire: documents a command, and how many
-    /// such commands.
+    /// Sizes of the batches on the wire: documents a command, and the number of such commands.
     pub batches: BTreeMap<u32, u64>,
 }

@@ -42,7 +42,7 @@
   }
 
   function highlight(arm) {
-    for (const plot of document.querySelectorAll(".plot")) {
+    for (const plot of document.querySelectorAll(".picture")) {
       plot.classList.toggle("dim", arm !== null);
     }
     for (const node of document.querySelectorAll("[data-arm]")) {

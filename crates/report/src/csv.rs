@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::format::{Format, Report};
 use base::say::clean;
-use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
+use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 
 pub const FORMAT: Format = Format { name: "csv", about: "One row per figure", render };
 
@@ -52,19 +52,19 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table.flush()
 }
 
-/// Column name, name of the metric in comparisons, value.
-fn metrics(row: &ResultRow) -> [(&'static str, Option<&'static str>, Option<String>); 12] {
+/// Column name, metric of comparisons, value.
+fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 12] {
     let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
     let whole = |value: u64| Some(value.to_string());
     [
-        ("throughput_ops_per_s", Some("throughput"), real(row.throughput)),
-        ("p50_us", Some("p50"), real(row.p50_us)),
-        ("p90_us", Some("p90"), real(row.p90_us)),
-        ("p99_us", Some("p99"), real(row.p99_us)),
-        ("p999_us", Some("p999"), real(row.p999_us)),
+        ("throughput_ops_per_s", Some(Metric::Throughput), real(row.throughput)),
+        ("p50_us", Some(Metric::P50), real(row.p50_us)),
+        ("p90_us", Some(Metric::P90), real(row.p90_us)),
+        ("p99_us", Some(Metric::P99), real(row.p99_us)),
+        ("p999_us", Some(Metric::P999), real(row.p999_us)),
         ("response_p50_us", None, real(row.response_p50_us)),
         ("response_p99_us", None, real(row.response_p99_us)),
-        ("cpu_us_per_op", Some("cpu_per_op"), real(row.cpu_us_per_op)),
+        ("cpu_us_per_op", Some(Metric::CpuPerOp), real(row.cpu_us_per_op)),
         ("rss_peak_bytes", None, row.rss_peak_bytes.and_then(whole)),
         ("operations_count", None, whole(row.operations)),
         ("errors_count", None, whole(row.errors)),
@@ -76,7 +76,7 @@ fn metrics(row: &ResultRow) -> [(&'static str, Option<&'static str>, Option<Stri
 fn comparison<'a>(
     analysis: &'a Analysis,
     row: &ResultRow,
-    metric: &str,
+    metric: Metric,
 ) -> Option<&'a ComparisonRow> {
     analysis.comparisons.iter().find(|c| {
         c.arm == row.arm
@@ -123,7 +123,7 @@ fn record(
         real(compared.map(|c| c.threshold_percent)),
         real(compared.map(|c| c.floor_percent)),
         real(compared.map(|c| c.bias_percent)),
-        text(compared.and_then(|c| c.bias_gate.as_deref())),
+        text(compared.and_then(|c| Some(c.bias_gate?.id()))),
         text(compared.and_then(|c| c.busy.as_deref())),
     ]
 }

@@ -1,12 +1,13 @@
 //! All SVG: a picture as text, its colours and texts, and the round numbers on its axes.
 //!
-//! In a picture of its own colours stand as attributes, so that it is the same alone and on paper;
-//! the page's style overrides them by class, for dark and light. A `<style>` of the picture's own
+//! Colours stand as attributes, so that a picture is the same alone and on paper; the page's style
+//! overrides them by class, for dark and light. A `<style>` of the picture's own
 //! would reach the whole page, and renderers other than browsers know no variables.
 
 use std::fmt::Write as _;
 
 use crate::text::wrap;
+use stats::verdict::Verdict;
 
 const FAMILIES: &str =
     "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -19,32 +20,40 @@ const MARGIN: f64 = 12.0;
 const LETTER: f64 = 0.56;
 const LETTER_OF_NAMES: f64 = 0.63;
 
-/// What a text or line is for; the page's style knows the names.
+/// What something is drawn in; the page's style knows the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Ink,
     Soft,
     Grid,
-    /// Messages themselves.
-    Cloud,
-    Flat,
-    Linear,
-    Logarithmic,
-    Unclear,
+    Band,
+    Blue,
+    Green,
+    Red,
+    Amber,
 }
 
 impl Role {
+    pub fn of_verdict(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Slower => Self::Red,
+            Verdict::Faster => Self::Green,
+            Verdict::Same => Self::Blue,
+            Verdict::Inconclusive | Verdict::NotComparable => Self::Amber,
+        }
+    }
+
     /// The class, and the colour where there is no style.
     fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Ink => ("ink", "#1d2321"),
             Self::Soft => ("soft", "#59635f"),
             Self::Grid => ("grid", "#dfe3df"),
-            Self::Cloud => ("cloud", "#3f5a6b"),
-            Self::Flat => ("flat", "#0a6b3d"),
-            Self::Linear => ("linear", "#b3261e"),
-            Self::Logarithmic => ("logarithmic", "#85500a"),
-            Self::Unclear => ("unclear", "#1d2321"),
+            Self::Band => ("band", "#dbe8df"),
+            Self::Blue => ("blue", "#3f5a6b"),
+            Self::Green => ("green", "#0a6b3d"),
+            Self::Red => ("red", "#b3261e"),
+            Self::Amber => ("amber", "#85500a"),
         }
     }
 
@@ -82,13 +91,11 @@ impl Drawing {
     }
 
     /// The picture in words, for those who cannot see it.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
     /// The whole picture, for a page or a file.
-    #[must_use]
     pub fn svg(&self) -> String {
         let [width, height] = [self.width, self.height].map(|size| short(size + 2.0 * MARGIN));
         let edge = short(-MARGIN);
@@ -104,16 +111,7 @@ impl Drawing {
         svg
     }
 
-    /// The picture as part of the page, whose style colours it.
-    pub fn inline(&self, class: &str) -> String {
-        let Self { width, height, body, .. } = self;
-        let title = escape(&self.title);
-        let size = format!(r#"viewBox="0 0 {width} {height}""#);
-        format!(r#"<svg class="{class}" {size} role="img" aria-label="{title}">{body}</svg>"#)
-    }
-
     /// Several pictures as one, each below the one before it.
-    #[must_use]
     pub fn stacked(drawings: &[Self]) -> Self {
         let titles: Vec<&str> = drawings.iter().map(|it| it.title.as_str()).collect();
         let width = drawings.iter().map(|it| it.width).fold(0.0, f64::max);
@@ -158,12 +156,17 @@ impl Drawing {
             y += 20.0;
             self.text((0.0, y), 16.0, Role::Ink, Anchor::Start, &line);
         }
+        self.paragraph(y, words) + 6.0
+    }
+
+    /// Small words over the whole width; answers where they end.
+    pub fn paragraph(&mut self, mut y: f64, words: &str) -> f64 {
         let columns = (self.width / (LETTER * 11.0)) as usize;
         for line in wrap(words, columns) {
             y += 15.0;
             self.text((0.0, y), 11.0, Role::Soft, Anchor::Start, &line);
         }
-        y + 6.0
+        y
     }
 
     /// An arm's name, right-aligned, in as many lines as it needs; answers where they end.

@@ -37,7 +37,6 @@ pub struct Options {
 
 impl Report<'_> {
     /// The report as text.
-    #[must_use]
     pub fn text(&self, format: Format) -> String {
         let mut bytes = Vec::new();
         (format.render)(self, &mut bytes).expect("writing to memory");

@@ -11,7 +11,7 @@ use super::format::{Format, Report};
 use super::page;
 
 const TEMPLATES: [(&str, &str); 4] = [
-    ("head.html", include_str!("../page/head.html")),
+    ("page.html", include_str!("../page/page.html")),
     ("macros.html", include_str!("../page/macros.html")),
     ("index.html", include_str!("../page/index.html")),
     ("study.html", include_str!("../page/study.html")),

@@ -12,6 +12,7 @@ mod lines;
 mod markdown;
 mod page;
 mod paint;
+mod picture;
 mod plots;
 pub mod study;
 mod table;
@@ -24,14 +25,12 @@ pub use format::{Format, Options, Report};
 pub use view::finding_line;
 
 /// Every format of an experiment's report, in the order of `--help`.
-pub const FORMATS: [Format; 6] = [
+pub const FORMATS: [Format; 7] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
     json::FORMAT,
     csv::FORMAT,
     benchstat::FORMAT,
+    picture::FORMAT,
 ];
-
-/// In what only studies are written: the name, and what `--help` says of it.
-pub const STUDY_FORMATS: [(&str, &str); 1] = [("svg", "The pictures of a study")];

@@ -2,20 +2,19 @@
 
 use serde::Serialize;
 
-use super::plots::{self, Dots, Interval};
-use super::text::clean_all;
+use super::plots::{self, Axis};
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
 use base::say::clean;
 use figures::{self, MISSING};
-use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow, ResultRow};
+use judge::analysis::types::{Analysis, ArmSummary, ComparisonRow};
 use stats::verdict::Verdict;
 
-/// The whole page.
 #[derive(Debug, Serialize)]
 pub struct Page<'a> {
-    workload: String,
-    why: String,
+    /// The workload, and why it exists.
+    title: String,
+    question: String,
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
     findings: Vec<String>,
@@ -24,7 +23,6 @@ pub struct Page<'a> {
     warnings: Vec<String>,
     phases: Vec<PagePhase<'a>>,
     arms: Vec<PageArm>,
-    void: Vec<String>,
     unavailable: Vec<[String; 3]>,
     again: String,
     schema_version: u32,
@@ -67,7 +65,7 @@ struct PageComparison {
     hue: u32,
     is_aa: bool,
     operation: String,
-    metric: String,
+    metric: &'static str,
     verdict: Verdict,
     word: String,
     change: String,
@@ -106,20 +104,19 @@ struct PageArm {
 pub fn page(analysis: &Analysis) -> Page<'_> {
     let unavailable = analysis.unavailable.iter();
     Page {
-        workload: clean(&analysis.workload),
-        why: clean(&analysis.why),
+        title: clean(&analysis.workload),
+        question: clean(&analysis.why),
         facts: facts(analysis),
         findings: view::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),
-        warnings: clean_all(&analysis.warnings),
+        warnings: view::warning_lines(analysis),
         phases: view::phases(analysis)
             .into_iter()
             .enumerate()
             .map(|(index, view)| phase(analysis, view, index))
             .collect(),
         arms: analysis.arms.iter().map(arm).collect(),
-        void: view::void_lines(analysis),
         unavailable: unavailable
             .map(|u| [clean(&u.adapter), clean(&u.reason), clean(&u.hint)])
             .collect(),
@@ -146,57 +143,24 @@ fn facts(analysis: &Analysis) -> Vec<(&'static str, String)> {
 
 fn phase<'a>(analysis: &'a Analysis, view: PhaseView<'a>, index: usize) -> PagePhase<'a> {
     // The view's name is cleaned; the records are looked up by the name they carry.
-    let of_phase = |name: &str| clean(name) == view.name;
-    let compared: Vec<&ComparisonRow> =
-        analysis.comparisons.iter().filter(|c| of_phase(&c.phase)).collect();
-    let bars: Vec<Interval> = view
-        .verdicts
-        .iter()
-        .map(|v| v.comparison)
-        .map(|c| Interval {
-            label: view::label_of(analysis, &c.arm),
-            hue: view::hue(&c.arm),
-            is_aa: c.is_aa,
-            estimate: c.estimate_percent,
-            low: c.low_percent,
-            high: c.high_percent,
-            threshold: c.threshold_percent,
-            text: view::change(c),
-        })
-        .collect();
-    let results: Vec<&ResultRow> = first_rows(analysis, of_phase);
-    let strips: Vec<Dots> = results
-        .iter()
-        .map(|r| Dots {
-            label: view::label_of(analysis, &r.arm),
-            hue: view::hue(&r.arm),
-            is_aa: view::is_aa(analysis, &r.arm),
-            values: &r.throughput_by_round,
-            median: r.throughput,
-        })
-        .collect();
-    let longest = results.iter().map(|r| r.throughput_by_round.len()).max().unwrap_or(0);
-    let wire = wire::table(analysis, &view.name);
+    let compared = analysis.comparisons.iter().filter(|c| clean(&c.phase) == view.name);
+    let changes = plots::comparisons(analysis, &view);
+    let of_rounds = plots::rounds(analysis, &view);
+    let draw = |rows: &[plots::Row], axis: Option<Axis>| {
+        axis.map(|axis| plots::plot(&view.name, rows, &axis).svg()).unwrap_or_default()
+    };
+    let longest = of_rounds.iter().map(|row| row.rates().len()).max().unwrap_or(0);
     PagePhase {
-        wire,
+        wire: wire::table(analysis, &view.name),
         anchor: format!("phase-{}", index + 1),
         sentences: view.verdicts.iter().map(|v| sentence(analysis, v)).collect(),
-        intervals: plots::intervals(&bars, &view.name),
-        comparisons: compared.into_iter().map(|c| comparison(analysis, c)).collect(),
-        dots: plots::dots(&strips, &view.name),
-        rounds: strips.iter().map(|strip| rounds(strip, longest)).collect(),
+        intervals: draw(&changes, Axis::of_changes(changes.iter())),
+        comparisons: compared.map(|c| comparison(analysis, c)).collect(),
+        dots: draw(&of_rounds, Axis::of_rounds(of_rounds.iter())),
+        rounds: of_rounds.iter().map(|row| rounds(row, longest)).collect(),
         round_numbers: (1..=longest as u32).map(|round| round_label(analysis, round)).collect(),
         view,
     }
-}
-
-/// Throughput is the whole phase's: the first row of each arm has it.
-fn first_rows(analysis: &Analysis, of_phase: impl Fn(&str) -> bool) -> Vec<&ResultRow> {
-    let mut rows: Vec<&ResultRow> = Vec::new();
-    for arm in &analysis.arms {
-        rows.extend(analysis.results.iter().find(|r| r.arm == arm.id && of_phase(&r.phase)));
-    }
-    rows
 }
 
 fn round_label(analysis: &Analysis, round: u32) -> String {
@@ -204,14 +168,13 @@ fn round_label(analysis: &Analysis, round: u32) -> String {
     if aside { format!("{round} (disturbed)") } else { round.to_string() }
 }
 
-fn rounds(strip: &Dots, longest: usize) -> PageRounds {
+fn rounds(row: &plots::Row, longest: usize) -> PageRounds {
+    let rates = row.rates().iter().copied().chain(std::iter::repeat(None));
     PageRounds {
-        arm: strip.label.clone(),
-        hue: strip.hue,
-        is_aa: strip.is_aa,
-        values: (0..longest)
-            .map(|i| figures::optional(strip.values.get(i).copied().flatten()))
-            .collect(),
+        arm: row.label.clone(),
+        hue: row.hue,
+        is_aa: row.is_aa,
+        values: rates.take(longest).map(figures::optional).collect(),
     }
 }
 
@@ -242,9 +205,9 @@ fn comparison(analysis: &Analysis, c: &ComparisonRow) -> PageComparison {
         hue: view::hue(&c.arm),
         is_aa: c.is_aa,
         operation: clean(&c.operation),
-        metric: clean(view::metric_label(&c.metric)),
+        metric: view::metric_label(c.metric),
         verdict: c.verdict,
-        word: c.verdict.word().to_owned() + if c.direction_only { ", size uncertain" } else { "" },
+        word: view::verdict_text(c),
         change: view::change(c),
         threshold: format!("±{} %", figures::threshold(c.threshold_percent)),
         level: c.level.map_or(MISSING.to_owned(), figures::level),

@@ -1,187 +1,265 @@
-//! The pictures of the page, drawn here so that it needs neither script nor library for them: the
-//! intervals of a phase's comparisons, and the throughput of every round.
+//! The plots of the page and the picture: a row an arm, its interval against the baseline or its
+//! throughput in every round. The page needs neither script nor library for them.
 
-use super::drawing::{Drawing, escape, ticks};
-use super::text::shorten;
+use super::drawing::{Anchor, Drawing, Role, escape, short, ticks};
+use super::view::{self, PhaseView};
+use base::say::clean;
+use judge::analysis::types::{Analysis, ComparisonRow, ResultRow};
+use stats::verdict::Verdict;
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 210.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 14.0;
-const ROW: f64 = 34.0;
-const AXIS: f64 = 42.0;
-const LABEL_COLUMNS: usize = 27;
+/// Names end here, and the plot begins.
+const LEFT: f64 = 200.0;
+const RIGHT: f64 = LEFT + 350.0;
+/// Figures and words right of the plot.
+const FIGURES: f64 = RIGHT + 24.0;
+const WORDS: f64 = FIGURES + 188.0;
+pub const WIDTH: f64 = WORDS + 144.0;
+/// The first row is below the name of the phase.
+const TOP: f64 = 26.0;
+/// Between names and plot.
+const BLANK: f64 = 14.0;
 /// Of an axis, at most.
 const STEPS: f64 = 6.0;
+/// Between the middles of two numbers on an axis.
+const APART: f64 = 46.0;
 
-/// One comparison: estimate and interval in percent of time per operation.
-pub struct Interval {
+/// One arm.
+pub struct Row<'a> {
     pub label: String,
     pub hue: u32,
     pub is_aa: bool,
-    pub estimate: Option<f64>,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    pub threshold: f64,
-    /// The same in words.
-    pub text: String,
+    /// What stands right of the plot: figures, then a word in its colour.
+    figures: String,
+    word: String,
+    role: Role,
+    mark: Mark<'a>,
 }
 
-/// One arm's throughput in every round; None where its run is void.
-pub struct Dots<'a> {
-    pub label: String,
-    pub hue: u32,
-    pub is_aa: bool,
-    pub values: &'a [Option<f64>],
-    pub median: Option<f64>,
+enum Mark<'a> {
+    Baseline,
+    Interval(&'a ComparisonRow),
+    Rounds(&'a ResultRow),
 }
 
-/// A linear map of a range to the picture's width.
-struct Scale {
+/// A map of a range to the width of the plot. All phases of a picture share one, so that a length
+/// means the same everywhere in it.
+pub struct Axis {
     low: f64,
     high: f64,
+    /// From a value to the linear range.
+    linear: fn(f64) -> f64,
+    ticks: Vec<(f64, String)>,
+    /// Left and right of the numbers.
+    ends: [&'static str; 2],
 }
 
-impl Scale {
+impl Axis {
+    /// Of changes; None where no comparison has an interval.
+    ///
+    /// It is logarithmic in the ratio of times: twice as slow and twice as fast are equally far
+    /// from zero, as in the estimator (methodology 3.2).
+    pub fn of_changes<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Option<Self> {
+        let compared = rows.filter_map(|row| row.interval());
+        let ends = compared.clone().flat_map(|(_, ends)| ends).map(log);
+        let band = compared.map(|(c, _)| 1.6 * log(c.threshold_percent)).fold(0.005, f64::max);
+        let low = ends.clone().reduce(f64::min)?.min(-band).max(-6.0) * 1.04;
+        let high = ends.reduce(f64::max)?.max(band).min(6.0) * 1.04;
+        let text = |percent| match percent {
+            0.0 => "0 %".to_owned(),
+            _ => format!("{percent:+} %"),
+        };
+        let mut axis =
+            Self { low, high, linear: log, ticks: Vec::new(), ends: ["← faster", "slower →"] };
+        // As far apart as their texts are wide.
+        for percent in percent_ticks(high.max(-low)) {
+            let distance = |(other, _): &(f64, String)| (axis.x(percent) - axis.x(*other)).abs();
+            let is_inside = (low..=high).contains(&log(percent));
+            if is_inside && axis.ticks.iter().all(|other| distance(other) >= APART) {
+                axis.ticks.push((percent, text(percent)));
+            }
+        }
+        Some(axis)
+    }
+
+    /// Of operations a second; None where nothing was measured.
+    pub fn of_rounds<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<Self> {
+        let values: Vec<f64> =
+            rows.flat_map(|row| row.rates().iter().filter_map(|it| finite(*it))).collect();
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        // From zero where the arms are far apart; else the differences would be lost.
+        let low = if low < 0.5 * high { 0.0 } else { low };
+        let margin = ((high - low) * 0.06).max(high.abs() * 0.005).max(1e-9);
+        let (low, high) = (if low == 0.0 { 0.0 } else { low - margin }, high + margin);
+        let text = |value| (value, figures::figure(value));
+        let ticks = ticks(low, high, STEPS).into_iter().map(text).collect();
+        Some(Self { low, high, linear: |value| value, ticks, ends: ["", "ops/s"] })
+    }
+
     fn x(&self, value: f64) -> f64 {
-        let part = (value - self.low) / (self.high - self.low);
-        LEFT + part.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+        let part = ((self.linear)(value) - self.low) / (self.high - self.low);
+        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
     }
 }
 
-/// Estimates and intervals against the threshold band; empty where no comparison has any.
-///
-/// The axis is logarithmic in the ratio of times: twice as slow and twice as fast are equally far
-/// from zero, as in the estimator (methodology 3.2).
-pub fn intervals(rows: &[Interval], phase: &str) -> String {
-    let ends = |row: &Interval| Some((finite(row.low)?, finite(row.high)?, finite(row.estimate)?));
-    let Some(reach) = rows
-        .iter()
-        .filter_map(ends)
-        .flat_map(|(low, high, estimate)| [low, high, estimate].map(|v| log(v).abs()))
-        .reduce(f64::max)
-    else {
-        return String::new();
-    };
-    let band = rows.iter().map(|row| log(row.threshold.abs())).fold(0.0, f64::max);
-    let reach = (reach.max(1.6 * band) * 1.08).clamp(0.01, 6.0);
-    let scale = Scale { low: -reach, high: reach };
-    let title = format!("{phase}: change of time per operation against the baseline, in percent");
-    let (mut plot, bottom) = open(rows.len(), &title);
-    for (index, row) in rows.iter().enumerate() {
-        let top = TOP + ROW * index as f64;
-        let (from, to) = (scale.x(-log(row.threshold)), scale.x(log(row.threshold)));
-        let width = to - from;
-        plot.raw(format_args!(
-            r#"<rect class="band" x="{from:.1}" y="{top:.1}" width="{width:.1}" height="{ROW}"/>"#
-        ));
+impl Row<'_> {
+    /// The comparison, and estimate and interval in percent of time per operation.
+    fn interval(&self) -> Option<(&ComparisonRow, [f64; 3])> {
+        let Mark::Interval(c) = self.mark else { return None };
+        let ends = [c.low_percent, c.estimate_percent, c.high_percent];
+        let [Some(low), Some(estimate), Some(high)] = ends.map(finite) else { return None };
+        (c.verdict != Verdict::NotComparable).then_some((c, [low, estimate, high]))
     }
-    for percent in percent_ticks(reach) {
-        let text = if percent == 0.0 { "0 %".to_owned() } else { format!("{percent:+} %") };
-        tick(&mut plot, scale.x(log(percent)), bottom, &text, percent == 0.0);
-    }
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * (index as f64 + 0.5);
-        label(&mut plot, &row.label, y, row.is_aa);
-        if let Some(ends) = ends(row) {
-            bar(&mut plot, row, ends, &scale, y);
-        } else {
-            let (x, text) = (scale.x(0.0) + 8.0, escape(&row.text));
-            plot.raw(format_args!(r#"<text class="none" x="{x:.1}" y="{y:.1}">{text}</text>"#));
+
+    /// Throughput of each round; None where its run is void.
+    pub fn rates(&self) -> &[Option<f64>] {
+        match self.mark {
+            Mark::Rounds(result) => &result.throughput_by_round,
+            _ => &[],
         }
     }
-    close(plot, bottom, "← faster · time per operation against the baseline · slower →")
 }
 
-fn bar(plot: &mut Drawing, row: &Interval, ends: (f64, f64, f64), scale: &Scale, y: f64) {
-    let (low, high, estimate) = ends;
-    let (low, high, middle) = (scale.x(log(low)), scale.x(log(high)), scale.x(log(estimate)));
-    let (name, text) = (escape(&row.label), escape(&row.text));
-    let (class, hue) = (if row.is_aa { "mark aa" } else { "mark" }, row.hue);
-    let (up, down) = (y - 5.0, y + 5.0);
-    plot.raw(format_args!(
-        r#"<g class="{class}" style="--h:{hue}" data-arm="{name}"><title>{name}: {text}</title>"#
-    ));
-    plot.raw(format_args!(r#"<path d="M{low:.1} {y:.1}H{high:.1}M{low:.1} {up:.1}V{down:.1}"#));
-    plot.raw(format_args!(r#"M{high:.1} {up:.1}V{down:.1}"/>"#));
-    plot.raw(format_args!(r#"<circle cx="{middle:.1}" cy="{y:.1}" r="5"/></g>"#));
+/// The baseline, and a row a comparison of the phase.
+pub fn comparisons<'a>(analysis: &Analysis, phase: &PhaseView<'a>) -> Vec<Row<'a>> {
+    let base = analysis.arms.first().filter(|_| !phase.verdicts.is_empty()).map(|arm| {
+        let label = view::arm_label(arm);
+        Row {
+            hue: view::hue(&arm.id),
+            is_aa: false,
+            figures: phase.speed_of(&label).unwrap_or_default(),
+            word: String::new(),
+            role: Role::Ink,
+            mark: Mark::Baseline,
+            label,
+        }
+    });
+    let compared = phase.verdicts.iter().map(|it| it.comparison).map(|c| Row {
+        label: view::label_of(analysis, &c.arm),
+        hue: view::hue(&c.arm),
+        is_aa: c.is_aa,
+        figures: match c.verdict {
+            Verdict::NotComparable => String::new(),
+            _ => view::change(c),
+        },
+        word: view::verdict_text(c),
+        role: Role::of_verdict(c.verdict),
+        mark: Mark::Interval(c),
+    });
+    base.into_iter().chain(compared).collect()
 }
 
-/// Throughput of every round: a dot a round, the first on top, a line at the median.
-pub fn dots(rows: &[Dots], phase: &str) -> String {
-    let values = || rows.iter().flat_map(|row| row.values.iter().copied().flatten());
-    let values = || values().filter(|v| v.is_finite());
-    let (Some(low), Some(high)) = (values().reduce(f64::min), values().reduce(f64::max)) else {
-        return String::new();
+/// A row an arm that has results in the phase.
+pub fn rounds<'a>(analysis: &'a Analysis, phase: &PhaseView<'_>) -> Vec<Row<'a>> {
+    // Throughput is the whole phase's: the first result of each arm has it.
+    let of_arm = |arm| {
+        let mut results = analysis.results.iter();
+        results.find(|it| it.arm == arm && clean(&it.phase) == phase.name)
     };
-    // From zero where the arms are far apart; else the differences would be lost.
-    let low = if low < 0.5 * high { 0.0 } else { low };
-    let margin = ((high - low) * 0.06).max(high.abs() * 0.005).max(1e-9);
-    let start = if low == 0.0 { 0.0 } else { low - margin };
-    let scale = Scale { low: start, high: high + margin };
-    let title = format!("{phase}: operations per second in every round");
-    let (mut plot, bottom) = open(rows.len(), &title);
-    for value in ticks(scale.low, scale.high, STEPS) {
-        tick(&mut plot, scale.x(value), bottom, &figures::figure(value), value == 0.0);
-    }
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * (index as f64 + 0.5);
-        label(&mut plot, &row.label, y, row.is_aa);
-        strip(&mut plot, row, &scale, y);
-    }
-    close(plot, bottom, "operations per second; one dot a round, the first on top")
+    let results = analysis.arms.iter().filter_map(|arm| of_arm(arm.id.as_str()));
+    let row = |result: &'a ResultRow| {
+        let label = view::label_of(analysis, &result.arm);
+        Row {
+            hue: view::hue(&result.arm),
+            is_aa: view::is_aa(analysis, &result.arm),
+            figures: phase.speed_of(&label).unwrap_or_default(),
+            word: String::new(),
+            role: Role::Blue,
+            mark: Mark::Rounds(result),
+            label,
+        }
+    };
+    results.map(row).collect()
 }
 
-fn strip(plot: &mut Drawing, row: &Dots, scale: &Scale, y: f64) {
-    let (class, hue) = (if row.is_aa { "mark aa" } else { "mark" }, row.hue);
-    let name = escape(&row.label);
-    plot.raw(format_args!(r#"<g class="{class}" style="--h:{hue}" data-arm="{name}">"#));
-    if let Some(median) = finite(row.median) {
-        let (x, up, down) = (scale.x(median), y - 13.0, y + 13.0);
-        plot.raw(format_args!(r#"<path class="median" d="M{x:.1} {up:.1}V{down:.1}"/>"#));
+/// The rows of one phase.
+pub fn plot(phase: &str, rows: &[Row], axis: &Axis) -> Drawing {
+    let text = |row: &Row| format!("{} {} {}", row.label, row.word, row.figures);
+    let texts: Vec<String> = rows.iter().map(text).collect();
+    let mut plot = Drawing::new(&format!("{phase}: {}", texts.join("; ")), WIDTH);
+    plot.text((0.0, 14.0), 13.5, Role::Ink, Anchor::Start, phase);
+    let mut bottom = TOP;
+    let mut places = Vec::new();
+    for row in rows {
+        let end = plot.name(LEFT - BLANK, bottom + 16.0, LEFT - BLANK, &row.label) - 5.0;
+        places.push((bottom, end));
+        bottom = end;
     }
-    let steps = row.values.len().max(2) - 1;
-    for (index, value) in row.values.iter().enumerate() {
-        let Some(value) = finite(*value) else { continue };
-        let x = scale.x(value);
-        let y = y - 10.0 + 20.0 * index as f64 / steps as f64;
-        let (round, text) = (index + 1, figures::figure(value));
-        let title = format!("{name}, round {round}: {text} ops/s");
-        plot.raw(format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3">"#));
-        plot.raw(format_args!("<title>{title}</title></circle>"));
+    for (row, (top, bottom)) in rows.iter().zip(&places) {
+        if let Mark::Interval(c) = row.mark {
+            band(&mut plot, axis, c, *top, *bottom);
+        }
     }
+    grid(&mut plot, axis, bottom);
+    for (row, (top, bottom)) in rows.iter().zip(&places) {
+        mark(&mut plot, axis, row, f64::midpoint(*top, *bottom));
+    }
+    plot
+}
+
+/// Within the darker it is SAME, beyond the paler SLOWER or FASTER.
+fn band(plot: &mut Drawing, axis: &Axis, c: &ComparisonRow, top: f64, bottom: f64) {
+    for (percent, opacity) in [(c.threshold_percent, 0.5), (c.floor_percent, 1.0)] {
+        let (from, to) = (axis.x(-percent), axis.x(percent));
+        let [x, y, width, height] = [from, top, to - from, bottom - top].map(short);
+        let (role, size) = (Role::Band.fill(), format!(r#"width="{width}" height="{height}""#));
+        plot.raw(format_args!(r#"<rect {role} opacity="{opacity}" x="{x}" y="{y}" {size}/>"#));
+    }
+}
+
+fn grid(plot: &mut Drawing, axis: &Axis, bottom: f64) {
+    for (value, text) in &axis.ticks {
+        let role = if *value == 0.0 { Role::Soft } else { Role::Grid };
+        let at = axis.x(*value);
+        let [x, top, end] = [at, TOP, bottom].map(short);
+        plot.raw(format_args!(r#"<path {} d="M{x} {top}V{end}"/>"#, role.stroke()));
+        plot.text((at, bottom + 15.0), 10.5, Role::Soft, Anchor::Middle, text);
+    }
+    let [left, right] = axis.ends;
+    plot.text((LEFT - BLANK, bottom + 15.0), 10.5, Role::Soft, Anchor::End, left);
+    plot.text((FIGURES, bottom + 15.0), 10.5, Role::Soft, Anchor::Start, right);
+}
+
+/// The interval or the rounds, and what stands beside them.
+fn mark(plot: &mut Drawing, axis: &Axis, row: &Row, y: f64) {
+    let (name, hue) = (escape(&row.label), row.hue);
+    let opacity = if row.is_aa { 0.6 } else { 1.0 };
+    let look = format!(r#"style="--h:{hue}" opacity="{opacity}" data-arm="{name}""#);
+    plot.raw(format_args!(r#"<g class="mark" {look}>"#));
+    if let Mark::Baseline = row.mark {
+        dot(plot, row, (axis.x(0.0), y), 4.5, "");
+    }
+    if let Some((_, ends)) = row.interval() {
+        let [low, middle, high] = ends.map(|percent| axis.x(percent));
+        let [low, high, y0, top] = [low, high, y, y - 4.5].map(short);
+        line(plot, row, &format!("M{low} {y0}H{high}M{low} {top}v9M{high} {top}v9"));
+        dot(plot, row, (middle, y), 4.5, "");
+    }
+    if let Mark::Rounds(result) = row.mark {
+        if let Some(median) = finite(result.throughput) {
+            let [x, top] = [axis.x(median), y - 10.0].map(short);
+            line(plot, row, &format!("M{x} {top}v20"));
+        }
+        let steps = row.rates().len().max(2) - 1;
+        for (index, value) in row.rates().iter().enumerate() {
+            let Some(value) = finite(*value) else { continue };
+            let y = y - 8.0 + 16.0 * index as f64 / steps as f64;
+            let title = format!("{name}, round {}: {} ops/s", index + 1, figures::figure(value));
+            dot(plot, row, (axis.x(value), y), 2.5, &format!("<title>{title}</title>"));
+        }
+    }
+    plot.text((FIGURES, y + 4.0), 11.5, Role::Ink, Anchor::Start, &row.figures);
+    plot.text((WORDS, y + 4.0), 11.5, row.role, Anchor::Start, &row.word);
     plot.raw(format_args!("</g>"));
 }
 
-/// An empty plot, and where its rows end.
-fn open(rows: usize, title: &str) -> (Drawing, f64) {
-    let mut plot = Drawing::new(title, WIDTH);
-    let bottom = TOP + ROW * rows as f64;
-    plot.reach(bottom + AXIS);
-    (plot, bottom)
+fn line(plot: &mut Drawing, row: &Row, d: &str) {
+    plot.raw(format_args!(r#"<path {} stroke-width="2" d="{d}"/>"#, row.role.stroke()));
 }
 
-fn close(mut plot: Drawing, bottom: f64, caption: &str) -> String {
-    let (x, y) = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, bottom + 36.0);
-    let caption = escape(caption);
-    plot.raw(format_args!(r#"<text class="caption" x="{x:.1}" y="{y:.1}">{caption}</text>"#));
-    plot.inline("plot")
-}
-
-fn label(plot: &mut Drawing, text: &str, y: f64, is_aa: bool) {
-    let class = if is_aa { "name aa" } else { "name" };
-    let (short, full) = (escape(&shorten(text, LABEL_COLUMNS)), escape(text));
-    let x = LEFT - 12.0;
-    plot.raw(format_args!(
-        r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{short}<title>{full}</title></text>"#
-    ));
-}
-
-fn tick(plot: &mut Drawing, x: f64, bottom: f64, text: &str, strong: bool) {
-    let class = if strong { "zero" } else { "grid" };
-    let (y, text) = (bottom + 16.0, escape(text));
-    plot.raw(format_args!(r#"<path class="{class}" d="M{x:.1} {TOP}V{bottom:.1}"/>"#));
-    plot.raw(format_args!(r#"<text class="tick" x="{x:.1}" y="{y:.1}">{text}</text>"#));
+fn dot(plot: &mut Drawing, row: &Row, at: (f64, f64), radius: f64, title: &str) {
+    let (x, y, look) = (short(at.0), short(at.1), row.role.fill());
+    plot.raw(format_args!(r#"<circle {look} cx="{x}" cy="{y}" r="{radius}">{title}</circle>"#));
 }
 
 /// ln of the ratio a change in percent stands for.
@@ -193,27 +271,24 @@ fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite())
 }
 
-/// Percentages to name on an axis that reaches `reach` in ln of the ratio to either side.
+/// Percentages to name on an axis that reaches `reach` in ln of the ratio, first those that should
+/// be named most.
 fn percent_ticks(reach: f64) -> Vec<f64> {
     let far = (reach.exp() - 1.0) * 100.0;
     if far < 60.0 {
-        return ticks(-far.min(99.0), far, STEPS)
-            .into_iter()
-            .filter(|p| log(*p).abs() <= reach)
-            .collect();
+        let mut all = ticks(-far, far, STEPS);
+        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        return all;
     }
     let steps: &[f64] = match far {
-        f if f < 250.0 => &[25.0, 50.0, 100.0, 200.0],
-        f if f < 1_500.0 => &[50.0, 100.0, 300.0, 900.0],
+        f if f < 250.0 => &[100.0, 50.0, 25.0, 200.0],
+        f if f < 1_500.0 => &[100.0, 300.0, 50.0, 900.0],
         _ => &[100.0, 900.0, 9_900.0],
     };
-    let slower = steps.iter().copied();
     // The mirror of +100 % (twice the time) is -50 % (half of it).
-    let faster = steps.iter().map(|p| -100.0 * p / (100.0 + p)).map(|p| (p * 10.0).round() / 10.0);
-    let mut all: Vec<f64> = std::iter::once(0.0).chain(slower).chain(faster).collect();
-    all.retain(|p| log(*p).abs() <= reach);
-    all.sort_by(f64::total_cmp);
-    all
+    let faster = |slower: f64| (-1_000.0 * slower / (100.0 + slower)).round() / 10.0;
+    let sides = steps.iter().flat_map(|&slower| [slower, faster(slower)]);
+    std::iter::once(0.0).chain(sides).collect()
 }
 
 #[cfg(test)]
@@ -222,12 +297,8 @@ mod tests {
 
     #[test]
     fn far_axes_mirror_ratios() {
-        assert_eq!(percent_ticks(1.2), [-66.7, -50.0, -33.3, -20.0, 0.0, 25.0, 50.0, 100.0, 200.0]);
-    }
-
-    #[test]
-    fn nothing_to_draw_is_no_picture() {
-        assert_eq!(intervals(&[], "find_one"), "");
-        assert_eq!(dots(&[], "find_one"), "");
+        let mut ticks = percent_ticks(1.2);
+        ticks.sort_by(f64::total_cmp);
+        assert_eq!(ticks, [-66.7, -50.0, -33.3, -20.0, 0.0, 25.0, 50.0, 100.0, 200.0]);
     }
 }

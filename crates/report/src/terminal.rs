@@ -17,7 +17,6 @@ use judge::analysis::types::Analysis;
 const ARM: &str = "arm";
 const CHANGE: &str = "vs base\n% time/op";
 
-/// Tables and sentences for a terminal.
 pub const FORMAT: Format = Format { name: "terminal", about: "Tables and sentences", render };
 
 fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -9,13 +9,11 @@ pub fn clean_all(texts: &[String]) -> Vec<String> {
 }
 
 /// Columns a text takes on a terminal.
-#[must_use]
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
 /// At most `max` columns, an ellipsis in the middle: both ends of `driver@version` matter.
-#[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
     if width(text) <= max || max < 3 {
         return text.to_owned();
@@ -38,7 +36,6 @@ fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
 
 /// Lines of at most `max` columns, broken between words, inside a word only where it must be; a
 /// number is never parted from its `%`.
-#[must_use]
 pub fn wrap(text: &str, max: usize) -> Vec<String> {
     let max = max.max(8);
     let text = text.replace(" %", "\u{a0}%");

@@ -3,11 +3,13 @@
 
 use serde::Serialize;
 
+use super::text::clean_all;
 use base::say::clean;
+use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
-    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, PhaseSummary,
-    ResultRow,
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, Metric,
+    PhaseSummary, ResultRow,
 };
 use record::records::{Machine, Server, ServerKind, Unavailable};
 use stats::threshold::Interleave;
@@ -65,6 +67,22 @@ pub struct RowView {
 pub struct VerdictView<'a> {
     pub comparison: &'a ComparisonRow,
     pub others: Vec<&'a ComparisonRow>,
+}
+
+impl PhaseView<'_> {
+    /// `6,644 ops/s, p50 140 µs, p99 324 µs`, of a mix the throughput alone; None where the arm has
+    /// no figures.
+    pub fn speed_of(&self, arm: &str) -> Option<String> {
+        let row = self.rows.iter().find(|row| row.arm == arm && !row.is_missing)?;
+        let mut speed = vec![format!("{} ops/s", row.throughput)];
+        let [p50, _, p99, _] = &row.quantiles;
+        for (name, time) in [("p50", p50), ("p99", p99)] {
+            if !self.is_mix && time != MISSING {
+                speed.push(format!("{name} {time} {}", self.time_unit));
+            }
+        }
+        Some(speed.join(", "))
+    }
 }
 
 /// Every phase in the order of the experiment.
@@ -170,7 +188,6 @@ pub fn arm_label(arm: &ArmSummary) -> String {
     if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
 }
 
-/// The same by its id.
 pub fn label_of(analysis: &Analysis, id: &str) -> String {
     let arm = analysis.arms.iter().find(|arm| arm.id == id);
     arm.map_or_else(|| clean(id), arm_label)
@@ -186,7 +203,7 @@ fn throughput_comparison<'a>(
     arm: &str,
 ) -> Option<&'a ComparisonRow> {
     let of_phase = |c: &&ComparisonRow| c.phase == phase && c.arm == arm;
-    analysis.comparisons.iter().filter(of_phase).find(|c| c.metric == "throughput")
+    analysis.comparisons.iter().filter(of_phase).find(|c| c.metric == Metric::Throughput)
 }
 
 /// The change as a table cell: `+7.2 % (+5.1 to +9.4 %)`, `~` before what is inconclusive.
@@ -207,7 +224,7 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
     let of_phase = analysis.comparisons.iter().filter(|c| c.phase == phase);
     let mut verdicts: Vec<VerdictView<'a>> = of_phase
         .clone()
-        .filter(|c| c.metric == "throughput")
+        .filter(|c| c.metric == Metric::Throughput)
         .map(|comparison| VerdictView {
             comparison,
             others: of_phase
@@ -223,34 +240,36 @@ fn verdicts<'a>(analysis: &'a Analysis, phase: &str) -> Vec<VerdictView<'a>> {
 /// Another metric is worth a line when it says slower or faster and throughput does not say so.
 fn contradicts(other: &ComparisonRow, throughput: &ComparisonRow) -> bool {
     let theirs = other.verdict;
-    other.metric != "throughput"
+    other.metric != Metric::Throughput
         && theirs != throughput.verdict
         && matches!(theirs, Verdict::Slower | Verdict::Faster)
 }
 
 /// The short line of another metric: `p99 of find: SLOWER, +12 % (+5 to +19 %), threshold 10 %`.
 pub fn short_line(comparison: &ComparisonRow) -> String {
-    let subject = metric_label(&comparison.metric);
+    let subject = metric_label(comparison.metric);
     let of = if comparison.operation == comparison.phase {
         String::new()
     } else {
         format!(" of {}", comparison.operation)
     };
     let threshold = figures::threshold(comparison.threshold_percent);
-    let direction_only = if comparison.direction_only { ", size uncertain" } else { "" };
-    clean(&format!(
-        "{subject}{of}: {}{direction_only}, {}, threshold {threshold} %",
-        comparison.verdict.word(),
-        change(comparison)
-    ))
+    let (verdict, change) = (verdict_text(comparison), change(comparison));
+    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %"))
+}
+
+/// `SLOWER, size uncertain`.
+pub fn verdict_text(comparison: &ComparisonRow) -> String {
+    let aside = if comparison.direction_only { ", size uncertain" } else { "" };
+    format!("{}{aside}", comparison.verdict.word())
 }
 
 /// How people write a metric.
-pub fn metric_label(metric: &str) -> &str {
+pub fn metric_label(metric: Metric) -> &'static str {
     match metric {
-        "p999" => "p99.9",
-        "cpu_per_op" => "CPU per op",
-        other => other,
+        Metric::P999 => "p99.9",
+        Metric::CpuPerOp => "CPU per op",
+        other => other.word(),
     }
 }
 
@@ -430,6 +449,11 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
     .collect()
 }
 
+/// What the reader must know before trusting the numbers.
+pub fn warning_lines(analysis: &Analysis) -> Vec<String> {
+    [clean_all(&analysis.warnings), void_lines(analysis)].concat()
+}
+
 /// `java: no JDK 17 or newer on PATH → apt-get install openjdk-17-jdk-headless`.
 pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
     let line = |it: &Unavailable| clean(&format!("{}: {} → {}", it.adapter, it.reason, it.hint));
@@ -437,7 +461,6 @@ pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
 }
 
 /// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
-#[must_use]
 pub fn finding_line(finding: &Finding) -> String {
     let about: Vec<&str> =
         [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
@@ -445,7 +468,6 @@ pub fn finding_line(finding: &Finding) -> String {
     clean(&format!("{about}{}", finding.sentence))
 }
 
-/// Every finding as a line.
 pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
 }
@@ -453,13 +475,4 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
 /// The command that makes this report again.
 pub fn again(analysis: &Analysis) -> String {
     format!("mongodyno report {}", shell_quoted(&clean(&analysis.experiment)))
-}
-
-fn shell_quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
 }

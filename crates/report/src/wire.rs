@@ -7,7 +7,6 @@ use base::say::clean;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{Analysis, TapRow};
 
-/// The wire table of one phase.
 #[derive(Debug, Serialize)]
 pub struct WireTable {
     /// Names of the columns of figures.
@@ -17,7 +16,6 @@ pub struct WireTable {
     pub notes: Vec<String>,
 }
 
-/// One arm.
 #[derive(Debug, Serialize)]
 pub struct WireRow {
     pub arm: String,

@@ -6,9 +6,11 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::catalogue::{LICENCE, catalogue};
+use super::choice::ServerChoice;
 use super::host::Host;
 use super::install::{Depth, folder_of, install, is_installed};
 use super::instance::{self, Ending, GuardEvent, Instance};
+use super::kinds::embedded;
 use super::launch::{describe, launch};
 use super::log_tail;
 use super::managed::record_of;
@@ -18,12 +20,13 @@ use super::progress::Progress;
 use super::record::ServerRecord;
 use base::error::{Error, Result};
 use base::process::ProcessId;
+use record::records::ServerKind;
 
 /// One line of `server list`.
 #[derive(Debug, Serialize)]
 pub struct ListedServer {
     pub version: String,
-    /// What `embedded` alone means.
+    /// Meant by `embedded` alone.
     pub default: bool,
     pub installed: bool,
     pub requires: String,
@@ -47,7 +50,6 @@ pub struct BackgroundServer {
     pub pid: Option<u32>,
 }
 
-#[must_use]
 pub fn list(host: &Host) -> Vec<ListedServer> {
     let default = &catalogue().servers[0].version;
     let line = |entry: &super::catalogue::Entry| ListedServer {
@@ -65,12 +67,14 @@ pub fn list(host: &Host) -> Vec<ListedServer> {
 }
 
 /// Installs, or checks every byte of what is installed, and sees that it runs here.
-pub fn install_version(
-    host: &Host,
-    wanted: Option<&str>,
-    progress: Progress,
-) -> Result<ListedServer> {
-    let entry = catalogue().resolve(wanted)?;
+pub fn install_version(host: &Host, server: &str, progress: Progress) -> Result<ListedServer> {
+    if ServerChoice::parse(server, None)?.kind() != ServerKind::Embedded {
+        return Err(Error::usage(
+            format!("{server} is not installed by mongodyno"),
+            "name one of `mongodyno server list`, such as embedded@6.0",
+        ));
+    }
+    let entry = catalogue().resolve(embedded::version(server))?;
     install(host, entry, Depth::Contents, progress)?;
     Program::embedded(host, Some(&entry.version), progress)?;
     let mut listed = list(host);

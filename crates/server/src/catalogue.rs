@@ -24,7 +24,7 @@ pub struct Catalogue {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub version: String,
-    /// What the system has to have, for people.
+    /// The system it needs, for people.
     pub requires: String,
     /// Whether the build stops with an illegal instruction on a CPU without AVX.
     pub avx: bool,
@@ -55,7 +55,6 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 });
 
 /// The catalogue built into this binary.
-#[must_use]
 pub fn catalogue() -> &'static Catalogue {
     &CATALOGUE
 }

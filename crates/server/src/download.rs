@@ -61,7 +61,7 @@ pub(super) fn sha256_of(path: &Path) -> Result<String> {
 fn download(host: &Host, wheel: &Wheel, folder: &Path, progress: Progress) -> Result<PathBuf> {
     let mut command = find_pip(host, wheel)?;
     command.args(download_arguments(wheel)).arg("--dest").arg(folder);
-    // pip assembles the file in a temporary folder: inside ours, its growth can be seen and
+    // pip assembles the file in a temporary folder. Inside ours, its growth can be seen, and
     // nothing stays behind if we are killed.
     command.env("TMPDIR", folder).env("PATH", &host.path);
     let log = folder.join("pip.log");

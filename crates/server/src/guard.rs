@@ -2,11 +2,11 @@
 //!
 //! mongodyno may end in any way, also by SIGKILL, and mongod must end with it. So mongodyno
 //! starts itself a second time as the guard, which starts mongod and waits for the end of its
-//! stdin, whose other end only mongodyno holds. The guard has its own process group, so that
-//! Ctrl-C in the terminal reaches neither it nor mongod before mongodyno has decided. Should the
-//! guard itself be killed, the kernel kills mongod (`PR_SET_PDEATHSIG`), and the next start of any
-//! mongodyno sweeps the data folder. Rejected: `PR_SET_PDEATHSIG` from mongodyno itself, which
-//! leaves the data folder and no clean end of the log, and fires when a thread ends.
+//! stdin. Only mongodyno holds the other end. The guard has its own process group: Ctrl-C in the
+//! terminal reaches neither it nor mongod before mongodyno has decided. Should the guard itself be
+//! killed, the kernel kills mongod (`PR_SET_PDEATHSIG`). The next start of any mongodyno sweeps the
+//! data folder. Rejected: `PR_SET_PDEATHSIG` from mongodyno itself. It leaves the data folder and
+//! no clean end of the log, and fires when a thread ends.
 
 use base::say;
 use std::ffi::OsString;

@@ -58,11 +58,11 @@ impl GuardHandle {
         Ok(Self { child, stdin, events, instance, released: false })
     }
 
-    /// The guard and mongod, or why there is none.
-    pub async fn started(&mut self) -> Result<(ProcessId, ProcessId), String> {
+    /// mongod, or why there is none.
+    pub async fn started(&mut self) -> Result<ProcessId, String> {
         let _ = tokio::time::timeout(Duration::from_secs(10), self.events.changed()).await;
         match &*self.events.borrow_and_update() {
-            Some(GuardEvent::Started { guard, mongod }) => Ok((*guard, *mongod)),
+            Some(GuardEvent::Started { mongod, .. }) => Ok(*mongod),
             Some(GuardEvent::Failed { reason }) => Err(reason.clone()),
             _ => Err("the guard does not answer".to_string()),
         }

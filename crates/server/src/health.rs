@@ -23,7 +23,7 @@ const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);
 /// A first, short question: the driver would repeat a hopeless one until the limit.
 const FIRST_LIMIT: Duration = Duration::from_secs(2);
 
-/// What a healthy server says about itself.
+/// The answers of a healthy server about itself.
 #[derive(Debug, Clone)]
 pub(super) struct Health {
     pub version: String,

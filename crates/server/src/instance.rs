@@ -18,14 +18,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
+use base::lock::lock;
 use base::process::ProcessId;
 
-use super::host::{Host, create_folder, lock};
+use super::host::{Host, create_folder};
 
 /// In every data folder that we made: nothing else is ever removed.
 const MARKER: &str = "made-by-mongodyno";
 
-/// What the guard is to do; written by the launcher as `guard.json` into the instance folder.
+/// The guard's orders; written by the launcher as `guard.json` into the instance folder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct GuardOrder {
     pub program: PathBuf,
@@ -38,7 +39,7 @@ pub(super) struct GuardOrder {
     pub detached: bool,
 }
 
-/// What the guard says, one JSON document a line, on stdout.
+/// The guard's words on stdout, one JSON document a line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(super) enum GuardEvent {
@@ -106,8 +107,8 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
     instances
 }
 
-/// Keeps starts and sweeps apart: held from before an instance folder is made until its guard
-/// holds the lock in it.
+/// Keeps starts and sweeps apart. It is held from before an instance folder is made until its
+/// guard holds the lock in it.
 pub(super) fn registry_lock(host: &Host) -> Result<File> {
     create_folder(&host.instances())?;
     lock(&host.instances().join(".lock"), || ())

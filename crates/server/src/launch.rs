@@ -25,7 +25,6 @@ const NET_ERROR: i32 = 48;
 #[derive(Debug)]
 pub(super) struct Launched {
     pub guard: GuardHandle,
-    pub guard_id: ProcessId,
     pub mongod_id: ProcessId,
     pub port: u16,
     pub flags: Vec<String>,
@@ -109,11 +108,10 @@ impl Start<'_> {
         let started = guard.started().await;
         drop(registry);
 
-        let (guard_id, mongod_id) = started.map_err(|reason| start_failed(&reason, &log))?;
+        let mongod_id = started.map_err(|reason| start_failed(&reason, &log))?;
         match self.become_healthy(&guard, &log, log_start).await {
             Ok(health) => Ok(Launched {
                 guard,
-                guard_id,
                 mongod_id,
                 port: self.port,
                 flags,
@@ -138,8 +136,8 @@ impl Start<'_> {
             format!("--wiredTigerCacheSizeGB={cache_gb}"),
             "--nounixsocket".to_string(),
             "--setParameter=diagnosticDataCollectionEnabled=false".to_string(),
-            // Every five minutes mongod writes down the drivers' sessions, and counts these
-            // updates with the drivers' own: the receipt of whoever had his turn was wrong.
+            // Every five minutes mongod writes down the drivers' sessions. It counts these updates
+            // with the drivers' own: the receipt of the arm that had its turn was wrong.
             "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
         ];
         flags.extend(self.options.extra_flags.iter().cloned());
@@ -201,7 +199,7 @@ impl Start<'_> {
         }
     }
 
-    /// Whether it is our mongod that listens: somebody else may have been faster to the port, and
+    /// Whether it is our mongod that listens. Somebody else may have been faster to the port, and
     /// would answer a ping as well. Only a log that was redirected by flags says nothing at all.
     async fn listens(&self, log: &Path, log_start: u64, begin: Instant) -> bool {
         let silent_log = begin.elapsed() > Duration::from_secs(5);
@@ -260,8 +258,8 @@ pub(super) fn describe(ending: Ending) -> String {
     }
 }
 
-/// A quarter of the memory, at least `WiredTiger`'s minimum, at most 1 GB: stated and the same on
-/// most machines, where mongod's own default (half of the memory) would differ on each.
+/// A quarter of the memory, at least `WiredTiger`'s minimum, at most 1 GB: the same on most
+/// machines. Rejected: mongod's own default, half of the memory, which differs on each.
 fn default_cache_gb() -> f64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));

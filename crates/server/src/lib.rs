@@ -1,8 +1,9 @@
 //! Servers: those that mongodyno installs and starts, and those it is only pointed at.
 //!
 //! ```text
-//! choice ─► prepare (catalogue, download, install, program) ─► managed (launch, guard) ─► mongod
-//!        ─► absorber: this program again
+//! choice ─► kinds/embedded (catalogue, download, install), kinds/mongod
+//!               ─► program ─► managed (launch, guard) ─► mongod
+//!        ─► kinds/absorber: this program again
 //!        ─► external: connect (health)
 //! ```
 //! Everything lives below the cache directory ([`Host::home`]); a server of ours listens on
@@ -14,7 +15,6 @@
     reason = "names say what plain fields hold, and every error explains itself"
 )]
 
-mod absorber;
 mod background;
 mod catalogue;
 mod choice;
@@ -26,6 +26,8 @@ mod health;
 mod host;
 mod install;
 mod instance;
+mod kind;
+mod kinds;
 mod launch;
 mod local;
 mod log_tail;
@@ -42,14 +44,14 @@ pub mod uri;
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};
 pub use catalogue::{Catalogue, Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
-pub use choice::ServerChoice;
+pub use choice::{ServerChoice, server_again, server_forms};
 pub use download::fetch;
 pub use external::connect;
 pub use guard::guard_main;
 pub use host::Host;
 pub use install::{Depth, folder_of, install, is_installed};
 pub use local::{Place, listeners, places};
-pub use managed::{RunningServer, start};
+pub use managed::start;
 pub use mask::{keep_secret, mask_uri};
 pub use options::StartOptions;
 pub use program::Program;

@@ -44,7 +44,6 @@ fn is_here(address: IpAddr) -> bool {
 }
 
 /// The processes that listen at `places` now.
-#[must_use]
 pub fn listeners(places: &[Place]) -> Vec<u32> {
     if places.is_empty() {
         return Vec::new();
@@ -98,8 +97,8 @@ fn listening(line: &str, is_v6: bool) -> Option<(SocketAddr, u64)> {
     Some((SocketAddr::new(ip, port), fields.get(9)?.parse().ok()?))
 }
 
-/// The processes that have one of these sockets open. Where it is another user's we may not look:
-/// then the one server whose files are hidden from us must be it.
+/// The processes that have one of these sockets open. We may not look into another user's: then
+/// the one server whose files are hidden from us must be it.
 fn holders(sockets: &HashSet<u64>) -> Vec<u32> {
     let (mut found, mut hidden) = (Vec::new(), Vec::new());
     if sockets.is_empty() {

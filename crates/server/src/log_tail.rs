@@ -1,4 +1,4 @@
-//! What mongod's log says about its end, in both of its formats.
+//! The end of mongod's log, and the reason in it, in both of its formats.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -23,8 +23,8 @@ pub(super) fn quote(log: &Path, from: u64) -> String {
     format!("{reason}The end of its log, {}:\n{}", log.display(), last.join("\n"))
 }
 
-/// Whether mongod says after `from` that it takes connections; the words are the same in all
-/// versions, but for the first letter.
+/// Whether mongod says after `from` that it takes connections. All versions use the same words,
+/// but for the first letter.
 pub(super) fn says_ready(log: &Path, from: u64) -> bool {
     read_end(log, from).is_ok_and(|text| text.contains("aiting for connections"))
 }

@@ -2,53 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::uri::Uri;
+use super::uri::{Uri, harmless_options};
 use base::secrets::{self, Secret};
-
-/// Options whose values are no secrets. A list of what may be shown, not of what must be hidden:
-/// an option that we do not know is hidden.
-const HARMLESS: &[&str] = &[
-    "appname",
-    "authmechanism",
-    "authsource",
-    "compressors",
-    "connecttimeoutms",
-    "directconnection",
-    "heartbeatfrequencyms",
-    "journal",
-    "loadbalanced",
-    "localthresholdms",
-    "maxconnecting",
-    "maxidletimems",
-    "maxpoolsize",
-    "maxstalenessseconds",
-    "minpoolsize",
-    "proxyhost",
-    "proxyport",
-    "readconcernlevel",
-    "readpreference",
-    "replicaset",
-    "retryreads",
-    "retrywrites",
-    "servermonitoringmode",
-    "serverselectiontimeoutms",
-    "sockettimeoutms",
-    "srvmaxhosts",
-    "srvservicename",
-    "ssl",
-    "timeoutms",
-    "tls",
-    "tlsallowinvalidcertificates",
-    "tlsallowinvalidhostnames",
-    "tlscafile",
-    "tlscertificatekeyfile",
-    "tlsinsecure",
-    "w",
-    "waitqueuetimeoutms",
-    "wtimeoutms",
-    "zlibcompressionlevel",
-    "uuidrepresentation",
-];
 
 /// Properties of `authMechanismProperties` whose values are no secrets.
 const HARMLESS_PROPERTIES: &[&str] = &[
@@ -67,9 +22,8 @@ const NO_SECRETS: [&str; 2] = ["admin", "root"];
 const SCHEMES: [&str; 2] = ["mongodb://", "mongodb+srv://"];
 
 /// `uri` with user name, password and every option that may hold a secret replaced by `***`.
-/// What cannot be read for certain is hidden altogether: an unescaped `@`, `/` or `?` in a
-/// password would otherwise make half of it look like a host.
-#[must_use]
+/// A string that cannot be read for certain is hidden altogether. Otherwise an unescaped `@`, `/`
+/// or `?` would make half of a password look like a host.
 pub fn mask_uri(uri: &str) -> String {
     let Some(scheme) = SCHEMES.into_iter().find(|scheme| uri.starts_with(scheme)) else {
         return "*** (not a MongoDB URI)".to_string();
@@ -85,7 +39,7 @@ fn shown(uri: &str) -> Option<String> {
     text.extend([&*uri.hosts, uri.database]);
     for (number, (name, value)) in uri.options.iter().enumerate() {
         let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric());
-        // What looks like an option may be the end of a password, and its `@` that of the user.
+        // An apparent option may be the end of a password, and its `@` that of the user.
         if !is_name || value.is_empty() || (value.contains('@') && !is_harmless(name)) {
             return None;
         }
@@ -96,8 +50,9 @@ fn shown(uri: &str) -> Option<String> {
     (is_plain(&uri.hosts) && is_plain(uri.database)).then_some(text)
 }
 
+/// By a list of what may be shown, not of what must be hidden: an unknown option is hidden.
 fn is_harmless(option: &str) -> bool {
-    HARMLESS.contains(&option.to_ascii_lowercase().as_str())
+    harmless_options().any(|known| known.eq_ignore_ascii_case(option))
 }
 
 /// From now on [`secrets::mask_text`] hides `uri` and the secrets in it.

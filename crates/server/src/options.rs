@@ -1,9 +1,8 @@
-//! What a start can be told.
+//! Options of a start.
 
 use std::path::PathBuf;
 
-/// How to start a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StartOptions {
     /// mongod's log; kept. Its folder is made if need be.
     pub log: PathBuf,
@@ -24,15 +23,6 @@ pub struct StartOptions {
 
 impl StartOptions {
     pub fn new(log: impl Into<PathBuf>) -> Self {
-        Self {
-            log: log.into(),
-            data_parent: None,
-            keep_data: false,
-            port: None,
-            cache_gb: None,
-            extra_flags: Vec::new(),
-            guard_program: None,
-            cores: Vec::new(),
-        }
+        Self { log: log.into(), ..Self::default() }
     }
 }

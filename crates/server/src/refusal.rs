@@ -8,7 +8,7 @@ use base::secrets::mask_text;
 
 pub(super) const UNAUTHORIZED: i32 = 13;
 
-/// What the connection string had in it.
+/// Parts that the connection string had.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Given {
     pub credentials: bool,

@@ -7,7 +7,6 @@ use base::error::Error;
 
 use super::record::ServerRecord;
 
-/// What a choice leads to.
 #[derive(Debug)]
 pub struct Server {
     pub(super) uri: String,
@@ -20,7 +19,7 @@ pub struct Server {
 pub(super) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// A server that we have started.
-pub(super) trait Process: fmt::Debug {
+pub(super) trait Process: fmt::Debug + Send + Sync {
     /// Resolves if it ends before it is stopped.
     fn died(&self) -> Later<'_, Error>;
     /// Stops it, and waits until nothing of it is left.
@@ -29,20 +28,22 @@ pub(super) trait Process: fmt::Debug {
 
 impl Server {
     /// With credentials; for drivers only, never for people.
-    #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
     /// Of the process that is ours, for its CPU and memory; None for somebody else's server.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
 
-    #[must_use]
     pub fn record(&self) -> &ServerRecord {
         &self.record
+    }
+
+    /// Whether it is a mongod of ours, at which nobody else works.
+    pub fn is_exclusive(&self) -> bool {
+        self.record.data_folder.is_some()
     }
 
     /// Resolves if a server of ours ends before it is stopped; never for others.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mongodb::options::{ConnectionString, Credential, HostInfo};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use workload::DRIVER_OPTIONS;
 
 /// Stands in paths as it is.
 const IN_PATHS: &AsciiSet =
@@ -15,44 +16,18 @@ const IN_PATHS: &AsciiSet =
 /// Options of connection strings that an arm may set for itself: those that change how a driver
 /// works. Which server it talks to, as whom and how secretly, concerns all arms alike and stands
 /// in `--uri`.
-pub const ARM_OPTIONS: [&str; 24] = [
-    "appName",
-    "compressors",
-    "connectTimeoutMS",
-    "heartbeatFrequencyMS",
-    "journal",
-    "localThresholdMS",
-    "maxConnecting",
-    "maxIdleTimeMS",
-    "maxPoolSize",
-    "maxStalenessSeconds",
-    "minPoolSize",
-    "readConcernLevel",
-    "readPreference",
-    "readPreferenceTags",
-    "retryReads",
-    "retryWrites",
-    "serverMonitoringMode",
-    "serverSelectionTimeoutMS",
-    "socketTimeoutMS",
-    "timeoutMS",
-    "w",
-    "waitQueueTimeoutMS",
-    "wTimeoutMS",
-    "zlibCompressionLevel",
-];
+pub fn arm_options<'a>() -> impl Iterator<Item = &'a str> {
+    DRIVER_OPTIONS.into_iter().chain(["appName", "readPreferenceTags"])
+}
 
-/// The other options that the specifications of connection strings know.
-const COMMON_OPTIONS: [&str; 23] = [
+/// The other options that the specifications of connection strings know, without secrets in them.
+const COMMON_OPTIONS: [&str; 19] = [
     "authMechanism",
-    "authMechanismProperties",
     "authSource",
     "directConnection",
     "loadBalanced",
     "proxyHost",
-    "proxyPassword",
     "proxyPort",
-    "proxyUsername",
     "replicaSet",
     "srvMaxHosts",
     "srvServiceName",
@@ -62,19 +37,26 @@ const COMMON_OPTIONS: [&str; 23] = [
     "tlsAllowInvalidHostnames",
     "tlsCAFile",
     "tlsCertificateKeyFile",
-    "tlsCertificateKeyFilePassword",
     "tlsDisableCertificateRevocationCheck",
     "tlsDisableOCSPEndpointCheck",
     "tlsInsecure",
     "uuidRepresentation",
 ];
 
+/// Those whose values nobody is shown.
+const SECRET_OPTIONS: [&str; 4] =
+    ["authMechanismProperties", "proxyPassword", "proxyUsername", "tlsCertificateKeyFilePassword"];
+
+pub(super) fn harmless_options() -> impl Iterator<Item = &'static str> {
+    arm_options().chain(COMMON_OPTIONS)
+}
+
 /// Whether connection strings have an option.
 ///
 /// # Errors
 /// None has this name; the one that may be meant.
 pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
-    let known = || ARM_OPTIONS.into_iter().chain(COMMON_OPTIONS);
+    let known = || harmless_options().chain(SECRET_OPTIONS);
     if known().any(|known| known.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
@@ -82,14 +64,13 @@ pub fn check_option(name: &str) -> Result<(), Option<&'static str>> {
 }
 
 /// An option of an arm as it is usually written; None for what is none.
-#[must_use]
 pub fn arm_option(name: &str) -> Option<&'static str> {
-    ARM_OPTIONS.into_iter().find(|known| known.eq_ignore_ascii_case(name))
+    arm_options().find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// A connection string in its parts. All before the options is read by the driver's own parser,
-/// which looks nothing up (SRV); options are pairs, for each driver knows others. Rejected: `url`,
-/// which knows one host.
+/// A connection string in its parts. The driver's own parser reads all before the options; it
+/// looks nothing up (SRV). Options are pairs, for each driver knows others. Rejected: `url`, which
+/// knows one host.
 pub(super) struct Uri<'a> {
     /// User and password, decoded.
     pub credential: Option<Credential>,
@@ -143,7 +124,6 @@ impl fmt::Display for Uri<'_> {
 }
 
 /// Whether an option stands in a URI.
-#[must_use]
 pub fn has_option(uri: &str, option: &str) -> bool {
     Uri::parse(uri).is_some_and(|parts| parts.has(option))
 }
@@ -156,9 +136,8 @@ pub(super) fn is_escaped(uri: &str) -> bool {
     })
 }
 
-/// A URI with an arm's own options, which replace what stands there: otherwise the arm would be
-/// called after something it does not do.
-#[must_use]
+/// A URI with an arm's own options, which replace those that stand there. Otherwise the arm would
+/// be called after something it does not do.
 pub fn with_arm_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     let Some(mut parts) = Uri::parse(uri).filter(|_| !options.is_empty()) else {
         return uri.to_owned();
@@ -168,8 +147,7 @@ pub fn with_arm_options(uri: &str, options: &BTreeMap<String, String>) -> String
 }
 
 /// A URI with further options; those that stand in it already win. serverSelectionTimeoutMS is
-/// always set, so that a dead server costs seconds and not the half minute of most drivers.
-#[must_use]
+/// always set: a dead server costs seconds and not the half minute of most drivers.
 pub fn with_options(uri: &str, options: &BTreeMap<String, String>) -> String {
     let Some(mut parts) = Uri::parse(uri) else { return uri.to_owned() };
     let mut wanted = options.clone();
@@ -197,7 +175,6 @@ fn is_file(option: &str) -> bool {
 }
 
 /// The one `HOST[:PORT]` that a URI names; None where it names several, or a record to look up.
-#[must_use]
 pub fn only_host(uri: &str) -> Option<String> {
     let parts = Uri::parse(uri).filter(|parts| !parts.is_srv && !parts.hosts.contains(','))?;
     let port = parts.hosts.ends_with(']') || !parts.hosts.contains(':');
@@ -205,7 +182,6 @@ pub fn only_host(uri: &str) -> Option<String> {
 }
 
 /// A URI that leads to another host and is the same otherwise.
-#[must_use]
 pub fn with_host(uri: &str, host: &str) -> String {
     match Uri::parse(uri) {
         Some(parts) => Uri { hosts: host.into(), ..parts }.to_string(),
@@ -214,7 +190,6 @@ pub fn with_host(uri: &str, host: &str) -> String {
 }
 
 /// How long an operation waits for a server that has gone, by the URI's own option.
-#[must_use]
 pub fn selection_timeout(uri: &str) -> Duration {
     let options = Uri::parse(uri).map(|parts| parts.options).unwrap_or_default();
     let wanted = options.into_iter().find_map(|(name, value)| {

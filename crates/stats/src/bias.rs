@@ -1,6 +1,6 @@
-//! What may have pushed a comparison to one side (gates G5, G6, G7, G9; section 3.4).
+//! Possible bias of a comparison (gates G5, G6, G7, G9; section 3.4).
 //!
-//! Noise does not take an answer away: what such a gate measured widens the interval at both ends.
+//! It takes no answer away: it widens the interval at both ends.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
@@ -12,25 +12,22 @@ use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
 use super::ratio::percent;
 use super::threshold::Interleave;
 
-/// A bias beyond this is no noise: something is broken, and the comparison is void.
+/// A larger bias is no noise: something is broken, and the comparison is void.
 pub const BROKEN_PERCENT: f64 = 10.0;
-/// A bias below it, in log units, is none: numbers that ought to be equal differ by rounding.
+/// A smaller bias, in log units, is none: numbers that ought to be equal differ by rounding.
 const SMALLEST: f64 = 5e-4;
-/// Error of the order test.
 const ORDER_ALPHA: f64 = 0.01;
-/// Orders drawn for it: its p-value is a multiple of 1/2000.
+/// Orders drawn for the test: its p-value is a multiple of 1/2000.
 const ORDERS: usize = 1_999;
-/// CPU of waiting arms, as a fraction of the turns' time, that is not worth a word.
+/// A smaller share of the turns' time, used by waiting arms, is not worth a word.
 const IDLE_LIMIT: f64 = 0.02;
 
-/// A possible bias of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bias {
-    /// The gate that measured it.
     pub gate: Gate,
-    /// Its size in log units, above 0: added to both ends of the interval.
+    /// In log units, above 0: added to both ends of the interval.
     pub size: f64,
-    /// For the reader: what was seen, and what helps.
+    /// For the reader: the symptom and the remedy.
     pub caution: String,
 }
 
@@ -40,14 +37,11 @@ impl Bias {
         (size >= SMALLEST).then_some(Self { gate, size, caution })
     }
 
-    /// (e^b - 1) 100 %.
-    #[must_use]
     pub fn percent(&self) -> f64 {
         percent(self.size)
     }
 
-    /// How the verdict's sentence calls it.
-    #[must_use]
+    /// The bias as the verdict's sentence calls it.
     pub fn word(gate: Gate) -> &'static str {
         match gate {
             Gate::Steadiness => "drift",
@@ -58,13 +52,12 @@ impl Bias {
     }
 }
 
-/// The largest of those that apply: they are not added up.
-#[must_use]
+/// The largest bias; they are not added up.
 pub fn largest<'a>(biases: impl IntoIterator<Item = &'a Bias>) -> Option<&'a Bias> {
     biases.into_iter().max_by(|a, b| a.size.total_cmp(&b.size))
 }
 
-/// An interval of a log ratio that excludes 0.
+/// The interval excludes 0.
 fn clear(found: &HodgesLehmann) -> bool {
     found.low > 0.0 || found.high < 0.0
 }
@@ -81,7 +74,7 @@ fn with_interval(found: &HodgesLehmann) -> String {
 /// How far an arm's time per operation moved from the first to the second half of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drift {
-    /// Whose: of one arm, or of one against the other.
+    /// The arm, or `B against A`.
     pub who: String,
     /// ln(second half / first half), over the rounds.
     pub found: HodgesLehmann,
@@ -89,7 +82,6 @@ pub struct Drift {
 
 impl Drift {
     /// `B against A: +4.1 % (95.2 % CI 1.2 to 7.1 %) from first to second half`.
-    #[must_use]
     pub fn sentence(&self) -> String {
         format!("{}: {} from first to second half", self.who, with_interval(&self.found))
     }
@@ -97,10 +89,9 @@ impl Drift {
 
 /// G5: the drift of a comparison; None with too few rounds for an interval.
 ///
-/// `a` and `b` hold ln(median service time of the second half / of the first) by round. Of arms
-/// that take turns the difference counts, for what the machine does within a round happens to both;
-/// of whole runs each arm's own, and the larger one is answered.
-#[must_use]
+/// `a` and `b` hold ln(median service time of the second half / of the first) by round. With turns
+/// the difference counts: disturbances fall on both arms. With whole runs the arm that moved more
+/// counts.
 pub fn drift(
     (name_a, a): (&str, &[Option<f64>]),
     (name_b, b): (&str, &[Option<f64>]),
@@ -120,25 +111,23 @@ pub fn drift(
     let each = each.into_iter().filter_map(|(name, ratios)| {
         of(name.to_owned(), ratios.iter().copied().flatten().collect())
     });
-    // What is shown to have moved goes before what only may have.
+    // A drift that is shown goes before one that only may be.
     each.max_by(|x, y| {
         let key = |drift: &Drift| (clear(&drift.found), drift.found.estimate.abs());
         key(x).partial_cmp(&key(y)).unwrap_or(std::cmp::Ordering::Equal)
     })
 }
 
-/// G5: half of a drift whose interval excludes 0, that is the difference of the middle of the
-/// phase, which is compared, and its end.
-#[must_use]
+/// G5: half of a drift whose interval excludes 0. The comparison holds for the middle of the phase;
+/// half of the drift lies between the middle and the end.
 pub fn of_drift(drift: &Drift) -> Option<Bias> {
     let caution = format!("{} (gate G5); a longer warm-up helps", drift.sentence());
     let size = drift.found.estimate.abs() / 2.0;
     Bias::worth_saying(Gate::Steadiness, size, caution).filter(|_| clear(&drift.found))
 }
 
-/// A drift that all arms share, which no comparison of theirs shows: each one's interval excludes
-/// 0 to the same side, and the median of the estimates is beyond `floor_percent`.
-#[must_use]
+/// A drift that all arms share, and that no comparison of theirs shows. Each interval excludes 0 to
+/// the same side, and the median of the estimates is beyond `floor_percent`.
 pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -> Option<String> {
     let of = |ratios: &&[Option<f64>]| {
         let finite = ratios.iter().copied().flatten().filter(|it| it.is_finite());
@@ -155,13 +144,12 @@ pub fn shared_drift(halves: &[&[Option<f64>]], alpha: f64, floor_percent: f64) -
     })
 }
 
-/// G6: the position within the round moves the values: p < 0.01 by permuting the positions within
-/// rounds, which is what the shuffling did.
+/// G6: the position within the round moves the values. p < 0.01 by permuting the positions within
+/// rounds, as the shuffling did.
 ///
-/// `logs` and `positions` hold, by arm and round, the log of a value and the arm's place in that
-/// round's order. Residuals are centred by round and arm, and so depend on each other: the tabled
-/// p-value of Spearman's rho voided 9 % of two-arm experiments with six rounds.
-#[must_use]
+/// By arm and round, `logs` holds the log of a value, `positions` the arm's place in the order.
+/// Residuals are centred by round and arm, and so depend on each other. Rejected: the tabled
+/// p-value of Spearman's rho, which voided 9 % of two-arm experiments with six rounds.
 pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u64) -> Option<Bias> {
     let arms = logs.len();
     if arms < 2 {
@@ -189,7 +177,7 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
             }
         }
         as_far += usize::from(product(&ranks, &drawn).abs() >= observed - 1e-9);
-        // The rest of the draws cannot make p small again.
+        // The other draws cannot make p small again.
         if p(as_far) >= ORDER_ALPHA {
             return None;
         }
@@ -210,7 +198,6 @@ pub fn order(logs: &[Vec<Option<f64>>], positions: &[Vec<Option<u32>>], seed: u6
     Bias::worth_saying(Gate::Order, slope * (arms as f64 - 1.0) / 2.0, caution)
 }
 
-/// A table, a row for each round, less the means of its rows and columns.
 fn centred(table: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let columns = table.first().map_or(0, Vec::len);
@@ -230,9 +217,8 @@ fn centred_ranks(values: &[f64]) -> Vec<f64> {
     doubled_ranks(values).into_iter().map(|rank| rank as f64 - centre).collect()
 }
 
-/// G7: two copies of one version whose interval excludes 0: |estimate| of the A/A comparison.
-/// `ratios` are its log ratios by round.
-#[must_use]
+/// G7: the interval of the A/A comparison excludes 0; the bias is its |estimate|. `ratios` are its
+/// log ratios by round.
 pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
     let found = hodges_lehmann(ratios, alpha).filter(clear)?;
     let caution = format!(
@@ -243,9 +229,8 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
     Bias::worth_saying(Gate::SameVersion, found.estimate.abs(), caution)
 }
 
-/// G9: CPU that waiting arms used during an arm's turns, above 2 % of that time: that share (a
-/// collector or compiler thread at work).
-#[must_use]
+/// G9: waiting arms used more than 2 % of an arm's turns: a collector or compiler thread at work.
+/// The bias is that share.
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
         "beside {beside}, the waiting arms used {} % CPU (gate G9); --interleave runs helps",

@@ -11,34 +11,32 @@ use super::threshold::{Direction, Quantity, Threshold, ThresholdOrigin, Threshol
 use super::verdict::Verdict;
 use super::wording::{self, Finding};
 
-/// More than this share of rounds lost to gates makes a comparison void.
+/// A larger share of rounds lost to gates makes a comparison void.
 const LOST_ROUNDS_LIMIT: f64 = 0.20;
-/// No plan goes beyond this many rounds, so no advice does either.
+/// No plan goes beyond it, so no advice does either.
 pub const MAX_ROUNDS: u32 = 40;
 
-/// The two arms of a comparison: one value per round, None where a gate threw the run out.
+/// The two arms of a comparison: one value per round, None where a gate voids the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Arms<'a> {
-    /// Name of the base arm, as printed.
+    /// The base arm, as printed.
     pub name_a: &'a str,
-    /// Name of the arm compared with it.
     pub name_b: &'a str,
     /// Base values by round, in the quantity's unit.
     pub a: &'a [Option<f64>],
-    /// Compared values by round; rounds missing at the end of the shorter list count as lost.
+    /// Values to compare; rounds missing at the end of the shorter list count as lost.
     pub b: &'a [Option<f64>],
 }
 
-/// How a comparison is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
     /// Error spent at this look (0.05 asks for a 95 % interval).
     pub alpha: f64,
-    /// What the threshold is made of, `--quick` included.
+    /// `--quick` included.
     pub threshold: ThresholdParts,
     /// The largest possible bias: it widens the interval.
     pub bias: Option<&'a Bias>,
-    /// What made the machine busy, where disturbed rounds are compared: it doubles delta.
+    /// The cause of a busy machine, where disturbed rounds are compared: it doubles delta.
     pub busy: Option<&'a str>,
     /// The same comparison by other ways: SAME needs their agreement.
     pub witnesses: &'a [Witness],
@@ -47,30 +45,28 @@ pub struct Rules<'a> {
 /// The comparison made in another way, in which another bias would show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Witness {
-    /// Which way: `in the second half`.
+    /// Such as `in the second half`.
     pub way: &'static str,
     /// ln(B/A) by round.
     pub ratios: Vec<f64>,
 }
 
 impl Rules<'_> {
-    /// No bias, a quiet machine.
-    #[must_use]
     pub fn new(alpha: f64, threshold: ThresholdParts) -> Self {
         Self { alpha, threshold, bias: None, busy: None, witnesses: &[] }
     }
 }
 
-/// What a verdict's interval and limits hold beside scatter and delta.
+/// Parts of a verdict's interval and limits that are neither scatter nor delta.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Margins {
     /// The table's floor: SAME needs the interval within it, whatever delta is.
     pub floor_percent: f64,
-    /// By how much each end of the interval was moved outwards; 0 without a bias.
+    /// Each end of the interval was moved outwards by it; 0 without a bias.
     pub bias_percent: f64,
-    /// The gate that measured this bias.
+    /// The gate that measured the bias.
     pub bias_gate: Option<Gate>,
-    /// What made the machine busy, where disturbed rounds are compared.
+    /// The cause of a busy machine, where disturbed rounds are compared.
     pub busy: Option<String>,
 }
 
@@ -85,16 +81,14 @@ impl Margins {
     }
 }
 
-/// The result of one comparison of one metric. Percentages: time (cost) per op, + is slower.
+/// One metric of one comparison. Percentages: time (cost) per op, + is slower.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Name of the metric, such as `find_one/throughput`.
+    /// Such as `find_one/throughput`.
     pub metric: String,
-    /// The verdict.
     pub verdict: Verdict,
     /// SLOWER or FASTER of uncertain size: the threshold lies inside the interval.
     pub direction_only: bool,
-    /// Made with `--quick`.
     pub quick: bool,
     /// Hodges-Lehmann estimate; None without usable rounds.
     pub estimate_percent: Option<f64>,
@@ -104,39 +98,31 @@ pub struct Comparison {
     pub high_percent: Option<f64>,
     /// Level achieved by the interval, 0 to 1; None when unbounded.
     pub level: Option<f64>,
-    /// Rounds kept.
     pub rounds: usize,
-    /// Rounds thrown out by gates.
     pub rounds_lost: usize,
-    /// Delta, for SLOWER and FASTER.
     pub threshold_percent: f64,
-    /// What delta rests on.
     pub threshold_origin: ThresholdOrigin,
-    /// The limit of SAME, possible bias, a busy machine.
     pub margins: Margins,
     /// Exact p-value, for the table of details only.
     pub p_value: Option<f64>,
-    /// INCONCLUSIVE: how many more rounds would probably settle it. None: not asked, or more than
+    /// Further rounds that would probably settle an INCONCLUSIVE one. None: not asked, or more than
     /// [`MAX_ROUNDS`] in all.
     pub rounds_needed: Option<u32>,
-    /// The verdict as a sentence.
     pub sentence: String,
-    /// Why it is NOT COMPARABLE; empty otherwise.
+    /// Of NOT COMPARABLE; empty otherwise.
     pub reasons: Vec<String>,
-    /// What the reader should know although it decides nothing.
+    /// For the reader; they decide nothing.
     pub warnings: Vec<String>,
 }
 
 impl Comparison {
     /// True when further rounds are pointless: every verdict but INCONCLUSIVE and direction only.
-    #[must_use]
     pub fn settled(&self) -> bool {
         self.verdict != Verdict::Inconclusive && !self.direction_only
     }
 }
 
 /// Compares B with A. `failed_gates` are the reasons of gates that failed for the whole comparison.
-#[must_use]
 pub fn compare(
     metric: &str,
     quantity: Quantity,
@@ -176,7 +162,7 @@ pub fn compare(
     comparison
 }
 
-/// Of a metric whose floor is higher, a bias of 10 % is its ordinary noise.
+/// A metric with a higher floor has a bias of 10 % as its ordinary noise.
 fn limit_of_bias(threshold: Threshold) -> f64 {
     threshold.floor_percent.max(BROKEN_PERCENT)
 }
@@ -232,7 +218,7 @@ impl Comparison {
         }
     }
 
-    /// Chooses verdict and sentence by the table of section 3.5, in its order.
+    /// By the table of section 3.5, in its order.
     fn judge(&mut self, quantity: Quantity, arms: &Arms<'_>, rules: &Rules<'_>) {
         if !self.reasons.is_empty() {
             self.verdict = Verdict::NotComparable;
@@ -273,7 +259,7 @@ impl Comparison {
         }
     }
 
-    /// What of the interval is no scatter.
+    /// The part of the interval that is no scatter.
     fn aside(&self) -> String {
         let bias = self.margins.bias_percent;
         self.margins.bias_gate.map_or(String::new(), |gate| {
@@ -300,15 +286,14 @@ impl Comparison {
     }
 }
 
-/// The fewest rounds for which an interval with this error exists: 6 for 5 %, 8 for 1 %.
-#[must_use]
+/// The fewest rounds for an interval with this error: 6 for 5 %, 8 for 1 %.
 pub fn rounds_for_an_interval(alpha: f64) -> usize {
     (1..=60).find(|&rounds| interval_rank(rounds, alpha).0 > 0).unwrap_or(60)
 }
 
 /// K (half-width / distance of the estimate from the nearest limit)^2 (section 2.6). Rounds narrow
-/// the scatter and not the bias, so this is taken off both. Between floor and delta, or where the
-/// bias leaves no distance, no number of rounds would do.
+/// the scatter and not the bias, so the bias is taken off both. Infinite between floor and delta,
+/// or where the bias leaves no distance.
 fn rounds_wanted(finding: &Finding<'_>, margins: &Margins) -> f64 {
     let half_width = (finding.high_percent - finding.low_percent) / 2.0 - margins.bias_percent;
     let size = finding.estimate_percent.abs();
@@ -317,7 +302,7 @@ fn rounds_wanted(finding: &Finding<'_>, margins: &Margins) -> f64 {
     if room > 0.0 { finding.rounds as f64 * (half_width / room).powi(2) } else { f64::INFINITY }
 }
 
-/// The rounds still to make, at least 1, capped at [`MAX_ROUNDS`] in all; None when those are made.
+/// Rounds to make, at least 1, at most [`MAX_ROUNDS`] in all; None when those are made.
 fn more_rounds(wanted: f64, made: f64) -> Option<u32> {
     let spare = f64::from(MAX_ROUNDS) - made;
     (spare > 0.0).then(|| (wanted - made).ceil().clamp(1.0, spare) as u32)

@@ -1,8 +1,8 @@
 //! The class of a run's curve of latency against message number (section 8.7).
 //!
-//! The run is cut into blocks of equal count, whose medians are fitted by `a + b g(u)`: a straight
-//! line, a logarithm, and the family of powers between and around them. A class stands only where
-//! all others are excluded by an interval; everything else is `unclear`, with its reason.
+//! The run is cut into blocks of equal count. Their medians are fitted by `a + b g(u)`: a line, a
+//! logarithm, and powers between and around them. A class stands only where an interval excludes
+//! all others; everything else is `unclear`, with its reason.
 
 mod blocks;
 mod fit;
@@ -15,16 +15,16 @@ use super::overload::least_growth_us;
 pub use blocks::Block;
 use fit::{Fit, Shape};
 
-/// Fewer messages have no class: 20 blocks of five, and a block of fewer has hardly a median.
+/// Fewer messages have no class: 20 blocks of five, and a smaller block has hardly a median.
 pub const MESSAGES_MIN: usize = 100;
-/// At least this share of the blocks must lie within the threshold of their median in a flat run:
-/// a trend of 0 alone would also be that of a hump, or of a step near the end.
+/// In a flat run, at least this share of the blocks lies within the threshold of their median. A
+/// trend of 0 alone would also be that of a hump, or of a step near the end.
 const WITHIN_MIN: f64 = 0.95;
 /// Share of the blocks' variance that the chosen shape must explain. A step has at most 0.75 with
 /// a line and 0.65 with a logarithm, two equal steps 0.89, three 0.94.
 const EXPLAINED_MIN: f64 = 0.95;
 
-/// What a curve of latency against message number looks like.
+/// The class of a curve of latency against message number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -49,35 +49,33 @@ pub struct Curve {
     pub messages: u64,
     /// Median latency of the run's first tenth, us.
     pub level_us: f64,
-    /// Growth that is worth a word: 1 ms or 20 % of the level, whichever is more, us.
+    /// The smallest growth worth a word: 1 ms or 20 % of the level, whichever is more, us.
     pub threshold_us: f64,
-    /// Growth from the middle of the first block to that of the last, us: by the logarithm where
-    /// it fits better than the line, else by the line. None with too few messages.
+    /// Growth from the middle of the first block to that of the last, us, by line or logarithm,
+    /// whichever fits better. None with too few messages.
     pub growth_us: Option<Interval>,
     /// Slope of the straight line, us a message.
     pub slope_us_per_message: Option<Interval>,
-    /// What a doubling of the message number adds, us; of a logarithmic curve alone. The first
-    /// block is so curved that its median lies beside the curve by as much as noise decides: up to
-    /// 2 % of error that the interval does not hold.
+    /// Time that a doubling of the message number adds, us; only of a logarithmic curve. Noise
+    /// shifts the median of the strongly curved first block, by up to 2 % that the interval lacks.
     pub doubling_us: Option<Interval>,
-    /// Exponent p of the best `a + b i^p` (0: the logarithm), between -1 and 3; of a curve that
-    /// grows or falls.
+    /// Exponent p of the best `a + b i^p` (0: the logarithm), between -1 and 3. Only of a curve
+    /// that grows or falls.
     pub exponent: Option<Interval>,
-    /// Share (0 to 1) of the blocks' variance that the class's shape explains; for flat and unclear
-    /// the better of line and logarithm. None where nothing varies.
+    /// Share (0 to 1) of the blocks' variance that the class's shape explains. For flat and unclear
+    /// that is the better of line and logarithm. None where nothing varies.
     pub explained: Option<f64>,
-    /// True where latency falls by more than the threshold, which is no class.
+    /// True where latency falls by more than the threshold: there is no class for that.
     pub falls: bool,
-    /// The blocks' medians, as they are, for drawing.
+    /// The blocks' medians, for drawing.
     pub blocks: Vec<Block>,
 }
 
 impl Curve {
-    /// Classes the latencies (us, finite; negative ones may come from two clocks) of all messages
-    /// that arrived, in the order in which they were made.
+    /// Classifies the latencies (us, finite; two clocks may make them negative) of all messages
+    /// that arrived, in the order made.
     ///
-    /// Reads them once and keeps one block of them, a tenth to a fortieth of a long run.
-    #[must_use]
+    /// Keeps one block in memory, a tenth to a fortieth of a long run.
     pub fn of(latencies_us: impl ExactSizeIterator<Item = f64>) -> Self {
         let messages = latencies_us.len();
         let blocks = blocks::medians(latencies_us);

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Distance from the median, in median absolute deviations, beyond which a run is an outlier.
-/// hyperfine's threshold: 10 normal standard deviations (`src/outlier_detection.rs`).
+/// Distance from the median, in median absolute deviations, beyond which a run is an outlier. It is
+/// hyperfine's: 10 normal standard deviations (`src/outlier_detection.rs`).
 pub const MAD_THRESHOLD: f64 = 14.826;
 
 /// An estimate with its interval, all in the unit of the field that holds it.
@@ -20,7 +20,6 @@ pub struct Interval {
 
 impl Interval {
     /// In another unit, or turned round by a negative factor.
-    #[must_use]
     pub fn times(self, factor: f64) -> Self {
         let (a, b) = (self.low * factor, self.high * factor);
         Self { estimate: self.estimate * factor, low: a.min(b), high: a.max(b) }
@@ -34,16 +33,15 @@ pub struct OverRounds {
     pub rounds: usize,
     /// Their median, between two of their values.
     pub median: Interval,
-    /// How often such intervals hold the true median, 0 to 1: at least 0.95 from six rounds on.
+    /// Share of such intervals that hold the true median, 0 to 1: at least 0.95 from six rounds on.
     pub level: f64,
 }
 
-/// The median over rounds with its order-statistic interval: of 95 % where there is one (from six
-/// rounds on), else from the smallest to the largest at the level which that has (five: 93.75 %).
+/// The median over rounds with its order-statistic interval. It is of 95 % from six rounds on, else
+/// as wide as the values (five: 93.75 %).
 ///
-/// None with fewer than two values. A better level cannot be had of so few rounds, and to print
-/// none would hide what five rounds do show.
-#[must_use]
+/// None with fewer than two values. So few rounds give no better level, and no interval at all
+/// would hide what five rounds do show.
 pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
     let estimate = median(values)?;
     // Error of the interval from the smallest to the largest: all values on one side.
@@ -53,7 +51,6 @@ pub fn over_rounds(values: &[f64]) -> Option<OverRounds> {
 }
 
 /// The middle value, or the mean of the two middle ones. None without values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -64,8 +61,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Median absolute deviation from the median, unscaled. None without values.
-#[must_use]
+/// Unscaled. None without values.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
     median(&values.iter().map(|v| (v - centre).abs()).collect::<Vec<_>>())
@@ -73,7 +69,6 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 
 /// The quantile `q` (0 to 1) with linear interpolation between order statistics (R's type 7).
 /// None without values.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), q)
 }
@@ -84,10 +79,9 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
 }
 
-/// How many runs stand apart, by three rules.
+/// Runs that stand apart, by three rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Outliers {
-    /// Runs looked at.
     pub runs: usize,
     /// Further than 14.826 median absolute deviations from the median.
     pub far_from_median: usize,
@@ -98,8 +92,7 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// Counts the outliers among `values` (one per run, any unit).
-    #[must_use]
+    /// Of one value per run, in any unit.
     pub fn count(values: &[f64]) -> Self {
         let sorted = sorted(values);
         let (Some(q1), Some(q3)) =
@@ -119,17 +112,14 @@ impl Outliers {
         }
     }
 
-    /// More than 10 % of the runs stand far apart.
-    ///
-    /// Mild Tukey outliers do not count here: among ten healthy runs one or two are usual.
-    #[must_use]
+    /// More than 10 % of the runs are far from the median. Mild Tukey outliers do not count: among
+    /// ten healthy runs one or two are usual.
     pub fn many(&self) -> bool {
         self.far_from_median.max(self.tukey_severe) * 10 > self.runs
     }
 }
 
-/// True when the first run is an outlier towards the slow side (values: time, larger is slower).
-#[must_use]
+/// The first run is an outlier towards the slow side (values: time, larger is slower).
 pub fn first_run_slow(times: &[f64]) -> bool {
     deviations(times).next().is_some_and(|deviation| deviation > MAD_THRESHOLD)
 }
@@ -138,7 +128,7 @@ pub fn first_run_slow(times: &[f64]) -> bool {
 fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     let centre = median(values).unwrap_or(0.0);
     let spread = median_absolute_deviation(values).unwrap_or(0.0);
-    // As hyperfine does: when more than half the runs are equal, any other value is far away.
+    // As in hyperfine: when more than half the runs are equal, any other value is far away.
     let spread = spread.max(f64::EPSILON * centre.abs()).max(f64::MIN_POSITIVE);
     values.iter().map(move |v| (v - centre) / spread)
 }
@@ -147,7 +137,6 @@ fn deviations(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
 ///
 /// None when no interval of this level exists: 95 % needs 6 values, 99 % needs 8. As benchstat
 /// (golang/perf `benchmath`), but with the achieved level.
-#[must_use]
 pub fn median_interval(values: &[f64], alpha: f64) -> Option<(f64, f64, f64)> {
     let n = values.len();
     let mut below = 0.0;

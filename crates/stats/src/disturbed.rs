@@ -1,24 +1,23 @@
-//! Rounds that something else disturbed: which are made again, which are compared (section 3.4,
-//! gate G4). The measuring loop and the analysis ask the same functions, so they cannot disagree.
+//! Disturbed rounds: which are made again, which are compared (section 3.4, gate G4). The measuring
+//! loop and the analysis ask the same functions, so they cannot disagree.
 
 use std::collections::BTreeMap;
 
 use super::descriptive::median;
 use figures::fixed;
 
-/// CPU time stolen by the hypervisor, as a fraction of the machine's, beyond which a round is
-/// disturbed.
+/// A disturbed round has a larger fraction of the machine's CPU time stolen by the hypervisor.
 const STEAL_LIMIT: f64 = 0.02;
 /// The same for processes that are not ours.
 const FOREIGN_LIMIT: f64 = 0.10;
-/// From here on such processes are worth a caution.
+/// A smaller share of such processes gets no caution.
 const FOREIGN_CAUTION: f64 = 0.03;
-/// Among fewer rounds nothing is said of the machine as such.
+/// Fewer rounds tell nothing of the machine as such.
 const ROUNDS_TO_KNOW: usize = 4;
-/// Processes named in a sentence.
+/// In one sentence.
 const NAMES_MAX: usize = 3;
 
-/// What else the machine did during a round.
+/// Load of the machine during a round that is not ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Around<'a> {
     /// CPU time stolen by the hypervisor, 0 to 1 of the machine.
@@ -30,25 +29,22 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The criterion looks at no result of ours, so it selects on nothing that is compared.
-    #[must_use]
+    /// The criterion reads no result of ours, so it selects on nothing that is compared.
     pub fn is_disturbed(&self) -> bool {
         self.steal_fraction > STEAL_LIMIT || self.foreign_fraction > FOREIGN_LIMIT
     }
 
     /// Not disturbed, yet not alone.
-    #[must_use]
     pub fn is_restless(&self) -> bool {
         !self.is_disturbed() && self.foreign_fraction > FOREIGN_CAUTION
     }
 }
 
-/// What comes after the rounds that are finished.
+/// The next step after the finished rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// One more round: a planned one, or one in the place of a disturbed one.
+    /// Make a planned round, or one in the place of a disturbed one.
     Make,
-    /// The look for which the rounds were planned.
     Look,
 }
 
@@ -56,7 +52,6 @@ pub enum Step {
 ///
 /// A disturbed round is made again, up to as many as were planned. Once more than half of at least
 /// four rounds are disturbed no more are replaced: this machine is like that.
-#[must_use]
 pub fn step(disturbed: &[bool], planned: u32) -> Step {
     let (made, planned, quiet) = (disturbed.len(), planned as usize, count_quiet(disturbed));
     let hopeless = made >= ROUNDS_TO_KNOW && 2 * (made - quiet) > made;
@@ -68,9 +63,8 @@ pub fn step(disturbed: &[bool], planned: u32) -> Step {
     }
 }
 
-/// Whether the undisturbed rounds are the comparison: where at least 80 % of the planned ones are
-/// there (of an interrupted experiment: of those made). Otherwise all rounds are.
-#[must_use]
+/// Whether the undisturbed rounds are compared, or all: at least 80 % of the planned rounds must be
+/// undisturbed. Of an interrupted experiment, those made count as planned.
 pub fn only_quiet(disturbed: &[bool], planned: u32) -> bool {
     let wanted = disturbed.len().min(planned as usize);
     5 * count_quiet(disturbed) >= 4 * wanted
@@ -81,7 +75,6 @@ fn count_quiet(disturbed: &[bool]) -> usize {
 }
 
 /// `other processes used 49 %: rustc, chrome`, `the hypervisor took 20 %`: medians of the rounds.
-#[must_use]
 pub fn words(rounds: &[Around<'_>]) -> String {
     let of = |value: fn(&Around<'_>) -> f64| {
         median(&rounds.iter().map(value).collect::<Vec<_>>()).unwrap_or(0.0)

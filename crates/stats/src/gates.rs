@@ -1,41 +1,51 @@
-//! The gates on wrong work (G1, G2, G3, G8 and the clock): checks that must hold before numbers may
-//! be compared (section 3.4). What noise does is in `disturbed` (G4) and `bias` (G5, G6, G7, G9).
+//! The gates on wrong work (G1, G2, G3, G8 and the clock; section 3.4). The gates on noise are in
+//! `disturbed` (G4) and `bias` (G5, G6, G7, G9).
 //!
 //! Each is a pure function of numbers measured elsewhere. A failed gate makes the comparison NOT
 //! COMPARABLE and is named there; a warning is shown beside the verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::little::Little;
 use figures::fixed;
 
-/// Which check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(rename = "GateId")]
 pub enum Gate {
-    /// G1: errors, receipts and result checksums.
+    /// Errors, receipts and result checksums.
+    #[serde(rename = "G1")]
     Errors,
-    /// G2: Little's law over the samples.
+    /// Little's law over the samples.
+    #[serde(rename = "G2")]
     LittlesLaw,
-    /// G3: the open-loop schedule was kept.
+    /// The open-loop schedule was kept.
+    #[serde(rename = "G3")]
     OfferedRate,
-    /// G4: the machine was ours and its clock fit.
+    /// The machine was ours and its clock fit.
+    #[serde(rename = "G4")]
     Machine,
-    /// G5: no drift within the runs.
+    /// No drift within the runs.
+    #[serde(rename = "G5")]
     Steadiness,
-    /// G6: no effect of the position within a round.
+    /// No effect of the position within a round.
+    #[serde(rename = "G6")]
     Order,
-    /// G7: the A/A arm shows no difference.
+    /// The A/A arm shows no difference.
+    #[serde(rename = "G7")]
     SameVersion,
-    /// G8: both arms ran under the same conditions.
+    /// Both arms ran under the same conditions.
+    #[serde(rename = "G8")]
     Conditions,
-    /// G9: idle arms were idle.
+    /// Idle arms were idle.
+    #[serde(rename = "G9")]
     IdleCpu,
 }
 
-/// What a gate says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result", content = "reason")]
 pub enum Outcome {
@@ -47,18 +57,14 @@ pub enum Outcome {
     Fail(String),
 }
 
-/// A gate with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// Which check.
     pub gate: Gate,
-    /// What it says.
     pub outcome: Outcome,
 }
 
 impl Gate {
     /// Its number in the methodology, `G1` to `G9`.
-    #[must_use]
     pub fn id(self) -> &'static str {
         match self {
             Self::Errors => "G1",
@@ -98,8 +104,7 @@ impl Gate {
     }
 }
 
-/// The reasons of all failed gates, as `compare` takes them.
-#[must_use]
+/// As `compare` takes them.
 pub fn failures(checked: &[Checked]) -> Vec<String> {
     let reason = |checked: &Checked| match &checked.outcome {
         Outcome::Fail(reason) => Some(reason.clone()),
@@ -108,25 +113,23 @@ pub fn failures(checked: &[Checked]) -> Vec<String> {
     checked.iter().filter_map(reason).collect()
 }
 
-/// What one run did, for G1.
+/// Counts of one run, for G1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunCounts {
-    /// Operations the worker claims, failed ones included.
+    /// Operations that the worker claims, failed ones included.
     pub operations: u64,
-    /// Operations that failed.
     pub errors: u64,
-    /// Operations the server counted (the receipt), where it can count them.
+    /// Operations that the server counted (the receipt), where it can count them.
     pub received: Option<u64>,
-    /// Checksum of the results, where the workload has one.
+    /// Of the results, where the workload has one.
     pub checksum: Option<u64>,
 }
 
-/// G1: errors above 0.1 % of the operations, claims and receipts apart by more than 0.1 % of the
-/// operations, or different checksums.
+/// G1: errors, or the gap of claims and receipts, above 0.1 % of the operations; different
+/// checksums.
 ///
-/// "Counts differ" of section 3.4 is read as claims against receipts of one arm: in a timed window
-/// two arms of different speed never do the same number of operations.
-#[must_use]
+/// Claims are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
+/// different speed never do the same number of operations in a timed window.
 pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
     let mut reasons = Vec::new();
     for (name, run) in [(name_a, a), (name_b, b)] {
@@ -146,7 +149,6 @@ pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Check
 }
 
 /// G2: N̄ and X R̄ apart by more than 2 %, or samples of another clock.
-#[must_use]
 pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
     let gate = Gate::LittlesLaw;
     let Some(little) = little else {
@@ -169,25 +171,24 @@ pub fn littles_law(name: &str, little: Option<&Little>) -> Checked {
     gate.first(&[(percent > 2.0, reason), (many_outside, clocks)], &[])
 }
 
-/// What an open-loop run achieved, for G3.
+/// An open-loop run, for G3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpenLoop {
-    /// Operations per second of the schedule.
+    /// By the schedule.
     pub offered_per_second: f64,
-    /// Operations per second completed.
     pub achieved_per_second: f64,
     /// Operations given up.
     pub dropped: u64,
     /// Mean share of the workers that were busy.
     pub busy_fraction: f64,
-    /// How late its timers are; None with too few samples for any quantile.
+    /// None with too few samples for any quantile.
     pub lag: Option<Lag>,
 }
 
 /// How late the starts of an open loop are while a worker is free to keep them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lag {
-    /// The highest quantile that the run has samples enough for, such as `p99`.
+    /// The highest quantile for which the run has samples enough, such as `p99`.
     pub quantile: &'static str,
     /// Lateness behind the intended start, or behind the worker's last end where that is later, us.
     pub own_us: f64,
@@ -199,7 +200,6 @@ pub struct Lag {
 pub const WORKERS_BUSY: f64 = 0.9;
 
 /// G3: the schedule was not kept, by achieved rate, drops or the adapter's own timers.
-#[must_use]
 pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
     let because = |what: String| format!("{name} is generator-limited: {what}");
     let (achieved, offered) = (run.achieved_per_second, run.offered_per_second);
@@ -222,10 +222,9 @@ pub fn offered_rate(name: &str, run: &OpenLoop) -> Checked {
 
 /// The system's clock source: one that is slow or not monotonic measures wrongly.
 ///
-/// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM are as good as tsc
-/// (monotonic, read without a system call), so they pass too; `hpet`, `acpi_pm` and
-/// `jiffies` do not. An empty name, where the system names none, passes.
-#[must_use]
+/// Section 3.4 says "tsc/monotonic". The clocks of virtual machines and of ARM pass too: they are
+/// monotonic and read without a system call. `hpet`, `acpi_pm` and `jiffies` do not pass; an empty
+/// name, where the system names none, does.
 pub fn clock_source(name: &str) -> Checked {
     const CLOCKS: [&str; 6] =
         ["tsc", "monotonic", "kvm-clock", "xen", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
@@ -236,9 +235,8 @@ pub fn clock_source(name: &str) -> Checked {
 /// G8: conditions (server version, data set hash, options, TLS, compression, pool size, runtime)
 /// that differ between the arms.
 ///
-/// What follows from the declared axis (driver, version, and the defaults these resolve to) is
-/// named in `follows_from_axis`; such differences are listed as a warning and not gated.
-#[must_use]
+/// `follows_from_axis` names those that follow from the declared axis: driver, version, and their
+/// defaults. They are listed as a warning and not gated.
 pub fn conditions(
     a: &BTreeMap<String, String>,
     b: &BTreeMap<String, String>,

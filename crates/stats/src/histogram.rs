@@ -2,46 +2,38 @@
 
 use std::fmt;
 
-/// Lowest value a histogram tells from zero, in nanoseconds.
 pub const LOWEST_NS: u64 = 1;
-/// Highest value, in nanoseconds: one hour. Longer durations are recorded as this.
+/// One hour. Longer durations are recorded as this.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits kept: a value is known to one part in a thousand.
+/// A value is known to one part in a thousand.
 pub const DIGITS: u8 = 3;
 
-/// A histogram of durations in nanoseconds, 1 ns to 1 h, 3 significant digits.
+/// Durations in nanoseconds, 1 ns to 1 h, 3 significant digits.
 #[derive(Clone, PartialEq)]
 pub struct Histogram {
     counts: hdrhistogram::Histogram<u64>,
 }
 
 impl Histogram {
-    /// An empty histogram (270 KB: the geometry is allocated at once).
-    ///
-    /// # Panics
-    /// Never: the geometry is constant and valid.
-    #[must_use]
+    /// Takes 270 KB: the geometry is allocated at once.
     pub fn new() -> Self {
         let counts = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS)
             .expect("1 ns to 1 h with 3 digits is a valid geometry");
         Self { counts }
     }
 
-    /// Records one duration in nanoseconds, clamped into the geometry.
+    /// Clamps into the geometry.
     pub fn record(&mut self, value_ns: u64) {
         self.record_n(value_ns, 1);
     }
 
-    /// Records `count` equal durations in nanoseconds, clamped into the geometry.
+    /// Records `count` equal durations, clamped into the geometry.
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
         // Saturating cannot happen after the clamp; it only spares an error nobody can handle.
         self.counts.saturating_record_n(value_ns.clamp(LOWEST_NS, HIGHEST_NS), count);
     }
 
-    /// Adds all counts of `other`. Exact, because there is only one geometry.
-    ///
-    /// # Panics
-    /// Never: equal geometries always add.
+    /// Exact, because there is only one geometry.
     pub fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts).expect("equal geometries add");
     }
@@ -50,7 +42,6 @@ impl Histogram {
     ///
     /// Reading happens at the highest equivalent value, so a coarser source is biased by up to one
     /// of its buckets. The upstream Java log test defines the same behaviour.
-    #[must_use]
     pub fn from_other_geometry(other: &hdrhistogram::Histogram<u64>) -> Self {
         let mut histogram = Self::new();
         for bucket in other.iter_recorded() {
@@ -60,36 +51,30 @@ impl Histogram {
         histogram
     }
 
-    /// Number of recorded values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// Smallest recorded value in nanoseconds, at its lowest equivalent. None when empty.
-    #[must_use]
+    /// At the bucket's lowest equivalent; None when empty.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.min())
     }
 
-    /// Largest recorded value in nanoseconds, at its highest equivalent. None when empty.
-    #[must_use]
+    /// At the bucket's highest equivalent; None when empty.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.counts.max())
     }
 
-    /// Mean in nanoseconds, buckets counted at their middle. None when empty.
-    #[must_use]
+    /// Counts buckets at their middle; None when empty.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.counts.mean())
     }
 
-    /// The value in nanoseconds at `percent` (0 to 100), whatever the number of values.
+    /// The value at `percent` (0 to 100), whatever the number of values; None when empty.
     ///
-    /// Rule of the Java original: the value with rank `ceil(nextDown(percent) / 100 * n)`, at least
-    /// 1, at its highest equivalent. The crate's own `value_at_quantile` omits the `nextDown`, and
-    /// so takes the next value whenever a product such as 0.999 * n rounds up. None when empty.
-    #[must_use]
+    /// Rule of the Java original: rank `ceil(nextDown(percent) / 100 * n)`, at least 1, at its
+    /// highest equivalent. The crate's own `value_at_quantile` omits the `nextDown`. So it takes
+    /// the next value whenever a product such as 0.999 * n rounds up.
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let count = self.count();
         if count == 0 || percent.is_nan() {
@@ -102,16 +87,12 @@ impl Histogram {
         Some(self.counts.value_at_quantile((rank - 0.5) / count as f64))
     }
 
-    /// The same, but only when enough values stand above it to print it: n >= 100 / (1 - q).
-    ///
-    /// p50 needs 200 values, p99 10 000, p99.9 100 000 (section 2.4). The maximum is no quantile in
-    /// this sense; use [`Histogram::max_ns`].
-    #[must_use]
+    /// The same, but only when enough values stand above it to print it: n >= 100 / (1 - q). p50
+    /// needs 200 values, p99 10 000, p99.9 100 000 (section 2.4).
     pub fn printable_percentile_ns(&self, percent: f64) -> Option<u64> {
         (self.count() >= values_needed(percent)?).then(|| self.percentile_ns(percent))?
     }
 
-    /// The underlying counts, for the log writer.
     pub(crate) fn counts(&self) -> &hdrhistogram::Histogram<u64> {
         &self.counts
     }
@@ -129,8 +110,7 @@ impl fmt::Debug for Histogram {
     }
 }
 
-/// How many values a run must have before the percentile is printed; None outside [0, 100).
-#[must_use]
+/// Values that a run needs before the percentile is printed; None outside [0, 100).
 pub fn values_needed(percent: f64) -> Option<u64> {
     // Rounded, because 100 - 99.9 is a little less than 0.1 in binary.
     (0.0..100.0).contains(&percent).then(|| (10_000.0 / (100.0 - percent)).round() as u64)

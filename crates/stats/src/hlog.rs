@@ -1,8 +1,8 @@
 //! `HdrHistogram` interval logs (`.hlog`): one histogram per interval and tag, as text.
 //!
-//! Written for other tools (V2, deflated, base64) and read back in V2 and in the older V1, whatever
-//! the geometry: every histogram arrives re-recorded in ours. Format: `HistogramLogWriter`,
-//! `HistogramLogReader` and `AbstractHistogram` of `HdrHistogram` (Java).
+//! Written for other tools in V2 (deflated, base64), and read in V2 and in the older V1. Histograms
+//! of any geometry are re-recorded in ours. Format: `HistogramLogWriter`, `HistogramLogReader` and
+//! `AbstractHistogram` of `HdrHistogram` (Java).
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -19,37 +19,32 @@ use super::histogram::Histogram;
 
 /// The interval's maximum is written for human eyes, in milliseconds.
 const MAX_DIVISOR_NS_PER_MS: f64 = 1e6;
-/// Refuse an encoded histogram that inflates beyond this: ours is 300 KB at most.
+/// An encoded histogram that inflates beyond this is refused: ours is 300 KB at most.
 const INFLATED_LIMIT_BYTES: u64 = 64 << 20;
 
-/// One line of an interval log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
-    /// What was measured, such as `service`; None for the untagged series.
+    /// Names the series, such as `service`; None for the untagged one.
     pub tag: Option<String>,
-    /// Start, counted from the log's start time.
+    /// Counted from the log's start time.
     pub start: Duration,
-    /// Length of the interval.
     pub length: Duration,
-    /// The values of the interval, in nanoseconds.
     pub histogram: Histogram,
 }
 
-/// A whole interval log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IntervalLog {
-    /// Start time since the Unix epoch, if the log names one.
+    /// Since the Unix epoch, if the log names one.
     pub start_time: Option<Duration>,
-    /// The intervals in the order of the file.
+    /// In the order of the file.
     pub intervals: Vec<Interval>,
 }
 
-/// Why an interval log could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HlogError {
-    /// A line is neither a comment nor an interval; counted from 1.
+    /// A line, counted from 1, is neither a comment nor an interval.
     Line(usize),
-    /// The histogram of this interval (counted from 1) cannot be decoded, and why.
+    /// The histogram of this interval, counted from 1, cannot be decoded, for this reason.
     Histogram(usize, String),
 }
 
@@ -67,22 +62,15 @@ impl fmt::Display for HlogError {
 impl std::error::Error for HlogError {}
 
 impl IntervalLog {
-    /// Reads a log from its bytes.
-    ///
-    /// # Errors
-    /// A line that is not understood (also a last line without its end: the writer was killed), or
-    /// a histogram that cannot be decoded.
+    /// A last line without its end is an error: the writer was killed.
     pub fn read(bytes: &[u8]) -> Result<Self, HlogError> {
         let mut intervals = Vec::new();
         let start_time = Self::each(bytes, |interval| intervals.push(interval))?;
         Ok(Self { start_time, intervals })
     }
 
-    /// Reads a log interval by interval, in memory that does not grow with their number: one takes
-    /// 300 KB, whatever its line has. Answers the start time.
-    ///
-    /// # Errors
-    /// As [`IntervalLog::read`].
+    /// Reads a log interval by interval and answers its start time. Memory does not grow with their
+    /// number: an interval takes 300 KB, whatever its line has.
     pub fn each(
         bytes: &[u8],
         mut take: impl FnMut(Interval),
@@ -109,17 +97,15 @@ impl IntervalLog {
         Ok(start_time)
     }
 
-    /// Writes the log in format 1.3, histograms in V2 (deflated).
-    ///
-    /// # Errors
-    /// Those of `out`, and `InvalidInput` for a tag with a comma, blank or line break.
+    /// Writes format 1.3, histograms in V2 (deflated). A tag with a comma, blank or line break is
+    /// `InvalidInput`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "#[Histogram log format version 1.3]")?;
         if let Some(start) = self.start_time {
             let seconds = start.as_secs_f64();
             writeln!(out, "#[StartTime: {seconds:.3} (seconds since epoch)]")?;
         }
-        // Ours, not the builder's: the crate has no way to write the legend Java readers print.
+        // The crate has no way to write the legend that Java readers print.
         writeln!(
             out,
             "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\
@@ -172,7 +158,7 @@ fn decode(text: &str, deserializer: &mut Deserializer) -> Result<Histogram, Stri
         inflating.read_to_end(&mut inflated).map_err(|error| error.to_string())?;
         bytes = inflated;
     }
-    // The crate takes as much memory as the header says that there is to come.
+    // The crate takes as much memory as the header announces.
     if word(&bytes, 4).is_some_and(|payload| payload as usize > bytes.len()) {
         return Err("it ends before its payload".to_owned());
     }

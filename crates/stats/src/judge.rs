@@ -1,5 +1,5 @@
-//! One phase judged: every arm against the baseline in every metric, with what the A/A arm, the
-//! order, the drift and the waiting arms say of possible bias (sections 2.5, 3.2 to 3.5).
+//! One phase judged: every arm against the baseline in every metric. The A/A arm, the order, the
+//! drift and the waiting arms show possible bias (sections 2.5, 3.2 to 3.5).
 
 use super::bias::{self, Bias, Drift};
 use super::compare::{Arms, Comparison, Rules, Witness, compare};
@@ -10,22 +10,20 @@ use super::threshold::{Interleave, Quantity, ThresholdParts};
 /// An arm in one phase; lists are by compared round.
 #[derive(Debug, Clone, Default)]
 pub struct Entrant<'a> {
-    /// As printed.
     pub name: &'a str,
-    /// The baseline a second time.
     pub is_aa: bool,
     /// ln(median service time of the second half / of the first).
     pub halves: Vec<Option<f64>>,
     /// Place in the round's order.
     pub positions: Vec<Option<u32>>,
-    /// CPU of the waiting arms during this arm's turns, median over the rounds, fraction of that
-    /// time.
+    /// CPU of the waiting arms during this arm's turns: median over the rounds, as a fraction of
+    /// that time.
     pub idle_fraction: f64,
-    /// Cost of a clock reading, ns.
+    /// Of one clock reading.
     pub timer_cost_ns: f64,
-    /// Why nothing of it may be compared with the baseline: other conditions.
+    /// Reasons for which nothing of it may be compared with the baseline: other conditions.
     pub wrong: Vec<String>,
-    /// Why its rounds were lost, if some were.
+    /// Reason for its lost rounds, if some were.
     pub lost_because: Option<String>,
 }
 
@@ -34,7 +32,6 @@ pub struct Entrant<'a> {
 pub struct Measure {
     /// Such as `find_one/throughput`.
     pub name: String,
-    /// What it measures.
     pub quantity: Quantity,
     /// In the quantity's unit.
     pub values: Vec<Vec<Option<f64>>>,
@@ -43,47 +40,40 @@ pub struct Measure {
 /// How the phase was measured and is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// Turns or whole runs.
     pub interleave: Interleave,
-    /// `--quick`.
     pub quick: bool,
     /// Error spent at this look.
     pub alpha: f64,
     /// Of the bootstrap and the permutations.
     pub seed: u64,
-    /// What made the machine busy, where disturbed rounds are compared.
+    /// The cause of a busy machine, where disturbed rounds are compared.
     pub busy: Option<&'a str>,
 }
 
 /// One arm against the baseline in one metric.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// Index of the arm.
     pub arm: usize,
-    /// Index of the metric.
     pub measure: usize,
-    /// The verdict.
     pub comparison: Comparison,
-    /// Every bias that applies, the largest of which widened the interval.
+    /// Every bias that applies; the largest widened the interval.
     pub biases: Vec<Bias>,
-    /// Drift within the phase, whether or not it is shown to be any.
+    /// Within the phase, whether or not its interval excludes 0.
     pub drift: Option<Drift>,
 }
 
-/// What a phase comes to.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// By arm, the A/A arms first, and metric.
     pub judged: Vec<Judged>,
     /// A/A noise floor by metric, percent; None with fewer than ten rounds.
     pub noise_percent: Vec<Option<f64>>,
-    /// A drift of all arms alike.
+    /// Of all arms alike.
     pub shared_drift: Option<String>,
 }
 
-/// Judges a phase. The first arm is the baseline, the first metric decides: what its A/A arm or its
-/// order shows to be broken voids the phase.
-#[must_use]
+/// Judges a phase. The first arm is the baseline. The first metric decides: a broken A/A arm or
+/// order there voids the phase.
 pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> Judgement {
     let found: Vec<Found> = measures.iter().map(|it| Found::of(arms, it, terms)).collect();
     let mut judged = Vec::new();
@@ -112,7 +102,7 @@ pub fn judge(arms: &[Entrant<'_>], measures: &[Measure], terms: &Terms<'_>) -> J
     }
 }
 
-/// What all comparisons of one metric share.
+/// Shared by all comparisons of one metric.
 struct Found {
     order: Option<Bias>,
     /// Of the A/A arms.
@@ -144,14 +134,14 @@ impl Found {
         }
     }
 
-    /// What is no noise any more.
+    /// A bias too large to be noise.
     fn broken(&self) -> Option<Bias> {
         let both = self.order.iter().chain(&self.twins);
         bias::largest(both).filter(|it| it.percent() > bias::BROKEN_PERCENT).cloned()
     }
 }
 
-/// What all metrics of one arm share.
+/// Shared by all metrics of one arm.
 struct Own {
     drift: Option<Drift>,
     biases: Vec<Bias>,
@@ -197,7 +187,7 @@ fn one(
     let mut wrong = other.wrong.clone();
     let lost = a.iter().zip(b).filter(|(a, b)| a.is_none() || b.is_none()).count();
     if lost * 5 > a.len() {
-        // Why rounds were lost is what the reader can act on.
+        // The reader can act on the reason for lost rounds.
         for reason in [base, other].into_iter().filter_map(|it| it.lost_because.as_ref()) {
             if !wrong.contains(reason) {
                 wrong.push(reason.clone());
@@ -208,10 +198,10 @@ fn one(
     compare(&measure.name, measure.quantity, &sides, &rules, &wrong)
 }
 
-/// SAME claims that nothing is there, and a bias that is not shown is not excluded: it could hide a
-/// difference as well as feign one. A drift would show in the second half alone, a baseline that
-/// is off against its copy. Only the quick form needs them: its floor is wide, and six rounds show
-/// few biases (decision 0031).
+/// Other ways to compare, for SAME. SAME claims that nothing is there, but a bias that is not shown
+/// could hide a difference. A drift would show in the second half alone, a baseline that is off
+/// against its copy. Only the quick form needs them: its floor is wide, and six rounds show few
+/// biases (decision 0031).
 fn witnesses(
     arms: &[Entrant<'_>],
     arm: usize,

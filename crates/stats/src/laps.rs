@@ -1,12 +1,11 @@
-//! When a round has laps enough (methodology 2.7 c).
+//! When a round has enough laps (methodology 2.7 c).
 
 /// Laps whose mean counts as one value. Neighbouring laps resemble each other; batches of five do
 /// so less. Rejected: a correction by the lag-1 correlation, which 40 laps know to 0.16 only.
 pub const BATCH_LAPS: usize = 5;
 
-/// Standard error of the mean of these values, one a lap and in their order, by batch means; None
-/// with fewer than two batches.
-#[must_use]
+/// Standard error of the mean of values in the order of laps, by batch means. None with fewer than
+/// two batches.
 pub fn standard_error(laps: &[f64]) -> Option<f64> {
     let batches: Vec<f64> = laps.chunks_exact(BATCH_LAPS).map(mean).collect();
     let degrees = batches.len().checked_sub(1).filter(|it| *it > 0)? as f64;
@@ -15,13 +14,12 @@ pub fn standard_error(laps: &[f64]) -> Option<f64> {
     Some((squares / degrees / batches.len() as f64).sqrt())
 }
 
-/// The largest standard error of an arm's log ratio to the baseline over the round, from their
-/// rates lap by lap. None where nothing can be compared.
+/// The largest standard error among the arms' log ratios to the baseline, from their rates by lap.
+/// None where nothing can be compared.
 ///
-/// A lap's value is the difference of the two rates, each as a part of its own mean: to first order
-/// its share in the log ratio of the totals. Rejected: the log ratio of each lap, in which a single
-/// stalled turn outweighs all others, and in the totals it does not.
-#[must_use]
+/// A lap's value is the difference of the two rates, each as a part of its own mean. To first order
+/// that is its share in the log ratio of the totals. Rejected: the log ratio of each lap. There a
+/// single stalled turn outweighs all others; in the totals it does not.
 pub fn largest_error<'a>(
     baseline: &[f64],
     others: impl IntoIterator<Item = &'a [f64]>,
@@ -46,7 +44,7 @@ mod tests {
 
     use super::*;
 
-    /// Values around 0 with a standard deviation of 1, each after the last with this correlation.
+    /// Standard deviation 1 around 0; each value has this correlation with the last.
     fn draws(random: &mut ChaCha8Rng, count: usize, correlation: f64) -> Vec<f64> {
         let mut last = 0.0;
         let mut normal = || -> f64 {
@@ -80,7 +78,7 @@ mod tests {
                 squares += (laps.iter().sum::<f64>() / 80.0).powi(2);
                 estimated += standard_error(&laps).expect("laps").powi(2);
             }
-            // What batches of five still miss at 0.5 is an eighth.
+            // Batches of five still miss an eighth at 0.5.
             let ratio = (estimated / squares).sqrt();
             assert!((0.82..1.05).contains(&ratio), "{correlation}: {ratio}");
         }

@@ -1,8 +1,8 @@
 //! The statistics of mongodyno: pure functions from numbers to numbers and sentences.
 //!
-//! No input or output happens here, no clock is read and every random draw comes from a seed that
-//! the caller passes in: the same experiment folder always gives the same report.
-//! The specification is `docs/methodology.md`; section numbers in the comments refer to it.
+//! They read no clock, do no input or output, and draw from the caller's seed. So the same
+//! experiment folder always gives the same report. The specification is `docs/methodology.md`;
+//! section numbers in the comments refer to it.
 
 pub mod bias;
 pub mod compare;

@@ -3,20 +3,16 @@
 /// An active stretch (a turn, or a whole window): [start, end) in monotonic nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// First nanosecond in it.
     pub start_ns: u64,
-    /// First nanosecond after it.
     pub end_ns: u64,
 }
 
-/// What the check found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Little {
     /// N̄: mean number of operations in flight over the active time, from starts and ends.
     pub in_flight: f64,
     /// X R̄: operations per second times mean seconds per operation.
     pub rate_times_time: f64,
-    /// Samples seen.
     pub samples: u64,
     /// Samples that touch no active stretch, or end before they start: mixed clocks.
     pub outside: u64,
@@ -24,19 +20,18 @@ pub struct Little {
 
 impl Little {
     /// |N̄ - X R̄| / N̄ in percent; None when nothing was in flight.
-    #[must_use]
     pub fn discrepancy_percent(&self) -> Option<f64> {
         (self.in_flight > 0.0)
             .then(|| 100.0 * (self.in_flight - self.rate_times_time).abs() / self.in_flight)
     }
 }
 
-/// Checks samples, in any order, against the active stretches. Memory for nothing but a few sums.
+/// Checks samples, in any order, against the active stretches, in constant memory.
 ///
 /// N̄ is the time in flight inside the stretches over their length. For X an operation with both
-/// ends inside counts one, with one end inside one half: on average half of it lies inside, so a
-/// window that cuts operations off keeps the law. One that spans whole stretches counts by its
-/// share. Times outside the stretches or of another clock break the law, as they should.
+/// ends inside counts one. One with a single end inside counts one half, as on average half of it
+/// lies inside: cut operations keep the law. One that spans whole stretches counts by its share.
+/// Times outside the stretches or of another clock break the law, as they should.
 #[derive(Debug)]
 pub struct LittlesLaw {
     stretches: Vec<Stretch>,
@@ -49,12 +44,11 @@ pub struct LittlesLaw {
 
 impl LittlesLaw {
     /// The stretches must be sorted and disjoint.
-    #[must_use]
     pub fn over(stretches: Vec<Stretch>) -> Self {
         Self { stretches, samples: 0, outside: 0, inside_ns: 0.0, counted: 0.0, counted_ns: 0.0 }
     }
 
-    /// Adds a sample: start and end in monotonic nanoseconds.
+    /// Start and end in monotonic nanoseconds.
     pub fn add(&mut self, start_ns: u64, end_ns: u64) {
         self.samples += 1;
         let overlap = overlap_ns(start_ns, end_ns, &self.stretches);
@@ -71,18 +65,17 @@ impl LittlesLaw {
         self.counted_ns += weight * end_ns.saturating_sub(start_ns) as f64;
     }
 
-    /// What the samples say so far; None when the stretches have no length.
+    /// None when the stretches have no length.
     ///
-    /// `claimed` is the number of operations the workers reported; with it lost samples show,
+    /// `claimed` is the number of operations that the workers reported. With it lost samples show;
     /// without it the samples vouch for themselves.
-    #[must_use]
     pub fn check(&self, claimed: Option<u64>) -> Option<Little> {
         let length_ns = |it: &Stretch| it.end_ns.saturating_sub(it.start_ns);
         let active_ns: u64 = self.stretches.iter().map(length_ns).sum();
         if active_ns == 0 {
             return None;
         }
-        // Samples lost on the way are missing from N̄ but not from what the workers claim.
+        // Samples lost on the way are missing from N̄ but not from the claims of the workers.
         let claimed = claimed.filter(|_| self.samples > 0);
         let scale = claimed.map_or(1.0, |claimed| claimed as f64 / self.samples as f64);
         let mean_ns = if self.counted > 0.0 { self.counted_ns / self.counted } else { 0.0 };
@@ -95,7 +88,7 @@ impl LittlesLaw {
     }
 }
 
-/// How many stretches end before `at`: the index of the only one that can hold it.
+/// Number of stretches that end before `at`: the index of the only one that can hold it.
 fn ended_before(stretches: &[Stretch], at: u64) -> usize {
     stretches.partition_point(|stretch| stretch.end_ns < at)
 }

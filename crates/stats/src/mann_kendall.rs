@@ -3,7 +3,6 @@
 use super::special::normal_cdf;
 use super::theil_sen::{s_variance, tie_sizes};
 
-/// A trend in a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     /// Kendall's tau-b of value and time: -1 falls always, 1 rises always.
@@ -15,8 +14,7 @@ pub struct Trend {
 /// Tests a series in the order of time; None with fewer than three values.
 ///
 /// Mann 1945, Kendall 1975, with their correction for ties. The normal approximation is good from
-/// some ten values on; a series that never changes has tau 0 and p 1.
-#[must_use]
+/// some ten values on. A series that never changes has tau 0 and p 1.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     if values.len() < 3 {
         return None;

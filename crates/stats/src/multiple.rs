@@ -1,12 +1,11 @@
 //! Many tests in one report: Benjamini and Hochberg's control of the false discovery rate.
 
-/// The share of false discoveries accepted among the differences a report marks (section 3.2).
+/// Share of false discoveries accepted among the differences that a report marks (section 3.2).
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Adjusted p-values, in the order given: a test is a discovery at rate q when its value is <= q.
 ///
 /// Benjamini & Hochberg 1995, as R's `p.adjust(method = "BH")`. NaN counts as 1.
-#[must_use]
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let known = |p: f64| if p.is_nan() { 1.0 } else { p };
     let mut order: Vec<usize> = (0..p_values.len()).collect();

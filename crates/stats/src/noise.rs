@@ -7,10 +7,10 @@ use super::descriptive::quantile;
 use super::rank::hodges_lehmann_estimate;
 use super::ratio::percent;
 
-/// With fewer rounds no noise floor is given and the table floors stand alone (`--quick` has 6):
-/// a bootstrap of so few rounds repeats each of them too often to show the tail.
+/// Fewer rounds give no noise floor, and the table of floors stands alone (`--quick` has 6). A
+/// bootstrap of so few repeats each too often to show the tail.
 pub const MIN_ROUNDS: usize = 10;
-/// Resamples per A/A comparison.
+/// Per A/A comparison.
 const RESAMPLES: usize = 2_000;
 
 /// 95th percentile of |estimate| in percent, over bootstrap resamples of the rounds.
@@ -18,7 +18,6 @@ const RESAMPLES: usize = 2_000;
 /// `same_version` holds, for each A/A comparison of one metric, its per-round log ratios (see
 /// [`super::compare::log_ratios`]). Comparisons with fewer than ten rounds are left out; None when
 /// none remains. The same seed gives the same floor.
-#[must_use]
 pub fn noise_floor_percent(same_version: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut sizes = Vec::with_capacity(RESAMPLES * same_version.len());

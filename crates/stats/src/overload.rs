@@ -1,57 +1,55 @@
-//! The overload test: does a queue grow, and what capacity does its growth imply (section 8.2).
+//! The overload test: does a queue grow, and which capacity does its growth imply (section 8.2).
 //!
-//! The model is one consumer that is never idle (D/D/1): the response of operation i is
-//! `L_i = 1/mu + i (1/mu - 1/lambda)`. So latency that rises by s an operation, at lambda
-//! operations a second, implies a capacity of `mu = 1/(s + 1/lambda)`.
+//! The model is one consumer that is never idle (D/D/1). Operation i has the response time
+//! `L_i = 1/mu + i (1/mu - 1/lambda)`. So latency that rises by s an operation implies the
+//! capacity `mu = 1/(s + 1/lambda)`.
 
-/// Growth below this is not worth a word, us.
+/// Smaller growth is not worth a word, us.
 const GROWTH_MIN_US: f64 = 1_000.0;
-/// The same, as a fraction of what is usual: here the median service time.
+/// The same, as a fraction of the usual level: here the median service time.
 const GROWTH_MIN_OF_LEVEL: f64 = 0.2;
 /// Kendall's tau of the depth above which it rises.
 const TAU_MIN: f64 = 0.5;
 /// Largest p-value of that trend.
 const P_MAX: f64 = 0.01;
-/// How far the implied capacity may lie from the completions a second while operations wait.
+/// Tolerance between the implied capacity and the completions a second while operations wait.
 const CAPACITY_TOLERANCE: f64 = 0.05;
-/// Distance of two readings of the depth, ns.
+/// Between two readings of the depth.
 const INTERVAL_NS: u64 = 100_000_000;
-/// Readings while operations arrive: at least so many, whatever that makes of the distance (below
-/// some ten, no trend can have p < 0.01), and at most so many (a test looks at all pairs).
+/// Bounds of the readings while operations arrive, whatever that makes of their distance. Below
+/// some ten no trend can have p < 0.01; a test looks at all pairs.
 const READINGS: std::ops::RangeInclusive<u64> = 20..=2_000;
-/// Readings in all, those after the last arrival among them: bounds the memory.
+/// In all, those after the last arrival among them: bounds the memory.
 const READINGS_MAX: u64 = 1 << 16;
 
-/// Growth of latency over a run that is worth a word, us, where it usually takes `level_us`.
-#[must_use]
+/// The smallest growth of latency over a run that is worth a word, where it usually takes
+/// `level_us`.
 pub fn least_growth_us(level_us: f64) -> f64 {
     GROWTH_MIN_US.max(GROWTH_MIN_OF_LEVEL * level_us)
 }
 
-/// Time between two arrivals, s; None: all at once.
+/// Between two arrivals; None: all at once.
 fn gap_s(arrivals_per_s: Option<f64>) -> f64 {
     arrivals_per_s.map_or(0.0, |rate| 1.0 / rate)
 }
 
-/// Operations a second that one saturated consumer can do, from the slope of response time (s an
-/// operation) and the arrivals a second; None for the arrivals: all at once (a burst). None where
-/// the slope is so far down that no capacity follows.
-#[must_use]
+/// Operations a second of one saturated consumer. `slope_s` is that of response time, s an
+/// operation; without a rate all operations arrive at once (a burst). None where the slope is so
+/// far down that no capacity follows.
 pub fn capacity_per_s(slope_s: f64, arrivals_per_s: Option<f64>) -> Option<f64> {
     let between_s = slope_s + gap_s(arrivals_per_s);
     (between_s > 0.0 && between_s.is_finite()).then(|| 1.0 / between_s)
 }
 
-/// The same model the other way round: by how much latency must rise with each message, us, where
-/// one consumer can do so many a second and so many are issued (None: all at once).
+/// The inverse of [`capacity_per_s`]: the rise of latency with each message. Without a rate all
+/// messages are issued at once.
 ///
 /// 0 where it keeps pace: nothing waits, and latency cannot fall below one service time.
-#[must_use]
 pub fn predicted_slope_us(capacity_per_s: f64, issue_rate_per_s: Option<f64>) -> f64 {
     ((1.0 / capacity_per_s - gap_s(issue_rate_per_s)) * 1e6).max(0.0)
 }
 
-/// How many operations had arrived (were intended) and not ended, over time, in bounded memory.
+/// Operations that had arrived (were intended) and not ended, over time, in bounded memory.
 #[derive(Debug, Clone)]
 pub struct Depth {
     first_ns: u64,
@@ -66,11 +64,10 @@ impl Depth {
     /// For arrivals from `first_ns` to `last_arrival_ns` and ends up to `last_end_ns` (monotonic).
     ///
     /// Read every 100 ms, or as often as makes 20 readings (2,000 at most) while operations arrive.
-    #[must_use]
     pub fn new(first_ns: u64, last_arrival_ns: u64, last_end_ns: u64) -> Self {
         let arriving = last_arrival_ns.saturating_sub(first_ns);
         let whole = last_end_ns.max(last_arrival_ns).saturating_sub(first_ns);
-        // In a burst nothing arrives later: then the readings are of what is left.
+        // In a burst nothing arrives later: then the readings are of the rest.
         let length = if arriving == 0 { whole } else { arriving };
         let interval_ns = INTERVAL_NS
             .clamp(length / READINGS.end(), length / READINGS.start())
@@ -97,7 +94,7 @@ impl Depth {
         self.ends[ended] += 1;
     }
 
-    /// Depth at the end of each interval.
+    /// At the end of each interval.
     fn readings(&self) -> impl Iterator<Item = i64> + '_ {
         self.change.iter().scan(0, |depth, change| {
             *depth += change;
@@ -105,26 +102,21 @@ impl Depth {
         })
     }
 
-    /// Depth at each reading for as long as operations arrive: what the trend is tested on.
-    ///
-    /// Not longer: an overloaded run that ends by time never begins its last arrivals, so that
-    /// they are in no sample.
-    #[must_use]
+    /// Depth at each reading while operations arrive, for the test of the trend. Not longer: an
+    /// overloaded run that ends by time never begins its last arrivals, so they are in no sample.
     pub fn while_arriving(&self) -> Vec<f64> {
         let arriving = self.last_arrival_ns.saturating_sub(self.first_ns);
         let count = (arriving / self.interval_ns) as usize;
         self.readings().take(count).map(|depth| depth as f64).collect()
     }
 
-    /// Largest depth at a reading.
-    #[must_use]
+    /// At a reading.
     pub fn peak(&self) -> u64 {
         self.readings().max().unwrap_or(0).max(0) as u64
     }
 
-    /// Completions a second over the intervals that begin and end with operations not ended; None
-    /// where there is no such interval.
-    #[must_use]
+    /// Over the intervals that begin and end with operations not ended; None without such an
+    /// interval.
     pub fn busy_completions_per_s(&self) -> Option<f64> {
         let after: Vec<i64> = self.readings().collect();
         let busy = (1..after.len()).filter(|&at| after[at - 1] > 0 && after[at] > 0);
@@ -138,24 +130,23 @@ impl Depth {
     }
 }
 
-/// What the test looks at.
+/// Input of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth {
-    /// Lower 95 % bound of the growth of response time over the run, us.
+    /// Lower 95 % bound, over the run.
     pub growth_low_us: f64,
-    /// Median service time, us.
     pub service_p50_us: f64,
-    /// Trend of the depth: Kendall's tau.
+    /// Kendall's tau of the depth.
     pub depth_tau: f64,
     /// Its p-value.
     pub depth_p: f64,
-    /// Capacity implied by the slope, operations a second.
+    /// Implied by the slope.
     pub capacity_per_s: Option<f64>,
-    /// Completions a second while operations wait.
+    /// While operations wait.
     pub busy_completions_per_s: Option<f64>,
 }
 
-/// What the test says.
+/// Result of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overload {
     /// Response time does not grow, or the number waiting does not.
@@ -169,7 +160,6 @@ pub enum Overload {
 
 impl Growth {
     /// Judges one run, or the medians of several.
-    #[must_use]
     pub fn judge(&self) -> Overload {
         let grows = self.growth_low_us > least_growth_us(self.service_p50_us);
         if !(grows && self.depth_tau > TAU_MIN && self.depth_p < P_MAX) {

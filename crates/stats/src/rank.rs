@@ -1,11 +1,11 @@
 //! Signed ranks: the Hodges-Lehmann estimate, its exact interval and the Wilcoxon p-value.
 //!
-//! Section 3.2. The interval's rank is that of R's `wilcox.test`; Pragmastat's is one too narrow at
+//! Section 3.2. The interval's rank is that of R's `wilcox.test`. Pragmastat's is one too narrow at
 //! small n and misses more often than asked. Reference: `data/rank_cusum_reference.py`.
 
 use super::special::normal_cdf;
 
-/// Up to this many pairs the null distribution is counted; beyond it a normal curve is used.
+/// For more pairs a normal curve takes the place of the counted null distribution.
 pub const EXACT_MAX_PAIRS: usize = 50;
 
 /// The Hodges-Lehmann estimate with its distribution-free interval, in the unit of the data.
@@ -13,27 +13,24 @@ pub const EXACT_MAX_PAIRS: usize = 50;
 pub struct HodgesLehmann {
     /// Median of the Walsh averages.
     pub estimate: f64,
-    /// Lower bound; minus infinity when there are too few values for any interval.
+    /// Minus infinity when there are too few values for any interval.
     pub low: f64,
-    /// Upper bound; plus infinity when there are too few values for any interval.
+    /// Plus infinity when there are too few values for any interval.
     pub high: f64,
-    /// The level achieved (0 to 1): at least the one asked for; 1 for the infinite interval.
+    /// Achieved (0 to 1): at least the one asked for; 1 for the infinite interval.
     pub level: f64,
     /// Rank of the bounds among the sorted Walsh averages; 0 for the infinite interval.
     pub rank: usize,
 }
 
-/// How many of the 2^n sign patterns give each rank sum 0..=n(n+1)/2, for n <= 50 untied pairs.
-///
-/// # Panics
-/// When `pairs` exceeds [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
-#[must_use]
+/// How many of the 2^n sign patterns of n untied pairs give each rank sum. Panics above
+/// [`EXACT_MAX_PAIRS`]: the counts would soon overflow.
 pub fn signed_rank_counts(pairs: usize) -> Vec<u64> {
     assert!(pairs <= EXACT_MAX_PAIRS, "exact counts are for at most {EXACT_MAX_PAIRS} pairs");
     subset_sum_counts(&(1..=pairs).collect::<Vec<_>>())
 }
 
-/// How many subsets of `weights` have each sum.
+/// Number of subsets of `weights` that have each sum.
 fn subset_sum_counts(weights: &[usize]) -> Vec<u64> {
     let mut counts = vec![0; weights.iter().sum::<usize>() + 1];
     counts[0] = 1;
@@ -49,9 +46,8 @@ fn subset_sum_counts(weights: &[usize]) -> Vec<u64> {
 
 /// Rank of the interval's bounds for a total error `alpha`, and the level achieved.
 ///
-/// The rank is the largest r with 2 P(T+ <= r - 1) <= alpha; (0, 1.0) means that no finite interval
+/// The rank is the largest r with 2 P(T+ <= r - 1) <= alpha. (0, 1.0) means that no finite interval
 /// of this level exists.
-#[must_use]
 pub fn interval_rank(pairs: usize, alpha: f64) -> (usize, f64) {
     if pairs > EXACT_MAX_PAIRS {
         return interval_rank_normal(pairs, alpha);
@@ -68,13 +64,13 @@ pub fn interval_rank(pairs: usize, alpha: f64) -> (usize, f64) {
     (rank, 1.0 - 2.0 * below as f64 / patterns)
 }
 
-/// The same with a normal curve and continuity correction.
+/// With a normal curve and continuity correction.
 fn interval_rank_normal(pairs: usize, alpha: f64) -> (usize, f64) {
     let n = pairs as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
     let error = |rank: usize| 2.0 * normal_cdf((rank as f64 - 0.5 - mean) / deviation);
-    // The error grows with the rank: bisect for the last one that is still small enough.
+    // The error grows with the rank: bisect for the last one that is small enough.
     let (mut fits, mut exceeds) = (0, pairs * (pairs + 1) / 4 + 1);
     while exceeds - fits > 1 {
         let middle = usize::midpoint(fits, exceeds);
@@ -87,10 +83,7 @@ fn interval_rank_normal(pairs: usize, alpha: f64) -> (usize, f64) {
     if fits == 0 { (0, 1.0) } else { (fits, 1.0 - error(fits)) }
 }
 
-/// Hodges-Lehmann estimate and interval of the centre of `values`, with total error `alpha`.
-///
-/// None without values. NaN must not occur.
-#[must_use]
+/// The centre of `values`, with total error `alpha`. None without values. NaN must not occur.
 pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<HodgesLehmann> {
     if values.is_empty() {
         return None;
@@ -108,8 +101,7 @@ pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<HodgesLehmann> {
     Some(HodgesLehmann { estimate, low, high, level, rank })
 }
 
-/// The Hodges-Lehmann estimate alone; faster, for the bootstrap. None without values.
-#[must_use]
+/// The estimate alone; faster, for the bootstrap. None without values.
 pub fn hodges_lehmann_estimate(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -130,11 +122,10 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     walsh
 }
 
-/// Two-sided p-value of the Wilcoxon signed-rank test that the centre is 0.
+/// Two-sided p-value of the Wilcoxon signed-rank test that the centre is 0; 1 without values.
 ///
 /// Zeros are dropped and ties share mid-ranks. Exact up to 50 pairs (the distribution of the ranks
-/// as they are, ties included), normal with continuity correction beyond. 1 without values.
-#[must_use]
+/// as they are, ties included), normal with continuity correction beyond.
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
     if nonzero.is_empty() {
@@ -158,7 +149,6 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
 }
 
 /// Mid-ranks times two, so that ties stay whole numbers: 2, 4, 6 ... without ties.
-#[must_use]
 #[expect(clippy::float_cmp, reason = "ties are exactly equal values")]
 pub fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();

@@ -6,7 +6,6 @@ use super::threshold::Direction;
 ///
 /// Two equal values have ratio 0 even when both are zero (no bytes allocated on either side). A
 /// zero, negative or non-finite value otherwise has no ratio and the round is lost.
-#[must_use]
 #[expect(clippy::float_cmp, reason = "exactly equal values, zero included, are meant")]
 pub fn log_ratios(direction: Direction, a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64>> {
     let value = |values: &[Option<f64>], round: usize| {
@@ -28,7 +27,6 @@ pub fn log_ratios(direction: Direction, a: &[Option<f64>], b: &[Option<f64>]) ->
 }
 
 /// (e^x - 1) 100 %.
-#[must_use]
 pub fn percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }

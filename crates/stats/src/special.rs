@@ -1,7 +1,6 @@
 //! Tail probabilities of the normal and Student's t distribution, to about 12 digits.
 //!
-//! Written out because these two are all we need and a distribution crate would be the largest
-//! dependency of the whole module.
+//! Written out here: a distribution crate would be the largest dependency of this crate.
 
 use std::f64::consts::PI;
 
@@ -10,8 +9,8 @@ pub fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - normal_lower_tail(z) } else { normal_lower_tail(-z) }
 }
 
-/// P(Z <= -x) for x >= 0: power series near the centre, continued fraction in the tail
-/// (Abramowitz & Stegun 26.2.11 and 26.2.14).
+/// P(Z <= -x) for x >= 0: power series near the centre, continued fraction in the tail. Abramowitz
+/// & Stegun 26.2.11 and 26.2.14.
 fn normal_lower_tail(x: f64) -> f64 {
     let density = (-x * x / 2.0).exp() / (2.0 * PI).sqrt();
     if x < 3.0 {
@@ -33,8 +32,8 @@ pub fn student_t_two_sided(t: f64, degrees: f64) -> f64 {
     regularised_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
-/// The t with [`student_t_two_sided`] = `alpha` (0 to 1), by bisection; at most 1e9, for fewer
-/// degrees of freedom than any caller has.
+/// The t with [`student_t_two_sided`] = `alpha` (0 to 1), by bisection. At most 1e9, enough for any
+/// caller's degrees of freedom.
 pub fn student_t_point(alpha: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while high < 1e9 && student_t_two_sided(high, degrees) > alpha {
@@ -52,8 +51,8 @@ pub fn student_t_point(alpha: f64, degrees: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The regularised incomplete beta function, by the continued fraction on whichever
-/// side converges (Abramowitz & Stegun 26.5.8).
+/// The regularised incomplete beta function, by the continued fraction on the side that converges
+/// (Abramowitz & Stegun 26.5.8).
 fn regularised_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -1,9 +1,8 @@
 //! Theil-Sen: a trend that outliers do not move, with Sen's interval (section 8.2).
 
-/// Two-sided 95 % point of the standard normal distribution.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// The slope of a cloud of points, in units of y per unit of x.
+/// Of a cloud of points, in units of y per unit of x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slope {
     /// Median of the slopes of all pairs of points with different x.
@@ -14,13 +13,12 @@ pub struct Slope {
     pub high: f64,
 }
 
-/// The slope of points (x, y); None where fewer than three points or no two x differ.
+/// None where fewer than three points or no two x differ.
 ///
-/// Theil 1950; the interval is Sen's (1968), by the variance of Kendall's S with ties in x and y,
-/// as `scipy.stats.theilslopes` has it. It takes the points for independent: successive operations
-/// of a queue are not, so that it is too narrow there, and the caller must ask for more than an
-/// interval beside 0. Takes n²/2 slopes of memory: give it a bounded subsample.
-#[must_use]
+/// Theil 1950. The interval is Sen's (1968), by the variance of Kendall's S with ties in x and y,
+/// as in `scipy.stats.theilslopes`. It takes the points for independent. Successive operations of a
+/// queue are not. There it is too narrow, and the caller must ask for more than that 0 lies
+/// outside. Takes n²/2 slopes of memory: give it a bounded subsample.
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     if points.len() < 3 {
         return None;
@@ -36,7 +34,7 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     }
     let values = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).collect::<Vec<_>>();
     let variance = s_variance(&[values(|point| point.0), values(|point| point.1)]);
-    // Half of the ranks' number, and how far the bounds' ranks lie from it.
+    // Half of the number of ranks, and the distance of the bounds' ranks from it.
     let (middle, away) = (pairs as f64 / 2.0, Z_95 * variance.sqrt() / 2.0);
     let low = ((middle - away).round() - 1.0).max(0.0) as usize;
     let high = ((middle + away).round() as usize).min(pairs - 1);
@@ -45,7 +43,7 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     Some(Slope { slope, low: at(low), high: at(high) })
 }
 
-/// Variance of Kendall's S of n values, less what ties in each of the columns take from it.
+/// Variance of Kendall's S of n values, less the share of the ties in each column.
 pub(super) fn s_variance(columns: &[Vec<f64>]) -> f64 {
     let term = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0);
     let ties: f64 = columns.iter().flat_map(|column| tie_sizes(column)).map(term).sum();
@@ -53,7 +51,7 @@ pub(super) fn s_variance(columns: &[Vec<f64>]) -> f64 {
     ((term(count) - ties) / 18.0).max(0.0)
 }
 
-/// How many values share each value that occurs more than once.
+/// Number of values that share each value that occurs more than once.
 pub(super) fn tie_sizes(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The smallest threshold of a `--quick` comparison, in percent.
+/// Smallest threshold of a `--quick` comparison.
 pub const QUICK_FLOOR_PERCENT: f64 = 5.0;
 
 /// How the arms of a round share the machine.
@@ -26,7 +26,7 @@ pub enum Direction {
     LowerIsBetter,
 }
 
-/// What a per-round value measures: it decides the direction, the floor and the words.
+/// The quantity of a per-round value: it decides the direction, the floor and the words.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -46,16 +46,13 @@ pub enum Quantity {
     AllocatedBytes,
     /// Anything else, with its own floor.
     Other {
-        /// Which way it gets better.
         direction: Direction,
-        /// The smallest difference worth a verdict, in percent.
+        /// The smallest difference worth a verdict.
         floor_percent: f64,
     },
 }
 
 impl Quantity {
-    /// Which way the quantity gets better.
-    #[must_use]
     pub fn direction(self) -> Direction {
         match self {
             Self::Throughput => Direction::HigherIsBetter,
@@ -64,8 +61,7 @@ impl Quantity {
         }
     }
 
-    /// The table floor in percent, for whole runs (section 3.3) or turns (section 2.7 g).
-    #[must_use]
+    /// The table floor for whole runs (section 3.3) or turns (section 2.7 g).
     pub fn floor_percent(self, interleave: Interleave) -> f64 {
         let turns = interleave == Interleave::Turns;
         match self {
@@ -90,16 +86,14 @@ impl Quantity {
         }
     }
 
-    /// True for latencies, which a timer read at both ends of an operation cannot resolve finely.
-    ///
-    /// Throughput and CPU are read over a whole turn, so the timer's cost does not limit them.
-    #[must_use]
+    /// Latencies: a timer read at both ends of an operation cannot resolve them finely. Throughput
+    /// and CPU are read over a whole turn.
     pub fn limited_by_timer(self) -> bool {
         matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::P999)
     }
 }
 
-/// What a threshold rests on.
+/// The part that decided a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdOrigin {
@@ -113,41 +107,37 @@ pub enum ThresholdOrigin {
     Timer,
 }
 
-/// The threshold of one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// Delta, in percent: what SLOWER and FASTER must exceed.
+    /// Delta: SLOWER and FASTER must exceed it.
     pub percent: f64,
-    /// The largest of the parts, which decided it.
+    /// The largest part, which decided it.
     pub origin: ThresholdOrigin,
-    /// The limit of SAME, in percent: the parts that do not grow with the noise.
+    /// The limit of SAME: the parts that do not grow with the noise.
     pub floor_percent: f64,
 }
 
-/// What the threshold of a metric is made of.
+/// The parts of a metric's threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThresholdParts {
     /// Turns or whole runs: two tables of floors.
     pub interleave: Interleave,
     /// `--quick`: at least 5 %.
     pub quick: bool,
-    /// A/A noise floor of this metric in percent, when there are rounds enough for one.
+    /// Of this metric, when there are rounds enough for one.
     pub noise_floor_percent: Option<f64>,
-    /// Cost of one timestamp in nanoseconds, as calibrated in the worker.
+    /// Of one timestamp, as calibrated in the worker.
     pub timer_cost_ns: f64,
 }
 
 impl ThresholdParts {
-    /// The floors alone: what the A/A arm is judged by, since the widened delta could not fire
-    /// (section 2.5).
-    #[must_use]
+    /// The floors alone, for the A/A arm: the widened delta could not fire (section 2.5).
     pub fn for_same_version(self) -> Self {
         Self { noise_floor_percent: None, ..self }
     }
 
-    /// The threshold: the largest of all parts. `base_median` is the base arm's median value, used
-    /// for latencies only (nanoseconds).
-    #[must_use]
+    /// The largest of all parts. `base_median` is the base arm's median value, used for latencies
+    /// only (nanoseconds).
     pub fn threshold(self, quantity: Quantity, base_median: f64) -> Threshold {
         let timer_ns = (5.0 * self.timer_cost_ns).max(2_000.0);
         let timed = quantity.limited_by_timer() && base_median > 0.0;

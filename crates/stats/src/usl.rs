@@ -1,11 +1,11 @@
 //! The Universal Scalability Law: how throughput bends as workers are added (section 8.5, 8.6).
 //!
-//! `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` (Gunther 1993; symbols as in the R
-//! package `usl`): gamma is what one worker does, alpha the share that is done one at a time
-//! (contention), beta the cost of agreeing with every other worker (coherency).
+//! `X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))` (Gunther 1993). Symbols are those of the
+//! R package `usl`. Gamma is the throughput of one worker. Alpha is contention: the share that is
+//! done one at a time. Beta is coherency: the cost of agreeing with every other worker.
 //!
-//! The fit is Levenberg and Marquardt's, written out here: crates for it bring a matrix library for
-//! a system of three equations, and none knows the bounds alpha, beta, gamma >= 0.
+//! The fit is Levenberg and Marquardt's, written out here. Crates for it bring a matrix library for
+//! three equations, and none knows the bounds alpha, beta, gamma >= 0.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
@@ -15,16 +15,15 @@ use super::noise::below;
 
 /// Different numbers of workers that a fit needs (section 8.5).
 pub const LEVELS_MIN: usize = 6;
-/// Rounds that an interval needs, as everywhere.
+/// For an interval, as everywhere.
 pub const ROUNDS_MIN: usize = 6;
 /// The knee: so much of the highest throughput.
 const KNEE_SHARE: f64 = 0.9;
-/// A peak further out than this is no part of what was measured: max N below 0.8 N*.
+/// A peak is printed only where the largest N measured is at least 0.8 N*.
 const PEAK_REACHED: f64 = 0.8;
 const RESAMPLES: usize = 1_000;
 const STEPS_MAX: usize = 500;
 
-/// A fitted law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usl {
     /// Contention, 0 to some 1.
@@ -36,48 +35,41 @@ pub struct Usl {
 }
 
 impl Usl {
-    /// Throughput of so many workers.
-    #[must_use]
     pub fn throughput(&self, workers: f64) -> f64 {
         let others = workers - 1.0;
         self.gamma * workers / (1.0 + self.alpha * others + self.beta * workers * others)
     }
 
     /// N*: the number of workers beyond which throughput falls; None where it never does.
-    #[must_use]
     pub fn peak(&self) -> Option<f64> {
         (self.beta > 0.0).then(|| ((1.0 - self.alpha).max(0.0) / self.beta).sqrt())
     }
 
-    /// The throughput that no number of workers exceeds: gamma / alpha.
-    #[must_use]
+    /// No number of workers exceeds this throughput: gamma / alpha.
     pub fn roof(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| self.gamma / self.alpha)
     }
 
-    /// Workers beyond which more of them bring little: 1 / alpha.
-    #[must_use]
+    /// More workers than this bring little: 1 / alpha.
     pub fn optimum(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| 1.0 / self.alpha)
     }
 
     /// Sum of the squared distances from points (workers, throughput).
-    #[must_use]
     pub fn squares(&self, points: &[(f64, f64)]) -> f64 {
         points.iter().map(|(n, x)| (x - self.throughput(*n)).powi(2)).sum()
     }
 }
 
-/// Fits points (workers, throughput) by least squares with alpha, beta, gamma >= 0; None with fewer
+/// Fits points (workers, throughput) by least squares with alpha, beta, gamma >= 0. None with fewer
 /// than three different numbers of workers, or without throughput.
-#[must_use]
 pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
     let scale = points.iter().map(|(_, x)| *x).fold(0.0, f64::max);
     if distinct(points) < 3 || scale <= 0.0 || !scale.is_finite() {
         return None;
     }
     let scaled: Vec<(f64, f64)> = points.iter().map(|(n, x)| (*n, x / scale)).collect();
-    // With three parameters a bound is either held or not: all four cases are tried, the best
+    // With three parameters a bound is either held or not. All four cases are tried: the best
     // feasible one is the constrained minimum.
     let cases = [[true, true], [true, false], [false, true], [false, false]];
     let mut best: Option<(f64, Usl)> = None;
@@ -184,7 +176,8 @@ impl Normal {
         }
     }
 
-    /// Gauss's elimination with pivots; what is not free answers 0. None where it is singular.
+    /// Gauss's elimination with pivots; a parameter that is not free answers 0. None where it is
+    /// singular.
     fn solve(&self, damping: f64, free: [bool; 3]) -> Option<[f64; 3]> {
         let (mut matrix, mut right) = (self.matrix, self.right);
         for i in 0..3 {
@@ -223,8 +216,7 @@ impl Normal {
     }
 }
 
-/// The smallest number of workers that brings 90 % of the highest throughput; None without points.
-#[must_use]
+/// The smallest number of workers with 90 % of the highest throughput; None without points.
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
     let highest = points.iter().map(|(_, x)| *x).reduce(f64::max)?;
     let enough = points.iter().filter(|(_, x)| *x >= KNEE_SHARE * highest);
@@ -234,17 +226,13 @@ pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
 /// A fit over rounds, with 95 % intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling {
-    /// Fit of the medians over rounds.
+    /// Of the medians over rounds.
     pub law: Usl,
-    /// Interval of alpha.
     pub alpha: (f64, f64),
-    /// Interval of beta.
     pub beta: (f64, f64),
-    /// Interval of gamma.
     pub gamma: (f64, f64),
-    /// Knee of the medians.
+    /// Of the medians.
     pub knee: f64,
-    /// Interval of the knee.
     pub knee_interval: (f64, f64),
     /// Largest number of workers measured.
     pub most: f64,
@@ -252,24 +240,21 @@ pub struct Scaling {
 
 impl Scaling {
     /// Beta and N* may be printed: beta's interval excludes 0, and N* was all but reached.
-    #[must_use]
     pub fn shows_peak(&self) -> bool {
         let reached = |peak| self.most >= PEAK_REACHED * peak;
         self.beta.0 > 0.0 && self.law.peak().is_some_and(reached)
     }
 
-    /// What `most` workers do, as a share of what they would without contention and coherency.
-    #[must_use]
+    /// Throughput of `most` workers, as a share of that without contention and coherency.
     pub fn efficiency(&self) -> f64 {
         self.law.throughput(self.most) / (self.law.gamma * self.most)
     }
 }
 
-/// Fits levels (workers, throughput of each round); intervals by resampling the rounds of each
-/// level, drawn from the seed.
+/// Fits levels (workers, throughput of each round). Intervals come from resampling the rounds of
+/// each level, drawn from the seed.
 ///
 /// None with fewer than [`LEVELS_MIN`] different levels or [`ROUNDS_MIN`] rounds in one of them.
-#[must_use]
 pub fn scaling(levels: &[(f64, Vec<f64>)], seed: u64) -> Option<Scaling> {
     let medians = |pick: &mut dyn FnMut(&[f64]) -> Option<f64>| -> Option<Vec<(f64, f64)>> {
         levels.iter().map(|(workers, rounds)| Some((*workers, pick(rounds)?))).collect()

@@ -1,9 +1,7 @@
-//! The five words that a comparison can end in (section 3.5).
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a comparison ends in.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// B costs more time per operation than A.
@@ -24,8 +22,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word as printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Slower => "SLOWER",

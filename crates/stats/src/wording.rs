@@ -7,35 +7,30 @@ use figures::{fixed, level, signed, threshold};
 /// Words that must never appear in a verdict (section 3.5); the tests search for them.
 pub const BANNED: [&str; 5] = ["no regression", "no change", "significant", "definitely", "proved"];
 
-/// The numbers a sentence about an interval is made of.
+/// Numbers for the sentence about an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Finding<'a> {
-    /// Name of the base arm.
     pub name_a: &'a str,
-    /// Name of the arm compared with it.
     pub name_b: &'a str,
-    /// What was measured: it chooses the verb.
+    /// It chooses the verb.
     pub quantity: Quantity,
-    /// B against A in percent of time (cost) per operation: + is slower.
+    /// B against A, time (cost) per operation: + is slower.
     pub estimate_percent: f64,
-    /// Lower bound of the interval, percent.
     pub low_percent: f64,
-    /// Upper bound of the interval, percent.
     pub high_percent: f64,
-    /// Level achieved, 0 to 1.
+    /// Achieved, 0 to 1.
     pub level: f64,
-    /// Rounds kept, each a pair.
+    /// Kept, each a pair.
     pub rounds: usize,
-    /// Delta, percent.
+    /// Delta.
     pub threshold_percent: f64,
 }
 
 impl Finding<'_> {
     /// `SLOWER: ...` or `FASTER: ...`, the interval beyond the threshold.
     ///
-    /// FASTER mirrors SLOWER: the sizes are printed without sign, "less" says the direction.
-    /// `aside` stands after the interval: the part of it that is no scatter.
-    #[must_use]
+    /// FASTER mirrors SLOWER: sizes have no sign, "less" says the direction. `aside` stands after
+    /// the interval: the part of it that is no scatter.
     pub fn clear_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let slower = self.estimate_percent > 0.0;
@@ -55,7 +50,6 @@ impl Finding<'_> {
     }
 
     /// `SAME within ±3 %: ...`, the interval inside the floor.
-    #[must_use]
     pub fn same_sentence(&self, floor_percent: f64, aside: &str) -> String {
         let decimals = self.decimals();
         let mut sentence = format!(
@@ -79,9 +73,8 @@ impl Finding<'_> {
         sentence
     }
 
-    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside or, where
-    /// noise has widened it, beyond.
-    #[must_use]
+    /// `SLOWER, size uncertain: ...`: 0 lies outside the interval, the threshold inside. Where
+    /// noise has widened the threshold, it may lie beyond.
     pub fn direction_sentence(&self, verdict: Verdict, aside: &str) -> String {
         let decimals = self.decimals();
         let sizes = [self.low_percent, self.high_percent].map(f64::abs);
@@ -99,7 +92,6 @@ impl Finding<'_> {
     }
 
     /// `INCONCLUSIVE: between ...`; `more_rounds` None says that no affordable number would do.
-    #[must_use]
     pub fn inconclusive_sentence(
         &self,
         more_rounds: Option<u32>,
@@ -115,34 +107,29 @@ impl Finding<'_> {
     }
 
     /// `between -2.1 % and +9.0 %`.
-    #[must_use]
     pub fn between(&self) -> String {
         between(self.low_percent, self.high_percent)
     }
 
-    /// Decimals that the interval's width supports.
-    #[must_use]
+    /// Supported by the interval's width.
     pub fn decimals(&self) -> usize {
         figures::decimals(self.low_percent, self.high_percent)
     }
 }
 
 /// `between -2.1 % and +9.0 %`.
-#[must_use]
 pub fn between(low_percent: f64, high_percent: f64) -> String {
     let decimals = figures::decimals(low_percent, high_percent);
     format!("between {} % and {} %", signed(low_percent, decimals), signed(high_percent, decimals))
 }
 
 /// `NOT COMPARABLE: <reason>.`, several reasons joined by semicolons.
-#[must_use]
 pub fn not_comparable_sentence(reasons: &[String]) -> String {
     let reasons: Vec<&str> = reasons.iter().map(|reason| reason.trim_end_matches('.')).collect();
     format!("NOT COMPARABLE: {}.", reasons.join("; "))
 }
 
 /// Too few rounds for any interval; section 3.5 has no template for it.
-#[must_use]
 pub fn too_few_sentence(rounds_kept: usize, needed: usize, alpha: f64) -> String {
     format!(
         "INCONCLUSIVE: {} give no {} interval; at least {needed} needed.",
@@ -166,8 +153,8 @@ fn rounds(count: usize) -> String {
 
 /// The verb phrase; `{A}` stands for the base arm's name.
 ///
-/// The template's "takes ... longer per op" is kept for throughput. It would be false of a
-/// percentile, of CPU time or of bytes, so those name what they are.
+/// Only throughput keeps the template's "takes ... longer per op". It would be false of a
+/// percentile, of CPU time or of bytes, so those name the quantity.
 fn claim(quantity: Quantity, more: bool, percent: &str) -> String {
     let longer = if more { "longer" } else { "less time" };
     let comparative = if more { "more" } else { "less" };

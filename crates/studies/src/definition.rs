@@ -1,4 +1,4 @@
-//! What a study consists of: data, in `studies/NAME/study.toml`.
+//! A study's definition: data, in `studies/NAME/study.toml`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use base::error::{Error, Result};
 
-/// A study as its file says it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -29,9 +28,9 @@ pub struct Definition {
     pub rounds: Option<u32>,
     /// Its size at scale 1.
     pub size: u64,
-    /// What its size counts.
+    /// The unit of its size.
     pub unit: String,
-    /// The least size that says anything.
+    /// A smaller size says nothing.
     pub size_min: u64,
     /// The largest scale that can be counted.
     pub scale_max: f64,
@@ -39,54 +38,48 @@ pub struct Definition {
     pub scale: f64,
     /// Scale of `--quick`.
     pub quick_scale: f64,
-    /// Who takes part; none: every adapter.
+    /// None: every adapter.
     #[serde(default)]
     pub arms: Vec<Arm>,
 }
 
-/// One arm of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
     /// As `run -d` takes it.
     pub driver: String,
-    /// The phase that issues as the program did whose result the study replays.
+    /// The phase that issues as the original program did.
     #[serde(default)]
     pub original: Option<String>,
-    /// The phases it takes part in; None: all.
+    /// None: all.
     #[serde(default)]
     pub phases: Option<Vec<String>>,
 }
 
-/// What the command line asks of a study.
+/// Requests of the command line.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// `--scale`.
     pub scale: Option<f64>,
     /// `--quick`.
     pub quick: bool,
-    /// `-d`; of a study that names no arms every adapter where none is asked for.
+    /// `-d`; without it and without arms of its own, a study takes every adapter.
     pub drivers: Vec<String>,
     /// `--rounds`.
     pub rounds: Option<u32>,
     /// Parameters of the workload (`--set`), which win over the study's.
     pub sets: BTreeMap<String, String>,
-    /// Seed of everything random.
     pub seed: u64,
-    /// Values of the flags that it alone has, by name.
+    /// Values of the study's own flags, by name.
     pub flags: BTreeMap<&'static str, String>,
 }
 
 impl Definition {
-    /// Of the text of its file.
     pub(crate) fn read(text: &str) -> Self {
         toml::from_str(text).expect("a definition that its tests have read")
     }
 
-    /// The scale asked for, and the size that it makes.
-    ///
-    /// # Errors
-    /// A scale that makes no experiment.
+    /// The scale asked for, and its size. Refuses a scale that makes no experiment.
     pub fn scale(&self, asked: &Asked) -> Result<(f64, u64)> {
         let usual = if asked.quick { self.quick_scale } else { self.scale };
         let scale = asked.scale.unwrap_or(usual);
@@ -101,14 +94,12 @@ impl Definition {
         ))
     }
 
-    /// Rounds past the tap, of a study of this size.
-    #[must_use]
+    /// Past the tap, for a study of this size.
     pub fn rounds(&self, asked: &Asked, size: u64) -> u32 {
         asked.rounds.or(self.rounds).unwrap_or(size as u32)
     }
 
-    /// The drivers asked for, with what the study knows of them; or its own.
-    #[must_use]
+    /// The drivers asked for, with the study's own definition of them; else its own.
     pub fn arms(&self, drivers: &[String]) -> Vec<Arm> {
         if drivers.is_empty() {
             return self.arms.clone();

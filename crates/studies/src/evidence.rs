@@ -1,24 +1,22 @@
-//! What studies conclude: a question, whether the figures answer it, and with which figures.
+//! Conclusions of studies: a question, whether the figures answer it, and with which figures.
 
 use record::records::{Experiment, Gap, Run};
 use report::study::EvidenceView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Stable name.
     pub id: String,
-    /// The question it answers.
     pub question: String,
     /// Whether the figures show it.
     pub shown: Shown,
-    /// What they say, with the figures; the first one is the answer.
+    /// With the figures; the first one is the answer.
     pub sentences: Vec<String>,
 }
 
-/// What became of a question.
+/// State of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
@@ -31,8 +29,6 @@ pub enum Shown {
 }
 
 impl Evidence {
-    /// For people.
-    #[must_use]
     pub fn view(&self) -> EvidenceView {
         let mark = match self.shown {
             Shown::Shown => "",
@@ -48,8 +44,7 @@ impl Evidence {
     }
 }
 
-/// What a reader of any study has to know beside its tables.
-#[must_use]
+/// Facts on any study that a reader needs beside its tables.
 pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     for it in &experiment.unavailable {

@@ -1,5 +1,5 @@
-//! Studies: experiments made for a question, and the rules that make an answer of them. A study is
-//! the folder `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
+//! Studies: experiments made for a question, and the rules that answer it. A study is the folder
+//! `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
 
 pub mod broker;
 pub mod definition;
@@ -12,11 +12,8 @@ pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, Plan, Study};
 
-/// All of them.
 pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
 
-/// The study of this name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)
 }

@@ -1,6 +1,6 @@
 //! A study's report in one format.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use crate::study::{Made, Study};
 use base::error::{Error, Result};
@@ -9,51 +9,49 @@ use report::Options;
 use report::drawing::Drawing;
 use report::study::{self, Figure};
 
-/// The report, in the format that `--format` knows by this name.
-///
-/// # Errors
-/// A format that studies do not have, files that cannot be read.
+type Render = fn(&dyn Study, &Made<'_>, &Options, &mut Vec<u8>) -> Result<io::Result<()>>;
+
+/// The formats that studies have, by their names in `--format`.
+const FORMATS: [(&str, Render); 6] = [
+    ("terminal", |it, made, options, out| Ok(study::terminal(&it.view(made), options, out))),
+    ("html", |it, made, _, out| {
+        let mut view = it.view(made);
+        for phase in &mut view.phases {
+            let drawings = it.drawings(made, &phase.name)?;
+            phase.figures = drawings.iter().map(Figure::of).collect();
+        }
+        Ok(study::render(&view, out))
+    }),
+    ("md", |it, made, _, out| Ok(study::markdown(&it.view(made), out))),
+    ("json", |it, made, _, out| Ok(writeln!(out, "{:#}", it.analysis(made)))),
+    ("csv", |it, made, _, out| {
+        for missing in it.csv(made, out)? {
+            say!("warning: {missing}");
+        }
+        Ok(Ok(()))
+    }),
+    ("svg", |it, made, _, out| Ok(writeln!(out, "{}", picture(it, made)?.svg()))),
+];
+
+/// `format` is a name as `--format` takes it.
 pub fn render(
     study: &dyn Study,
     made: &Made<'_>,
     format: &str,
     options: &Options,
 ) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let written = match format {
-        "terminal" => study::terminal(&study.view(made), options, &mut out),
-        "md" => study::markdown(&study.view(made), &mut out),
-        "html" => {
-            let mut view = study.view(made);
-            for phase in &mut view.phases {
-                let drawings = study.drawings(made, &phase.name)?;
-                phase.figures = drawings.iter().map(Figure::of).collect();
-            }
-            study::render(&view, &mut out)
-        }
-        "json" => writeln!(out, "{:#}", study.analysis(made)),
-        "csv" => {
-            for missing in study.csv(made, &mut out)? {
-                say!("warning: {missing}");
-            }
-            Ok(())
-        }
-        "svg" => writeln!(out, "{}", picture(study, made)?.svg()),
-        _ => {
-            return Err(Error::usage(
-                "a study has no such format",
-                "it has terminal, html, md, json, csv and svg",
-            ));
-        }
+    let Some((_, render)) = FORMATS.iter().find(|(name, _)| *name == format) else {
+        return Err(Error::usage(
+            "a study has no such format",
+            format!("it has {}", FORMATS.map(|(name, _)| name).join(", ")),
+        ));
     };
-    written.expect("writing to memory");
+    let mut out = Vec::new();
+    render(study, made, options, &mut out)?.expect("writing to memory");
     Ok(out)
 }
 
-/// All pictures of a study as one.
-///
-/// # Errors
-/// A study without, files that cannot be read.
+/// All pictures of a study as one; refused for a study without pictures.
 fn picture(study: &dyn Study, made: &Made<'_>) -> Result<Drawing> {
     let mut all = Vec::new();
     for phase in &made.experiment.plan.phases {

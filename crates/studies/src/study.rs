@@ -1,4 +1,4 @@
-//! What every study gives: the plan of its experiment, and how the folder is read.
+//! The parts of every study: the plan of its experiment, and the reading of its folder.
 
 use std::fmt::Debug;
 use std::io::Write;
@@ -13,7 +13,7 @@ use schemars::Schema;
 use serde_json::Value;
 use workload::Workload;
 
-/// A question: the experiment that is made for it, and how its folder is read.
+/// A question: the experiment that is made for it, and the reading of its folder.
 pub trait Study: Debug + Sync {
     /// Its name in the record and on the command line.
     fn name(&self) -> &'static str;
@@ -26,31 +26,21 @@ pub trait Study: Debug + Sync {
         &[]
     }
 
-    /// What is run.
-    ///
-    /// # Errors
-    /// A scale or parameters that make no experiment.
+    /// Refuses a scale or parameters that make no experiment.
     fn plan(&self, asked: &Asked) -> Result<Plan>;
 
     /// Schema of [`Study::analysis`].
     fn schema(&self) -> Schema;
 
-    /// What it came to: `--json`.
+    /// The content of `--json`.
     fn analysis(&self, made: &Made<'_>) -> Value;
 
-    /// What it came to, for people; the pictures are drawn apart, since they read every sample.
+    /// For people. The pictures are drawn apart: they read every sample.
     fn view(&self, made: &Made<'_>) -> View;
 
-    /// The pictures of one phase.
-    ///
-    /// # Errors
-    /// Files of the folder that cannot be read.
     fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>>;
 
-    /// Writes its table of figures; answers what is missing there, a sentence each.
-    ///
-    /// # Errors
-    /// Files of the folder that cannot be read.
+    /// Writes its table of figures; answers a sentence for each gap.
     fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>>;
 }
 
@@ -65,14 +55,12 @@ pub struct Flag {
     pub help: &'static str,
 }
 
-/// What a study runs: one experiment.
+/// The experiment of a study.
 #[derive(Debug)]
 pub struct Plan {
-    /// What is done.
     pub workload: Workload,
     /// Its size, as a part of the original's.
     pub scale: f64,
-    /// Who takes part.
     pub arms: Vec<Arm>,
     /// Rounds past the tap.
     pub rounds: u32,
@@ -80,13 +68,12 @@ pub struct Plan {
     pub tap: bool,
     /// Short windows, as `run --quick` has them.
     pub quick: bool,
-    /// Who reads the messages of phases that have a consumer; None: the fastest.
+    /// The reader of messages in phases with a consumer; None: the fastest.
     pub consumer: Option<String>,
 }
 
-/// What was made of it: all that a report may read.
+/// The finished experiment, as far as a report may read it.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)]
 pub struct Made<'a> {
     pub folder: &'a Folder,
     pub experiment: &'a Experiment,
@@ -94,7 +81,7 @@ pub struct Made<'a> {
 }
 
 impl Made<'_> {
-    /// What the definition and the records alone say.
+    /// By the definition and the records alone.
     pub(crate) fn view(&self, definition: Definition) -> View {
         let folder = self.folder.path().display().to_string();
         View {

@@ -19,10 +19,11 @@ use stats::histogram::Histogram;
 use stats::hlog::{Interval, IntervalLog};
 
 use super::Shape;
+use super::arm::{Log, Sink};
 use super::exchange::{EXCHANGE_BYTES, Exchange, flags};
 use super::link::LinkSpec;
 use super::mark::MarkFields;
-use super::proxy::{Log, Options, Proxy, Sink};
+use super::proxy::{Options, Proxy};
 use super::summary::is_background;
 use super::tally::Tally;
 
@@ -168,7 +169,6 @@ impl Session {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.proxy.addresses()[0]
     }

@@ -1,12 +1,12 @@
-//! Follows the body of a request while its bytes pass, in pieces of any size: the command's name,
-//! the names of its fields, how many documents it carries.
+//! Follows the body of a request as its bytes pass, in pieces of any size: the command's name, the
+//! names of its fields, the number of its documents.
 //!
-//! Nothing is kept but names: values are hopped over by their lengths. Holding messages back until
-//! they are whole was rejected (a batch of 48 MB for each of a thousand connections), and so was
-//! looking at their first bytes only (`lsid` and `writeConcern` stand behind the documents).
+//! Only names are kept: values are skipped by their lengths. Holding messages back until they are
+//! whole was rejected (a batch of 48 MB for each of a thousand connections). Reading their first
+//! bytes only was rejected too (`lsid` and `writeConcern` stand behind the documents).
 //!
-//! A body that cannot be followed is no reason to end a connection: the server is its judge. The
-//! message's length still says where the next one begins.
+//! An unreadable body ends no connection: the server is its judge. The message's length still tells
+//! the begin of the next one.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use wire::walk::{Go, NAME_BYTES_MAX, Visitor, Walk};
 use super::exchange::Mark;
 use super::mark::{MarkFields, Numbers};
 
-/// Names of one message kept; the rest is left out.
+/// Bytes of one message's names that are kept; the rest is left out.
 const NAMES_BYTES_MAX: usize = 4096;
 const CHECKSUM_PRESENT: u32 = 1;
 const MORE_TO_COME: u32 = 1 << 1;
 
-/// What is read next.
+/// The part of the body that is read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     MsgFlags,
@@ -30,7 +30,7 @@ enum Step {
     SequenceLength,
     SequenceName,
     SequenceDocument,
-    /// Four bytes that mean nothing to us, before a namespace.
+    /// Four bytes without meaning here, before a namespace.
     LegacyHead,
     Namespace,
     /// numberToSkip and numberToReturn of OP_QUERY.
@@ -38,16 +38,14 @@ enum Step {
     InsertDocument,
     /// The document that is the command.
     Command,
-    /// Whatever follows is of no interest.
+    /// The rest, which is not read.
     Rest,
 }
 
-/// How a step's bytes end.
+/// The end of a step's bytes.
 enum Wants {
     Bytes(usize),
-    /// A zero byte.
     Zero,
-    /// The end of a document.
     Document,
     Nothing,
 }
@@ -76,12 +74,12 @@ pub(super) struct Body {
     step: Step,
     /// Body bytes not looked at yet.
     left: usize,
-    /// Bytes of a document to hop over before `step`.
+    /// Bytes of a document to skip before `step`.
     skip: usize,
     fixed: [u8; 8],
     have: usize,
     name: Vec<u8>,
-    /// Bytes of the name under way, also beyond what is kept.
+    /// Bytes of the name under way, also beyond those kept.
     name_bytes: usize,
     /// Bytes of a checksum at the end.
     tail: usize,
@@ -91,7 +89,7 @@ pub(super) struct Body {
     /// Through the command, or through the first document beside it.
     walk: Walk,
     pub command: Command,
-    /// Of a legacy opcode, and no command.
+    /// Of a legacy opcode without a command.
     pub namespace: Vec<u8>,
     /// OP_MSG that wants no answer.
     pub more_to_come: bool,
@@ -99,7 +97,6 @@ pub(super) struct Body {
     pub unreadable: bool,
 }
 
-/// What was seen of the command.
 #[derive(Debug, Default)]
 pub(super) struct Command {
     /// Drivers may wrap the command into `$query`, to give a read preference.
@@ -159,7 +156,7 @@ impl Body {
         (self.is_command, self.more_to_come, self.unreadable) = (false, false, false);
     }
 
-    /// Which message an insert carries first; None: none, or nobody asked.
+    /// The mark of an insert's first document; None: it has none, or nobody asked.
     pub fn mark(&self) -> Option<Mark> {
         let inserts = self.opcode == OpCode::Insert || self.command.name == b"insert";
         self.command.numbers.as_ref().filter(|_| inserts && !self.unreadable)?.mark()
@@ -218,7 +215,6 @@ impl Body {
         }
     }
 
-    /// The message is through.
     pub fn end(&mut self) {
         let whole = match self.step {
             Step::Rest => true,
@@ -243,7 +239,7 @@ impl Body {
         u32::from_le_bytes(*self.fixed.first_chunk().expect("eight bytes"))
     }
 
-    /// The length just read is that of one of the documents to write, which is hopped over.
+    /// After the length of a document to write: the document is skipped.
     fn document(&mut self) -> bool {
         let length = *self.fixed.first_chunk().expect("eight bytes");
         let behind = Size::of(kind::DOCUMENT).behind(length);
@@ -260,7 +256,7 @@ impl Body {
         true
     }
 
-    /// Bytes of a document to write: only of the first one something is wanted.
+    /// Bytes of a document to write: the first one may carry a mark.
     fn look(&mut self, bytes: &[u8]) {
         let Some(numbers) = &mut self.command.numbers else { return };
         self.walk.bytes(bytes, numbers);
@@ -370,7 +366,7 @@ impl Command {
         }
     }
 
-    /// Whether an array holds what the command writes.
+    /// Whether an array holds the documents or statements of a write.
     fn counts(&self, name: &[u8]) -> bool {
         matches!(
             (&self.name[..], name),
@@ -378,7 +374,7 @@ impl Command {
         )
     }
 
-    /// A document of such an array: of the first one the numbers are wanted.
+    /// A document of such an array: the first one may carry a mark.
     fn document(&mut self) -> Go {
         self.documents = self.documents.saturating_add(1);
         if self.documents == 1 && self.numbers.is_some() { Go::Into } else { Go::Over }
@@ -408,7 +404,7 @@ impl Visitor for Command {
             }
             1 if kind == kind::DOCUMENT => self.document(),
             2 => self.numbers.as_mut().map_or(Go::Over, |numbers| numbers.field(kind, name)),
-            // Anything else in such an array is the server's to refuse.
+            // The server refuses anything else in such an array.
             _ => Go::Over,
         }
     }
@@ -421,7 +417,7 @@ impl Visitor for Command {
 
     fn end(&mut self, depth: usize) {
         if depth == self.depth {
-            self.depth = 0; // what stands beside `$query` are fields of the command as well
+            self.depth = 0; // fields beside `$query` are the command's as well
         }
     }
 }

@@ -15,12 +15,12 @@ use nix::sys::socket::{MsgFlags, send};
 use base::clock::sharpen_sleeps;
 use wire::{OpCode, WireError};
 
+use super::arm::{Arm, spawn};
 use super::body::Body;
 use super::exchange::{EXCHANGE_BYTES, Exchange, flags};
 use super::link::{Link, sleep_until};
 use super::message::{Follower, Message, Passed};
 use super::pipe::{Chunk, Pipe};
-use super::proxy::{Arm, spawn};
 use super::recording::ConnectionRecord;
 use super::reply::{Carried, Reply};
 

@@ -21,9 +21,10 @@ use serde::{Deserialize, Serialize};
 use base::clock::Epoch;
 use base::error::{Error, Result};
 
+use super::arm::Sink;
 use super::link::LinkSpec;
 use super::mark::MarkFields;
-use super::proxy::{Options, Proxy, Sink, log_to_stderr};
+use super::proxy::{Options, Proxy, log_to_stderr};
 use super::recording::{Recording, paths};
 
 /// From the core.

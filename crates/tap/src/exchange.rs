@@ -1,4 +1,4 @@
-//! One command and its answer, as the tap writes it down: 80 bytes, little-endian.
+//! The tap's record of one command and its answer: 80 bytes, little-endian.
 //!
 //! | bytes | field | meaning |
 //! |---|---|---|
@@ -18,12 +18,12 @@
 //! | 76..80 | `documents_in` | documents of the reply from the marked one on; 0 without one |
 //!
 //! Times are ns since the experiment's epoch (CLOCK_MONOTONIC). The reply's times are 0 where there
-//! was none. `request_in_ns` and `reply_last_ns` are as if the link's buffers had no end: the time
-//! that a full buffer kept the tap from reading within a message is taken off them, because it is
-//! time on the link and neither the client's nor the server's.
+//! was none. `request_in_ns` and `reply_last_ns` are those of a link with endless buffers. A full
+//! buffer keeps the tap from reading within a message; that time is subtracted, because it is the
+//! link's and neither the client's nor the server's.
 //!
-//! Marks are there only where they were asked for (see `mark`). With `documents_in` the mark is
-//! that of the first message in the reply, without it that of the first document of the insert.
+//! Marks stand there only where they were asked for (see `mark`). With `documents_in` the mark is
+//! the first message's in the reply. Without it the mark is the first document's of the insert.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
@@ -31,30 +31,27 @@ use std::path::{Path, PathBuf};
 
 use base::error::{Error, Result};
 
-/// Size of one record, bytes.
 pub const EXCHANGE_BYTES: usize = 80;
 
 /// Bits of [`Exchange::flags`].
 pub mod flags {
     /// There was a reply.
     pub const ANSWERED: u32 = 1;
-    /// The client wanted none (w:0 in OP_MSG).
+    /// The client wanted no reply (w:0 in OP_MSG).
     pub const MORE_TO_COME: u32 = 1 << 1;
     /// A legacy opcode.
     pub const LEGACY: u32 = 1 << 2;
     /// The request, the reply or both are OP_COMPRESSED.
     pub const COMPRESSED: u32 = 1 << 3;
-    /// A reply that no request asked for: the server goes on by itself (exhaust).
+    /// A reply without a request: the server goes on by itself (exhaust).
     pub const STREAMED: u32 = 1 << 4;
     /// The request's body could not be followed; its bytes went on all the same.
     pub const UNREADABLE: u32 = 1 << 5;
-    /// It is known which message the request or the reply carries.
+    /// The request or the reply carries a known message.
     pub const MARKED: u32 = 1 << 6;
 }
 
-/// One command and its answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the table above
 pub struct Exchange {
     pub request_in_ns: u64,
     pub request_out_ns: u64,
@@ -72,56 +69,46 @@ pub struct Exchange {
     pub documents_in: u32,
 }
 
-/// Which message it is.
+/// The identity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
-    /// Who made it.
     pub producer: u32,
     /// Its number among those of its producer.
     pub sequence: u64,
 }
 
 impl Exchange {
-    /// Whether all of `bits` are set.
-    #[must_use]
     pub fn is(&self, bits: u32) -> bool {
         self.flags & bits == bits
     }
 
-    /// The message it carries; None: none, or nobody asked.
-    #[must_use]
+    /// The mark of its message; None: it has none, or nobody asked.
     pub fn mark(&self) -> Option<Mark> {
         let mark = Mark { producer: self.mark_producer, sequence: self.mark_sequence };
         self.is(flags::MARKED).then_some(mark)
     }
 
-    /// Says which message it carries.
     pub fn set_mark(&mut self, mark: Mark) {
         (self.mark_producer, self.mark_sequence) = (mark.producer, mark.sequence);
         self.flags |= flags::MARKED;
     }
 
     /// From the last request byte in to the last reply byte out, ns; 0 without a reply.
-    #[must_use]
     pub fn whole_ns(&self) -> u64 {
         self.reply_out_ns.saturating_sub(self.request_in_ns)
     }
 
-    /// Time on the link, both ways, ns. Without a link it is what the tap itself took.
-    #[must_use]
+    /// Time on the link, both ways, ns. Without a link it is the tap's own time.
     pub fn link_ns(&self) -> u64 {
         self.request_out_ns.saturating_sub(self.request_in_ns)
             + self.reply_out_ns.saturating_sub(self.reply_last_ns)
     }
 
     /// Server and wire, ns. Without a link the tap's own forwarding is part of the wire.
-    #[must_use]
     pub fn server_ns(&self, linked: bool) -> u64 {
         if linked { self.whole_ns().saturating_sub(self.link_ns()) } else { self.whole_ns() }
     }
 
-    /// Reads a record.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; EXCHANGE_BYTES]) -> Self {
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
@@ -143,8 +130,6 @@ impl Exchange {
         }
     }
 
-    /// Writes a record.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; EXCHANGE_BYTES] {
         let mut bytes = [0; EXCHANGE_BYTES];
         let times = [
@@ -175,15 +160,12 @@ impl Exchange {
     }
 }
 
-/// All records of a file. A torn last one is what a killed tap leaves; it is left out.
-///
-/// # Errors
-/// The system's.
+/// All records of a file. A killed tap may leave a torn last one, which is left out.
 pub fn read(path: &Path) -> Result<Vec<Exchange>> {
     Exchanges::open(path)?.collect()
 }
 
-/// The records of one file, one after the other, in constant memory. They end at an error.
+/// The records of one file in constant memory. They end at an error.
 pub struct Exchanges {
     path: PathBuf,
     /// None after an error: asked again it would give the same one for ever.
@@ -191,10 +173,6 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Opens a file of exchanges.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::file("read", path, &error))?;
         let file = Some(BufReader::with_capacity(1 << 18, file));

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use figures::{count, figure};
 use record::records::{Tap, TapCommand};
 
-/// What is within this fraction of the baseline is the same.
+/// Amounts within this fraction of the baseline are the same.
 const TOLERANCE: f64 = 0.10;
 
-/// Fields that a driver adds by itself, and what they stand for.
+/// Fields that a driver adds by itself, and their meanings.
 const MEANINGS: [(&str, &str); 5] = [
     ("lsid", "implicit sessions"),
     ("txnNumber", "retryable writes"),
@@ -20,16 +20,13 @@ const MEANINGS: [(&str, &str); 5] = [
 /// One arm in one phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// Its id.
     pub name: &'a str,
-    /// What the tap saw.
     pub tap: &'a Tap,
     /// Operations in the same turns.
     pub operations: u64,
 }
 
-/// Where an arm did other work than the first one, a sentence each; empty where all are alike.
-#[must_use]
+/// A sentence for each difference from the first arm; empty where all are alike.
 pub fn fairness(arms: &[Side<'_>]) -> Vec<String> {
     let Some((baseline, others)) = arms.split_first() else { return Vec::new() };
     let mut sentences = Vec::new();

@@ -1,5 +1,5 @@
-//! The tap: a proxy between drivers and a server that times every command, and the link that it
-//! can pretend to be.
+//! The tap: a proxy between drivers and a server that times every command, and the link that it can
+//! simulate.
 //!
 //! ```text
 //! driver ─► listener (proxy) ─► connection: threads that read, write on, then account ─► server
@@ -10,11 +10,12 @@
 //!                                   ▼
 //!                               summary, fairness, messages: pure functions
 //! ```
-//! It always runs as a process of its own (`mongodyno tap`): either in front of anybody's
-//! application (`alone`), or driven by the core over lines on stdin (`control`). Threads that
-//! block, and no runtime: a wake-up through an event loop costs more than one out of `read`.
+//! It always runs as a process of its own (`mongodyno tap`): in front of an application (`alone`),
+//! or driven by the core over lines on stdin (`control`). It has threads that block, and no
+//! runtime: a wake-up through an event loop costs more than one out of `read`.
 
 pub mod alone;
+pub mod arm;
 mod body;
 mod connection;
 pub mod control;
@@ -36,9 +37,7 @@ pub mod validate;
 
 pub use shapes::Shape;
 
-/// Why a replica set cannot be tapped; None where it can be. `topology` is that of
-/// `result::records::Server`.
-#[must_use]
+/// Why a replica set cannot be tapped; None where it can be. `topology` is the record's.
 pub fn refusal(topology: &str) -> Option<String> {
     topology.starts_with("replica set").then(|| {
         format!(

@@ -1,9 +1,9 @@
-//! The link that is pretended: bandwidth each way, delay, jitter.
+//! The simulated link: bandwidth each way, delay, jitter.
 //!
-//! A token bucket in virtual time: a chunk departs when the ones before it have, and takes its
-//! bytes / bandwidth; it is delivered half a round trip later. Nobody waits for tokens; a writer
-//! sleeps until the delivery's time (see `pipe`). Bandwidth is shared by all connections of a
-//! listener, each way on its own, as on one cable.
+//! It is a token bucket in virtual time. A chunk departs after the chunks before it, and takes its
+//! bytes / bandwidth. It is delivered half a round trip later. Nobody waits for tokens; a writer
+//! sleeps until the delivery's time (see `pipe`). All connections of a listener share the
+//! bandwidth, each way on its own, as on one cable.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +16,7 @@ use base::clock::{self, Epoch};
 use base::error::{Error, Result};
 use base::units::{parse_bits_per_second, parse_duration};
 
-/// What `--link` says about itself in the help of every verb that has it.
+/// The help of `--link`, for every verb that has it.
 pub const HELP: &str = "\
 Pretend a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such as \
 100mbit,rtt=0.6ms, or a preset:
@@ -41,22 +41,21 @@ const PRESETS: [(&str, &str); 4] = [
 const BITS_PER_SECOND_MIN: u64 = 256_000;
 const BITS_PER_SECOND_MAX: u64 = 100_000_000_000;
 const RTT_MAX: Duration = Duration::from_secs(2);
-/// Chunks take about a millisecond of the link, at least a packet of an Ethernet and at most this:
-/// what one connection sends is not to keep the others waiting.
+/// A chunk takes about a millisecond of the link, within an Ethernet packet and this maximum: one
+/// connection must not keep the others waiting.
 const CHUNK_BYTES_MAX: usize = 16 << 10;
 const CHUNK_BYTES_MIN: usize = 1460;
 /// Beyond this bandwidth, such chunks would cost more wake-ups than two cores have.
 const FAST_BITS_PER_SECOND: u64 = 1_000_000_000;
 const FAST_CHUNK_BYTES: usize = 64 << 10;
-/// What a switch's port holds, on top of the bytes under way on the wire: as much as a fast link
-/// carries while a busy machine lets the thread that fills it wait, and at least this.
+/// Least size of a switch port's queue, beside the bytes on the wire. It has to hold the bytes that
+/// a fast link carries while a busy machine delays the filling thread.
 const QUEUE_BYTES_MIN: usize = 256 << 10;
 const QUEUE: Duration = Duration::from_millis(4);
-/// Asked of the kernel for each of the tap's sockets, each way. Its own sizes grow to megabytes by
-/// themselves, and an unacknowledged write would vanish into them at the speed of memory.
+/// Asked of the kernel for each of the tap's sockets, each way. The kernel's own sizes grow to
+/// megabytes: unacknowledged writes would vanish into them at the speed of memory.
 pub const SOCKET_BYTES: usize = 128 << 10;
 
-/// A link to pretend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkSpec {
     text: String,
@@ -105,7 +104,6 @@ fn preset_names() -> String {
 }
 
 impl fmt::Display for LinkSpec {
-    /// As it was given.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
@@ -115,7 +113,7 @@ impl LinkSpec {
     /// Reads `--link`.
     ///
     /// # Errors
-    /// What is wrong, and how a link is written.
+    /// The mistake, and how a link is written.
     pub fn parse(text: &str) -> Result<Self> {
         text.parse().map_err(|error: String| {
             Error::usage(format!("--link {text}: {error}"), "see `mongodyno tap --help`")
@@ -123,20 +121,16 @@ impl LinkSpec {
     }
 
     /// Bandwidth each way, bits a second.
-    #[must_use]
     pub fn bits_per_second(&self) -> u64 {
         self.bits_per_second
     }
 
-    /// Round-trip time.
-    #[must_use]
     pub fn rtt(&self) -> Duration {
         self.rtt
     }
 
-    /// Bytes of a connection on the link, each way: those on the wire and those in a queue before
-    /// it. Past them the tap stops reading.
-    #[must_use]
+    /// Bytes of a connection on the link, each way: on the wire and in the queue before it. Beyond
+    /// them the tap stops reading.
     pub fn buffer_bytes(&self) -> usize {
         self.queue_bytes() + self.bytes_in((self.rtt + self.jitter) / 2)
     }
@@ -151,7 +145,6 @@ impl LinkSpec {
     }
 
     /// The sizes that matter for one-way writes, in words.
-    #[must_use]
     pub fn buffers(&self) -> String {
         format!(
             "each connection holds at most {} KiB each way on the link ({} KiB under way, {} KiB \
@@ -174,7 +167,6 @@ impl LinkSpec {
     }
 }
 
-/// Both ways of a link.
 #[derive(Debug)]
 pub(super) struct Link {
     pub spec: LinkSpec,
@@ -190,7 +182,7 @@ impl Link {
     }
 }
 
-/// One way: when a chunk arrives at its end. Times are ns since the epoch.
+/// One way of the link. Times are ns since the epoch.
 #[derive(Debug)]
 pub(super) struct Way {
     ns_per_byte: f64,
@@ -215,7 +207,7 @@ impl Way {
         }
     }
 
-    /// When `bytes` that come to the link at `now_ns` are through.
+    /// Delivery time of `bytes` that come to the link at `now_ns`.
     pub fn delivery_ns(&self, bytes: usize, now_ns: u64) -> u64 {
         let mut state = self.state.lock().expect("no panic");
         // Fractions of a nanosecond count: at 5 Gbit/s a small message takes few of them.
@@ -240,22 +232,21 @@ fn fraction(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// How late sleeps of this process usually are, ns.
+/// Usual lateness of this process's sleeps, ns.
 static LATE_NS: OnceLock<u64> = OnceLock::new();
-/// What the detour through the tap takes by itself, one way, ns.
+/// Cost of the detour through the tap, one way, ns.
 static HOP_NS: OnceLock<u64> = OnceLock::new();
 
-/// Finds out how late sleeps are and how long a hop over a socket takes here, once, in a thread
-/// that has called [`clock::sharpen_sleeps`]; some milliseconds.
+/// Measures the lateness of sleeps and the time of a hop over a socket, once, in some milliseconds.
+/// The thread has called [`clock::sharpen_sleeps`].
 pub(super) fn calibrate(epoch: Epoch) {
     LATE_NS.get_or_init(|| usually_late_ns(epoch));
-    // Without sockets nothing will pass that would need it.
+    // Without sockets nothing passes that would need it.
     HOP_NS.get_or_init(|| usual_hop_ns(epoch).unwrap_or_default());
 }
 
-/// Sleeps until `at_ns` since the epoch, as near as this machine can.
-///
-/// The last stretch, as long as sleeps here are usually late, is spun.
+/// Sleeps until `at_ns` since the epoch, as near as this machine can. It spins through the last
+/// stretch, the usual lateness of sleeps.
 pub(super) fn sleep_until(epoch: Epoch, at_ns: u64) {
     let early = at_ns.saturating_sub(LATE_NS.get().copied().unwrap_or_default());
     if epoch.now_ns() < early {
@@ -267,7 +258,7 @@ pub(super) fn sleep_until(epoch: Epoch, at_ns: u64) {
 }
 
 /// Half the median round trip between two threads over a socket, ns: write, wake up, read. The tap
-/// adds one such hop each way, which the link's delay is shortened by.
+/// adds one such hop each way, and shortens the link's delay by it.
 fn usual_hop_ns(epoch: Epoch) -> io::Result<u64> {
     const ROUND_TRIPS: usize = 61;
     let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -292,7 +283,7 @@ fn usual_hop_ns(epoch: Epoch) -> io::Result<u64> {
     Ok((times[ROUND_TRIPS / 2] / 2).min(LATE_NS_MAX))
 }
 
-/// Beyond this the machine is busy, and what was measured is its business.
+/// Beyond this the machine is busy, and the lateness is not the sleep's.
 const LATE_NS_MAX: u64 = 100_000;
 
 /// Median lateness of a few sleeps, ns. More than [`LATE_NS_MAX`] is not spun away.

@@ -1,9 +1,9 @@
-//! Which message an exchange carries: two whole numbers that the application writes into its
-//! documents, its producer's and its own. Read only where `--mark` names their fields.
+//! The mark of a message: two whole numbers that the application writes into its documents, its
+//! producer's and its own. They are read only where `--mark` names their fields.
 //!
-//! Of an insert the first document is looked at, of a cursor's answer the first that has both
-//! numbers: what follows it in the same command is told by counting. Reading all of them was
-//! rejected, because a record has one size.
+//! Of an insert the first document is read, of a cursor's answer the first that has both numbers;
+//! the documents behind it are counted. Reading all of them was rejected, because a record has one
+//! size.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -13,16 +13,15 @@ use wire::walk::{Go, NAME_BYTES_MAX, Visitor};
 
 use super::exchange::Mark;
 
-/// Doubles are whole numbers as far as this.
+/// Doubles are exact whole numbers up to this.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What `--mark` says about itself.
+/// The help of `--mark`.
 pub const HELP: &str = "\
 Note which message an exchange carries: the names of two top-level fields with whole numbers, \
 PRODUCER,SEQUENCE. Of an insert those of its first document are noted, of a cursor's answer those \
 of the first document that has them, and the number of documents from there on";
 
-/// The two fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkFields {
     producer: String,
@@ -58,7 +57,7 @@ impl std::fmt::Display for MarkFields {
 #[derive(Debug)]
 pub(super) struct Numbers {
     fields: Arc<MarkFields>,
-    /// The value that comes next is the sequence, and not the producer.
+    /// The next value is the sequence, not the producer.
     next_is_sequence: bool,
     producer: Option<u32>,
     sequence: Option<u64>,
@@ -69,7 +68,6 @@ impl Numbers {
         Self { fields, next_is_sequence: false, producer: None, sequence: None }
     }
 
-    /// Another document begins.
     pub fn clear(&mut self) {
         (self.producer, self.sequence) = (None, None);
     }

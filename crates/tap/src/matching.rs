@@ -1,36 +1,32 @@
-//! Which commands belong to which operation, where that can be told.
+//! Matches commands with operations, where their times allow it.
 //!
-//! Adapter and tap share a clock and nothing else: a command belongs to an operation if it lies
-//! within that one's start and end and within nobody else's. With several operations under way this
-//! is seldom so, and then nothing is said; guessing by order was rejected.
+//! Adapter and tap share a clock and nothing else. A command belongs to an operation if it lies
+//! within its start and end, and within no other's. With several operations under way this is
+//! seldom so, and then nothing is said; guessing by order was rejected.
 
 use record::samples::{Sample, WARMUP};
 use stats::histogram::Histogram;
 
 use super::exchange::Exchange;
 
-/// With more operations than this under way at once, nothing could be told apart.
+/// With more operations under way at once, no command could be told apart.
 const OPERATIONS_MAX: usize = 256;
 
-/// When the driver was called and when it returned, ns: half of what a sample takes.
+/// Start and end of a driver's call, ns: half the size of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Just before the call.
     pub start_ns: u64,
-    /// Just behind it.
     pub end_ns: u64,
 }
 
 impl Call {
     /// The call of an operation; None in a warm-up.
-    #[must_use]
     pub fn of(sample: &Sample) -> Option<Self> {
         let is_measured = sample.outcome & WARMUP == 0;
         is_measured.then(|| Self { start_ns: sample.start_ns, end_ns: sample.end_ns() })
     }
 }
 
-/// What could be told.
 #[derive(Debug, Default)]
 pub(super) struct Matched {
     /// From call to last request byte, ns.
@@ -44,7 +40,7 @@ struct Operation {
     call: Call,
     /// Last byte of its first request, of its last reply, ns.
     commands: Option<(u64, u64)>,
-    /// A command lies in it that may be another's.
+    /// It contains a command that may be another's.
     doubtful: bool,
 }
 
@@ -60,7 +56,7 @@ pub(super) fn matched(exchanges: &[&Exchange], calls: &[Call]) -> Matched {
     let mut calls = calls.iter().peekable();
     let mut open: Vec<Operation> = Vec::new();
     for exchange in exchanges {
-        // Those that end in the middle of this command may be the ones that it belongs to least.
+        // Operations that end in the middle of this command are the least likely ones.
         let (over, rest) =
             open.into_iter().partition(|it: &Operation| it.call.end_ns < exchange.request_in_ns);
         open = rest;

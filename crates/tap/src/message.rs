@@ -1,7 +1,7 @@
 //! Follows message boundaries in a stream of bytes that has already gone on.
 //!
-//! One for each direction of a connection. It keeps 16 bytes of a header and the state of the body
-//! under way, whatever the length of the message.
+//! One for each direction of a connection. For messages of any length it keeps 16 bytes of a header
+//! and the state of the body under way.
 
 use wire::{HEADER_BYTES, Header, OpCode, WireError};
 
@@ -16,7 +16,7 @@ const TLS_MAJOR: u8 = 3;
 pub(super) struct Passed {
     pub read_ns: u64,
     pub written_ns: u64,
-    /// How long full buffers of the link kept this direction from reading, since its beginning.
+    /// Total time so far for which full link buffers kept this direction from reading.
     pub held_ns: u64,
 }
 
@@ -32,14 +32,13 @@ pub(super) struct Message {
     pub written_ns: u64,
 }
 
-/// What a direction has to know of a message's body.
+/// The use that a direction makes of a message's body.
 pub(super) trait Content {
     fn begin(&mut self, header: &Header) -> Result<(), WireError>;
     fn bytes(&mut self, bytes: &[u8]);
     fn end(&mut self);
 }
 
-/// Requests: all of [`Body`].
 impl Content for Body {
     fn begin(&mut self, header: &Header) -> Result<(), WireError> {
         if matches!(header.opcode, OpCode::Reply | OpCode::Other(_)) {
@@ -58,7 +57,6 @@ impl Content for Body {
     }
 }
 
-/// One direction.
 #[derive(Debug)]
 pub(super) struct Follower<C> {
     head: [u8; HEADER_BYTES],
@@ -91,7 +89,7 @@ impl<C: Content> Follower<C> {
     /// The next bytes of the stream; `each` is called for every message that ends in them.
     ///
     /// # Errors
-    /// A header that cannot be: nobody knows where the next message begins.
+    /// An impossible header: nobody knows where the next message begins.
     pub fn follow(
         &mut self,
         mut bytes: &[u8],
@@ -159,7 +157,6 @@ impl<C: Content> Follower<C> {
     }
 }
 
-/// Whether a stream's first bytes are a TLS handshake.
 fn is_tls(head: &[u8; HEADER_BYTES]) -> bool {
     head[0] == TLS_HANDSHAKE && head[1] == TLS_MAJOR
 }
@@ -172,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// What was seen of one request.
+    /// The follower's view of one request.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     struct Seen {
         command: String,
@@ -234,7 +231,7 @@ mod tests {
         message(opcode, &[&[0; 4][..], namespace.as_bytes(), &[0], rest].concat())
     }
 
-    /// Requests as drivers send them, and what is to be seen of them.
+    /// Requests as drivers send them, with their expected views.
     fn corpus() -> Vec<(Vec<u8>, Seen)> {
         let of = |command: &str, names: &[&str], documents| Seen {
             command: command.into(),

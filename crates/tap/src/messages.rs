@@ -1,26 +1,25 @@
-//! Where the time of each message of a broker passed, from the moment it was to be made to the
-//! moment the consumer's program has it. Pure.
+//! The parts of each broker message's way, from its begin to its arrival in the consumer's program.
+//! Pure.
 //!
 //! ```text
 //! begin ──► start ──► request_in ──► request_out ──► reply_first ──► reply_out ──► received
 //!  program    driver      wire           server           wire         consumer
 //! ```
 //! Begin is the earlier of the intended start and the making of the document. The request is the
-//! insert on the producer's port of the tap, the reply the one that carries the message on the
-//! consumer's port. "Wire" is the tap and the link on both, with what a long reply takes from its
-//! first byte to its last; what lies between tap and server is the server's.
+//! insert on the producer's port of the tap. The reply is the one that carries the message on the
+//! consumer's port. "Wire" is the tap and the link on both, with the time from a long reply's first
+//! byte to its last. The time between tap and server is the server's.
 //!
-//! The insert is found by its mark. The reply is found by the mark of its first message; those
-//! that follow it there are those that followed it to the consumer's program, for a cursor returns
-//! documents in their order in the collection and a program takes all that came. A cursor opened
-//! again, sentinels and lost messages are no matter then. Counting replies from the first one on
-//! was rejected: after one that was missed everything would be told wrong, and look right. A
-//! message that several replies carry (a cursor opened again before it) is the first one's.
+//! The insert is found by its mark. The reply is found by the mark of its first message. Its other
+//! messages are those that followed the first to the consumer's program: a cursor returns documents
+//! in their order in the collection, and a program takes all of them. So a reopened cursor,
+//! sentinels and lost messages do no harm. Counting replies from the first one on was rejected:
+//! after a missed reply all figures would be wrong, and look right. A message in several replies (a
+//! cursor opened again before it) belongs to the first one.
 //!
-//! An insert of several documents names its first: the n - 1 sequences behind it are taken for the
-//! others, with the same request, and with the sample of the first. (Where operations have
-//! sequences that overlap, as those that the contract stamps into batches, a message has several
-//! inserts, and none is guessed.)
+//! An insert of several documents names its first. The n - 1 sequences behind it are taken for the
+//! others, with the request and the sample of the first. (The contract's batch stamps make
+//! sequences of operations overlap. A message then has several inserts, and none is guessed.)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,7 @@ use record::samples::{Sample, WARMUP};
 
 use super::exchange::{Exchange, flags};
 
-/// Where the time of one message passed, ns.
+/// The parts of one message's way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_field_names)] // units stand in names
 pub struct Parts {
@@ -43,14 +42,13 @@ pub struct Parts {
     pub server_ns: u64,
     /// From the tap to the hands of the consumer's program.
     pub consumer_ns: u64,
-    /// What of `server_ns` passed before the consumer's request for more was at the server: nobody
-    /// had asked for the message yet.
+    /// The part of `server_ns` before the consumer's request for more: nobody had asked for the
+    /// message yet.
     pub unasked_ns: u64,
 }
 
 impl Parts {
     /// From begin to received, ns.
-    #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.program_ns + self.driver_ns + self.wire_ns + self.server_ns + self.consumer_ns
     }
@@ -64,7 +62,7 @@ pub enum Unmatched {
     NoSample,
     /// No insert with its mark passed the tap.
     NoInsert,
-    /// Several did.
+    /// Several inserts did.
     SeveralInserts,
     /// No reply is known to have carried it.
     NoReply,
@@ -81,16 +79,15 @@ pub struct Message {
     pub begin_ns: u64,
     /// When the consumer's program had it, ns since the epoch.
     pub received_ns: u64,
-    /// Where the time between passed.
     pub parts: Result<Parts, Unmatched>,
 }
 
-/// How many messages there were, and how many of them could be told.
+/// Number of messages, and of those whose way is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
-    /// That arrived.
+    /// Messages that arrived.
     pub messages: u64,
-    /// Whose way is known.
+    /// Messages whose way is known.
     pub matched: u64,
     /// [`Unmatched::NoSample`]
     pub without_sample: u64,
@@ -121,7 +118,6 @@ struct Way {
     reply_first_ns: u64,
     reply_out_ns: u64,
     received_ns: u64,
-    /// Inserts seen.
     inserts: u32,
     /// Its place in the insert.
     place: u32,
@@ -146,9 +142,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// Room for so many, at once: what a growing list leaves behind on its way stays with the
-    /// process.
-    #[must_use]
+    /// Allocates all at once: the old buffers of a growing list would stay with the process.
     pub fn with_capacity(messages: usize) -> Self {
         Self { ways: Vec::with_capacity(messages) }
     }
@@ -170,15 +164,12 @@ impl Ways {
         });
     }
 
-    /// Tells where the time of each message passed, once all of them were taken.
+    /// Tells the parts of each message's way, once all samples were taken.
     ///
-    /// `inserts` are the exchanges of the producers' port, `sent` the producers' samples (those of
-    /// a warm-up are left out), `replies` the exchanges of the consumer's port, each in any order,
-    /// the exchanges recorded with the option `--mark`. They are read once, in this order, and may
-    /// be streams from files. `each` gets the messages in the order of arrival.
-    ///
-    /// # Errors
-    /// Those of the streams.
+    /// `inserts` are the exchanges of the producers' port, `replies` those of the consumer's port.
+    /// `sent` are the producers' samples; those of a warm-up are left out. All exchanges were
+    /// recorded with `--mark`, and come in any order. They are read once, in this order, and may be
+    /// streams from files. `each` gets the messages in the order of arrival.
     pub fn tell<E>(
         self,
         inserts: impl IntoIterator<Item = Result<Exchange, E>>,
@@ -207,13 +198,12 @@ impl Ways {
     }
 }
 
-/// What is known of the ways so far.
 struct Known {
     /// In the order of arrival.
     ways: Vec<Way>,
     /// The same by key.
     by_key: Vec<u32>,
-    /// Where in `by_key` the last one was found: the next one is mostly behind it.
+    /// Place of the last hit in `by_key`: the next one is mostly behind it.
     at: usize,
 }
 
@@ -241,8 +231,8 @@ impl Known {
         self.at
     }
 
-    /// Calls for every arrival of the messages `first` up to `first + count`, by key; until it
-    /// answers false, with the number of that arrival.
+    /// Calls `visit` with each arrival of the messages `first` up to `first + count`, by key, until
+    /// it returns false. Returns the number of that arrival.
     fn each_of(
         &mut self,
         first: u64,
@@ -293,15 +283,15 @@ impl Known {
         let (first_ns, out_ns) = (exchange.reply_first_ns, exchange.reply_out_ns);
         // A server that goes on by itself was asked long ago.
         let asked_ns = if exchange.is(flags::STREAMED) { 0 } else { exchange.request_out_ns };
-        // Of one that arrived twice, the arrival that this reply can have brought. If none can, a
-        // cursor reads again what the program has, and what it has not follows.
+        // Of a message that arrived twice, the arrival that this reply can have brought. Without
+        // one a cursor reads known messages again, and new ones follow.
         let arrival = self
             .each_of(first, 1, |way, _| way.received_ns < first_ns)
             .or_else(|| Some(self.by_key[self.at.checked_sub(1)?] as usize))
             .filter(|arrival| self.ways[*arrival].key == first);
         let Some(arrival) = arrival else { return };
         for way in self.ways[arrival..].iter_mut().take(exchange.documents_in as usize) {
-            // What was in the program's hands before came by another reply.
+            // Another reply brought the messages that the program had before.
             if way.received_ns >= first_ns && first_ns < way.reply_first_ns {
                 (way.asked_ns, way.reply_first_ns, way.reply_out_ns) = (asked_ns, first_ns, out_ns);
             }
@@ -335,8 +325,8 @@ impl Told {
         }
     }
 
-    /// Times that are not in order are moved to the nearest that are, from the first to the last,
-    /// between begin and received, so that the sum stays.
+    /// Moves times out of order to the nearest ones in order, between begin and received, so that
+    /// the sum stays.
     fn parts(&mut self, way: &Way) -> Parts {
         let mut at_ns = way.begin_ns;
         let mut moved_max_ns = 0;

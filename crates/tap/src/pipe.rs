@@ -1,16 +1,14 @@
-//! One direction of a connection on the link: chunks between the thread that reads them and the
-//! one that writes them when they are due. Bounded in bytes.
+//! One direction of a connection on the link: chunks between the thread that reads them and the one
+//! that writes them when they are due. Bounded in bytes.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 
-/// Bytes on the link.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// Longer than what was read into it: clearing it for every read would cost as much as the
-    /// link at 5 Gbit/s.
+    /// Longer than its content: clearing it for every read would cost as much as the link at 5
+    /// Gbit/s.
     pub memory: Vec<u8>,
-    /// Bytes read.
     pub count: usize,
     pub read_ns: u64,
     /// See `message::Passed`.

@@ -16,21 +16,15 @@ use base::error::{Error, Exit, Result};
 use base::process::raise_file_limit;
 
 use super::Shape;
+use super::arm::{Arm, Log, Sink, spawn};
 use super::connection::Connection;
 use super::link::{Link, LinkSpec, SOCKET_BYTES, calibrate};
 use super::mark::MarkFields;
 use super::recording::ConnectionRecord;
 use super::shapes::Shapes;
 
-/// Two or four threads a connection, which keep their buffers elsewhere.
-const STACK_BYTES: usize = 128 << 10;
 /// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Takes finished records, whole ones, from any thread.
-pub type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
-/// Takes a line about a connection.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a proxy is made of.
 pub struct Options {
@@ -54,15 +48,9 @@ pub fn log_to_stderr(line: &str) {
 }
 
 /// One listener and its connections.
-pub(super) struct Arm {
-    pub epoch: Epoch,
-    pub shapes: Arc<Shapes>,
-    pub link: Option<Link>,
-    pub marks: Option<Arc<MarkFields>>,
-    pub sink: Sink,
+struct Listener {
+    arm: Arc<Arm>,
     to: Vec<SocketAddr>,
-    log: Log,
-    numbers: Arc<AtomicU32>,
     connections: Mutex<Connections>,
     stopping: AtomicBool,
 }
@@ -76,29 +64,20 @@ struct Connections {
     closed: Vec<ConnectionRecord>,
 }
 
-impl Arm {
-    /// Of a connection; unique in the proxy, from 1.
-    pub fn next_number(&self) -> u32 {
-        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub fn log(&self, line: &str) {
-        (self.log)(line);
-    }
-
-    fn listen(self: &Arc<Self>, listener: &TcpListener) {
+impl Listener {
+    fn accept(self: &Arc<Self>, listener: &TcpListener) {
         let mut failing = false;
         for client in listener.incoming() {
             if self.stopping.load(Ordering::Relaxed) {
                 return;
             }
             let served = client.and_then(|client| {
-                let arm = self.clone();
-                spawn(move || arm.serve(client))
+                let listener = self.clone();
+                spawn(move || listener.serve(client))
             });
             // Once: who has no files left has none for a while.
             if let (Err(error), false) = (&served, failing) {
-                self.log(&format!("a connection could not be taken: {error}"));
+                self.arm.log(&format!("a connection could not be taken: {error}"));
             }
             failing = served.is_err();
             if failing {
@@ -113,7 +92,7 @@ impl Arm {
         let server = TcpStream::connect(&self.to[..]).and_then(|server| {
             for socket in [&client, &server] {
                 socket.set_nodelay(true)?;
-                if self.link.is_some() {
+                if self.arm.link.is_some() {
                     setsockopt(socket, sockopt::SndBuf, &SOCKET_BYTES)?;
                     setsockopt(socket, sockopt::RcvBuf, &SOCKET_BYTES)?;
                 }
@@ -123,17 +102,19 @@ impl Arm {
         let server = match server {
             Ok(server) => server,
             Err(error) => {
-                return self.log(&format!("a connection dropped: no way to the server: {error}"));
+                return self
+                    .arm
+                    .log(&format!("a connection dropped: no way to the server: {error}"));
             }
         };
-        let connection = Arc::new(Connection::new(self.clone(), client, server));
+        let connection = Arc::new(Connection::new(self.arm.clone(), client, server));
         let number = connection.number();
         let mut connections = self.lock();
         connections.open.insert(number, connection.clone());
         connections.peak = connections.peak.max(connections.open.len());
         drop(connections);
         connection.serve();
-        let record = connection.record(Some(self.epoch.now_ns()));
+        let record = connection.record(Some(self.arm.epoch.now_ns()));
         let mut connections = self.lock();
         connections.open.remove(&number);
         connections.closed.push(record);
@@ -146,7 +127,7 @@ impl Arm {
 
 /// A running proxy. When it is dropped it takes no new connections; those there go on.
 pub struct Proxy {
-    arms: Vec<Arc<Arm>>,
+    listeners: Vec<Arc<Listener>>,
     addresses: Vec<SocketAddr>,
 }
 
@@ -169,7 +150,7 @@ impl Proxy {
         let to: Vec<SocketAddr> = resolve(&options.to)?;
         let marks = options.marks.clone().map(Arc::new);
         let (shapes, numbers) = (Arc::new(Shapes::new()), Arc::new(AtomicU32::new(0)));
-        let mut proxy = Self { arms: Vec::new(), addresses: Vec::new() };
+        let mut proxy = Self { listeners: Vec::new(), addresses: Vec::new() };
         for (number, listen) in options.listen.iter().enumerate() {
             let refused = |error: &io::Error| {
                 Error::environment(
@@ -188,38 +169,39 @@ impl Proxy {
                 link: options.link.clone().map(Link::new),
                 marks: marks.clone(),
                 sink: sink(number),
-                to: to.clone(),
                 log: options.log.clone(),
                 numbers: numbers.clone(),
+            });
+            let accepting = Arc::new(Listener {
+                arm,
+                to: to.clone(),
                 connections: Mutex::default(),
                 stopping: AtomicBool::new(false),
             });
-            let listening = arm.clone();
-            spawn(move || listening.listen(&listener)).map_err(|error| refused(&error))?;
-            proxy.arms.push(arm);
+            proxy.listeners.push(accepting.clone());
+            spawn(move || accepting.accept(&listener)).map_err(|error| refused(&error))?;
             proxy.addresses.push(address);
         }
         Ok(proxy)
     }
 
     /// Where it listens, by number.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// Hands the records of everything that has passed so far to the listener's sink.
     pub fn settle(&self, arm: usize) {
-        let open: Vec<Arc<Connection>> = self.arms[arm].lock().open.values().cloned().collect();
+        let open: Vec<Arc<Connection>> =
+            self.listeners[arm].lock().open.values().cloned().collect();
         for connection in open {
             connection.settle();
         }
     }
 
     /// The listener's connections: those open, and those closed since this was last asked.
-    #[must_use]
     pub fn connections(&self, arm: usize) -> Vec<ConnectionRecord> {
-        let mut connections = self.arms[arm].lock();
+        let mut connections = self.listeners[arm].lock();
         let mut records = std::mem::take(&mut connections.closed);
         records.extend(connections.open.values().map(|it| it.record(None)));
         records.sort_by_key(|it| it.number);
@@ -227,22 +209,20 @@ impl Proxy {
     }
 
     /// Most connections of the listener open at once, since it began.
-    #[must_use]
     pub fn connections_peak(&self, arm: usize) -> usize {
-        self.arms[arm].lock().peak
+        self.listeners[arm].lock().peak
     }
 
     /// All kinds of commands so far, by number.
-    #[must_use]
     pub fn shapes(&self) -> Vec<Shape> {
-        self.arms.first().map_or_else(Vec::new, |arm| arm.shapes.list())
+        self.listeners.first().map_or_else(Vec::new, |it| it.arm.shapes.list())
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        for (arm, address) in self.arms.iter().zip(&self.addresses) {
-            arm.stopping.store(true, Ordering::Relaxed);
+        for (listener, address) in self.listeners.iter().zip(&self.addresses) {
+            listener.stopping.store(true, Ordering::Relaxed);
             // Wakes the listener's thread, which finds that it is to end.
             let _ = TcpStream::connect(address);
         }
@@ -263,11 +243,4 @@ fn resolve(to: &str) -> Result<Vec<SocketAddr>> {
         }
         Err(error) => Err(Error::new(Exit::Unreachable, format!("--to {to}: {error}"), hint)),
     }
-}
-
-/// A thread with a small stack.
-pub(super) fn spawn<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<JoinHandle<T>> {
-    thread::Builder::new().stack_size(STACK_BYTES).spawn(work)
 }

@@ -1,4 +1,4 @@
-//! What a tap leaves for one stretch of time: `PREFIX-ARM.bin` (exchanges) and `PREFIX-ARM.json`.
+//! The tap's files for one stretch of time: `PREFIX-ARM.bin` (exchanges) and `PREFIX-ARM.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use base::error::{Error, Result};
 use super::Shape;
 use super::exchange::{self, Exchange};
 
-/// `PREFIX-ARM.json`: what the numbers in the exchanges mean, and the connections.
+/// `PREFIX-ARM.json`: the meanings of the exchanges' numbers, and the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The link between, as it was asked for.
+    /// As it was asked for.
     pub link: Option<String>,
     /// By number.
     pub shapes: Vec<Shape>,
@@ -20,14 +20,12 @@ pub struct Recording {
     pub connections: Vec<ConnectionRecord>,
 }
 
-/// One connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
     /// As in the exchanges.
     pub number: u32,
-    /// ns since the epoch.
     pub opened_ns: u64,
-    /// ns since the epoch; None while it is open.
+    /// None while it is open.
     pub closed_ns: Option<u64>,
     /// Bytes to the server since it was opened.
     pub bytes_out: u64,
@@ -40,8 +38,6 @@ pub struct ConnectionRecord {
     pub dropped: Option<String>,
 }
 
-/// The two files of an arm.
-#[must_use]
 pub fn paths(prefix: &Path, arm: usize) -> (PathBuf, PathBuf) {
     let with = |end: &str| {
         let mut name = prefix.as_os_str().to_owned();
@@ -51,10 +47,8 @@ pub fn paths(prefix: &Path, arm: usize) -> (PathBuf, PathBuf) {
     (with("bin"), with("json"))
 }
 
-/// Reads what a tap left for one arm.
-///
 /// # Errors
-/// Files that are not there or not the tap's.
+/// Files that are missing or not the tap's.
 pub fn read(prefix: &Path, arm: usize) -> Result<(Vec<Exchange>, Recording)> {
     let (bin, json) = paths(prefix, arm);
     let exchanges = exchange::read(&bin)?;

@@ -1,5 +1,5 @@
-//! What is read of a reply: whether more of them follow by themselves and, where marks are asked
-//! for, which message is the first in it and how many documents come with it.
+//! Reads a reply: whether more of them follow by themselves. Where marks are asked for, also its
+//! first message and the number of documents from there.
 
 use std::sync::Arc;
 
@@ -18,7 +18,6 @@ const MSG_HEAD_BYTES: usize = 5;
 /// Flags, cursor, starting point and number of documents of an OP_REPLY.
 const REPLY_HEAD_BYTES: usize = 20;
 
-/// A reply.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     opcode: Option<OpCode>,
@@ -75,8 +74,8 @@ impl Content for Reply {
     fn end(&mut self) {}
 }
 
-/// The documents that a cursor returns: `cursor.firstBatch` or `nextBatch` of an answer, or what
-/// an OP_REPLY holds.
+/// The documents of a cursor: `cursor.firstBatch` or `nextBatch` of an answer, or those of an
+/// OP_REPLY.
 #[derive(Debug)]
 struct Batch {
     head: [u8; REPLY_HEAD_BYTES],
@@ -179,7 +178,7 @@ impl Visitor for Seen {
                 self.documents = self.documents.saturating_add(1);
                 Go::Over
             }
-            // Behind the two numbers nothing is wanted of a document.
+            // After the two numbers the rest of a document does not matter.
             (3, _) if self.numbers.mark().is_none() => self.numbers.field(kind, name),
             _ => Go::Over,
         }
@@ -234,7 +233,7 @@ mod tests {
         bytes
     }
 
-    /// Replies, and what they carry.
+    /// Replies, with their expected contents.
     fn corpus() -> Vec<(Vec<u8>, Seen)> {
         let message = |producer: i32, sequence: i64| {
             rawdoc! {

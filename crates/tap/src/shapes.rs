@@ -10,19 +10,18 @@ use wire::OpCode;
 
 use super::body::Body;
 
-/// More kinds than this are one, [`OTHER`]: field names come from elsewhere and could have no end.
+/// Further kinds are one, [`OTHER`]: field names come from elsewhere and could have no end.
 const SHAPES_MAX: usize = 4096;
 /// Likewise for the names of commands, each of which gets a histogram.
 const COMMANDS_MAX: usize = 200;
-/// Name of what is beyond the limits.
+/// Name of all kinds beyond the limits.
 const OTHER: &str = "(other)";
 /// Name of a command whose body could not be followed.
 const UNREADABLE: &str = "(unreadable)";
 
-/// One kind of command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// The command's name, as sent; legacy opcodes as `OP_INSERT`.
+    /// As sent; legacy opcodes as `OP_INSERT`.
     pub command: String,
     /// `database.collection` of a legacy opcode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +30,7 @@ pub struct Shape {
     pub fields: Vec<String>,
 }
 
-/// All kinds a proxy has seen. Number 0 is what is beyond the limits.
+/// All kinds a proxy has seen. Number 0 stands for all beyond the limits.
 #[derive(Debug)]
 pub(super) struct Shapes {
     known: RwLock<Known>,
@@ -67,7 +66,7 @@ impl Shapes {
         self.known.write().expect("no panic").add(opcode, body, key)
     }
 
-    /// All of them, by number.
+    /// All kinds, by number.
     pub fn list(&self) -> Vec<Shape> {
         self.known.read().expect("no panic").shapes.clone()
     }

@@ -24,17 +24,16 @@ const BACKGROUND: [&str; 9] = [
 ];
 /// A monitor's as well, but also an operation's; see `which_are_background`.
 const PING: &str = "ping";
-/// By which old drivers make a write acknowledged.
+/// Old drivers make a write acknowledged by it.
 const GET_LAST_ERROR: &str = "getlasterror";
 
 /// A stretch of time, ns since the epoch, both ends included.
 pub type Turn = (u64, u64);
 
-/// Sums up what passed the tap in an arm's turns.
+/// Sums up the exchanges in an arm's turns.
 ///
 /// A command counts if its request came in during one of `turns`. `calls` are the arm's in the same
-/// phase, `operations` the number by which what is "an operation" is divided.
-#[must_use]
+/// phase, `operations` the divisor of all figures "an operation".
 pub fn summarise(
     exchanges: &[Exchange],
     recording: &Recording,
@@ -84,8 +83,8 @@ pub(super) fn is_background(command: &str) -> bool {
 
 /// Whether each exchange belongs to no operation.
 ///
-/// A `ping` is an operation's where there is nothing else; where there are other commands, it is a
-/// monitor's on connections that carry none of these.
+/// A `ping` alone is an operation's. Where there are other commands, it is a monitor's on
+/// connections that carry none of these.
 fn which_are_background(inside: &[&Exchange], recording: &Recording) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
@@ -178,13 +177,11 @@ fn connections(tap: &mut Tap, own: &[&Exchange], recording: &Recording, turns: &
     tap.connections_idle = idle.filter(|it| !used.contains(&it.number)).count() as u64;
 }
 
-/// Writes without an answer.
 #[derive(Debug, Default)]
 struct Unanswered {
-    /// And no getLastError directly after them on their connection.
+    /// Without a getLastError directly after them on their connection.
     count: u64,
-    /// From such a write to its getLastError, ns, all together: as if one began where the other
-    /// does.
+    /// Total time from such a write to its getLastError, ns.
     before_get_last_error_ns: u64,
 }
 
@@ -210,7 +207,7 @@ fn unanswered_writes(own: &[&Exchange], recording: &Recording) -> Unanswered {
     found
 }
 
-/// The driver's share, or why it cannot be told; encode and decode side.
+/// The driver's share, or the reason why it is unknown; encode and decode side.
 fn split(
     tap: &mut Tap,
     own: &[&Exchange],
@@ -263,7 +260,7 @@ fn split(
     tap.not_separable = (!reasons.is_empty()).then(|| reasons.join("; "));
 }
 
-/// Whether a request came in before the one before it on its connection was answered.
+/// Whether a request came in before the previous one on its connection was answered.
 fn overlap(own: &[&Exchange]) -> bool {
     let mut free: BTreeMap<u32, u64> = BTreeMap::new();
     own.iter().any(|it| {

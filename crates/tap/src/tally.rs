@@ -1,5 +1,3 @@
-//! Sums of one command.
-
 use std::collections::BTreeSet;
 
 use record::records::TapCommand;
@@ -8,7 +6,7 @@ use stats::histogram::Histogram;
 use super::Shape;
 use super::exchange::{Exchange, flags};
 
-/// Adds up exchanges of one command.
+/// Sums of the exchanges of one command.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     sums: TapCommand,
@@ -43,7 +41,6 @@ impl Tally {
         }
     }
 
-    /// The sums so far.
     pub fn record(&self) -> TapCommand {
         let us = |percent| self.server.printable_percentile_ns(percent).map(|ns| ns as f64 / 1e3);
         TapCommand {

@@ -12,8 +12,9 @@ use figures::{fixed, signed};
 use record::wire::LinkCheck;
 use wire::{HEADER_BYTES, Header, OpCode};
 
+use super::arm::Sink;
 use super::link::LinkSpec;
-use super::proxy::{Options, Proxy, Sink};
+use super::proxy::{Options, Proxy};
 
 /// A bulk transfer is this long, and so are the pings together, where the link allows.
 const STRETCH: Duration = Duration::from_millis(250);
@@ -31,9 +32,6 @@ const BULK_MESSAGE_BYTES: usize = 1 << 20;
 const BULK_BYTES_MAX: usize = 256 << 20;
 
 /// Measures the link on loopback, against a server of its own; about a second.
-///
-/// # Errors
-/// Sockets or threads that this machine does not give.
 pub fn validate(spec: &LinkSpec) -> Result<LinkCheck> {
     let refused = |error: io::Error| {
         Error::environment(format!("the link {spec} cannot be tried: {error}"), "")

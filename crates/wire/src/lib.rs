@@ -1,5 +1,4 @@
-//! MongoDB's wire protocol: headers, requests, replies, and the BSON in them. Bytes in, bytes out;
-//! the absorber and the tap stand on it.
+//! MongoDB's wire protocol: headers, requests, replies, and the BSON in them, from bytes to bytes.
 //!
 //! Source: the MongoDB wire protocol reference and `OP_MSG.md` of the driver specifications. The
 //! legacy opcodes are those that drivers before 2017 use.
@@ -11,12 +10,10 @@ pub mod walk;
 
 use std::io::{self, ErrorKind, Read};
 
-/// Bytes of a message's header.
 pub const HEADER_BYTES: usize = 16;
 /// Longest message that the absorber takes and mongod announces (`maxMessageSizeBytes`).
 pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
 
-/// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OpCode {
     Reply,
@@ -28,7 +25,6 @@ pub enum OpCode {
     KillCursors,
     Compressed,
     Msg,
-    /// None of the above.
     Other(i32),
 }
 
@@ -66,24 +62,19 @@ impl From<OpCode> for i32 {
     }
 }
 
-/// The first 16 bytes of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Of the whole message, bytes, header included.
+    /// Of the whole message, header included.
     pub length: usize,
-    /// Chosen by whoever sends it.
+    /// Chosen by the sender.
     pub request_id: i32,
-    /// `request_id` of the message this one answers; 0 in requests.
+    /// `request_id` of the message that this one answers; 0 in requests.
     pub response_to: i32,
-    /// What follows.
     pub opcode: OpCode,
 }
 
 impl Header {
-    /// Reads a header.
-    ///
-    /// # Errors
-    /// A length that no message can have.
+    /// Refuses a length that no message can have.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Self, WireError> {
         let at = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let length = usize::try_from(at(0)).unwrap_or(0);
@@ -93,8 +84,6 @@ impl Header {
         Ok(Self { length, request_id: at(4), response_to: at(8), opcode: at(12).into() })
     }
 
-    /// Writes a header.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let length = i32::try_from(self.length).expect("messages have at most 48 MB");
         let numbers = [length, self.request_id, self.response_to, self.opcode.into()];
@@ -106,8 +95,8 @@ impl Header {
     }
 }
 
-/// Why bytes are no message. The connection they came on cannot be used any more: nobody knows
-/// where the next message begins, or what the other side means.
+/// Why bytes are no message. Their connection is of no more use: nobody knows where the next
+/// message begins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("a message of {0} bytes; at least 16 and at most 48000000 are allowed")]
@@ -130,12 +119,11 @@ pub enum WireError {
     Utf8,
 }
 
-/// Reads one message into `buffer`, header included; `buffer` is kept by the caller so that its
-/// memory serves all messages of a connection. None: the other side closed between two messages.
+/// Reads one message, header included. The caller keeps `buffer`, so that its memory serves all
+/// messages of a connection. None: the other side closed between two messages.
 ///
-/// # Errors
-/// The system's; `InvalidData` with a [`WireError`] for a length that cannot be; `UnexpectedEof`
-/// where the other side closed within a message.
+/// Fails with `InvalidData` and a [`WireError`] for an impossible length, with `UnexpectedEof`
+/// within a message.
 pub fn read_message(from: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<Option<Header>> {
     let mut bytes = [0; HEADER_BYTES];
     let mut have = 0;

@@ -1,8 +1,8 @@
-//! BSON as bytes: the table of its types, and documents that are there as a whole, checked once
-//! and then read as they stand. [`super::walk`] follows those that are not.
+//! BSON as bytes: the table of its types, and the reading of whole documents after one check.
+//! [`super::walk`] follows documents that arrive in pieces.
 //!
-//! Not `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every reading:
-//! here one check stands at the door ([`check`]), and everything behind it cannot fail.
+//! Rejected: `bson::RawDocument`, which checks lengths and UTF-8 again at every step of every
+//! reading. Here [`check`] is the only check, and nothing behind it can fail.
 
 use std::borrow::Cow;
 
@@ -31,21 +31,19 @@ pub mod kind {
     pub const MIN_KEY: u8 = 255;
 }
 
-/// Longest document, bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Deepest document; bounds the recursion of everything that walks through one.
+/// Bounds the recursion of everything that walks through a document.
 const DEPTH_MAX: usize = 200;
-/// The empty document.
 pub const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
-/// Length and terminator of an empty document, bytes.
+/// Length and terminator of an empty document.
 const DOCUMENT_BYTES_MIN: usize = EMPTY.len();
 
-/// How many bytes the value of a field takes: the one table of them.
+/// How many bytes the value of a field takes: the only table of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Fixed(usize),
-    /// A length of four bytes comes first. It counts `before` bytes that are behind us then, is at
+    /// A length of four bytes comes first. It counts `before` bytes that are already read, is at
     /// least `least`, and leaves out `after` bytes.
     Counted {
         before: usize,
@@ -54,7 +52,6 @@ pub enum Size {
     },
     /// A regular expression: two strings that end with a zero byte.
     Pattern,
-    /// No BSON type.
     Unknown,
 }
 
@@ -83,7 +80,7 @@ impl Size {
         Self::Counted { before, least, after }
     }
 
-    /// Bytes behind the four of a length that says `length`; None: it cannot say that.
+    /// Bytes after the four of a length that says `length`; None where it cannot say that.
     #[inline]
     pub fn behind(self, length: [u8; 4]) -> Option<usize> {
         let Self::Counted { before, least, after } = self else { return None };
@@ -92,21 +89,18 @@ impl Size {
     }
 }
 
-/// A value within a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     /// One of [`kind`].
     pub kind: u8,
-    /// What follows the name.
+    /// The bytes after the name.
     pub bytes: &'a [u8],
 }
 
-/// A field of a document.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     /// Without its zero byte; an index where the document is an array.
     pub name: &'a [u8],
-    /// What it holds.
     pub value: Value<'a>,
     /// Kind, name and value as they stand.
     pub whole: &'a [u8],
@@ -118,22 +112,20 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The fields of a checked document.
 #[derive(Debug, Clone)]
 pub struct Fields<'a>(&'a [u8]);
 
-/// Walks through a checked document (or array).
+/// Walks through a checked document or array.
 pub fn fields(document: &[u8]) -> Fields<'_> {
     Fields(document.get(4..document.len() - 1).unwrap_or_default())
 }
 
-/// The value of a top-level field.
 pub fn get<'a>(document: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     fields(document).find(|field| field.name == name).map(|field| field.value)
 }
 
 impl<'a> Fields<'a> {
-    /// Those that have not been walked through yet, as they stand.
+    /// The fields that are left to walk through, as they stand.
     pub fn bytes(&self) -> &'a [u8] {
         self.0
     }
@@ -168,10 +160,7 @@ fn length(kind: u8, rest: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether all of a document is what BSON allows.
-///
-/// # Errors
-/// Where it is not.
+/// Checks that a whole document is valid BSON.
 pub fn check(document: &[u8]) -> Result<(), String> {
     check_at(document, 0)
 }
@@ -217,7 +206,6 @@ fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
     if walk.0.is_empty() { Ok(()) } else { Err("a field that is malformed".to_owned()) }
 }
 
-/// A number, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     Int(i32),
@@ -227,7 +215,7 @@ pub enum Number {
 }
 
 impl<'a> Value<'a> {
-    /// Null, as it stands for what is missing.
+    /// Stands for a missing value.
     pub const NULL: Value<'static> = Value { kind: kind::NULL, bytes: &[] };
 
     /// The text of a string; empty where it is not UTF-8.
@@ -245,17 +233,14 @@ impl<'a> Value<'a> {
         self.bytes.get(4..self.bytes.len() - 1).unwrap_or_default()
     }
 
-    /// The bytes of a document.
     pub fn document(self) -> Option<&'a [u8]> {
         (self.kind == kind::DOCUMENT).then_some(self.bytes)
     }
 
-    /// The bytes of an array.
     pub fn array(self) -> Option<&'a [u8]> {
         (self.kind == kind::ARRAY).then_some(self.bytes)
     }
 
-    /// Any number.
     pub fn number(self) -> Option<Number> {
         let long = || i64::from_le_bytes(*self.bytes.first_chunk().expect("8 bytes, checked"));
         Some(match self.kind {
@@ -272,7 +257,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Any number as a whole one, its fraction cut off.
+    /// With its fraction cut off.
     pub fn whole_number(self) -> Option<i64> {
         Some(match self.number()? {
             Number::Int(number) => number.into(),

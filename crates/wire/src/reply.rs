@@ -1,4 +1,4 @@
-//! What servers answer.
+//! Answers of servers.
 
 use bson::RawDocument;
 
@@ -6,7 +6,7 @@ use super::{HEADER_BYTES, Header, OpCode};
 
 /// OP_REPLY: the cursor is not known (any more).
 pub const CURSOR_NOT_FOUND: u32 = 1;
-/// OP_REPLY: the one document says what went wrong with the query.
+/// OP_REPLY: the only document describes the failure of the query.
 pub const QUERY_FAILURE: u32 = 1 << 1;
 /// OP_REPLY: the server can await data on tailable cursors.
 pub const AWAIT_CAPABLE: u32 = 1 << 3;

@@ -1,10 +1,10 @@
-//! What drivers send.
+//! Requests of drivers.
 
 use bson::RawDocument;
 
 use super::{HEADER_BYTES, Header, OpCode, WireError};
 
-/// OP_MSG: a CRC-32C stands at its end. It is not verified, as it guards nothing on one host.
+/// OP_MSG: a CRC-32C stands at its end. It is not verified: it guards nothing on one host.
 const CHECKSUM_PRESENT: u32 = 1;
 /// OP_MSG: no answer is wanted.
 const MORE_TO_COME: u32 = 1 << 1;
@@ -12,7 +12,7 @@ const MORE_TO_COME: u32 = 1 << 1;
 const REQUIRED_FLAGS: u32 = 0xffff;
 const CHECKSUM_BYTES: usize = 4;
 
-/// A request, borrowing the message it came in.
+/// A request, borrowed from its message.
 #[derive(Debug)]
 pub enum Request<'a> {
     Msg(Msg<'a>),
@@ -29,7 +29,6 @@ pub enum Request<'a> {
 pub struct Msg<'a> {
     /// w:0: no answer is wanted.
     pub more_to_come: bool,
-    /// The command.
     pub body: &'a RawDocument,
     /// Document sequences: a field of the command, and the documents it holds.
     pub sequences: Vec<(&'a str, Vec<&'a RawDocument>)>,
@@ -45,16 +44,12 @@ pub struct Query<'a> {
     /// Negative or 1: one batch and no cursor; 0: the server's default.
     pub number_to_return: i32,
     pub query: &'a RawDocument,
-    /// Projection.
     pub fields: Option<&'a RawDocument>,
 }
 
 impl<'a> Request<'a> {
     /// Reads a whole message. Documents are checked as far as their lengths; their elements are
     /// read where they are used.
-    ///
-    /// # Errors
-    /// Anything that is no request.
     pub fn parse(header: &Header, message: &'a [u8]) -> Result<Self, WireError> {
         let mut rest = Rest(&message[HEADER_BYTES..]);
         let request = match header.opcode {
@@ -144,7 +139,7 @@ fn query<'a>(rest: &mut Rest<'a>) -> Result<Query<'a>, WireError> {
     })
 }
 
-/// What has not been read yet.
+/// The rest of a message.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -1,12 +1,12 @@
-//! Follows one BSON document while its bytes pass, in pieces of any size, and shows a visitor the
-//! fields that it wants to see. Nothing is kept but a name and eight bytes.
+//! Follows one BSON document while its bytes pass in pieces of any size. Shows a visitor the fields
+//! that it wants to see. It keeps no more than a name and eight bytes.
 
 use super::raw::{Size, kind};
 
 /// Names longer than this are cut: nobody asks for them.
 pub const NAME_BYTES_MAX: usize = 128;
 
-/// What a visitor wants of a field.
+/// The visitor's choice for a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
     /// Nothing.
@@ -17,13 +17,13 @@ pub enum Go {
     Read,
 }
 
-/// Who looks at the fields of a document.
+/// Sees the fields of a document.
 pub trait Visitor {
     /// A field begins, `depth` documents inside of the outermost.
     fn field(&mut self, depth: usize, kind: u8, name: &[u8]) -> Go;
-    /// The value of the field that was to be read; shorter ones are followed by zeros.
+    /// The value of a field that was to be read; shorter ones are followed by zeros.
     fn value(&mut self, kind: u8, bytes: [u8; 8]);
-    /// The document or array with fields of `depth` is through.
+    /// The document or array with fields of `depth` ends.
     fn end(&mut self, depth: usize);
 }
 
@@ -64,7 +64,7 @@ impl Walk {
         self.name.clear();
     }
 
-    /// Nothing more is looked at.
+    /// Looks at nothing more.
     pub fn stop(&mut self) {
         self.step = Step::Ended;
     }
@@ -77,7 +77,7 @@ impl Walk {
         self.step == Step::Failed
     }
 
-    /// The next bytes; answers those behind the document's end.
+    /// Takes the next bytes; answers those behind the document's end.
     pub fn bytes<'a>(&mut self, mut bytes: &'a [u8], visitor: &mut impl Visitor) -> &'a [u8] {
         while !bytes.is_empty() && !self.is_done() {
             if self.skip > 0 {

@@ -8,11 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-/// A value and where it stands in the (substituted) text; serde-saphyr is known only here and in
-/// `load`, because its interface still moves.
+/// A value and where it stands in the (substituted) text. Only this file and `load` know
+/// serde-saphyr, because its interface still moves.
 #[derive(Debug, Clone)]
 pub struct At<T> {
-    /// The value.
     pub value: T,
     /// Where it was written; for an alias, where its anchor is.
     pub place: Location,
@@ -48,12 +47,10 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The entry of that name.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(key, _)| key.value == name).map(|(_, value)| value)
     }
 
-    /// All names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.value.as_str())
     }
@@ -93,3 +90,24 @@ impl<T: JsonSchema> JsonSchema for Named<T> {
         true
     }
 }
+
+/// A type that its visitor reads, and which is one of several others to an editor.
+macro_rules! any_of {
+    ($type:ident, $visitor:expr, $generator:ident, [$($part:expr),*]) => {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any($visitor)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"anyOf": [$($part),*]})
+            }
+        }
+    };
+}
+pub(crate) use any_of;

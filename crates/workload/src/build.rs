@@ -20,16 +20,12 @@ use super::tree::Tree;
 /// A workload ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// What is done.
     pub plan: Plan,
     /// The pools of `plan.collections`, in their order.
     pub pools: Vec<Pool>,
 }
 
 /// Checks a workload and computes its plan.
-///
-/// # Errors
-/// Everything that is wrong with it.
 pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     let mut check = Check::new(loaded);
     let file = &loaded.file;
@@ -115,42 +111,41 @@ fn check_inserted(
     }
 }
 
-/// Standard URI options that do not belong to the arm or the core (credentials, hosts).
-const URI_OPTIONS: [&str; 24] = [
-    "maxPoolSize",
-    "minPoolSize",
+/// Options of connection strings that change how a driver works.
+pub const DRIVER_OPTIONS: [&str; 22] = [
+    "compressors",
+    "connectTimeoutMS",
+    "heartbeatFrequencyMS",
+    "journal",
+    "localThresholdMS",
     "maxConnecting",
     "maxIdleTimeMS",
-    "waitQueueTimeoutMS",
-    "compressors",
-    "zlibCompressionLevel",
-    "retryWrites",
-    "retryReads",
-    "w",
-    "journal",
-    "wTimeoutMS",
+    "maxPoolSize",
+    "maxStalenessSeconds",
+    "minPoolSize",
     "readConcernLevel",
     "readPreference",
-    "maxStalenessSeconds",
-    "localThresholdMS",
-    "connectTimeoutMS",
-    "socketTimeoutMS",
-    "serverSelectionTimeoutMS",
-    "timeoutMS",
-    "heartbeatFrequencyMS",
+    "retryReads",
+    "retryWrites",
     "serverMonitoringMode",
-    "directConnection",
-    "loadBalanced",
+    "serverSelectionTimeoutMS",
+    "socketTimeoutMS",
+    "timeoutMS",
+    "w",
+    "waitQueueTimeoutMS",
+    "wTimeoutMS",
+    "zlibCompressionLevel",
 ];
 
 fn options(check: &mut Check<'_>) -> BTreeMap<String, String> {
+    let known = || DRIVER_OPTIONS.into_iter().chain(["directConnection", "loadBalanced"]);
     let mut options = BTreeMap::new();
     for (name, value) in &check.loaded.file.options.0 {
-        if !URI_OPTIONS.contains(&name.value.as_str()) {
+        if !known().any(|known| known == name.value) {
             let squeezed = name.value.replace(['_', '-'], "").to_lowercase();
             let hint = match squeezed.as_str() {
                 "poolsize" | "maxpool" | "pool" => Some("did you mean `maxPoolSize`?".to_owned()),
-                _ => did_you_mean(&squeezed, URI_OPTIONS),
+                _ => did_you_mean(&squeezed, known()),
             };
             let message = format!("`{}` is no URI option that a workload sets", name.value);
             check.wrong_maybe(name.place, message, hint);

@@ -10,9 +10,7 @@ use super::load::parse;
 /// A workload embedded in the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
-    /// Its name.
     pub name: &'static str,
-    /// Its YAML.
     pub text: &'static str,
 }
 
@@ -36,7 +34,6 @@ builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "ycsb");
 ///
 /// # Panics
 /// Where a built-in workload cannot be read, which its tests rule out.
-#[must_use]
 pub fn list() -> Vec<(&'static str, String)> {
     let sets = BTreeMap::new();
     let why = |text: &str| parse(text, Path::new("built-in"), &sets).expect("tested").file.why;
@@ -44,9 +41,6 @@ pub fn list() -> Vec<(&'static str, String)> {
 }
 
 /// Opens a workload by its name, or by a path (anything with a `/` or an ending).
-///
-/// # Errors
-/// No such workload, or all that is wrong with it.
 pub fn open(
     name: &str,
     sets: &BTreeMap<String, String>,
@@ -62,9 +56,6 @@ pub fn open(
 }
 
 /// The YAML of a workload, by name or path.
-///
-/// # Errors
-/// No such workload, or a file that cannot be read.
 pub fn text(name: &str) -> Result<String, WorkloadError> {
     if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == name) {
         return Ok(builtin.text.to_owned());

@@ -8,14 +8,11 @@ use super::load::Loaded;
 /// The workload under check and what was found so far.
 #[derive(Debug)]
 pub struct Check<'a> {
-    /// What is checked.
     pub loaded: &'a Loaded,
-    /// What is wrong with it.
     pub problems: Vec<Problem>,
 }
 
 impl<'a> Check<'a> {
-    /// Nothing found yet.
     pub fn new(loaded: &'a Loaded) -> Self {
         Self { loaded, problems: Vec::new() }
     }

@@ -18,27 +18,19 @@ pub enum Shape {
     Constant(Bson),
     /// One of these, by weight.
     OneOf(Vec<Bson>, Vec<u32>),
-    /// Random int.
     Int(i32, i32),
-    /// Random long.
     Long(i64, i64),
-    /// Random double.
     Double(f64, f64),
     /// Random datetime, in ms.
     Date(i64, i64),
-    /// Random bool.
     Bool,
-    /// Random `ObjectId`.
     ObjectId,
     /// Random version 4 UUID.
     Guid,
-    /// Text.
     String(Length, Fill),
     /// Binary subtype 0.
     Bytes(Length, Fill),
-    /// Nested document.
     Document(Vec<(String, Shape)>),
-    /// Array.
     Array(Box<Shape>, Length),
 }
 
@@ -68,9 +60,7 @@ impl Shape {
 /// All fields of a document and what is stamped into them.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    /// Fields in order.
     pub fields: Vec<(String, Shape)>,
-    /// Stamps.
     pub stamps: Vec<Stamp>,
     /// BSON size of every document, made up by the `fill` field.
     pub size_bytes: Option<u64>,
@@ -86,7 +76,6 @@ pub struct SizeError {
 }
 
 impl Layout {
-    /// The pool document of that number.
     pub fn make(&self, random: &Random, number: u64) -> Result<Document, SizeError> {
         let make = |fill| {
             let rest = random.stream(2 * number);
@@ -117,7 +106,6 @@ impl Layout {
     }
 }
 
-/// BSON size.
 pub fn size(document: &Document) -> u64 {
     super::stamp::encode(document).len() as u64
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a workload, where, and what to do.
+//! Mistakes in a workload: where they are, and what to do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,11 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 /// The text of a workload file, for messages.
 pub type Source = Arc<NamedSource<String>>;
 
-/// One mistake.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// What is wrong.
     pub message: String,
     /// Where: byte offset and length in the user's file.
     pub span: Option<(usize, usize)>,
-    /// How to put it right.
     pub hint: Option<String>,
     source: Option<Source>,
 }
@@ -34,22 +31,18 @@ impl Problem {
         Self { message: message.into(), span, hint: None, source: None }
     }
 
-    /// Adds the way out.
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds the way out, if there is one.
-    #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint.or(self.hint);
         self
     }
 
     /// Line and column, from 1.
-    #[must_use]
     pub fn line_column(&self) -> Option<(usize, usize)> {
         let (offset, _) = self.span?;
         let text = self.source.as_ref()?.inner().get(..offset)?;
@@ -82,13 +75,11 @@ impl Diagnostic for Problem {
 
 impl WorkloadError {
     /// A mistake that lies in no file.
-    #[must_use]
     pub fn plain(problem: Problem) -> Self {
         Self { first: problem, others: Vec::new() }
     }
 
     /// Several mistakes of one file, in its order; None where there are none.
-    #[must_use]
     pub fn of(mut problems: Vec<Problem>, source: &Source) -> Option<Self> {
         problems.sort_by_key(|problem| problem.span);
         problems.dedup_by(|a, b| a.message == b.message && a.span == b.span);
@@ -106,7 +97,6 @@ impl WorkloadError {
         Self::of(problems, source).unwrap_or_else(none)
     }
 
-    /// All mistakes.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         std::iter::once(&self.first).chain(&self.others)
     }

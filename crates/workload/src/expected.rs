@@ -1,4 +1,4 @@
-//! What the answers of a phase must add up to ("Answers are read", SPEC section 4).
+//! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
 use super::meaning::{Meaning, meaning};
 use super::operations::{Answers, about};
@@ -33,8 +33,6 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Before the first answer.
-    #[must_use]
     pub fn new(plan: &Plan, phase: &Phase) -> Self {
         let answers = phase.operations.iter().map(|made| answer(plan, made)).collect();
         Self { answers, total: Expected { documents: Some(0), sum: Some(0) } }
@@ -52,8 +50,6 @@ impl Expectation {
         self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
     }
 
-    /// The totals so far.
-    #[must_use]
     pub fn total(&self) -> Expected {
         self.total
     }
@@ -77,8 +73,7 @@ fn answer(plan: &Plan, made: &Operation) -> Answer {
         Answers::Unknown => return Answer::Unknown,
         Answers::Nothing => return Answer::Nothing,
     }
-    let collection = plan.collections.iter().find(|it| it.name == made.collection);
-    let Some(collection) = collection.filter(|it| it.capped.is_none()) else {
+    let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
         return Answer::Unknown;
     };
     if made.key != KeySource::Schedule {
@@ -95,7 +90,7 @@ fn answer(plan: &Plan, made: &Operation) -> Answer {
     }
 }
 
-/// What is added to the key in the field that is summed; None where nothing is summed.
+/// The number added to the key in the summed field; None where nothing is summed.
 fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
     let field = made.sum_field.as_ref()?;
     let is_it = |stamp: &&super::plan::Stamp| {

@@ -1,16 +1,15 @@
 //! The YAML of a document's fields.
 #![allow(clippy::doc_markdown)] // editors show these comments as plain text
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 
-use super::at::{At, Named};
+use super::at::{At, Named, any_of};
 use super::plan::StampSource;
 use super::tree::Tree;
 
@@ -44,20 +43,8 @@ pub enum FieldType {
 
 impl FieldType {
     /// Its name in YAML.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ObjectId => "objectid",
-            Self::Int => "int",
-            Self::Long => "long",
-            Self::Double => "double",
-            Self::String => "string",
-            Self::Bytes => "bytes",
-            Self::Date => "date",
-            Self::Guid => "guid",
-            Self::Bool => "bool",
-            Self::Document => "document",
-            Self::Array => "array",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -104,7 +91,7 @@ pub struct FieldKeys {
     pub weights: Option<At<Vec<u32>>>,
 }
 
-/// What text and bytes are made of; compression depends on it.
+/// Content of text and bytes; compression depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
@@ -119,9 +106,8 @@ pub enum Fill {
 /// A length or a distribution of lengths.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Length {
-    /// Always this.
     Fixed(u64),
-    /// What is missing to `size_bytes`.
+    /// All bytes that are missing to `size_bytes`.
     Fill,
     /// Drawn for each document.
     Drawn(Distribution),
@@ -154,76 +140,57 @@ pub enum Distribution {
     Weights(BTreeMap<u64, u32>),
 }
 
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LengthVisitor;
-        impl<'de> Visitor<'de> for LengthVisitor {
-            type Value = Length;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a length: a number, fill, {uniform: [a, b]}, {normal: [mean, ")?;
-                f.write_str("deviation]} or {weights: {length: weight}}")
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Length, E> {
-                Ok(Length::Fixed(value))
-            }
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Length, E> {
-                let length = u64::try_from(value);
-                length.map(Length::Fixed).map_err(|_| E::custom("a length cannot be negative"))
-            }
-            fn visit_str<E: Error>(self, value: &str) -> Result<Length, E> {
-                match value {
-                    "fill" => Ok(Length::Fill),
-                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(value), &self)),
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Length, A::Error> {
-                Distribution::deserialize(MapAccessDeserializer::new(map)).map(Length::Drawn)
-            }
+struct LengthVisitor;
+impl<'de> Visitor<'de> for LengthVisitor {
+    type Value = Length;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a length: a number, fill, {uniform: [a, b]}, {normal: [mean, ")?;
+        f.write_str("deviation]} or {weights: {length: weight}}")
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Length, E> {
+        Ok(Length::Fixed(value))
+    }
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Length, E> {
+        let length = u64::try_from(value);
+        length.map(Length::Fixed).map_err(|_| E::custom("a length cannot be negative"))
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Length, E> {
+        match value {
+            "fill" => Ok(Length::Fill),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(value), &self)),
         }
-        deserializer.deserialize_any(LengthVisitor)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Length, A::Error> {
+        Distribution::deserialize(MapAccessDeserializer::new(map)).map(Length::Drawn)
     }
 }
 
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldVisitor;
-        impl<'de> Visitor<'de> for FieldVisitor {
-            type Value = Field;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a type (`long`) or a mapping (`{type: long, value: key}`)")
-            }
-            fn visit_str<E: Error>(self, value: &str) -> Result<Field, E> {
-                let kind = FieldType::deserialize(StrDeserializer::<E>::new(value))?;
-                let place = serde_saphyr::Location::UNKNOWN;
-                let kind = Some(At { value: kind, place });
-                Ok(Field(FieldKeys { kind, ..FieldKeys::default() }))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field, A::Error> {
-                FieldKeys::deserialize(MapAccessDeserializer::new(map)).map(Field)
-            }
-        }
-        deserializer.deserialize_any(FieldVisitor)
+any_of!(
+    Length,
+    LengthVisitor,
+    g,
+    [
+        serde_json::json!({"type": "integer", "minimum": 0}),
+        serde_json::json!({"const": "fill"}),
+        g.subschema_for::<Distribution>()
+    ]
+);
+
+struct FieldVisitor;
+impl<'de> Visitor<'de> for FieldVisitor {
+    type Value = Field;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a type (`long`) or a mapping (`{type: long, value: key}`)")
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Field, E> {
+        let kind = FieldType::deserialize(StrDeserializer::<E>::new(value))?;
+        let place = serde_saphyr::Location::UNKNOWN;
+        let kind = Some(At { value: kind, place });
+        Ok(Field(FieldKeys { kind, ..FieldKeys::default() }))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field, A::Error> {
+        FieldKeys::deserialize(MapAccessDeserializer::new(map)).map(Field)
     }
 }
 
-impl JsonSchema for Field {
-    fn schema_name() -> Cow<'static, str> {
-        "Field".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let kind = generator.subschema_for::<FieldType>();
-        let keys = generator.subschema_for::<FieldKeys>();
-        schemars::json_schema!({"anyOf": [kind, keys]})
-    }
-}
-
-impl JsonSchema for Length {
-    fn schema_name() -> Cow<'static, str> {
-        "Length".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let drawn = generator.subschema_for::<Distribution>();
-        let fixed = serde_json::json!({"type": "integer", "minimum": 0});
-        schemars::json_schema!({"anyOf": [fixed, {"const": "fill"}, drawn]})
-    }
-}
+any_of!(Field, FieldVisitor, g, [g.subschema_for::<FieldType>(), g.subschema_for::<FieldKeys>()]);

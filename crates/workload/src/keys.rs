@@ -16,7 +16,6 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// A choice among so many keys.
     pub fn new(choice: KeyChoice, space: u64) -> Self {
         let zipfian = match choice {
             KeyChoice::Zipfian { theta } | KeyChoice::Latest { theta } => {

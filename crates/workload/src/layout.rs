@@ -23,7 +23,6 @@ const WIDTH_MAX: u32 = 1000;
 /// 2020-01-01 and 2026-01-01 in ms since 1970: the range of random dates.
 const DATES_MS: (f64, f64) = (1_577_836_800_000.0, 1_767_225_600_000.0);
 
-/// Checks the fields of a document.
 pub fn layout(check: &mut Check<'_>, fields: &Named<At<Field>>) -> Layout {
     let mut stamps = Vec::new();
     let fields = shapes(check, fields, &mut Vec::new(), &mut stamps);

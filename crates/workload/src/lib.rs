@@ -1,7 +1,9 @@
 //! Workloads: YAML in; a [`plan::Plan`], pools and schedules out.
 //!
-//! `load` reads YAML into the types of `schema`, `build` checks them and makes the plan and the
-//! pools, `schedule` says what each process does in a phase, `expected` what it must answer.
+//! `load` reads YAML into the types of `schema`. `build` checks them and makes the plan and the
+//! pools. `schedule` says what each process does in a phase, `expected` what it must answer.
+
+#![allow(clippy::missing_errors_doc, reason = "the types of the errors say what can be wrong")]
 
 mod at;
 pub mod build;
@@ -12,7 +14,9 @@ mod document;
 pub mod error;
 pub mod expected;
 mod fields;
+mod json_schema;
 mod keys;
+mod kind;
 mod layout;
 mod load;
 mod meaning;
@@ -35,11 +39,11 @@ mod tree;
 mod user_file;
 mod values;
 
-pub use build::{Workload, build};
+pub use build::{DRIVER_OPTIONS, Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};
 pub use error::WorkloadError;
 pub use expected::{Answered, Expectation, Expected};
+pub use json_schema::schema;
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
 pub use schedule::{Record, Request, Schedule, Scheduled, counter, schedule};
-pub use schema::schema;

@@ -17,13 +17,10 @@ use super::tree::Tree;
 /// A parsed workload and all that is needed to point into it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What was read.
     pub file: File,
     /// Parameters after `--set`.
     pub parameters: BTreeMap<String, String>,
-    /// Text after parameters were put in.
     pub text: String,
-    /// File's name without folder and ending.
     pub stem: String,
     /// Folder against which `file:` is resolved.
     pub folder: PathBuf,
@@ -39,9 +36,6 @@ struct Head {
 }
 
 /// Parses the text of a workload; `path` names it in messages and finds its `file:`s.
-///
-/// # Errors
-/// What is wrong with its YAML or its parameters.
 pub fn parse(
     text: &str,
     path: &Path,

@@ -1,8 +1,8 @@
-//! What an operation asks for, as far as the core can know the answer.
+//! The documents that an operation asks for, as far as the core can know them.
 
 use super::plan::{Collection, KeySource, Operation, Stamp, StampForm, StampSource, Template};
 
-/// What a filter selects among the loaded documents.
+/// The loaded documents that a filter selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// The document of the key.
@@ -43,8 +43,8 @@ pub fn meaning(operation: &Operation, collection: &Collection) -> Meaning {
     }
 }
 
-/// Keys that an operation may choose among: a range must lie within the loaded keys, so that
-/// each answer has the same length.
+/// Keys that an operation may choose among. A range lies within the loaded keys, so that each
+/// answer has the same length.
 pub fn key_space(operation: &Operation, collection: Option<&Collection>) -> u64 {
     let Some(collection) = collection else { return 1 };
     match meaning(operation, collection) {
@@ -62,8 +62,8 @@ pub fn takes_guid(operation: &Operation) -> bool {
     in_templates.chain(in_documents).any(|stamp| stamp.form == StampForm::Guid)
 }
 
-/// Whether an operation looks for a guid of the schedule: SPEC changes guids from lap to lap, so
-/// such a slice has one lap only.
+/// Whether an operation looks for a guid of the schedule. Guids change from lap to lap, so such a
+/// slice has one lap only.
 pub fn needs_one_lap(operation: &Operation) -> bool {
     operation.key == KeySource::Schedule && takes_guid(operation)
 }

@@ -1,5 +1,5 @@
-//! Logarithm and power in plain arithmetic: a platform's own are not rounded alike everywhere,
-//! and a plan must be the same on all of them.
+//! Logarithm and power in plain arithmetic. Platforms round their own differently, and a plan must
+//! be the same on all of them.
 
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 

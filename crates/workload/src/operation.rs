@@ -4,8 +4,9 @@ use serde_saphyr::Location;
 
 use super::check::Check;
 use super::error::did_you_mean;
+use super::kind::Kind;
 use super::operation_keys::{check_keys, check_words, write_concern};
-use super::operations::{About, Making, Site, about};
+use super::operations::{Making, Site, about};
 use super::plan::{Collection, Operation};
 use super::schema::OperationKeys;
 
@@ -19,7 +20,7 @@ pub fn operation(
 ) -> Option<Operation> {
     let kind = keys.operation.as_ref()?.value;
     let about = about(kind);
-    check_keys(check, keys, about);
+    check_keys(check, keys, kind);
     let index = if about.has_collection() {
         Some(find_collection(check, site, keys, place)?)
     } else {
@@ -32,7 +33,7 @@ pub fn operation(
     made.read_preference = keys.read_preference.as_ref().map(|mode| mode.value.clone());
     check_words(check, keys);
     if let Some(collection) = collection {
-        needs_documents(check, collection, keys, about, place);
+        needs_documents(check, collection, keys, kind, place);
     }
     (about.make)(&mut Making { check, site, keys, made: &mut made, index, place })?;
     Some(made)
@@ -68,12 +69,12 @@ fn needs_documents(
     check: &mut Check<'_>,
     collection: &Collection,
     keys: &OperationKeys,
-    about: &About,
+    kind: Kind,
     place: Location,
 ) {
-    let inserts = about.inserts || keys.upsert.as_ref().is_some_and(|upsert| upsert.value);
+    let inserts = about(kind).inserts || keys.upsert.as_ref().is_some_and(|upsert| upsert.value);
     if !inserts && collection.loaded == 0 {
-        let message = format!("{} on `{}`, which has no documents", about.name, collection.name);
+        let message = format!("{} on `{}`, which has no documents", kind.name(), collection.name);
         check.wrong(place, message, format!("give `{}` some `documents:`", collection.name));
     }
 }

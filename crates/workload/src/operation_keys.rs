@@ -5,61 +5,39 @@ use serde_json::json;
 use super::at::At;
 use super::check::Check;
 use super::error::did_you_mean;
+use super::kind::Kind;
 use super::operations::{About, Concerns, about};
-use super::plan::Kind;
 use super::schema::{OperationKeys, WriteConcern};
 use super::tree::Tree;
 
 /// Whether a kind takes a write concern.
-#[must_use]
 pub fn takes_write_concern(kind: Kind) -> bool {
     about(kind).concerns == Concerns::Write
 }
 
 /// Whether a kind takes a read concern.
-#[must_use]
 pub fn takes_read_concern(kind: Kind) -> bool {
     about(kind).concerns == Concerns::Read
 }
 
 /// Complains of keys that this operation does not have.
-pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, about: &About) {
-    let reads = about.concerns == Concerns::Read;
-    let given = [
-        ("collection", keys.collection.as_ref().map(|key| key.place), false),
-        ("by", keys.by.as_ref().map(|key| key.place), false),
-        ("range", keys.range.as_ref().map(|key| key.place), false),
-        ("filter", keys.filter.as_ref().map(|key| key.place), false),
-        ("limit", keys.limit.as_ref().map(|key| key.place), false),
-        ("batch_size", keys.batch_size.as_ref().map(|key| key.place), false),
-        ("batch", keys.batch.as_ref().map(|key| key.place), false),
-        ("ordered", keys.ordered.as_ref().map(|key| key.place), false),
-        ("set", keys.set.as_ref().map(|key| key.place), false),
-        ("update", keys.update.as_ref().map(|key| key.place), false),
-        ("upsert", keys.upsert.as_ref().map(|key| key.place), false),
-        ("pipeline", keys.pipeline.as_ref().map(|key| key.place), false),
-        ("command", keys.command.as_ref().map(|key| key.place), false),
-        (
-            "write_concern",
-            keys.write_concern.as_ref().map(|key| key.place),
-            about.concerns == Concerns::Write,
-        ),
-        ("read_concern", keys.read_concern.as_ref().map(|key| key.place), reads),
-        (
-            "read_preference",
-            keys.read_preference.as_ref().map(|key| key.place),
-            reads || about.concerns == Concerns::Preference,
-        ),
-    ];
-    let (name_of_it, known) = (about.name, about.keys);
-    for (name, place, fits) in given {
-        if let Some(place) = place.filter(|_| !fits && !known.contains(&name)) {
-            let message = format!("`{name}` does not belong to {name_of_it}");
+pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, kind: Kind) {
+    let About { keys: known, concerns, .. } = about(kind);
+    let operation = kind.name();
+    for (name, place) in keys.given() {
+        let fits = match name {
+            "operation" => true,
+            "write_concern" => *concerns == Concerns::Write,
+            "read_concern" => *concerns == Concerns::Read,
+            "read_preference" => matches!(concerns, Concerns::Read | Concerns::Preference),
+            name => known.contains(&name),
+        };
+        if !fits {
             let hint = match known {
                 [] => "remove it".to_owned(),
-                known => format!("{name_of_it} has: {}", known.join(", ")),
+                known => format!("{operation} has: {}", known.join(", ")),
             };
-            check.wrong(place, message, hint);
+            check.wrong(place, format!("`{name}` does not belong to {operation}"), hint);
         }
     }
 }

@@ -13,7 +13,6 @@ const WINDOW_MAX: u32 = 10_000;
 /// So many operations have indices that fit a sample.
 const OPERATIONS_MAX: u64 = u32::MAX as u64;
 
-/// How operations are issued.
 pub fn pacing_of(check: &mut Check<'_>, keys: &schema::Phase) -> Pacing {
     let burst = keys.burst.as_ref().filter(|burst| burst.value);
     let given = [
@@ -51,7 +50,6 @@ pub fn pacing_of(check: &mut Check<'_>, keys: &schema::Phase) -> Pacing {
     Pacing::Awaited { think_ns: (think * 1e9).round() as u64 }
 }
 
-/// Where the phase ends.
 pub fn limit_of(
     check: &mut Check<'_>,
     keys: &schema::Phase,
@@ -72,7 +70,6 @@ pub fn limit_of(
     Limit::Duration { seconds }
 }
 
-/// Seconds of warm-up.
 pub fn warmup_of(check: &mut Check<'_>, keys: &schema::Phase) -> Option<f64> {
     keys.warmup.as_ref().map(|warmup| time(check, warmup, 0.0))
 }

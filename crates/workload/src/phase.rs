@@ -14,7 +14,7 @@ use super::plan::{
 };
 use super::schema::{self, DocumentForm, KeysName, OperationKeys};
 
-/// What makes a document a message (SPEC section 8).
+/// The stamps that make a document a message (SPEC section 8).
 const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
     ("producer", StampSource::Producer, StampForm::Int32),
     ("sequence", StampSource::Sequence, StampForm::Int64),
@@ -27,7 +27,6 @@ const WORKERS_MAX: u32 = 65_536;
 /// A turn has time for 40 operations of each worker and lasts a second at most.
 const THINK_NS_TURNS: u64 = 20_000_000;
 
-/// Checks one phase.
 pub fn phase(
     check: &mut Check<'_>,
     given: &At<schema::Phase>,
@@ -38,7 +37,7 @@ pub fn phase(
     let keys = &given.value;
     let name = match (&keys.name, &keys.operation) {
         (Some(name), _) => name.value.clone(),
-        (None, Some(operation)) => about(operation.value).name.to_owned(),
+        (None, Some(operation)) => operation.value.name().to_owned(),
         (None, None) => "mix".to_owned(),
     };
     let choice = key_choice(check, keys);
@@ -56,6 +55,7 @@ pub fn phase(
         reason => reason,
     };
     let pools = site.pools;
+    let document_form = keys.document_form.as_ref().map_or(DocumentForm::Native, |it| it.value);
     Some(Phase {
         writes: operations.iter().any(|made| (about(made.kind).writes)(made)),
         operations,
@@ -67,12 +67,7 @@ pub fn phase(
         limit,
         consumer,
         warmup_s: warmup_of(check, keys),
-        document_form: match keys.document_form.as_ref().map(|form| form.value) {
-            None | Some(DocumentForm::Native) => "native",
-            Some(DocumentForm::Struct) => "struct",
-            Some(DocumentForm::Raw) => "raw",
-        }
-        .to_owned(),
+        document_form: format!("{document_form:?}").to_lowercase(),
         whole_run_reason,
         pools,
         name,
@@ -142,7 +137,7 @@ fn operations_of(
     let keys = &given.value;
     match (&keys.operation, &keys.mix) {
         (Some(kind), None) => {
-            let name = about(kind.value).name;
+            let name = kind.value.name();
             let made = operation(check, site, &keys.operation_keys(), name, kind.place)?;
             Some((vec![made], vec![1]))
         }
@@ -176,7 +171,7 @@ fn mixed(
         };
         let keys = inherit(item.value.operation_keys(), &shared, kind.value);
         let name = item.value.name.as_ref();
-        let name = name.map_or(about(kind.value).name, |name| name.value.as_str());
+        let name = name.map_or(kind.value.name(), |name| name.value.as_str());
         if operations.iter().any(|made| made.name == name) {
             let message = format!("two operations of this mix are called `{name}`");
             check.wrong(item.place, message, "give one of them another `name:`");

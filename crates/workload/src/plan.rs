@@ -1,12 +1,14 @@
-//! What a workload comes down to: pure data, computed once from a seed, that adapters replay.
+//! The plan of a workload: pure data, computed once from a seed, that adapters replay.
 //!
-//! [`Operation`], [`Template`], [`Stamp`], [`Pacing`] and [`Counter`] are, field for field, what
-//! `protocol/SPEC.md` section 4 and 7 put into a `prepare`; a second set of types for the wire
-//! would be a second copy of the contract.
+//! [`Operation`], [`Template`], [`Stamp`], [`Pacing`] and [`Counter`] go into a `prepare` as they
+//! are (`protocol/SPEC.md`, sections 4 and 7). Rejected: types of their own for the wire, a second
+//! copy of the contract.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use super::kind::Kind;
 
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +75,7 @@ pub struct Capped {
 pub struct Phase {
     /// Unique name.
     pub name: String,
-    /// What is done; the schedule's `operation` is an index into it.
+    /// Operations; the schedule's `operation` is an index into them.
     pub operations: Vec<Operation>,
     /// Relative weight of each operation, same length as `operations`.
     pub weights: Vec<u32>,
@@ -94,19 +96,18 @@ pub struct Phase {
     /// Whether a process of another role reads the documents along, as messages (SPEC section 8).
     #[serde(default)]
     pub consumer: bool,
-    /// Whether some operation changes its collection: then every arm has its own, made anew each
+    /// Whether some operation changes its collection. Then every arm has its own, made anew each
     /// round; collections that are only read are shared.
     pub writes: bool,
     /// Why this phase cannot take turns (methodology 2.7 d), or None.
     pub whole_run_reason: Option<String>,
-    /// Collections (indices) whose pools `prepare` lists, in its order; `Documents::pool` counts
-    /// among these, so that adapters decode no pool they do not need.
+    /// Collections (indices) whose pools `prepare` lists, in its order: adapters decode no others.
+    /// `Documents::pool` counts among these.
     pub pools: Vec<u32>,
 }
 
 impl Phase {
     /// Whether nobody works beside its worker.
-    #[must_use]
     pub fn has_one_worker(&self) -> bool {
         self.workers * self.processes == 1
     }
@@ -178,7 +179,6 @@ pub enum Pacing {
 
 impl Pacing {
     /// Whether operations are intended at times of their own, whatever comes back.
-    #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Burst {})
     }
@@ -207,27 +207,8 @@ pub enum KeySource {
     Latest,
 }
 
-/// The operations a driver is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum Kind {
-    Noop,
-    InsertOne,
-    InsertMany,
-    FindOne,
-    Find,
-    UpdateOne,
-    ReplaceOne,
-    DeleteOne,
-    Count,
-    Aggregate,
-    Command,
-}
-
 impl Plan {
     /// The plan of an arm that has so many processes of its own, whatever its phases say.
-    #[must_use]
     pub fn with_processes(&self, processes: Option<u32>) -> Self {
         let mut plan = self.clone();
         if let Some(processes) = processes {
@@ -236,8 +217,12 @@ impl Plan {
         plan
     }
 
+    /// The collection that an operation works on.
+    pub fn collection(&self, made: &Operation) -> Option<&Collection> {
+        self.collections.iter().find(|it| it.name == made.collection)
+    }
+
     /// Whether every operation is one that no server sees.
-    #[must_use]
     pub fn needs_no_server(&self) -> bool {
         let mut operations = self.phases.iter().flat_map(|phase| &phase.operations);
         operations.all(|operation| operation.kind == Kind::Noop)
@@ -250,7 +235,7 @@ impl Plan {
 pub struct Operation {
     /// Name in results; unique in its phase.
     pub name: String,
-    /// What the driver is asked for.
+    /// Kind of operation.
     pub kind: Kind,
     /// Collection in the experiment's database.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -303,7 +288,6 @@ pub struct Operation {
 
 impl Operation {
     /// An operation with its keys out of the schedule and nothing else set.
-    #[must_use]
     pub fn new(name: &str, kind: Kind, collection: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -333,7 +317,7 @@ impl Operation {
 pub struct Documents {
     /// Index into the `pools` of `prepare`.
     pub pool: u32,
-    /// What every copy gets.
+    /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
 }
 
@@ -342,7 +326,7 @@ pub struct Documents {
 pub struct Template {
     /// Canonical Extended JSON.
     pub document: Value,
-    /// What every copy gets.
+    /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
 }
 

@@ -17,7 +17,7 @@ pub const POOL_BYTES_MAX: u64 = 16 << 20;
 /// Documents of a pool, at most: enough that neither server nor compression see a pattern.
 pub const POOL_DOCUMENTS_MAX: usize = 10_000;
 
-/// What a loaded document's wall clock says: 2026-01-01, so that data sets are equal.
+/// The wall clock in loaded documents, 2026-01-01: data sets are equal.
 const LOADED_TIME_MS: u64 = 1_767_225_600_000;
 
 /// Documents of one collection before stamping.
@@ -45,10 +45,6 @@ impl Pool {
         pool
     }
 
-    /// Makes the documents of a layout.
-    ///
-    /// # Errors
-    /// A document that cannot have the size asked for.
     pub fn generate(layout: &Layout, seed: u64, collection: &str) -> Result<Self, SizeError> {
         let mut error = None;
         let random = Random::new(seed, collection, &[]);
@@ -63,14 +59,11 @@ impl Pool {
         error.map_or(Ok(pool), Err)
     }
 
-    /// The documents.
-    #[must_use]
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
 
     /// Mean and largest BSON size.
-    #[must_use]
     pub fn sizes(&self) -> (f64, u64) {
         let total: u64 = self.sizes.iter().sum();
         let mean = total as f64 / self.sizes.len().max(1) as f64;
@@ -79,9 +72,6 @@ impl Pool {
 
     /// Writes the pool as mongodump does: one document after another. The documents may be the
     /// user's own, whose file others may not read: neither may they read this one.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = File::options();
         let file = file.write(true).create(true).truncate(true).mode(0o600);
@@ -92,10 +82,6 @@ impl Pool {
         file.flush()
     }
 
-    /// Reads a pool back.
-    ///
-    /// # Errors
-    /// The system's, or bytes that are no BSON.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut file = BufReader::new(File::open(path)?);
         let documents = read_documents(&mut file, u64::MAX)?;
@@ -105,9 +91,6 @@ impl Pool {
 }
 
 /// Reads BSON documents until the end or until so many bytes are taken.
-///
-/// # Errors
-/// The system's, or bytes that are no BSON.
 pub fn read_documents(file: &mut impl Read, bytes_max: u64) -> io::Result<Vec<Document>> {
     let mut documents = Vec::new();
     let mut taken = 0;
@@ -142,9 +125,6 @@ pub fn read_documents(file: &mut impl Read, bytes_max: u64) -> io::Result<Vec<Do
 }
 
 /// The loaded document of a key: what the core loads, and what must be found.
-///
-/// # Errors
-/// A key too large for the field it goes into.
 pub fn document_for_key(
     collection: &Collection,
     pool: &Pool,
@@ -161,11 +141,8 @@ pub fn document_for_key(
     stamped(collection, pool, key, &input)
 }
 
-/// The document that a worker has inserted with a key in a closed loop, `batch` at once; sequence,
+/// The document that a worker has inserted with a key in a closed loop, `batch` at once. Sequence,
 /// producer and clocks are 0 in it, for the core does not know them.
-///
-/// # Errors
-/// A key too large for the field it goes into.
 pub fn inserted_document(
     collection: &Collection,
     pool: &Pool,

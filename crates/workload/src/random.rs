@@ -31,7 +31,6 @@ impl Random {
         Self(stream)
     }
 
-    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -64,7 +63,6 @@ impl Random {
         -ln(1.0 - self.unit())
     }
 
-    /// Random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }

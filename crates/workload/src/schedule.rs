@@ -12,18 +12,16 @@ const SLICE_RECORDS_MAX: u64 = 262_144;
 const FILE_RECORDS_MAX: u64 = 1_048_576;
 /// Keys of one deleting phase, at most: beyond what fits its files, only memory would grow.
 const DELETED_MAX: u64 = 1 << 24;
-/// What no worker does in a second, so that a slice rarely comes to its second lap.
+/// More than any worker does in a second: a slice rarely comes to its second lap.
 const OPERATIONS_PER_SECOND: f64 = 20_000.0;
-/// Guids of an open loop's inserts, whose keys the core cannot know, are made of numbers from
+/// The core cannot know the keys of an open loop's inserts. Their guids are made of numbers from
 /// here on, where no key lies.
 const GUID_NUMBERS: u64 = 1 << 60;
 
 /// Which schedule is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
-    /// Index of the phase.
     pub phase: usize,
-    /// Which of the phase's processes.
     pub process: u32,
     /// Number of the round (or of the warm-up): other numbers give other keys.
     pub round: u64,
@@ -34,19 +32,16 @@ pub struct Request {
 /// A schedule and the limits that go with it into `prepare`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduled {
-    /// To be written to a file.
     pub schedule: Schedule,
     /// Largest number of operations per slice; None: none.
     pub limits: Option<Vec<u64>>,
 }
 
 /// Keys of the documents that a phase inserts.
-#[must_use]
 pub fn counter(plan: &Plan, phase: &Phase) -> Counter {
-    let collection = |name: &str| plan.collections.iter().find(|it| it.name == name);
-    let used = || phase.operations.iter().filter_map(|made| collection(&made.collection));
+    let used = || phase.operations.iter().filter_map(|made| plan.collection(made));
     let inserted = phase.operations.iter().find(|made| made.key == KeySource::Counter);
-    let loaded = inserted.and_then(|made| collection(&made.collection));
+    let loaded = inserted.and_then(|made| plan.collection(made));
     Counter {
         first: used().map(|collection| collection.loaded).max().unwrap_or(0),
         stride: u64::from(phase.workers) * u64::from(phase.processes),
@@ -54,15 +49,10 @@ pub fn counter(plan: &Plan, phase: &Phase) -> Counter {
     }
 }
 
-/// The schedule of one process.
-#[must_use]
 pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
     let phase = &plan.phases[request.phase];
     let maker = Maker::new(plan, phase, request);
-    match phase.pacing {
-        Pacing::Awaited { .. } | Pacing::Window { .. } => maker.closed(),
-        Pacing::Rate { .. } | Pacing::Burst {} => maker.open(),
-    }
+    if phase.pacing.is_open() { maker.open() } else { maker.closed() }
 }
 
 struct Maker<'a> {
@@ -92,10 +82,8 @@ struct Sequence {
 
 impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, phase: &'a Phase, request: &'a Request) -> Self {
-        let collection =
-            |name: &str| plan.collections.iter().find(|collection| collection.name == name);
         let collections: Vec<_> =
-            phase.operations.iter().map(|made| collection(&made.collection)).collect();
+            phase.operations.iter().map(|made| plan.collection(made)).collect();
         let keys = phase
             .operations
             .iter()
@@ -137,7 +125,7 @@ impl<'a> Maker<'a> {
         match made.key {
             KeySource::Counter => {
                 // In a shared queue no one knows which worker takes it: the key is a number only.
-                let shared = sequence.of == 1 && self.is_shared();
+                let shared = sequence.of == 1 && self.phase.pacing.is_open();
                 let key = position_key(&self.counter, sequence, shared);
                 record.key = if shared { 0 } else { key };
                 record.document = (sequence.inserted % pool.max(1)) as u32;
@@ -165,10 +153,6 @@ impl<'a> Maker<'a> {
         }
         sequence.position += 1;
         Some(record)
-    }
-
-    fn is_shared(&self) -> bool {
-        matches!(self.phase.pacing, Pacing::Rate { .. } | Pacing::Burst {})
     }
 
     /// Closed loop: a slice for each worker of this process.
@@ -251,8 +235,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Open loop: one queue for all processes, of which this one takes its share, so that
-    /// together they do what one would.
+    /// Open loop: one queue for all processes, of which this one takes its share. Together they do
+    /// as much as one would.
     fn open(&self) -> Scheduled {
         let processes = u64::from(self.phase.processes);
         let process = u64::from(self.request.process);

@@ -14,7 +14,6 @@ const GUID_BYTES: usize = 40;
 pub struct Record {
     /// Offset from T0 in an open loop.
     pub intended_ns: u64,
-    /// Key, below 2^53.
     pub key: u64,
     /// Pool document.
     pub document: u32,
@@ -24,7 +23,7 @@ pub struct Record {
     pub guid: [u8; 16],
 }
 
-/// What one process does in one phase.
+/// The operations of one process in one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Equal contiguous parts, one a worker; 1 for a shared queue.
@@ -33,19 +32,16 @@ pub struct Schedule {
     pub lap_ns: u64,
     /// Whether records carry a guid.
     pub guids: bool,
-    /// All records.
     pub records: Vec<Record>,
 }
 
 impl Schedule {
     /// Records of one slice.
-    #[must_use]
     pub fn slice_records(&self) -> usize {
         self.records.len() / (self.slices.max(1) as usize)
     }
 
     /// The record of a slice's operation of that index, and its lap.
-    #[must_use]
     pub fn record(&self, slice: u32, index: u64) -> Option<(&Record, u64)> {
         let length = self.slice_records() as u64;
         if length == 0 || slice >= self.slices {
@@ -55,8 +51,6 @@ impl Schedule {
         Some((&self.records[at as usize], index / length))
     }
 
-    /// Bytes of the file.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         (HEADER_BYTES + self.records.len() * self.record_bytes()) as u64
     }
@@ -65,20 +59,12 @@ impl Schedule {
         if self.guids { GUID_BYTES } else { PLAIN_BYTES }
     }
 
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         self.write_to(&mut file)?;
         file.flush()
     }
 
-    /// Writes the bytes.
-    ///
-    /// # Errors
-    /// The writer's.
     pub fn write_to(&self, file: &mut impl Write) -> io::Result<()> {
         file.write_all(MAGIC)?;
         file.write_all(&(self.record_bytes() as u32).to_le_bytes())?;
@@ -98,10 +84,6 @@ impl Schedule {
         Ok(())
     }
 
-    /// Reads a file back.
-    ///
-    /// # Errors
-    /// The system's, or a file that is no schedule.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
         BufReader::new(File::open(path)?).read_to_end(&mut bytes)?;

@@ -1,19 +1,19 @@
 //! The YAML of a workload; the doc comments are the reference that editors show.
 #![allow(clippy::doc_markdown)] // editors show these comments as plain text
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
+use serde_saphyr::Location;
 
 use base::units::parse_duration;
 
-use super::at::{At, Named};
+use super::at::{At, Named, any_of};
 use super::fields::Field;
-use super::plan::Kind;
+use super::kind::Kind;
 use super::tree::Tree;
 
 /// A workload: documents and phases. `${name}` anywhere takes a parameter's value.
@@ -33,7 +33,7 @@ pub struct File {
     /// Collections by name.
     #[serde(default)]
     pub collections: Named<At<Collection>>,
-    /// What is measured, in this order. Each phase that writes begins on collections made anew.
+    /// Phases, measured in this order. Each phase that writes begins on collections made anew.
     pub phases: At<Vec<At<Phase>>>,
 }
 
@@ -55,7 +55,7 @@ pub struct Collection {
     /// The user's own documents: `.bson` (mongodump) or `.jsonl` (Extended JSON, one a line),
     /// relative to the workload. The first 16 MiB are taken, over and over.
     pub file: Option<At<String>>,
-    /// With `file`: top-level field by which documents are found (default `_id`); like `_id` it
+    /// With `file`: top-level field by which documents are found (default `_id`). Like `_id` it
     /// is replaced by a value made of the document's number.
     pub key: Option<At<String>>,
 }
@@ -75,95 +75,89 @@ pub struct Capped {
 pub struct Index {
     /// Fields and directions.
     pub keys: Named<At<i32>>,
-    /// A field's name alone.
     pub field: Option<String>,
     /// Whether duplicates are refused.
     pub unique: bool,
 }
 
-/// Defines a struct with the keys of an operation, which a phase and an entry of `mix` share;
-/// serde's flatten would lose the places that messages point at.
-macro_rules! with_operation_keys {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $key:ident: $type:ty,)* }) => {
+/// Defines structs that share keys; serde's flatten would lose the places that messages point at.
+macro_rules! with_shared_keys {
+    ($shared:tt $($(#[$about:meta])* $name:ident $own:tt)*) => {
+        $(with_keys! { $shared $(#[$about])* $name $own })*
+    };
+}
+
+macro_rules! with_keys {
+    (
+        { $($(#[$doc:meta])* $key:ident: $type:ty,)* }
+        $(#[$about:meta])* $name:ident { $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)* }
+    ) => {
         $(#[$about])*
         #[derive(Debug, Clone, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
+            $($(#[$own_doc])* pub $own: $own_type,)*
             $($(#[$doc])* pub $key: $type,)*
-            /// insert_one, insert_many, find_one, find, update_one, replace_one, delete_one,
-            /// count, aggregate, command or noop.
-            pub operation: Option<At<Kind>>,
-            /// Collection; the only one where there is one.
-            pub collection: Option<At<String>>,
-            /// find_one, find, update_one, replace_one, delete_one, count: field that is looked
-            /// for, one with `value: key`; default `_id`.
-            pub by: Option<At<String>>,
-            /// find, count: so many keys from the chosen one on (a field that is a number).
-            pub range: Option<At<u64>>,
-            /// find_one, find, count: a filter of one's own in place of `by`. Here and in
-            /// `update`, `pipeline` and `command`, `{$stamp: key}` is a value made per
-            /// operation (a long), `{$stamp: {type: int, value: key, add: 5}}` in full.
-            pub filter: Option<At<Tree>>,
-            /// find: largest number of documents.
-            pub limit: Option<At<u32>>,
-            /// find, aggregate: documents in one batch of the cursor.
-            pub batch_size: Option<At<u32>>,
-            /// insert_many: documents of one call.
-            pub batch: Option<At<u32>>,
-            /// insert_many: stop at the first error (default true).
-            pub ordered: Option<At<bool>>,
-            /// update_one: fields and their new values, written as in `document`.
-            pub set: Option<At<Named<At<Field>>>>,
-            /// update_one: an update document in place of `set`.
-            pub update: Option<At<Tree>>,
-            /// update_one, replace_one: insert where nothing matches.
-            pub upsert: Option<At<bool>>,
-            /// aggregate: its stages.
-            pub pipeline: Option<At<Tree>>,
-            /// command: its document.
-            pub command: Option<At<Tree>>,
-            /// Write concern, `{w: 1}`, `{w: majority, j: true}`; w: 0 is unacknowledged.
-            pub write_concern: Option<At<WriteConcern>>,
-            /// Read concern: local, majority, available, linearizable or snapshot.
-            pub read_concern: Option<At<String>>,
-            /// Read preference: primary, primaryPreferred, secondary, secondaryPreferred, nearest.
-            pub read_preference: Option<At<String>>,
         }
 
         impl $name {
             /// The keys of the operation alone.
-            #[must_use]
             pub fn operation_keys(&self) -> OperationKeys {
-                OperationKeys {
-                    operation: self.operation.clone(),
-                    collection: self.collection.clone(),
-                    by: self.by.clone(),
-                    range: self.range.clone(),
-                    filter: self.filter.clone(),
-                    limit: self.limit.clone(),
-                    batch_size: self.batch_size.clone(),
-                    batch: self.batch.clone(),
-                    ordered: self.ordered.clone(),
-                    set: self.set.clone(),
-                    update: self.update.clone(),
-                    upsert: self.upsert.clone(),
-                    pipeline: self.pipeline.clone(),
-                    command: self.command.clone(),
-                    write_concern: self.write_concern.clone(),
-                    read_concern: self.read_concern.clone(),
-                    read_preference: self.read_preference.clone(),
-                }
+                OperationKeys { $($key: self.$key.clone(),)* }
+            }
+
+            /// Those of them that are given, by their name.
+            pub fn given(&self) -> impl Iterator<Item = (&'static str, Location)> {
+                let places = [$((stringify!($key), self.$key.as_ref().map(|it| it.place)),)*];
+                places.into_iter().filter_map(|(name, place)| Some((name, place?)))
             }
         }
     };
 }
 
-with_operation_keys! {
-    /// What a phase and an entry of `mix` have in common.
-    OperationKeys {}
-}
+with_shared_keys! {
+    {
+        /// Name of the operation.
+        operation: Option<At<Kind>>,
+        /// Collection; the only one where there is one.
+        collection: Option<At<String>>,
+        /// Field that is looked for, one with `value: key`; default `_id`.
+        by: Option<At<String>>,
+        /// So many keys from the chosen one on (a field that is a number).
+        range: Option<At<u64>>,
+        /// A filter of one's own in place of `by`. Here and in `update`, `pipeline` and `command`,
+        /// `{$stamp: key}` is a value made per operation (a long),
+        /// `{$stamp: {type: int, value: key, add: 5}}` in full.
+        filter: Option<At<Tree>>,
+        /// Largest number of documents.
+        limit: Option<At<u32>>,
+        /// Documents in one batch of the cursor.
+        batch_size: Option<At<u32>>,
+        /// Documents of one call.
+        batch: Option<At<u32>>,
+        /// Stop at the first error (default true).
+        ordered: Option<At<bool>>,
+        /// Fields and their new values, written as in `document`.
+        set: Option<At<Named<At<Field>>>>,
+        /// An update document in place of `set`.
+        update: Option<At<Tree>>,
+        /// Insert where nothing matches.
+        upsert: Option<At<bool>>,
+        /// Stages of the pipeline.
+        pipeline: Option<At<Tree>>,
+        /// Document of the command.
+        command: Option<At<Tree>>,
+        /// Write concern, `{w: 1}`, `{w: majority, j: true}`; w: 0 is unacknowledged.
+        write_concern: Option<At<WriteConcern>>,
+        /// Read concern: local, majority, available, linearizable or snapshot.
+        read_concern: Option<At<String>>,
+        /// Read preference: primary, primaryPreferred, secondary, secondaryPreferred, nearest.
+        read_preference: Option<At<String>>,
+    }
 
-with_operation_keys! {
+    /// The keys that a phase and an entry of `mix` have in common.
+    OperationKeys {}
+
     /// An operation of a `mix`; collection and concerns default to the phase's.
     Mixed {
         /// How often, relative to the others (default 1).
@@ -171,9 +165,7 @@ with_operation_keys! {
         /// Name in results; default: the operation.
         name: Option<At<String>>,
     }
-}
 
-with_operation_keys! {
     /// One timed stretch of one operation or one mix of operations.
     Phase {
         /// Name in results; default: the operation.
@@ -252,7 +244,6 @@ pub enum KeysName {
 /// A key choice.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
-    /// Which.
     pub name: KeysName,
     /// Exponent of zipfian and latest.
     pub theta: Option<f64>,
@@ -289,12 +280,6 @@ struct IndexKeys {
     unique: bool,
 }
 
-impl<'de> Deserialize<'de> for Index {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IndexVisitor)
-    }
-}
-
 struct KeysVisitor;
 
 impl<'de> Visitor<'de> for KeysVisitor {
@@ -326,12 +311,6 @@ enum KeysWithTheta {
     Latest(f64),
 }
 
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KeysVisitor)
-    }
-}
-
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
@@ -354,56 +333,6 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TimeVisitor)
-    }
-}
-
-/// Lets schemars see a hand-read type as one of several others.
-macro_rules! any_of_schema {
-    ($type:ident, $name:literal, $generator:ident, [$($part:expr),*]) => {
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $name.into()
-            }
-            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
-                schemars::json_schema!({"anyOf": [$($part),*]})
-            }
-        }
-    };
-}
-
-any_of_schema!(Index, "Index", g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
-any_of_schema!(
-    Keys,
-    "Keys",
-    g,
-    [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]
-);
-any_of_schema!(Time, "Time", g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);
-
-/// The JSON Schema of a workload file, for editors.
-#[must_use]
-pub fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(File).to_value();
-    allow_parameters(&mut schema);
-    schema
-}
-
-/// To an editor `${name}` is text, which may stand for a number.
-fn allow_parameters(schema: &mut serde_json::Value) {
-    if let Some(types) = schema.get_mut("type") {
-        let named = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
-        let numbers = named.iter().any(|it| ["integer", "number"].iter().any(|name| it == name));
-        if numbers && !named.iter().any(|it| it == "string") {
-            *types = [&named[..], &["string".into()]].concat().into();
-            schema["pattern"] = r"\$\{[^}]+\}".into();
-        }
-    }
-    match schema {
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(allow_parameters),
-        serde_json::Value::Array(entries) => entries.iter_mut().for_each(allow_parameters),
-        _ => {}
-    }
-}
+any_of!(Index, IndexVisitor, g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
+any_of!(Keys, KeysVisitor, g, [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]);
+any_of!(Time, TimeVisitor, g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::plan::{Stamp, StampForm, StampSource};
 
-/// What stamps are made from.
+/// The values that stamps are made from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Input {
@@ -61,9 +61,6 @@ pub enum StampError {
 }
 
 /// The BSON of a templated document (Extended JSON) with its stamps put in.
-///
-/// # Errors
-/// A stamp that does not fit, or what is no Extended JSON.
 pub fn render(
     document: &serde_json::Value,
     stamps: &[Stamp],
@@ -79,10 +76,6 @@ pub fn render(
     Ok(encode(&document))
 }
 
-/// Puts the stamps into a document.
-///
-/// # Errors
-/// A path that is not there, or a value too large for its form.
 pub fn apply(document: &mut Document, stamps: &[Stamp], input: &Input) -> Result<(), StampError> {
     for stamp in stamps {
         let value = value_of(stamp, input)?;
@@ -92,11 +85,9 @@ pub fn apply(document: &mut Document, stamps: &[Stamp], input: &Input) -> Result
     Ok(())
 }
 
-/// A document's bytes.
 ///
 /// # Panics
 /// On a field name with a zero byte, which neither YAML, JSON nor BSON lets through to here.
-#[must_use]
 pub fn encode(document: &Document) -> Vec<u8> {
     document.to_vec().expect("field names hold no zero byte: parsed from YAML, JSON or BSON")
 }
@@ -115,9 +106,6 @@ fn find<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson>
 }
 
 /// The value a stamp puts in.
-///
-/// # Errors
-/// A value too large for its form.
 pub fn value_of(stamp: &Stamp, input: &Input) -> Result<Bson, StampError> {
     let from = match stamp.from {
         StampSource::Key => input.key,

@@ -1,5 +1,5 @@
-//! `${name}`: done on the text, before YAML is parsed, so that a value may be of any type and
-//! stand in any kind of scalar; a map leads back to the user's text.
+//! `${name}` is replaced in the text, before YAML is parsed: a value may be of any type and stand
+//! in any kind of scalar. A map leads back to the user's text.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use super::error::{Problem, did_you_mean};
 /// Text with values put in, and the way back.
 #[derive(Debug, Clone)]
 pub struct Substituted {
-    /// The text.
     pub text: String,
     /// Start and length here, start and length in the original.
     pieces: Vec<(usize, usize, usize, usize)>,
@@ -83,7 +82,6 @@ pub fn blank(text: &str) -> String {
     blanked
 }
 
-/// Puts the values in.
 pub fn substitute(
     text: &str,
     parameters: &BTreeMap<String, String>,

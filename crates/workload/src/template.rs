@@ -14,7 +14,6 @@ use super::stamp::{Input, value_of};
 use super::tree::Tree;
 use super::values::to_bson;
 
-/// A template of free YAML.
 pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> Template {
     let mut stamps = Vec::new();
     let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
@@ -33,7 +32,6 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> T
     of_document(document, stamps)
 }
 
-/// A template of a document.
 pub fn of_document(document: Document, stamps: Vec<Stamp>) -> Template {
     Template { document: Bson::Document(document).into_canonical_extjson(), stamps }
 }

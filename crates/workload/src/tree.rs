@@ -11,24 +11,18 @@ use super::at::At;
 /// A YAML value; mappings keep their order, as BSON does.
 #[derive(Debug, Clone)]
 pub enum Tree {
-    /// `null`, `~`, nothing.
     Null,
-    /// `true`, `false`.
     Bool(bool),
     /// A whole number: an int where it fits 32 bits, else a long, as in mongosh.
     Int(i64),
-    /// Any other number.
     Double(f64),
-    /// Text.
     String(String),
-    /// A list.
     List(Vec<At<Tree>>),
     /// A mapping; canonical Extended JSON (`$oid`, `$numberLong`) is understood.
     Map(Vec<(At<String>, At<Tree>)>),
 }
 
 impl Tree {
-    /// The value of a key of a mapping.
     pub fn get(&self, name: &str) -> Option<&At<Tree>> {
         match self {
             Self::Map(entries) => {
@@ -38,7 +32,7 @@ impl Tree {
         }
     }
 
-    /// What a message calls it.
+    /// Its name in messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -1,4 +1,4 @@
-// client ADDRESS: Debian's libmongoclient 1.1 does what tests/old_clients.rs lists.
+// client ADDRESS: Debian's libmongoclient 1.1 does the steps of tests/instruments/old_clients.rs.
 #include <iostream>
 #include <numeric>
 #include <sstream>

@@ -1,5 +1,5 @@
 'use strict';
-// node client.js ADDRESS: npm's mongolian 0.1.18 does what tests/instruments/old_clients.rs lists.
+// node client.js ADDRESS: npm's mongolian 0.1.18, the steps of tests/instruments/old_clients.rs.
 const Mongolian = require('mongolian');
 const wire = require('buffalo').mongo; // the driver's own BSON and messages
 const steps = require('../steps');
@@ -41,7 +41,7 @@ steps(function* () {
 
   yield (done) => db.runCommand({ create: 'messages', capped: true, size: 1 << 20 }, done);
   yield (done) => db.collection('messages').insert({ number: 0 }, done);
-  // Its cursors have no flags, its messages do: what applications that tail with it send.
+  // Its cursors have no flags, its messages do: applications that tail with it send messages.
   const namespace = 'old_clients.messages';
   const query = wire.serializeQuery(namespace, TAILABLE | AWAIT_DATA, 0, 0, {});
   let batch = yield (done) => db.sendCommand(query, done);

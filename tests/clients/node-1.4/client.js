@@ -1,5 +1,5 @@
 'use strict';
-// node client.js ADDRESS: npm's mongodb 1.4.3 does what tests/instruments/old_clients.rs lists.
+// node client.js ADDRESS: npm's mongodb 1.4.3 does the steps of tests/instruments/old_clients.rs.
 const MongoClient = require('mongodb').MongoClient;
 const steps = require('../steps');
 

@@ -1,4 +1,4 @@
-// The calls of mongodb 2 to 4, once with callbacks and once with promises: what a good user wrote.
+// The calls of mongodb 2 to 4 as good users wrote them, once with callbacks and once with promises.
 'use strict';
 
 var given = require('../operations').given;

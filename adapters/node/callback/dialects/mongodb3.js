@@ -35,7 +35,7 @@ function connect(major, uri, name, done) {
   });
 }
 
-/** What 3 holds of its own defaults is spread over its topology. */
+/** The defaults of 3 are spread over its topology. */
 function resolved3(client) {
   var options = client.topology.s.options;
   var concern = client.s.writeConcern || client.writeConcern;

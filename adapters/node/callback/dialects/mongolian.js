@@ -7,7 +7,7 @@ var protocol = require('../protocol');
 // The driver's own encoder, which it does not hand out as a whole.
 var buffalo = require('buffalo');
 
-// A time limit for connecting it has none.
+// It has no time limit for connecting.
 var KNOWN = ['directconnection', 'serverselectiontimeoutms', 'w'];
 
 var CALLBACKS = {

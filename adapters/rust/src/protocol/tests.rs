@@ -1,4 +1,4 @@
-//! What no conversation without a server shows: keys, the schedule's laps, the bytes of a sample.
+//! Keys, the schedule's laps and the bytes of a sample, which no conversation offline shows.
 
 use super::*;
 

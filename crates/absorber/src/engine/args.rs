@@ -1,4 +1,4 @@
-//! Fields of commands: what every command takes, and how wrong ones are refused.
+//! Fields of commands: the common ones, and the refusal of wrong ones.
 
 use wire::raw::{EMPTY, Field, Number, Value, fields, get, kind};
 
@@ -8,7 +8,7 @@ use super::store::Name;
 /// `maxWriteBatchSize`.
 const BATCH_MAX: usize = 100_000;
 
-/// A command: its body and what came beside it.
+/// A command: its body and its document sequences.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub database: &'a str,
@@ -16,7 +16,7 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// Document sequences, checked.
     pub sequences: &'a [(&'a str, Vec<&'a bson::RawDocument>)],
-    /// A client that has gone waits for nothing.
+    /// A command stops waiting when its client has gone.
     pub client_is_there: &'a dyn Fn() -> bool,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Request<'a> {
         Ok(name)
     }
 
-    /// Its fields but the first and those that every command has. `known`: those it may have.
+    /// Its fields but the first and the common ones. All must be in `known`.
     pub fn fields(&self, known: &[&[u8]]) -> Outcome<Vec<Field<'a>>> {
         let mut found = Vec::new();
         for field in fields(self.body).skip(1) {
@@ -127,7 +127,7 @@ pub fn document<'a>(field: &Field<'a>) -> Outcome<&'a [u8]> {
     }
 }
 
-/// A bool; numbers are taken for one.
+/// A bool; numbers count as bools.
 pub fn flag(field: &Field<'_>) -> Outcome<bool> {
     if field.value.kind == kind::BOOL || field.value.number().is_some() {
         return Ok(field.value.truth());

@@ -15,7 +15,7 @@ use super::update::{Update, check_id, with_id_first};
 pub struct Updated {
     /// Documents that the filter found, or 1 for an upsert.
     pub matched: u64,
-    /// Documents that are not what they were.
+    /// Documents that really changed.
     pub modified: u64,
     /// The document that an upsert inserted.
     pub upserted: Option<Stored>,
@@ -41,21 +41,21 @@ pub fn insert(store: &Store, name: Name<'_>, document: &[u8]) -> Outcome<()> {
     loop {
         let (collection, _) = store.find_or_create(name)?;
         let mut data = collection.write();
-        // Dropped between the two lines above: what was inserted there, nobody would find.
+        // Dropped meanwhile: nobody would find a document in it.
         if !data.dropped {
             return collection.insert(&mut data, stored);
         }
     }
 }
 
-/// Wakes whoever waits for documents of a collection.
+/// Wakes the cursors that wait for documents of a collection.
 pub fn wake(store: &Store, name: Name<'_>) {
     if let Some(collection) = store.find(name).filter(|collection| collection.capped.is_some()) {
         collection.wake();
     }
 }
 
-/// The records that are wanted; `one`: the first of them.
+/// The records of all wanted documents, or of the first one.
 fn find_records(
     collection: &Collection,
     data: &Data,
@@ -71,7 +71,7 @@ fn find_records(
     Ok(records)
 }
 
-/// Updates one document or all that are wanted; inserts one where none is and `upsert` is set.
+/// Updates one document or all wanted ones; inserts one where none is found and `upsert` is set.
 pub fn update(
     store: &Store,
     name: Name<'_>,
@@ -137,7 +137,7 @@ fn insert_upsert(
     Ok(document)
 }
 
-/// Deletes one document or all that are wanted.
+/// Deletes one document or all wanted ones.
 pub fn delete(store: &Store, name: Name<'_>, filter: &[u8], one: bool) -> Outcome<u64> {
     let wanted = Wanted::parse(filter)?;
     let Some(collection) = store.find(name) else { return Ok(0) };

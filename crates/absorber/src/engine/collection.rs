@@ -13,12 +13,12 @@ use super::index::Index;
 use super::keys::Key;
 use super::memory::Memory;
 
-/// What a record takes beside its bytes: its place in the tree and its counters, an upper bound.
+/// Upper bound of a record's bytes beside its content: its place in the tree and its counters.
 const RECORD_BYTES: u64 = 64;
-/// How often who waits for a document looks whether its client is still there.
+/// How often a waiting cursor checks that its client is still there.
 const CLIENT_LOOK: Duration = Duration::from_millis(200);
 
-/// A stored document, shared with whoever reads it.
+/// A stored document, shared with its readers.
 #[derive(Debug, Clone)]
 pub struct Stored(Arc<[u8]>);
 
@@ -43,9 +43,8 @@ impl Deref for Stored {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capped {
-    /// Bytes of documents.
     pub size: u64,
-    /// Documents.
+    /// In documents.
     pub max: Option<u64>,
 }
 
@@ -77,7 +76,7 @@ pub struct Data {
     pub bytes: u64,
     /// The first is that of `_id`.
     pub indexes: Vec<Index>,
-    /// Nobody finds it any more, but for those that found it before.
+    /// Only those that found it before still see it.
     pub dropped: bool,
     next: u64,
 }
@@ -96,7 +95,7 @@ impl Collection {
         Self { namespace, capped, uuid, memory, data, tail }
     }
 
-    /// For reading. A panic elsewhere left nothing half done that reading could trip over.
+    /// For reading. A panic elsewhere left nothing half done that would disturb a reader.
     pub fn read(&self) -> RwLockReadGuard<'_, Data> {
         self.data.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,7 +145,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Puts another document, with the same `_id`, in the place of one.
+    /// Replaces a document by another with the same `_id`.
     pub fn replace(&self, data: &mut Data, record: u64, document: Stored) -> Outcome<()> {
         let Some(old) = data.records.get(&record).cloned() else { return Ok(()) };
         let mut changed: Vec<(usize, Key, Key)> = Vec::new();
@@ -228,8 +227,8 @@ impl Collection {
         }
     }
 
-    /// Looks again whenever something was inserted, until `look` answers true, the time is up or
-    /// the client has gone.
+    /// Looks again after every insert, until `look` returns true, the time is up or the client has
+    /// gone.
     pub fn wait_until(
         &self,
         deadline: Instant,

@@ -1,4 +1,4 @@
-//! Cursors: what a find has not shown yet, between two messages.
+//! Cursors: the rest of a find, between two messages.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use super::error::{CURSOR_IN_USE, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_K
 use super::memory::{Memory, Share};
 use super::plan::{Step, Walk};
 
-/// How long mongod keeps a cursor that nobody asks.
+/// mongod's limit for a cursor that nobody asks.
 const IDLE: Duration = Duration::from_secs(600);
-/// What an open cursor takes beside its documents, an upper bound.
+/// Upper bound of an open cursor's bytes beside its documents.
 const CURSOR_BYTES: u64 = 1024;
-/// A filter as it is kept, against the request it stood in: values become keys of their own.
+/// Size of a kept filter by the size of its request: values become keys of their own.
 const FILTER_FACTOR: u64 = 4;
-/// What a document takes in a list beside its bytes, an upper bound.
+/// Upper bound of a document's bytes in a list beside its content.
 pub const SLOT_BYTES: u64 = 64;
 
-/// What is left of an answer.
+/// The rest of an answer.
 #[derive(Debug)]
 pub struct Cursor {
     /// `database.collection`
@@ -33,7 +33,7 @@ pub struct Cursor {
     pub await_data: bool,
     pub no_timeout: bool,
     pub shown: u64,
-    /// Of the request for it, which held the filter.
+    /// Size of its request, which held the filter.
     pub request_bytes: u64,
 }
 
@@ -75,7 +75,7 @@ impl Batch<'_> {
 }
 
 impl Cursor {
-    /// A cursor over documents that are there already.
+    /// A cursor over existing documents.
     pub fn over(namespace: String, documents: impl IntoIterator<Item = Stored>) -> Self {
         Self {
             namespace,
@@ -125,8 +125,8 @@ impl Cursor {
         Ok((ended || self.limit == Some(0)) && !self.tailable)
     }
 
-    /// What it takes when it is opened. Documents count although their collection counts them too:
-    /// that may be dropped before it.
+    /// Its size when it is opened. Documents count although their collection counts them too: that
+    /// may be dropped before it.
     fn bytes(&self) -> u64 {
         let documents = match &self.source {
             Source::Walk(..) => 0,
@@ -155,7 +155,7 @@ pub struct Cursors {
 #[derive(Debug)]
 struct Slot {
     namespace: String,
-    /// None: somebody asks it just now.
+    /// None: a getMore has it just now.
     cursor: Option<Box<Cursor>>,
     used: Instant,
     /// Given back with the slot.
@@ -172,13 +172,13 @@ impl Cursors {
     }
 
     pub fn keep(&self, cursor: Cursor) -> Outcome<i64> {
-        // An odd multiplier goes through all numbers before one comes again: ids look random, as
-        // drivers expect, and are never 0.
+        // An odd multiplier reaches all numbers before one repeats. Ids look random, as drivers
+        // expect, and are never 0.
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let id = (count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1).max(1).cast_signed();
         let now = Instant::now();
         let mut open = self.lock();
-        // A client that leaves its cursors open does not fill the memory.
+        // A client that leaves its cursors open must not fill the memory.
         if count.is_multiple_of(256) {
             open.retain(|_, slot| {
                 let keeps = slot.cursor.as_ref().is_none_or(|cursor| cursor.no_timeout);
@@ -220,8 +220,8 @@ impl Cursors {
         }
     }
 
-    /// A batch of an open cursor, as `fill` makes it, and whether that was its end. Where there is
-    /// nothing yet and the cursor awaits data, waits for it. A cursor that failed cannot go on.
+    /// A batch of an open cursor, made by `fill`, and whether that was its end. An empty cursor
+    /// that awaits data waits for it. A cursor that failed cannot go on.
     pub fn fill<T>(
         &self,
         id: i64,
@@ -247,7 +247,7 @@ impl Cursors {
         batch
     }
 
-    /// Ends a cursor. False: there is none.
+    /// Ends a cursor. False: it does not exist.
     pub fn end(&self, id: i64) -> bool {
         self.lock().remove(&id).is_some()
     }

@@ -1,4 +1,4 @@
-//! What went wrong, with mongod's codes and mostly words of our own.
+//! Faults, with mongod's codes and mostly words of our own.
 
 use super::writer::Writer;
 
@@ -13,7 +13,7 @@ pub struct Fault {
 
 pub type Outcome<T> = Result<T, Fault>;
 
-/// Codes of the engine as constants, and mongod's names of these and of others.
+/// Codes of the engine as constants, and mongod's names of these and others.
 macro_rules! codes {
     ($($constant:ident = $code:literal $name:literal,)*;
      $($other:literal $other_name:literal,)*) => {
@@ -62,7 +62,7 @@ codes! {
     MISSING_FIELD = 40414 "Location40414",
     UNKNOWN_FIELD = 40415 "Location40415",
     ;
-    // Those that the server around the engine has, or that somebody asks for by `--error`.
+    // Codes of the server around the engine, and those for `--error`.
     1 "InternalError",
     18 "AuthenticationFailed",
     50 "MaxTimeMSExpired",
@@ -87,7 +87,7 @@ impl Fault {
         Self::new(BAD_VALUE, message)
     }
 
-    /// Something real servers may have and the absorber has not.
+    /// An ability of real servers that the absorber lacks.
     pub fn not_here(what: &str) -> Self {
         Self::bad_value(format!("the absorber of mongodyno has no {what}; measure with a mongod"))
     }
@@ -119,7 +119,7 @@ impl Fault {
         Self { code: DUPLICATE_KEY, message, details: Some(details.finish()) }
     }
 
-    /// Nothing fits into the memory any more.
+    /// The memory is full.
     pub fn memory(limit_bytes: u64) -> Self {
         let message = format!(
             "the absorber's memory is full: documents, indexes and cursors may take {limit_bytes} \

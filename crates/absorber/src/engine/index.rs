@@ -9,11 +9,12 @@ use super::keys::{Key, encode};
 use super::path::Path;
 use super::writer::Writer;
 
-/// What an entry takes beside the bytes of its key: its place in the tree, an upper bound.
+/// Upper bound of an entry's bytes beside its key: its place in the tree.
 const ENTRY_BYTES: u64 = 64;
 
-/// One index of a collection. All its fields ascend, whatever was asked for: no count depends on
-/// it, and a walk that descends begins at its end. A document has one entry: arrays are refused.
+/// One index of a collection. All its fields ascend, also where descending ones were asked for. No
+/// count depends on it, and a descending walk begins at its end. A document has one entry: arrays
+/// are refused.
 #[derive(Debug)]
 pub struct Index {
     pub name: String,
@@ -25,7 +26,7 @@ pub struct Index {
     pub unique: bool,
     /// Keys, which end with the record's number where they are not unique.
     pub entries: BTreeMap<Key, u64>,
-    /// Of the keys, with what the map takes for them.
+    /// Of the keys and the map's own entries.
     pub bytes: u64,
 }
 
@@ -80,7 +81,6 @@ impl Index {
         Fault::duplicate(namespace, &self.name, &self.pattern, &shown.finish())
     }
 
-    /// Bytes that an entry takes.
     pub fn bytes_of(&self, key: &Key) -> u64 {
         key.len() as u64 + if self.unique { 0 } else { 8 } + ENTRY_BYTES
     }

@@ -1,18 +1,17 @@
-//! Values as byte strings that compare as BSON compares values: across types by the order that
-//! MongoDB documents ("Comparison/Sort Order"), and across types of numbers by their value. With
-//! them an index is an ordered map, and comparing is `memcmp`.
+//! Values as byte strings that compare as BSON compares values. Types follow the order that MongoDB
+//! documents ("Comparison/Sort Order"), and numbers of all types their value. So an index is an
+//! ordered map, and comparing is `memcmp`.
 //!
-//! Every encoding ends itself: none is the beginning of another, so that they can follow one
-//! another in keys of several fields, and a range of values is a range of prefixes.
+//! No encoding is the beginning of another. So keys of several fields are their encodings in a row,
+//! and a range of values is a range of prefixes.
 
 use smallvec::SmallVec;
 use wire::raw::{Number, Value, fields, kind};
 
-/// An encoded key; short ones (numbers, ObjectIds) live without an allocation.
+/// An encoded key; short ones (numbers, ObjectIds) need no allocation.
 pub type Key = SmallVec<[u8; 24]>;
 
-/// Place of a kind in MongoDB's order, which is also the first byte of its encoding. 0 is left
-/// for ends.
+/// Place of a kind in MongoDB's order, and first byte of its encoding. 0 is left for ends.
 pub fn rank(kind: u8) -> u8 {
     match kind {
         kind::MIN_KEY => 1,
@@ -104,9 +103,9 @@ fn encode_text(text: &[u8], key: &mut Key) {
     key.extend_from_slice(&[0, 0]);
 }
 
-/// The largest double that is not above the number, and how far the number is above it: a whole
-/// number beyond 2^53 has no double of its own. NaN stands below all others. A decimal is taken
-/// as the nearest double (see the list of differences).
+/// The largest double that is not above the number, and the rest: a whole number beyond 2^53 has no
+/// double of its own. NaN stands below all others. A decimal is taken as the nearest double (see
+/// the list of differences).
 fn encode_number(value: Value<'_>, key: &mut Key) {
     let (double, above) = match value.number().expect("one of the kinds of numbers") {
         Number::Int(number) => (f64::from(number), 0),

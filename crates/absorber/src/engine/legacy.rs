@@ -1,5 +1,5 @@
-//! The messages of drivers before 2017. Their answers stand in OP_REPLY, those of their writes in
-//! what getLastError says afterwards.
+//! The messages of drivers before 2017. Reads are answered by OP_REPLY, writes by getLastError
+//! afterwards.
 
 use bson::{RawBson, RawDocument};
 use wire::raw::{EMPTY, Value, check, fields, get};
@@ -23,7 +23,7 @@ const TAILABLE: u32 = 1 << 1;
 const NO_TIMEOUT: u32 = 1 << 4;
 /// OP_QUERY: a getMore at the end waits.
 const AWAIT_DATA: u32 = 1 << 5;
-/// OP_INSERT: go on behind a document that failed.
+/// OP_INSERT: go on after a document that failed.
 const CONTINUE_ON_ERROR: u32 = 1;
 /// OP_UPDATE: insert where nothing is found.
 const UPSERT: u32 = 1;
@@ -36,19 +36,19 @@ const SINGLE: u32 = 1;
 pub struct LegacyBatch {
     /// See [`wire::reply`].
     pub flags: u32,
-    /// 0: nothing more to get.
+    /// 0: the cursor has ended.
     pub cursor: i64,
     /// Documents that this cursor gave before.
     pub starting_from: i32,
     pub documents: Vec<Stored>,
 }
 
-/// What a legacy write did, for getLastError.
+/// The outcome of a legacy write, for getLastError.
 #[derive(Debug, Default, PartialEq)]
 pub struct WriteOutcome {
-    /// Documents matched or deleted; 0 for inserts, as mongod says it.
+    /// Documents matched or deleted; 0 for inserts, as in mongod.
     pub n: i64,
-    /// Documents of an insert up to the one that failed, which is how opcounters count them.
+    /// Documents of an insert up to the one that failed, as opcounters count them.
     pub tried: usize,
     /// Of an update: it found a document.
     pub updated_existing: Option<bool>,

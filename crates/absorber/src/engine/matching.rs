@@ -1,4 +1,4 @@
-//! Filters: parsed once, then held against documents.
+//! Filters: parsed once, then compared with documents.
 
 use wire::raw::{Field, Value, fields, kind};
 
@@ -11,7 +11,7 @@ use super::path::Path;
 #[derive(Debug, Clone)]
 pub struct Filter(pub Vec<Condition>);
 
-/// Some value at the path passes the test; not `holds`: none does.
+/// Some value at the path passes the test; without `holds`, none does.
 #[derive(Debug, Clone)]
 pub struct Condition {
     pub path: Path,
@@ -42,7 +42,7 @@ pub struct Operand {
     /// One of [`kind`].
     pub kind: u8,
     pub bytes: Vec<u8>,
-    /// As it compares.
+    /// Its encoding for comparisons.
     pub key: Key,
 }
 
@@ -98,7 +98,7 @@ impl Test {
     }
 }
 
-/// Values are only compared with those of their own place in the order; MinKey and MaxKey with all.
+/// Compares values of the same place in the order; MinKey and MaxKey compare with all.
 fn compare(comparison: Comparison, operand: &Operand, value: Option<Value<'_>>) -> bool {
     let or_equal = matches!(comparison, Comparison::LessOrEqual | Comparison::GreaterOrEqual);
     if operand.is_null() {
@@ -173,7 +173,7 @@ fn condition(path: &Path, value: Value<'_>, all: &mut Vec<Condition>) -> Outcome
     }
 }
 
-/// The test of an operator, and whether it is to be passed.
+/// The test of an operator, and whether it must pass.
 fn operator(field: &Field<'_>) -> Outcome<(Test, bool)> {
     let compare = |comparison| Operand::new(field.value).map(|it| Test::Compare(comparison, it));
     Ok(match field.name {

@@ -1,4 +1,4 @@
-//! What all connections together may take.
+//! The memory that all connections share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,6 @@ use super::error::{Fault, Outcome};
 
 #[derive(Debug)]
 pub struct Memory {
-    /// Bytes.
     pub limit: u64,
     used: AtomicU64,
 }
@@ -34,7 +33,7 @@ impl Memory {
     }
 }
 
-/// What one cursor or connection has of it, given back with the value.
+/// The part of one cursor or connection, given back with the value.
 #[derive(Debug)]
 pub struct Share {
     memory: Arc<Memory>,
@@ -46,8 +45,7 @@ impl Share {
         Self { memory: Arc::clone(memory), bytes: 0 }
     }
 
-    /// Takes more, or gives back, so that it is this much. Where there is not so much it stays as
-    /// it was.
+    /// Grows or shrinks to this size. Where memory is short it stays as it was.
     pub(crate) fn set(&mut self, bytes: u64) -> Outcome<()> {
         if bytes > self.bytes {
             self.memory.take(bytes - self.bytes)?;

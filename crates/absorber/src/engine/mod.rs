@@ -1,10 +1,10 @@
 //! The absorber's documents: in memory, bounded, and the commands on them.
 //!
-//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once
-//! at the door (`wire::raw`); behind it filters (`matching`), updates read and write
-//! them as they stand. Keys are byte strings that compare like values (`keys`), so that an index
-//! is an ordered map; `plan` chooses among them. One lock a collection is held while a batch is
-//! collected or a document is written, and no longer.
+//! A request goes from [`Engine::command`] to one function of `commands`. Bytes are checked once at
+//! the door (`wire::raw`). Behind it filters (`matching`) and updates read and write them in place.
+//! Keys are byte strings that compare like values (`keys`), so that an index is an ordered map;
+//! `plan` chooses among them. One lock a collection is held while a batch is collected or a
+//! document is written, and no longer.
 
 mod args;
 mod change;
@@ -49,20 +49,20 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Documents, index entries, cursors and messages, of all connections together, have so many
-    /// bytes.
+    /// `memory_bytes` bounds documents, index entries, cursors and messages of all connections
+    /// together.
     pub fn new(memory_bytes: u64) -> Self {
         let store = Store::new(memory_bytes);
         let cursors = Cursors::new(Arc::clone(&store.memory));
         Self { store, cursors }
     }
 
-    /// Answers one command. `sequences` are the document sequences of OP_MSG. None: there is no
-    /// such command (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
+    /// Answers one command. `sequences` are the document sequences of OP_MSG. None: the command is
+    /// unknown (error 59). The reply holds `ok: 1.0`, or `ok: 0.0` with `errmsg`, `code` and
     /// `codeName`.
     ///
-    /// A getMore on a cursor that awaits data blocks until there is some, `maxTimeMS` at most and
-    /// as long as the client is there.
+    /// A getMore on an empty cursor that awaits data blocks, for `maxTimeMS` and while the client
+    /// is there at most.
     pub fn command(
         &self,
         database: &str,
@@ -85,7 +85,7 @@ impl Engine {
         Some(reply.unwrap_or_else(|fault| fault.reply()).into_document())
     }
 
-    /// What its documents are taken from; messages too.
+    /// Bounds documents and messages.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.store.memory
     }

@@ -1,5 +1,3 @@
-//! Sorting.
-
 use wire::raw::fields;
 
 use super::error::{Fault, Outcome};
@@ -8,7 +6,7 @@ use super::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// None asked for: that of the index used, or of insertion.
+    /// No order asked for: that of the index used, or of insertion.
     Any,
     /// `{$natural: 1}` or `-1`: that of insertion.
     Natural { reverse: bool },
@@ -34,7 +32,7 @@ impl Order {
     }
 }
 
-/// Where a document stands.
+/// A document's place in the order.
 pub fn sort_key(by: &[(Path, bool)], document: &[u8]) -> Outcome<Key> {
     let mut key = Key::new();
     for (path, descending) in by {

@@ -1,11 +1,11 @@
-//! Dotted paths and what they find: documents within documents, and every element of an array on
-//! the way, as MongoDB's queries and indexes read them.
+//! Dotted paths. As in MongoDB's queries and indexes they reach documents within documents, and
+//! every element of an array on the way.
 
 use wire::raw::{Value, fields, get, kind};
 
 use super::error::{Fault, OVERFLOW, Outcome};
 
-/// As deep as mongod lets documents be.
+/// mongod's limit of a document's depth.
 const PARTS_MAX: usize = 200;
 
 /// `a.b.0`, split.
@@ -21,7 +21,7 @@ impl Path {
         Self { text: text.to_vec(), parts }
     }
 
-    /// Splits a path whose every part something is made of, so that it must not be endless.
+    /// Splits a path of bounded depth: each part becomes a level of a document.
     pub fn bounded(text: &[u8]) -> Outcome<Self> {
         let path = Self::new(text);
         if path.parts.len() > PARTS_MAX {
@@ -35,8 +35,8 @@ impl Path {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 
-    /// Shows every value that a query on this path compares, None for a missing one, until one is
-    /// answered with true.
+    /// Shows every value that a query on this path compares, None for a missing one, until `found`
+    /// returns true.
     pub fn any<'a>(
         &self,
         document: &'a [u8],

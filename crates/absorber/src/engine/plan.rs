@@ -1,4 +1,4 @@
-//! How documents that pass a filter are found: by `_id`, through an index, or by looking at all.
+//! The search for documents that pass a filter: by `_id`, through an index, or by a scan.
 
 use std::ops::Bound;
 
@@ -19,8 +19,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// `{_id: value}`, by far the most frequent one, is read without an
-    /// allocation.
+    /// `{_id: value}`, by far the most frequent filter, is read without an allocation.
     pub fn parse(filter: &[u8]) -> Outcome<Self> {
         let mut all = fields(filter);
         if let (Some(field), None) = (all.next(), all.next())
@@ -62,7 +61,7 @@ enum Position {
     End,
 }
 
-/// What a visitor says of a document.
+/// A visitor's answer to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Taken; the next one.
@@ -79,7 +78,7 @@ pub struct Walk {
     way: Way,
     reverse: bool,
     position: Position,
-    /// None: the way leads to nothing else.
+    /// None: the way alone leads to the right documents.
     filter: Option<Filter>,
     /// Whether the walk is in the order that was asked for.
     pub ordered: bool,
@@ -112,7 +111,7 @@ impl Walk {
         walk
     }
 
-    /// Only the first field of an index is looked at: values are worth more than a range, and that
+    /// Only the first field of an index counts. Values are worth more than a range, and a range
     /// more than an order alone.
     fn choose(&mut self, data: &Data, filter: &Filter, order: &Order) {
         let mut best: Option<(u32, usize, Vec<Range>)> = None;
@@ -164,7 +163,8 @@ impl Walk {
         self.filter.as_ref().is_none_or(|filter| filter.matches(document.bytes()))
     }
 
-    /// A walk that found the end goes on from there when it is run again: tailable cursors do.
+    /// A walk that found the end goes on from there when it is run again: tailable cursors need
+    /// this.
     fn scan(&mut self, data: &Data, visit: &mut dyn FnMut(u64, &Stored) -> Step) -> Outcome<bool> {
         let mut bounds = (Bound::Unbounded, Bound::Unbounded);
         if let Position::After(last) = self.position {
@@ -243,19 +243,19 @@ impl Walk {
     }
 }
 
-/// Equal values have equal keys, and no array's elements nor missing fields are equal as well.
+/// Equal values have equal keys, and array elements or missing fields cannot equal them.
 fn is_plain(kind: u8) -> bool {
     !matches!(kind, kind::NULL | kind::UNDEFINED | kind::ARRAY)
 }
 
-/// Whether walking through the index is walking in the order; true: backwards.
+/// Whether a walk through the index has the order; true: backwards.
 fn direction(index: &Index, order: &Order) -> Option<bool> {
     let Order::By(by) = order else { return None };
     let [(path, descends)] = &by[..] else { return None };
     (*path == index.fields[0]).then_some(*descends)
 }
 
-/// The ranges that a filter leaves of an index, and how much they are worth: 0 for all of it.
+/// The ranges that a filter leaves of an index, and their worth: 0 for all of it.
 fn ranges(index: &Index, filter: &Filter) -> (u32, Vec<Range>) {
     let on_field = filter.0.iter().filter(|it| it.holds && it.path == index.fields[0]);
     let tests = on_field.map(|it| &it.test);
@@ -297,7 +297,7 @@ fn points(test: &Test) -> Option<Vec<Key>> {
     Some(keys)
 }
 
-/// The keys of one field that a comparison leaves, within those that another one left.
+/// The keys of one field that two comparisons leave.
 fn range(test: &Test, within: Option<&Range>) -> Option<Range> {
     let Test::Compare(comparison, operand) = test else { return None };
     if !is_plain(operand.kind) || matches!(operand.kind, kind::MIN_KEY | kind::MAX_KEY) {

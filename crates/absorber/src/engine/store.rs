@@ -15,7 +15,6 @@ pub struct Store {
     pub memory: Arc<Memory>,
 }
 
-/// A collection's name and its database's.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<'a> {
     /// Before the first dot of a namespace.
@@ -32,7 +31,7 @@ impl<'a> Name<'a> {
         Ok(name)
     }
 
-    /// Refuses what cannot be a namespace.
+    /// Refuses impossible namespaces.
     pub fn check(&self) -> Outcome<()> {
         if self.database.is_empty() || self.collection.is_empty() || self.collection.contains('\0')
         {
@@ -53,13 +52,12 @@ impl Store {
         Self { databases: RwLock::default(), memory }
     }
 
-    /// A collection, where there is one.
     pub fn find(&self, name: Name<'_>) -> Option<Arc<Collection>> {
         let databases = self.databases.read().unwrap_or_else(PoisonError::into_inner);
         databases.get(name.database)?.get(name.collection).cloned()
     }
 
-    /// A collection; it is made where there is none. True: it was.
+    /// True: the collection was made.
     pub fn find_or_create(&self, name: Name<'_>) -> Outcome<(Arc<Collection>, bool)> {
         if let Some(collection) = self.find(name) {
             return Ok((collection, false));
@@ -104,7 +102,7 @@ impl Store {
         Ok(collection)
     }
 
-    /// Removes a database; the collections it had.
+    /// Removes a database and returns its collections.
     pub fn drop_database(&self, database: &str) -> Option<Vec<Arc<Collection>>> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         databases.remove(database).map(|collections| collections.into_values().collect())

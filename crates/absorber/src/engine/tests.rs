@@ -1,5 +1,5 @@
-//! The engine from outside, without a socket. How it answers is held against real servers by
-//! `tests/instruments/absorber_differential.rs`; here is what those cannot show.
+//! The engine without a socket. `tests/instruments/absorber_differential.rs` compares its answers
+//! with real servers; these are the tests that real servers cannot show.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ fn a_waiting_cursor_is_woken_by_an_insert_and_by_its_end() {
     let wait = move |engine: Arc<Engine>| {
         std::thread::spawn(move || {
             let began = Instant::now();
-            let command = doc! { "getMore": id, "collection": "ring", "maxTimeMS": 30_000 };
+            let command = doc! { "getMore": id, "collection": "ring", "maxTimeMS": 600_000 };
             (run(&engine, &command), began.elapsed())
         })
     };
@@ -120,14 +120,14 @@ fn a_waiting_cursor_is_woken_by_an_insert_and_by_its_end() {
         run(&engine, &doc! { "insert": "ring", "documents": [{ "_id": number }] });
         let (reply, took) = waiting.join().unwrap();
         assert_eq!(batch_length(&reply), 1, "{reply}");
-        assert!(took < Duration::from_secs(20), "woken, not timed out");
+        assert!(took < Duration::from_mins(5), "woken, not timed out");
     }
     let waiting = wait(Arc::clone(&engine));
     std::thread::sleep(Duration::from_millis(20));
     run(&engine, &doc! { "drop": "ring" });
     let (reply, took) = waiting.join().unwrap();
     assert_eq!(code(&reply), Some(175), "{reply}");
-    assert!(took < Duration::from_secs(20));
+    assert!(took < Duration::from_mins(5));
     assert_eq!(engine.cursors.count(), 0);
 }
 

@@ -28,7 +28,7 @@ pub enum Change {
     Set(Owned),
     Increment(Owned),
     Unset,
-    /// Something happens to what is within it.
+    /// Changes within it.
     Below(Tree),
 }
 
@@ -81,7 +81,7 @@ impl Update {
     }
 
     /// Whether the document stays as it is, so that it does not count as modified. A replacement
-    /// without an `_id` always counts, as mongod compares it as it was sent.
+    /// without an `_id` always counts: mongod compares it as it was sent.
     pub fn keeps(&self, old: &[u8], new: &[u8]) -> bool {
         match self {
             Self::Replace(replacement) => replacement == old,
@@ -89,7 +89,7 @@ impl Update {
         }
     }
 
-    /// The document as the update leaves it, `_id` first.
+    /// The updated document, `_id` first.
     pub fn apply(&self, document: &[u8]) -> Outcome<Vec<u8>> {
         let id = get(document, b"_id");
         let changed = match self {
@@ -112,8 +112,8 @@ impl Update {
         Ok(changed)
     }
 
-    /// The document that an upsert inserts: what the filter says is equal, then the update; `_id`
-    /// first, a new one where nobody gave one.
+    /// The document that an upsert inserts: the filter's equal values, then the update. `_id`
+    /// stands first, a new one if none was given.
     pub fn upsert(&self, equal: &[(&Path, Value<'_>)]) -> Outcome<Vec<u8>> {
         let mut base = EMPTY.to_vec();
         for (path, value) in equal {
@@ -127,8 +127,7 @@ impl Update {
     }
 }
 
-/// The document with its `_id` at its beginning, where mongod puts it, and with a new one where it
-/// has none.
+/// The document with its `_id` at its beginning, as in mongod, and a new one where it has none.
 pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
     let id = get(document, b"_id");
     check_id(id)?;
@@ -140,7 +139,7 @@ pub fn with_id_first(document: &[u8]) -> Outcome<Vec<u8>> {
     Ok(with_id(document, Some(id)))
 }
 
-/// Refuses what cannot be an `_id`.
+/// Refuses impossible values of `_id`.
 pub fn check_id(id: Option<Value<'_>>) -> Outcome<()> {
     let wrong = |id: Value<'_>| matches!(id.kind, kind::ARRAY | kind::REGEX | kind::UNDEFINED);
     if id.is_some_and(wrong) {
@@ -247,7 +246,7 @@ fn name_order(one: &[u8], other: &[u8]) -> Ordering {
     }
 }
 
-/// The fields of a document, changed; then those it did not have.
+/// The changed fields of a document, then the new ones.
 fn apply(document: &[u8], tree: &Tree, writer: &mut Writer) -> Outcome<()> {
     let mut seen = vec![false; tree.len()];
     for field in fields(document) {
@@ -307,7 +306,7 @@ fn absent(name: &[u8], change: &Change, writer: &mut Writer) -> Outcome<()> {
     Ok(())
 }
 
-/// Whether a change makes a field where there is none.
+/// Whether a change makes a missing field.
 fn creates(change: &Change) -> bool {
     match change {
         Change::Set(_) | Change::Increment(_) => true,

@@ -1,4 +1,4 @@
-//! Writing BSON, front to back.
+//! Writes BSON, front to back.
 
 use bson::RawDocumentBuf;
 
@@ -8,14 +8,13 @@ use wire::raw::{Field, Value, fields, kind};
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// Begins a document that will have about so many bytes.
     pub fn new(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(capacity);
         bytes.extend_from_slice(&[0; 4]);
         Self(bytes)
     }
 
-    /// Says that a command succeeded, in the last field of its answer.
+    /// Adds the last field of a successful command's answer.
     pub fn ok(mut self) -> Self {
         self.double("ok", 1.0);
         self
@@ -37,7 +36,7 @@ impl Writer {
         self.0.push(0);
     }
 
-    /// Begins a document or array within; [`Self::close`] takes what this returns.
+    /// Begins a document or array within; [`Self::close`] takes the returned place.
     pub fn open(&mut self, kind: u8, name: impl AsRef<[u8]>) -> usize {
         self.name(kind, name.as_ref());
         let at = self.0.len();
@@ -53,7 +52,6 @@ impl Writer {
         self.0.len() - 4
     }
 
-    /// Ends what `open` began.
     pub fn close(&mut self, at: usize) {
         self.0.push(0);
         let length = i32::try_from(self.0.len() - at).expect("far below 2 GB");
@@ -71,7 +69,7 @@ impl Writer {
         self.0.extend_from_slice(value.bytes);
     }
 
-    /// A name that is a number, without an allocation: batches name thousands of elements.
+    /// Writes a number as a name, without an allocation: batches name thousands of elements.
     fn index(&mut self, mut number: usize) {
         let from = self.0.len();
         loop {
@@ -85,7 +83,7 @@ impl Writer {
         self.0.push(0);
     }
 
-    /// A field as it stands elsewhere.
+    /// Copies a field as it is.
     pub fn copy(&mut self, field: &Field<'_>) {
         self.0.extend_from_slice(field.whole);
     }

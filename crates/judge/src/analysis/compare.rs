@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::conditions::Conditions;
 use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
-use crate::analysis::types::{ComparisonRow, DriftRow};
+use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
 use record::records::{Arm, Experiment, PhaseRun};
 use stats::bias::Drift;
 use stats::compare::Comparison;
@@ -19,30 +19,24 @@ use stats::verdict::Verdict;
 use stats::wording;
 use workload::plan::Phase;
 
-/// All comparisons of an experiment.
 pub struct Compared {
-    /// Ready to print.
     pub rows: Vec<ComparisonRow>,
-    /// Throughput of every arm but those that only vouch: the A/A one, and the one past the tap.
+    /// Throughput of every arm but two: the A/A arm, and the one past the tap.
     pub deciding: Vec<Comparison>,
     /// A/A noise floor on throughput by phase, percent.
     pub noise_percent: BTreeMap<String, f64>,
-    /// Sentences for the reader.
     pub warnings: Vec<String>,
 }
 
-/// One figure that is compared.
-struct Metric {
+struct Figure {
     operation: String,
-    name: &'static str,
+    metric: Metric,
     quantity: Quantity,
     value: Value,
 }
 
 type Value = Box<dyn Fn(&PhaseRun) -> Option<f64>>;
 
-/// Compares every arm with the baseline.
-#[must_use]
 pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut compared = Compared {
         rows: Vec::new(),
@@ -77,10 +71,10 @@ struct PhaseComparison<'a> {
 
 impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
-        // A quantile that some runs are too short for is not compared: `n/a` is no lost round.
-        let metrics: Vec<Metric> =
-            metrics(self.phase).into_iter().filter(|metric| self.has_values(metric)).collect();
-        let measures: Vec<Measure> = metrics.iter().map(|metric| self.measure(metric)).collect();
+        // A quantile for which some runs are too short is not compared: `n/a` is no lost round.
+        let figures: Vec<Figure> =
+            figures(self.phase).into_iter().filter(|it| self.has_values(it)).collect();
+        let measures: Vec<Measure> = figures.iter().map(|it| self.measure(it)).collect();
         let arms: Vec<Entrant<'_>> = self.arms.iter().map(|arm| self.entrant(arm)).collect();
         let settings = &self.experiment.settings;
         let interleave = settings.interleave.iter().find(|it| it.phase == self.phase.name);
@@ -94,7 +88,7 @@ impl PhaseComparison<'_> {
         };
         let mut judgement = judge(&arms, &measures, &terms);
         for judged in &mut judgement.judged {
-            self.finish(judged, &metrics[judged.measure]);
+            self.finish(judged, &figures[judged.measure]);
         }
         let mut say = |what: &str| compared.warnings.push(format!("{}: {what}", self.phase.name));
         judgement.shared_drift.iter().for_each(|drift| say(drift));
@@ -122,27 +116,27 @@ impl PhaseComparison<'_> {
                     compared.deciding.push(comparison.clone());
                 }
             }
-            compared.rows.push(self.row(arm, &metrics[judged.measure], judged));
+            compared.rows.push(self.row(arm, &figures[judged.measure], judged));
         }
         if let Some(Some(floor)) = judgement.noise_percent.first() {
             compared.noise_percent.insert(self.phase.name.clone(), *floor);
         }
     }
 
-    fn has_values(&self, metric: &Metric) -> bool {
+    fn has_values(&self, figure: &Figure) -> bool {
         let mut runs = self.arms.iter().flat_map(|arm| self.runs(arm)).flatten();
-        metric.name == "throughput" || runs.all(|run| (metric.value)(run).is_some())
+        figure.metric == Metric::Throughput || runs.all(|run| (figure.value)(run).is_some())
     }
 
     fn runs(&self, arm: &Arm) -> PerRound<'_> {
         self.rounds.of(&arm.id, &self.phase.name)
     }
 
-    fn measure(&self, metric: &Metric) -> Measure {
-        let values = |arm| self.runs(arm).into_iter().map(|run| (metric.value)(run?)).collect();
+    fn measure(&self, figure: &Figure) -> Measure {
+        let values = |arm| self.runs(arm).into_iter().map(|run| (figure.value)(run?)).collect();
         Measure {
-            name: format!("{}/{}", metric.operation, metric.name),
-            quantity: metric.quantity,
+            name: format!("{}/{}", figure.operation, figure.metric.word()),
+            quantity: figure.quantity,
             values: self.arms.iter().map(values).collect(),
         }
     }
@@ -156,14 +150,15 @@ impl PhaseComparison<'_> {
             halves: runs.iter().map(|run| (*run)?.drift).collect(),
             positions: self.rounds.positions(&arm.id),
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
-            // Two clock readings are part of the no-op loop: half of it bounds one from above.
+            // Two clock readings are part of the no-op loop: half of its time bounds one from
+            // above.
             timer_cost_ns: self.rounds.noop_ns(&arm.id).unwrap_or(0.0) / 2.0,
             wrong: gates::failures(&[self.conditions(arm).gate()]),
             lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
         }
     }
 
-    /// What gates of single runs say of the baseline and of an arm, without voiding them.
+    /// Cautions about the baseline and an arm, by gates of single runs that do not void them.
     fn run_cautions(&self, arm: &Arm) -> BTreeSet<String> {
         let runs = [&self.arms[0], arm].into_iter().flat_map(|arm| self.runs(arm)).flatten();
         let gates = runs.flat_map(|run| &run.gates).filter(|gate| !gate.fails);
@@ -180,11 +175,11 @@ impl PhaseComparison<'_> {
         Timed { rounds: self.rounds, phase: self.phase, arms }
     }
 
-    /// What timers forbid is taken back; what the arms differ in by wish stands behind the arm's
-    /// name, or at the end of a sentence that names none.
-    fn finish(&self, judged: &mut Judged, metric: &Metric) {
+    /// Takes back a verdict that timers forbid. Names the conditions that differ by wish: behind
+    /// the arm's name, else at the end.
+    fn finish(&self, judged: &mut Judged, figure: &Figure) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
-        self.timed(arm).hold_back(found, metric.name, &metric.value);
+        self.timed(arm).hold_back(found, figure.metric, &figure.value);
         let Some(axis) = self.conditions(arm).axis() else { return };
         if found.sentence.contains(&arm.id) {
             let named = format!("{} ({axis})", arm.id);
@@ -194,7 +189,7 @@ impl PhaseComparison<'_> {
         }
     }
 
-    fn row(&self, arm: &Arm, metric: &Metric, judged: &Judged) -> ComparisonRow {
+    fn row(&self, arm: &Arm, figure: &Figure, judged: &Judged) -> ComparisonRow {
         let comparison = &judged.comparison;
         let margins = &comparison.margins;
         ComparisonRow {
@@ -202,8 +197,8 @@ impl PhaseComparison<'_> {
             arm: arm.id.clone(),
             is_aa: arm.is_aa,
             phase: self.phase.name.clone(),
-            operation: metric.operation.clone(),
-            metric: metric.name.to_owned(),
+            operation: figure.operation.clone(),
+            metric: figure.metric,
             verdict: comparison.verdict,
             direction_only: comparison.direction_only,
             estimate_percent: comparison.estimate_percent,
@@ -214,7 +209,7 @@ impl PhaseComparison<'_> {
             threshold_percent: comparison.threshold_percent,
             floor_percent: margins.floor_percent,
             bias_percent: margins.bias_percent,
-            bias_gate: margins.bias_gate.map(|gate| gate.id().to_owned()),
+            bias_gate: margins.bias_gate,
             busy: margins.busy.clone(),
             drift: judged.drift.as_ref().filter(|_| judged.measure == 0).map(drift),
             p_value: comparison.p_value,
@@ -232,23 +227,23 @@ fn drift(drift: &Drift) -> DriftRow {
 }
 
 /// Throughput first: it decides.
-fn metrics(phase: &Phase) -> Vec<Metric> {
-    let whole = |name, quantity, value: fn(&PhaseRun) -> Option<f64>| Metric {
+fn figures(phase: &Phase) -> Vec<Figure> {
+    let whole = |metric, quantity, value: fn(&PhaseRun) -> Option<f64>| Figure {
         operation: phase.name.clone(),
-        name,
+        metric,
         quantity,
         value: Box::new(value),
     };
-    let mut metrics = vec![
-        whole("throughput", Quantity::Throughput, |run| Some(run.throughput)),
-        whole("cpu_per_op", Quantity::CpuPerOperation, |run| Some(run.cpu_us_per_op)),
+    let mut figures = vec![
+        whole(Metric::Throughput, Quantity::Throughput, |run| Some(run.throughput)),
+        whole(Metric::CpuPerOp, Quantity::CpuPerOperation, |run| Some(run.cpu_us_per_op)),
     ];
     for operation in &phase.operations {
-        let latency = |name, quantity, pick: fn(&record::records::Quantiles) -> Option<f64>| {
+        let latency = |metric, quantity, pick: fn(&record::records::Quantiles) -> Option<f64>| {
             let wanted = operation.name.clone();
-            Metric {
+            Figure {
                 operation: wanted.clone(),
-                name,
+                metric,
                 quantity,
                 // Open loops are judged by response time: from the intended start.
                 value: Box::new(move |run| {
@@ -257,10 +252,10 @@ fn metrics(phase: &Phase) -> Vec<Metric> {
                 }),
             }
         };
-        metrics.push(latency("p50", Quantity::P50, |it| it.p50_us));
-        metrics.push(latency("p90", Quantity::P90, |it| it.p90_us));
-        metrics.push(latency("p99", Quantity::P99, |it| it.p99_us));
-        metrics.push(latency("p999", Quantity::P999, |it| it.p999_us));
+        figures.push(latency(Metric::P50, Quantity::P50, |it| it.p50_us));
+        figures.push(latency(Metric::P90, Quantity::P90, |it| it.p90_us));
+        figures.push(latency(Metric::P99, Quantity::P99, |it| it.p99_us));
+        figures.push(latency(Metric::P999, Quantity::P999, |it| it.p999_us));
     }
-    metrics
+    figures
 }

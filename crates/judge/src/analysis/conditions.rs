@@ -1,4 +1,4 @@
-//! Under which conditions two arms ran, and which differences were asked for (gate G8).
+//! The conditions of two arms, and the differences that were asked for (gate G8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,24 @@ use stats::gates::{self, Checked, Outcome};
 use workload::operation_keys::{takes_read_concern, takes_write_concern};
 use workload::plan::{Kind, Operation, Phase};
 
-/// What a driver does not tell.
+/// Of a driver that does not tell.
 const UNKNOWN: &str = "unknown";
 
-/// One thing that may differ between two arms of the same work.
+/// May differ between two arms of the same work.
 struct Condition {
     name: &'static str,
-    /// An arm's own options that set it: with them the difference is what was asked about.
+    /// An arm's own options that set it: then the difference is the question.
     set_by: &'static [&'static str],
-    /// Its value, in a word.
+    /// In a word.
     value: fn(&Arm, topology: &str) -> String,
-    /// Whether an operation feels it.
+    /// Whether an operation depends on it.
     felt: fn(&Operation) -> bool,
-    /// Where a difference forbids the comparison.
+    /// Arms between which a difference forbids the comparison.
     gated: Gated,
 }
 
-/// Where an unasked difference is wrong; elsewhere it follows from the axis and is listed.
+/// Arms between which an unasked difference is wrong; elsewhere it follows from the axis and is
+/// listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gated {
     /// Between arms of one version of one driver.
@@ -74,7 +75,7 @@ const CONDITIONS: [Condition; 13] = [
     condition(RUNTIME, &["runtime"], |arm, _| arm.runtime.clone(), any),
     Condition {
         gated: Gated::Adapter,
-        // A driver that never had one and one that runs without are alike in this.
+        // A driver that never had one and one that runs without are alike.
         ..condition(NATIVE, &[], |arm, _| (arm.native == Some(true)).to_string(), any)
     },
     Condition {
@@ -109,8 +110,8 @@ fn any(_: &Operation) -> bool {
 }
 
 impl Condition {
-    /// Whether the two arms were given different values of it. Of two adapters, one may have an
-    /// option that the other knows nothing of.
+    /// Whether the two arms were given different values. Of two adapters, one may have an option
+    /// that the other does not know.
     fn asked(&self, a: &Arm, b: &Arm) -> bool {
         let shared = self.name != RUNTIME || a.adapter == b.adapter;
         shared && self.set_by.iter().any(|option| a.options.get(*option) != b.options.get(*option))
@@ -128,7 +129,7 @@ impl Condition {
     }
 }
 
-/// What two arms make of one phase.
+/// Conditions of two arms in one phase.
 pub struct Conditions {
     of: [BTreeMap<String, String>; 2],
     /// Differences that do not forbid the comparison.
@@ -138,8 +139,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of an arm against the baseline; `topology` tells what a write concern left open means.
-    #[must_use]
+    /// Compares an arm with the baseline; `topology` gives an unset write concern its meaning.
     pub fn new(baseline: &Arm, arm: &Arm, phase: &Phase, topology: &str) -> Self {
         let mut found = Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
         for it in CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt)) {
@@ -160,7 +160,6 @@ impl Conditions {
     }
 
     /// G8.
-    #[must_use]
     pub fn gate(&self) -> Checked {
         let checked = gates::conditions(&self.of[0], &self.of[1], &self.allowed);
         match checked.outcome {
@@ -171,14 +170,13 @@ impl Conditions {
     }
 
     /// The differences that a verdict has to name: `write concern w:0 against w:1`.
-    #[must_use]
     pub fn axis(&self) -> Option<String> {
         (!self.axis.is_empty()).then(|| self.axis.join(", "))
     }
 }
 
-/// What differs among the arms of an experiment and follows from their drivers; twins are left out.
-#[must_use]
+/// The differences among the arms of an experiment that follow from their drivers; twins are left
+/// out.
 pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let phases = &experiment.plan.phases;
     let felt = |it: &&Condition| phases.iter().flat_map(|it| &it.operations).any(it.felt);
@@ -194,7 +192,7 @@ pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
         }
         ConditionRow { condition: it.name.to_owned(), values }
     });
-    // Which command a count is stands there even where all agree.
+    // The command of a count stands there even where all agree.
     rows.filter(|row| row.values.len() > 1 || row.condition == COUNT).collect()
 }
 
@@ -212,7 +210,7 @@ fn word_of(value: Option<&String>) -> String {
 
 const UNACKNOWLEDGED: &str = "w:0";
 
-/// A concern that is not sent is the server's default: of a standalone server `w:1`.
+/// An unsent concern is the server's default: of a standalone server `w:1`.
 fn write_concern(arm: &Arm, topology: &str) -> String {
     let concern = &arm.resolved["write_concern"];
     if concern.is_null() {

@@ -1,4 +1,4 @@
-//! Where results meet statistics: rounds, gates, comparisons, and the rows that reports show.
+//! From records to rounds, gates, comparisons, and the rows of reports.
 
 pub mod compare;
 pub mod conditions;

@@ -1,6 +1,7 @@
-//! What the adapters add of their own and no gate voids: late timers, and the making of documents.
+//! Costs of the adapters that no gate voids: late timers, and the making of documents.
 
 use crate::analysis::rounds::Rounds;
+use crate::analysis::types::Metric;
 use figures::time;
 use record::records::{PhaseRun, Quantiles};
 use stats::compare::Comparison;
@@ -10,9 +11,7 @@ use workload::plan::Phase;
 
 /// The same quantile of two arms in a phase of an open loop.
 pub struct Timed<'a> {
-    /// Runs of all rounds.
     pub rounds: &'a Rounds<'a>,
-    /// Phase.
     pub phase: &'a Phase,
     /// Baseline and arm.
     pub arms: [&'a str; 2],
@@ -27,12 +26,12 @@ impl Timed<'_> {
         Some([of(self.arms[0])?, of(self.arms[1])?])
     }
 
-    /// Takes the verdict on a response time back where the arms' timers differ by more than the
-    /// response times do, and by more than the threshold: it would be one about timers.
+    /// Takes back a verdict on response times that would be one on timers. These differ by more
+    /// than the response times do, and by more than the threshold.
     pub fn hold_back(
         &self,
         found: &mut Comparison,
-        metric: &str,
+        metric: Metric,
         value: impl Fn(&PhaseRun) -> Option<f64>,
     ) {
         if found.verdict == Verdict::NotComparable {
@@ -46,17 +45,17 @@ impl Timed<'_> {
             found.verdict = Verdict::Inconclusive;
             found.direction_only = false;
             found.sentence = format!(
-                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({metric}), more than \
+                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({}), more than \
                  the arms ({}).",
                 time(timers),
+                metric.word(),
                 time(arms)
             );
         }
     }
 
-    /// What throughput has and service time has not: the difference in making documents, where it
-    /// is more than half of the threshold.
-    #[must_use]
+    /// Making documents costs throughput and no service time. Says so where the arms' difference is
+    /// more than half of the threshold.
     pub fn making(&self, threshold_percent: f64) -> Option<String> {
         let batch = self.phase.operations.iter().find(|it| it.documents.is_some())?.batch;
         let batch = f64::from(batch.unwrap_or(1));
@@ -78,12 +77,12 @@ impl Timed<'_> {
     }
 }
 
-fn quantile(of: &Quantiles, metric: &str) -> Option<f64> {
+fn quantile(of: &Quantiles, metric: Metric) -> Option<f64> {
     match metric {
-        "p50" => of.p50_us,
-        "p90" => of.p90_us,
-        "p99" => of.p99_us,
-        "p999" => of.p999_us,
-        _ => None,
+        Metric::P50 => of.p50_us,
+        Metric::P90 => of.p90_us,
+        Metric::P99 => of.p99_us,
+        Metric::P999 => of.p999_us,
+        Metric::Throughput | Metric::CpuPerOp => None,
     }
 }

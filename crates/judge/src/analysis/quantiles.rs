@@ -14,9 +14,6 @@ const HLOG_BYTES_MAX: u64 = 64 << 20;
 const TAGS_MAX: usize = 512;
 
 /// Adds up the interval logs of an arm's runs in one phase: quantiles by tag.
-///
-/// # Errors
-/// A log that cannot be read.
 pub fn pooled<'a>(
     folder: &Folder,
     logs: impl Iterator<Item = Option<&'a str>>,

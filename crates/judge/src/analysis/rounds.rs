@@ -1,4 +1,4 @@
-//! Runs arranged by round, and what takes a run out of its round.
+//! Runs arranged by round, and the reasons that take a run out of its round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,11 @@ use stats::looks::{Look, Standing};
 /// One arm in one phase: a run per round, None where the run is void.
 pub type PerRound<'a> = Vec<Option<&'a PhaseRun>>;
 
-/// Runs by round and arm.
 type ByKey<'a> = BTreeMap<(u32, &'a str), &'a Run>;
 
-/// All rounds of an experiment.
 pub struct Rounds<'a> {
     numbers: Vec<u32>,
-    /// Those of them that are compared, and whether each was disturbed.
+    /// Rounds that are compared, and whether each was disturbed.
     compared: Vec<u32>,
     disturbed: Vec<bool>,
     look: Look,
@@ -26,8 +24,7 @@ pub struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// Arranges runs; a round counts once every arm has its record in it.
-    #[must_use]
+    /// A round counts once every arm has its record in it.
     pub fn new(experiment: &'a Experiment, runs: &'a [Run]) -> Self {
         let by_key: ByKey<'_> =
             runs.iter().map(|run| ((run.round, run.arm.as_str()), run)).collect();
@@ -56,19 +53,16 @@ impl<'a> Rounds<'a> {
     }
 
     /// Finished rounds.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.numbers.len()
     }
 
     /// Finished rounds that are compared.
-    #[must_use]
     pub fn compared_count(&self) -> usize {
         self.compared.len()
     }
 
     /// How far the experiment has come.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         Standing {
             round: self.count() as u32,
@@ -79,44 +73,38 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Numbers of the rounds that something else disturbed.
-    #[must_use]
+    /// Numbers of the disturbed rounds.
     pub fn disturbed(&self) -> Vec<u32> {
         let rounds = self.numbers.iter().zip(&self.disturbed);
         rounds.filter(|(_, disturbed)| **disturbed).map(|(round, _)| *round).collect()
     }
 
-    /// What disturbed the rounds that were disturbed; None where none was.
-    #[must_use]
+    /// The cause of disturbed rounds; None where there are none.
     pub fn disturbance(&self) -> Option<String> {
         let around = around(&self.runs, &self.disturbed());
         (!around.is_empty()).then(|| disturbed::words(&around))
     }
 
     /// The same where disturbed rounds are compared, for want of others.
-    #[must_use]
     pub fn busy(&self) -> Option<String> {
         self.disturbance().filter(|_| self.compared.len() == self.numbers.len())
     }
 
-    /// Compared rounds in which other processes were at work, yet not enough to disturb: how many,
+    /// Compared rounds in which other processes worked, yet not enough to disturb: their number,
     /// and how much that was.
-    #[must_use]
     pub fn restless(&self) -> Option<(usize, String)> {
         let mut around = around(&self.runs, &self.compared);
         around.retain(Around::is_restless);
         (!around.is_empty()).then(|| (around.len(), disturbed::words(&around)))
     }
 
-    /// Runs of an arm in a phase by compared round, void ones left out.
-    #[must_use]
+    /// By compared round, void runs left out.
     pub fn of(&self, arm: &str, phase: &str) -> PerRound<'a> {
         self.compared.iter().map(|round| self.valid(*round, arm, phase).ok()).collect()
     }
 
-    /// By round, those that are not compared and void runs left in: what was measured is shown,
+    /// By round, with void runs and rounds that are not compared: every measurement is shown,
     /// whatever it is worth.
-    #[must_use]
     pub fn measured(&self, arm: &str, phase: &str) -> PerRound<'a> {
         let run = |round: &u32| {
             let run = self.runs.get(&(*round, arm))?;
@@ -126,7 +114,6 @@ impl<'a> Rounds<'a> {
     }
 
     /// Position of each run of an arm in its round, by compared round.
-    #[must_use]
     pub fn positions(&self, arm: &str) -> Vec<Option<u32>> {
         self.compared
             .iter()
@@ -134,14 +121,12 @@ impl<'a> Rounds<'a> {
             .collect()
     }
 
-    /// Why runs of an arm are void in a phase, a reason for each of them among the compared rounds.
-    #[must_use]
+    /// A reason for each void run of an arm among the compared rounds.
     pub fn losses(&self, arm: &str, phase: &str) -> Vec<String> {
         self.compared.iter().filter_map(|round| self.valid(*round, arm, phase).err()).collect()
     }
 
     /// Median cost of the bookkeeping of one operation of an arm, ns.
-    #[must_use]
     pub fn noop_ns(&self, arm: &str) -> Option<f64> {
         let costs: Vec<f64> = self
             .numbers
@@ -180,7 +165,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// What else the machine did in some rounds: it is the same in all runs of a round.
+/// Load that is not ours, by round: all runs of a round record the same.
 fn around<'a>(runs: &ByKey<'a>, rounds: &[u32]) -> Vec<Around<'a>> {
     let of = |round: &u32| {
         let noise = &runs.range((*round, "")..).next()?.1.machine_noise;

@@ -1,4 +1,4 @@
-//! What reports show of arms, results and phases, and what they warn of.
+//! Rows of reports on arms, results and phases, and their warnings.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,6 @@ use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
 
-/// One row per arm.
-#[must_use]
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     let summary = |arm: &record::records::Arm| {
         let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
@@ -38,8 +36,7 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     experiment.arms.iter().map(summary).collect()
 }
 
-/// Runs that are shown but not compared: how many in each phase, and why the first.
-#[must_use]
+/// Runs that are shown but not compared: their number in each phase, and the first one's reason.
 pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let sentence = |phase: &Phase| {
         let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
@@ -52,8 +49,7 @@ pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     experiment.plan.phases.iter().filter_map(sentence).collect()
 }
 
-/// Errors by arm, phase and code, over all rounds.
-#[must_use]
+/// By arm, phase and code, over all rounds.
 pub fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut counts: BTreeMap<(String, String, i64, String), (u64, String)> = BTreeMap::new();
     for run in runs {
@@ -74,9 +70,6 @@ pub fn errors(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
 }
 
 /// One row per arm, phase and operation.
-///
-/// # Errors
-/// An interval log that cannot be read.
 pub fn results(
     folder: &Folder,
     experiment: &Experiment,
@@ -130,8 +123,6 @@ pub fn results(
     Ok(rows)
 }
 
-/// One row per phase.
-#[must_use]
 pub fn phases(
     experiment: &Experiment,
     rounds: &Rounds,

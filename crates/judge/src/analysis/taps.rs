@@ -1,4 +1,4 @@
-//! What went over the wire, over all rounds.
+//! The tap's measurements over all rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,6 @@ use record::records::{Experiment, Tap};
 use stats::descriptive::median;
 
 /// One row per arm and phase that the tap saw.
-#[must_use]
 pub fn rows(experiment: &Experiment, rounds: &Rounds<'_>) -> Vec<TapRow> {
     let mut rows = Vec::new();
     for phase in &experiment.plan.phases {

@@ -1,10 +1,10 @@
-//! What every report shows: computed from a folder's records, written as the JSON of
-//! `run --json` and `report --format json`.
+//! The content of every report, and the JSON of `run --json` and `report --format json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use record::records::{Ended, Machine, Server, Unavailable};
+use stats::gates::Gate;
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -15,13 +15,10 @@ pub struct Analysis {
     pub schema_version: u32,
     /// Path of the experiment folder.
     pub experiment: String,
-    /// Experiment id.
     pub id: String,
-    /// Workload name.
     pub workload: String,
     /// Why that workload exists.
     pub why: String,
-    /// Seed.
     pub seed: u64,
     /// Quick form: one look, wide threshold.
     pub quick: bool,
@@ -33,20 +30,18 @@ pub struct Analysis {
     /// Numbers of the rounds that other processes or the hypervisor disturbed.
     #[serde(default)]
     pub rounds_disturbed: Vec<u32>,
-    /// What disturbed them, in words.
+    /// The cause of the disturbance, in words.
     #[serde(default)]
     pub disturbance: Option<String>,
     /// Start, RFC 3339.
     pub started_at: String,
     /// How it ended; `unfinished` while it runs, or where it was cut off.
     pub ended: Ended,
-    /// Server measured against.
     pub server: Server,
-    /// Machine.
     pub machine: Machine,
     /// Arms in the order asked for; the first is the baseline.
     pub arms: Vec<ArmSummary>,
-    /// What could not take part.
+    /// Adapters and versions that could not take part.
     pub unavailable: Vec<Unavailable>,
     /// One row per arm, phase and operation.
     pub results: Vec<ResultRow>,
@@ -57,20 +52,19 @@ pub struct Analysis {
     /// Conditions that differ among the arms, and the command of `count` (gate G8).
     #[serde(default)]
     pub conditions: Vec<ConditionRow>,
-    /// What went over the wire, one row per arm and phase; empty without `--tap`.
+    /// The tap's measurements, one row per arm and phase; empty without `--tap`.
     #[serde(default)]
     pub taps: Vec<TapRow>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
-    /// What the reader must know before trusting the numbers, a sentence each.
+    /// Facts to know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
 }
 
 impl Analysis {
-    /// Whether there is no answer: no round, or each comparison that was asked for is void. Of one
-    /// driver alone the A/A comparison is that. Exit code 6.
-    #[must_use]
+    /// True where no round is finished, or each comparison asked for is void. For one driver alone
+    /// that is the A/A comparison. Exit code 6.
     pub fn nothing_comparable(&self) -> bool {
         let alone = self.comparisons.iter().all(|row| row.is_aa);
         let mut asked = self.comparisons.iter().filter(|row| alone || !row.is_aa);
@@ -96,14 +90,13 @@ pub struct ConditionValue {
     pub arms: Vec<String>,
 }
 
-/// What one arm sent and waited for in one phase: medians over the rounds.
+/// Commands and times of one arm in one phase: medians over the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TapRow {
     /// Arm id.
     pub arm: String,
-    /// Phase.
     pub phase: String,
-    /// Commands an operation, by name, those that are no part of an operation too.
+    /// Commands an operation, by name, with those that are no part of an operation.
     pub commands_per_op: std::collections::BTreeMap<String, f64>,
     /// Commands an operation.
     pub round_trips_per_op: f64,
@@ -131,7 +124,7 @@ pub struct TapRow {
     pub not_separable: Option<String>,
 }
 
-/// What a rule of the diagnosis found (methodology 8).
+/// A finding of the diagnosis (methodology 8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The rule's name: `queue-grows`, `driver-share`, …
@@ -142,7 +135,7 @@ pub struct Finding {
     pub phase: Option<String>,
     /// In words, with the numbers.
     pub sentence: String,
-    /// The numbers behind it, by name with the unit last.
+    /// Behind the sentence, by name with the unit last.
     pub numbers: std::collections::BTreeMap<String, f64>,
 }
 
@@ -151,9 +144,7 @@ pub struct Finding {
 pub struct ArmSummary {
     /// Arm id.
     pub id: String,
-    /// Adapter.
     pub adapter: String,
-    /// Driver.
     pub driver: String,
     /// Version, as the running adapter reported it.
     pub version: String,
@@ -161,7 +152,7 @@ pub struct ArmSummary {
     pub native: Option<bool>,
     /// Runtime and version.
     pub runtime: String,
-    /// threads, tasks, processes.
+    /// `threads`, `tasks` or `processes`.
     pub concurrency: String,
     /// Duplicate of the baseline.
     pub is_aa: bool,
@@ -182,9 +173,7 @@ pub struct ArmSummary {
 pub struct ResultRow {
     /// Arm id.
     pub arm: String,
-    /// Phase.
     pub phase: String,
-    /// Operation.
     pub operation: String,
     /// Operations a second: median of the rounds (of the whole phase).
     pub throughput: Option<f64>,
@@ -196,11 +185,11 @@ pub struct ResultRow {
     pub p99_us: Option<f64>,
     /// p99.9, us.
     pub p999_us: Option<f64>,
-    /// Response time p50 and p99 (open loop), us.
+    /// Response time p50 (open loop), us.
     pub response_p50_us: Option<f64>,
     /// Response time p99 (open loop), us.
     pub response_p99_us: Option<f64>,
-    /// How late the adapter's own timers are (open loop), p50, us.
+    /// Lateness of the adapter's own timers (open loop), p50, us.
     #[serde(default)]
     pub timer_p50_us: Option<f64>,
     /// The same, p99.
@@ -223,6 +212,34 @@ pub struct ResultRow {
     pub throughput_by_round: Vec<Option<f64>>,
 }
 
+/// What is compared of two arms.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    Throughput,
+    P50,
+    P90,
+    P99,
+    P999,
+    CpuPerOp,
+}
+
+impl Metric {
+    /// The word in records and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+            Self::CpuPerOp => "cpu_per_op",
+        }
+    }
+}
+
 /// One comparison, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRow {
@@ -232,13 +249,10 @@ pub struct ComparisonRow {
     pub arm: String,
     /// Whether this is the A/A comparison.
     pub is_aa: bool,
-    /// Phase.
     pub phase: String,
     /// Operation the metric belongs to; the phase's name for throughput and CPU of a mix.
     pub operation: String,
-    /// `throughput`, `p50`, `p90`, `p99`, `p999`, `cpu_per_op`.
-    pub metric: String,
-    /// What the comparison ends in.
+    pub metric: Metric,
     pub verdict: Verdict,
     /// Direction is clear, size is not.
     pub direction_only: bool,
@@ -257,13 +271,13 @@ pub struct ComparisonRow {
     /// SAME: the interval lies within so much, percent.
     #[serde(default)]
     pub floor_percent: f64,
-    /// Possible bias, percent: each end of the interval lies so much farther out.
+    /// Possible bias, percent: each end of the interval was moved outwards by it.
     #[serde(default)]
     pub bias_percent: f64,
     /// The gate that measured it: G5, G6, G7 or G9.
     #[serde(default)]
-    pub bias_gate: Option<String>,
-    /// What made the machine busy, where disturbed rounds had to be compared.
+    pub bias_gate: Option<Gate>,
+    /// The cause of a busy machine, where disturbed rounds had to be compared.
     #[serde(default)]
     pub busy: Option<String>,
     /// Throughput only: how time per operation moved within the phase.
@@ -277,8 +291,8 @@ pub struct ComparisonRow {
     pub sentence: String,
 }
 
-/// Movement from the first to the second half of a phase (gate G5): with turns of the arm against
-/// the baseline, with whole runs of that one of the two which moved more.
+/// Movement from the first to the second half of a phase (gate G5). With turns it is that of the
+/// arm against the baseline. With whole runs it is that of the arm that moved more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriftRow {
     /// Change of time per operation, percent, + became slower.
@@ -296,7 +310,6 @@ pub struct DriftRow {
 /// A phase over all arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseSummary {
-    /// Phase.
     pub phase: String,
     /// How the arms of a round share the machine.
     pub interleave: Interleave,

@@ -1,4 +1,4 @@
-//! The records as the rules look at them: all of them, and one arm in one phase.
+//! The rules' view of the records: all of them, and one arm in one phase.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,12 @@ use record::records::{Arm, Experiment, PhaseRun, Queue, Tap};
 use stats::descriptive::median;
 use workload::plan::Phase;
 
-/// What the rules look at.
 pub struct Evidence<'a> {
     /// Plan, arms, machine.
     pub experiment: &'a Experiment,
-    /// Runs by round.
     pub rounds: &'a Rounds<'a>,
     /// Quantiles over all rounds.
     pub results: &'a [ResultRow],
-    /// Verdicts.
     pub comparisons: &'a [ComparisonRow],
 }
 
@@ -25,9 +22,8 @@ pub struct Evidence<'a> {
 pub struct Case<'a> {
     pub arm: &'a Arm,
     pub phase: &'a Phase,
-    /// Usable cores of the machine.
     pub cores: f64,
-    /// Runs of all rounds, void ones too: what overload does to a run often voids it (G3).
+    /// Runs of all rounds, void ones too: overload often voids a run (G3).
     pub measured: Vec<&'a PhaseRun>,
     /// Runs by round, None where void: to be compared with another arm's.
     pub valid: PerRound<'a>,
@@ -56,12 +52,12 @@ impl<'a> Case<'a> {
         median(&values).filter(|_| 2 * values.len() >= self.measured.len())
     }
 
-    /// The same of what the tap saw.
+    /// The same for values of the tap.
     pub fn tap(&self, value: impl Fn(&Tap) -> Option<f64>) -> Option<f64> {
         self.median(|run| value(run.tap.as_ref()?))
     }
 
-    /// The same of the overload test's evidence.
+    /// The same for values of the overload test.
     pub fn queue(&self, value: impl Fn(&Queue) -> Option<f64>) -> Option<f64> {
         self.median(|run| value(run.queue.as_ref()?))
     }
@@ -71,19 +67,17 @@ impl<'a> Case<'a> {
         f64::from(self.phase.workers) * self.processes()
     }
 
-    /// Processes.
     pub fn processes(&self) -> f64 {
         f64::from(self.phase.processes)
     }
 
-    /// Connections the pools of all processes may have; None where the driver does not tell, or
-    /// has no limit (0).
+    /// Largest number of connections of all processes; None where the driver does not tell, or has
+    /// no limit (0).
     pub fn pool(&self) -> Option<f64> {
         let size = self.arm.resolved.get("max_pool_size")?.as_f64()?;
         (size > 0.0).then(|| size * self.processes())
     }
 
-    /// A finding about this arm and phase.
     pub fn finding(&self, rule: &str, sentence: String, numbers: &[(&str, f64)]) -> Finding {
         Finding {
             rule: rule.to_owned(),
@@ -95,12 +89,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A number of workers, connections or messages, which has no decimals.
+/// A number of workers, connections or messages, without decimals.
 pub fn whole(value: f64) -> String {
     figures::count(value.round() as u64)
 }
 
-/// Numbers by name; those that are none are left out, for JSON has no word for them.
+/// Numbers by name; NaN and infinity are left out, for JSON does not know them.
 pub fn numbers_of(numbers: &[(&str, f64)]) -> BTreeMap<String, f64> {
     let finite = numbers.iter().filter(|(_, value)| value.is_finite());
     finite.map(|(name, value)| ((*name).to_owned(), *value)).collect()

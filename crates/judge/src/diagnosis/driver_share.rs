@@ -9,7 +9,7 @@ use stats::rank::{HodgesLehmann, hodges_lehmann};
 pub const NAME: &str = "driver-share";
 
 const ALPHA: f64 = 0.05;
-/// As the floor of throughput with whole runs (methodology 3.3), percent.
+/// As the floor of throughput with whole runs (methodology 3.3).
 const THRESHOLD_PERCENT: f64 = 3.0;
 
 /// The first arm of each adapter against its other versions.

@@ -1,4 +1,4 @@
-//! The client, and not what it measures, is the limit.
+//! The client is the limit, and not the server or the driver under test.
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;
@@ -7,10 +7,10 @@ use record::records::Quantiles;
 
 pub const NAME: &str = "generator-saturated";
 
-/// What is saturated uses at least this share of what it has.
+/// A saturated processor is in use for at least this share.
 const SATURATED: f64 = 0.95;
-/// A runtime of one thread uses little more than one core, for its collector and its file threads;
-/// one that is well beyond has more threads.
+/// A runtime of one thread uses little more than one core, for its collector and its file threads.
+/// A runtime well beyond that has more threads.
 const ONE_THREAD_MAX: f64 = 1.15;
 /// As in gate G3: an event loop's timer alone is late by a millisecond.
 const LAG_MIN_US: f64 = 2_000.0;
@@ -19,12 +19,8 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
     processor(case).or_else(|| pacer(case))
 }
 
-/// CPU of the arm's processes against what they can use.
+/// CPU of the arm's processes against the cores they can use.
 fn processor(case: &Case<'_>) -> Option<Finding> {
-    // Of pretended time no processor knows.
-    if case.arm.concurrency == "pretended" {
-        return None;
-    }
     let used = case
         .median(|run| (run.measured_s > 0.0).then(|| run.cpu_ns as f64 / 1e9 / run.measured_s))?;
     let numbers = [("cores_used", used), ("cores", case.cores)];

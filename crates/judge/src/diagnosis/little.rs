@@ -6,10 +6,10 @@ use figures::fixed;
 use record::records::Little;
 
 pub const NAME: &str = "little";
-/// It is an identity, but for operations that straddle an edge.
+/// Little's law is an identity, but for operations that straddle an edge.
 const DISCREPANCY_MAX_PERCENT: f64 = 2.0;
 
-/// Looks at every run and not at a median: no round may break an identity.
+/// By every run and not by a median: no round may break an identity.
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let discrepancy = |little: &Little| {
         let apart = (little.in_flight - little.throughput_times_residence).abs();

@@ -1,7 +1,7 @@
 //! Where the time goes, in plain sentences with the numbers behind them (methodology 8).
 //!
 //! A rule is a file and a line of [`RULES`]. It reads records and nothing else, and speaks only
-//! where they show its cause; values are medians over rounds, since a single round is noise.
+//! where they show its cause. Values are medians over rounds: a single round is noise.
 
 mod case;
 mod connections;
@@ -23,7 +23,7 @@ use sweep::Cell;
 pub use case::Evidence;
 pub use no_cause::NAME as NO_CAUSE;
 
-/// What a rule looks at.
+/// The input of a rule.
 pub enum Rule {
     /// One arm in one phase.
     Arm(fn(&Case<'_>) -> Option<Finding>),
@@ -35,7 +35,7 @@ pub enum Rule {
     Sweep(fn(&[Cell]) -> Vec<Finding>),
 }
 
-/// Every rule by its name, in the order of `docs/diagnosis.md`, which a test holds.
+/// By name, in the order of `docs/diagnosis.md`, which a test holds.
 pub static RULES: [(&str, Rule); 13] = [
     (little::NAME, Rule::Arm(little::rule)),
     (queue::GROWS, Rule::Arm(queue::grows)),
@@ -55,8 +55,7 @@ pub static RULES: [(&str, Rule); 13] = [
 /// The findings of one experiment: by phase in its order, by arm, by rule; then those about a whole
 /// phase.
 ///
-/// The A/A arm is left out: it would say again what is said of the baseline.
-#[must_use]
+/// The A/A arm is left out: it would repeat the findings of the baseline.
 pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for phase in &evidence.experiment.plan.phases {
@@ -83,7 +82,6 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// The findings of a sweep, over all its experiments.
-#[must_use]
 pub fn sweep_findings(cells: &[Cell]) -> Vec<Finding> {
     let found = rules().map(|it| if let Rule::Sweep(it) = it { it(cells) } else { Vec::new() });
     found.flatten().collect()

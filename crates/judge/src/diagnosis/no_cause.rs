@@ -7,11 +7,10 @@ use super::{tap, tap_unseen};
 use crate::analysis::types::Finding;
 use stats::verdict::Verdict;
 
-/// Name of the rule.
 pub const NAME: &str = "no-cause-found";
 
-/// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. What
-/// the tap could not see is no cause.
+/// One sentence for all phases in which an arm is SLOWER or FASTER and no other rule fired. A limit
+/// of the tap's view is no cause.
 pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
     let differs = |phase: &str| {
         let mut rows = evidence.comparisons.iter();
@@ -36,7 +35,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
         runs.flatten().any(|run| run.tap.is_some())
     });
     let more = if tapped {
-        "what is left is inside the drivers, for a profiler"
+        "the rest is inside the drivers, for a profiler"
     } else {
         "`--tap` would show server time, bytes and round trips per operation"
     };

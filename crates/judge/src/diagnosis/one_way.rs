@@ -8,11 +8,11 @@ use workload::plan::Operation;
 
 pub const NAME: &str = "one-way-writes";
 
-/// Follows from what was asked for; the numbers say how far client and server are apart.
+/// No cause, but a consequence of the request; the numbers say how far client and server are apart.
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let operations = &case.phase.operations;
     let [operation] = &operations[..] else {
-        // Of a mix the server's counters cannot be dealt out to its operations.
+        // The server's counters cannot be dealt out to the operations of a mix.
         return operations.iter().any(one_way).then(|| mixed(case));
     };
     if !one_way(operation) {
@@ -54,7 +54,7 @@ fn one_way(operation: &Operation) -> bool {
     concern.and_then(|it| it.get("w")).is_some_and(|w| w.as_f64() == Some(0.0))
 }
 
-/// The counter of the server that such operations raise, and documents of each.
+/// The server's counter that such operations raise, and the documents of each.
 fn counted(operation: &Operation) -> (Option<&'static str>, f64) {
     let counter = match about(operation.kind).counted {
         Counted::By(counter) => Some(counter),

@@ -8,7 +8,7 @@ use stats::overload::{Growth, Overload};
 pub const GROWS: &str = "queue-grows";
 pub const GROWS_OTHERWISE: &str = "latency-grows";
 
-/// From this share on a part of the growth is where the queue is.
+/// A part with this share of the growth is the queue's place.
 const MOST: f64 = 0.5;
 /// A pool is full when so much of it is in use on average.
 const POOL_FULL: f64 = 0.9;
@@ -67,20 +67,19 @@ impl Medians {
     }
 }
 
-/// A queue grows. In open loops alone: in a burst everything waits from the start, and in a closed
+/// A queue grows. Only in open loops: in a burst everything waits from the start, and in a closed
 /// loop nothing can.
 pub fn grows(case: &Case<'_>) -> Option<Finding> {
     let medians = Medians::of(case).filter(|it| it.growth.judge() == Overload::QueueGrows)?;
     Some(finding(case, GROWS, &medians, grows_sentence(case, &medians)))
 }
 
-/// Latency grows for another reason, there as well.
+/// Latency grows for another reason, in open loops.
 pub fn grows_otherwise(case: &Case<'_>) -> Option<Finding> {
     let medians = Medians::of(case).filter(|it| it.growth.judge() == Overload::Otherwise)?;
     Some(finding(case, GROWS_OTHERWISE, &medians, otherwise_sentence(case, &medians)))
 }
 
-/// Whether one of the two is so.
 pub fn grows_at_all(case: &Case<'_>) -> bool {
     Medians::of(case).is_some_and(|it| it.growth.judge() != Overload::None)
 }
@@ -113,7 +112,7 @@ fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
     let growth = &medians.growth;
     let slope = medians.service_slope_us;
     let service = if !medians.service_rises() {
-        // What the interval cannot tell from 0 is written as 0.
+        // Growth that the interval cannot tell from 0 is written as 0.
         let flat = medians.service_growth_low_us <= 0.0 || slope <= 0.0;
         let slope = if flat { "0".to_owned() } else { time(slope) };
         format!(
@@ -127,12 +126,13 @@ fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
             time(slope)
         )
     } else {
-        // A queue inside the call lengthens the call; that an operation costs more is not shown.
+        // A queue inside the call lengthens the call; it does not show that an operation costs
+        // more.
         format!("; the queue is inside the call: service time rises {} per message.", time(slope))
     };
     let capacity = growth.capacity_per_s.map_or_else(String::new, |capacity| {
         format!(
-            " The capacity it implies is {}/s; what waits at the end takes {} to drain.",
+            " The capacity it implies is {}/s; the queue at the end takes {} to drain.",
             figure(capacity),
             time(medians.drain_s * 1e6)
         )
@@ -160,7 +160,7 @@ fn otherwise_sentence(case: &Case<'_>, medians: &Medians) -> String {
     )
 }
 
-/// Where the queue is, as far as the records show it.
+/// The queue's place, as far as the records show it.
 fn place(case: &Case<'_>, medians: &Medians) -> String {
     if medians.wait_share() >= MOST {
         let workers = match case.workers() {

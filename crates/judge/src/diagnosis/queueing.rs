@@ -9,10 +9,10 @@ use workload::plan::Pacing;
 pub const NAME: &str = "queueing-dominates";
 const RATIO_MIN: f64 = 2.0;
 
-/// Open loops with a rate: in a burst waiting is what was asked for. Of all rounds together, for a
-/// run alone rarely has the 10,000 operations that a p99 needs.
+/// Only in open loops with a rate: a burst asks for waiting. Over all rounds together: one run
+/// rarely has the 10,000 operations that a p99 needs.
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
-    // A queue that grows says more than that there is one.
+    // A queue that grows says more than a queue that is there.
     if !matches!(case.phase.pacing, Pacing::Rate { .. }) || queue::grows_at_all(case) {
         return None;
     }

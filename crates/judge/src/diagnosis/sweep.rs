@@ -8,25 +8,21 @@ use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
 use workload::plan::{Pacing, Phase};
 
-/// Name of the rule.
 pub const NAME: &str = "contention";
 
-/// Workers that do at least this share of what they would alone are not worth a word.
+/// Workers with at least this share of their throughput alone are not worth a word.
 const EFFICIENCY_MAX: f64 = 0.9;
 
-/// One experiment of a sweep.
 pub struct Cell {
-    /// `threads=4`, the name of its folder.
+    /// Name of its folder, such as `threads=4`.
     pub label: String,
-    /// Its record.
     pub experiment: Experiment,
-    /// Its runs.
     pub runs: Vec<Run>,
 }
 
-/// What a sweep shows of each arm and phase, in the order of the first cell.
+/// The scaling of each arm and phase, in the order of the first cell.
 ///
-/// Workers are counted by the plan, not by the parameter's values: so a sweep over something else
+/// Workers are counted by the plan, not by the parameter's values. So a sweep over something else
 /// (sizes of documents) finds nothing, and one over processes does.
 pub fn rule(cells: &[Cell]) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
@@ -44,7 +40,6 @@ pub fn rule(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Why a sweep over the number of workers is too small for a fit; None where it is not.
-#[must_use]
 pub fn too_small(cells: &[Cell]) -> Option<String> {
     let first = cells.first()?;
     let phases = first.experiment.plan.phases.iter();
@@ -77,8 +72,8 @@ fn levels(cells: &[Cell], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
     levels
 }
 
-/// Operations that a closed loop keeps in flight. The throughput of an open loop is what was asked
-/// for, so it shows nothing.
+/// Operations that a closed loop keeps in flight. The throughput of an open loop follows from its
+/// rate, so it shows nothing.
 fn in_flight(phase: &Phase) -> Option<f64> {
     let workers = f64::from(phase.workers) * f64::from(phase.processes);
     match phase.pacing {

@@ -1,7 +1,7 @@
-//! What the tap itself costs, and whether arms sent the same work.
+//! The cost of the tap itself, and whether arms sent the same work.
 
 use super::case::{Case, Evidence, numbers_of};
-use crate::analysis::types::Finding;
+use crate::analysis::types::{Finding, Metric};
 use figures::{self, time};
 use record::records::Tap;
 use tap::fairness::{Side, fairness};
@@ -20,9 +20,9 @@ fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     let (through_us, past_us) = (p50(through)?, p50(past)?);
     let mut rows = evidence.comparisons.iter();
     let row = rows.find(|row| {
-        row.arm == past.arm.id && row.phase == past.phase.name && row.metric == "throughput"
+        row.arm == past.arm.id && row.phase == past.phase.name && row.metric == Metric::Throughput
     })?;
-    // The row says what going past it saves; the other way round is what it costs.
+    // The row holds the gain of going past the tap; the inverse is its cost.
     let turned = |percent: Option<f64>| Some(100.0 / (1.0 + percent? / 100.0) - 100.0);
     let (low, high) = (turned(row.high_percent), turned(row.low_percent));
     let change = figures::change(turned(row.estimate_percent), low, high);
@@ -40,9 +40,9 @@ fn cost_of(evidence: &Evidence<'_>, cases: &[Case<'_>]) -> Option<Finding> {
     Some(through.finding(COST, sentence, &numbers))
 }
 
-/// Arms that did other work on the wire than the baseline did.
+/// Arms whose work on the wire differs from the baseline's.
 pub fn unfair(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
-    // The last round that every arm has: shapes and batches do not change from round to round.
+    // The last round that every arm has: signatures and batches do not change from round to round.
     let last = |case: &Case<'_>| {
         let run = case.measured.iter().rev().find(|run| run.tap.is_some())?;
         Some((run.tap.clone()?, run.by_operation.iter().map(|it| it.count).sum::<u64>()))

@@ -1,4 +1,4 @@
-//! What the tap could not look into.
+//! Traffic that the tap could not look into.
 
 use super::case::{Case, whole};
 use crate::analysis::types::Finding;

@@ -1,4 +1,4 @@
-//! What the right answers of a phase add up to.
+//! The totals of all right answers of a phase.
 
 use std::path::Path;
 
@@ -9,30 +9,24 @@ use workload::expected::{Answered, Expectation, Expected};
 use workload::plan::{Phase, Plan};
 use workload::schedule::Schedule;
 
-/// Holds each sample against the schedule of its process.
+/// Compares each sample with the schedule of its process.
 pub struct RightAnswers<'a> {
     inputs: &'a InputFiles,
     number: usize,
     phase: &'a Phase,
-    /// None where the core cannot know: what a mix finds depends on the order in which its workers
-    /// came to write.
+    /// None where the core cannot know: the answers of a mix may depend on the order of its writes.
     expectation: Option<Expectation>,
-    /// Of the process whose samples come: one at a time, for they are large.
+    /// The current process and its schedule. One at a time, for they are large.
     schedule: Option<(u32, Schedule)>,
 }
 
 impl<'a> RightAnswers<'a> {
-    /// Before the first sample of a phase.
     pub fn new(inputs: &'a InputFiles, plan: &'a Plan, number: usize) -> Self {
         let phase = &plan.phases[number];
         let expectation = (!phase.writes).then(|| Expectation::new(plan, phase));
         Self { inputs, number, phase, expectation, schedule: None }
     }
 
-    /// Adds a sample of a process.
-    ///
-    /// # Errors
-    /// Its schedule cannot be read.
     pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
         let Some(expectation) = self.expectation.as_mut().filter(|_| sample.result() == 0) else {
             return Ok(());

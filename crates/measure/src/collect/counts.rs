@@ -1,11 +1,10 @@
-//! How operations ended, and how long those took that did well.
+//! Outcomes by operation, and the times of successful ones.
 
 use record::records::{OperationRun, Quantiles};
 use record::samples::Sample;
 use stats::histogram::Histogram;
 use workload::plan::Phase;
 
-/// Counts and times by operation.
 pub struct Counts {
     operations: Vec<Operation>,
 }
@@ -20,7 +19,6 @@ struct Operation {
 }
 
 impl Counts {
-    /// Before the first sample.
     pub fn new(phase: &Phase) -> Self {
         let operations = phase.operations.iter().map(|operation| Operation {
             name: operation.name.clone(),
@@ -42,18 +40,17 @@ impl Counts {
                     response.record(sample.response_ns());
                 }
             }
-            // Counted and not timed: a refusal may be quick, a timeout slow.
+            // Counted but not timed: a refusal may be quick, a timeout slow.
             1 => operation.wrong += 1,
             _ => operation.failed += 1,
         }
     }
 
-    /// Successful operations, by operation.
+    /// Number of successful operations, by operation.
     pub fn done(&self) -> Vec<u64> {
         self.operations.iter().map(|it| it.service.count()).collect()
     }
 
-    /// The records.
     pub fn by_operation(&self) -> Vec<OperationRun> {
         let run = |it: &Operation| OperationRun {
             operation: it.name.clone(),

@@ -1,18 +1,17 @@
-//! How the time of an operation moved from the first half of a phase to the second (gate G5).
+//! Drift of service times from the first half of a phase to the second (gate G5).
 
 use crate::arm::Turn;
 use record::samples::Sample;
 use stats::histogram::Histogram;
 
-/// Service times in both halves.
 pub struct Drift {
     middle_ns: u64,
-    /// By operation: in a mix, one that comes later would look like a drift of all.
+    /// By operation: in a mix, a later operation would look like a drift of all.
     halves: Vec<[Histogram; 2]>,
 }
 
 impl Drift {
-    /// Before the first sample. The second half begins with a turn, where there are several.
+    /// Where there are several turns, the second half begins with a turn.
     pub fn new(operations: usize, turns: &[Turn]) -> Self {
         let middle_ns = match turns {
             [] => 0,
@@ -28,8 +27,8 @@ impl Drift {
         self.halves[usize::from(sample.operation)][half].record(sample.service_ns);
     }
 
-    /// Of each operation ln(median of the second half / of the first), weighted by its share of
-    /// the time: so much the time of the mix moved, whatever the halves drew of each operation.
+    /// ln(median of the second half / of the first) of each operation, weighted by its share of the
+    /// time. The weights keep the draw of operations out of it.
     pub fn ratio(&self) -> Option<f64> {
         let median = |half: &Histogram| Some(half.percentile_ns(50.0)? as f64);
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -62,7 +61,7 @@ mod tests {
         // The second turn of three begins the second half; slow ones there are another operation.
         drift.take(&sample(1, 210, 210, 50_000));
         assert_eq!(drift.ratio(), Some(0.0));
-        // The one that takes most of the time doubles.
+        // The operation with the largest share of the time doubles.
         drift.take(&sample(1, 20, 20, 25_000));
         let ratio = drift.ratio().expect("both halves");
         let expected = 2_f64.ln() * 75.0 / 81.0;

@@ -11,17 +11,16 @@ use stats::histogram::Histogram;
 use stats::hlog::{Interval, IntervalLog};
 use workload::plan::{Pacing, Phase};
 
-/// Intervals of one `.hlog`: one second each, longer where a phase lasts longer than this many.
+/// Most intervals of one `.hlog`. They last one second, longer in a longer phase.
 const INTERVALS_MAX: u64 = 64;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Times by interval and tag.
 pub struct Intervals {
     began_ns: u64,
     length_ns: u64,
-    /// In the order in which they stand in an interval of the log.
+    /// In the order of an interval of the log.
     tags: Vec<String>,
-    /// By operation: where its tags are in `tags`.
+    /// Indexes in `tags`, by operation.
     places: Vec<Places>,
     histograms: BTreeMap<(u64, usize), Histogram>,
 }
@@ -29,12 +28,11 @@ pub struct Intervals {
 struct Places {
     service: usize,
     response: Option<usize>,
-    /// The adapter's own lateness.
+    /// Tag of the adapter's own lateness.
     timer: Option<usize>,
 }
 
 impl Intervals {
-    /// Before the first sample.
     pub fn new(phase: &Phase, turns: &[Turn]) -> Self {
         let began_ns = turns.first().map_or(0, |turn| turn.turned.began_ns);
         let ended_ns = turns.last().map_or(0, |turn| turn.turned.ended_ns);
@@ -69,8 +67,8 @@ impl Intervals {
         }
     }
 
-    /// Adds a successful sample of an operation that the phase has, and how late it was on its own,
-    /// where it had a time to keep.
+    /// Adds a successful sample of an operation that the phase has. `own_lag_ns` is None where it
+    /// had no intended start.
     pub fn take(&mut self, sample: &Sample, own_lag_ns: Option<u64>) {
         let interval = sample.start_ns.saturating_sub(self.began_ns) / self.length_ns;
         let Places { service, response, timer } = self.places[usize::from(sample.operation)];
@@ -86,10 +84,6 @@ impl Intervals {
         }
     }
 
-    /// Writes the log below the folder.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn write(self, folder: &Folder, name: &str) -> Result<()> {
         let length = Duration::from_nanos(self.length_ns);
         let interval = |((number, tag), histogram): ((u64, usize), Histogram)| Interval {

@@ -1,4 +1,4 @@
-//! How well an open loop kept its schedule (gate G3).
+//! Lateness of an open loop behind its schedule (gate G3).
 
 use record::queue::OpenLoop;
 use record::records::Quantiles;
@@ -6,7 +6,6 @@ use record::samples::Sample;
 use stats::histogram::Histogram;
 use workload::plan::{Pacing, Phase};
 
-/// Lateness of starts at a rate.
 pub struct Lateness {
     per_second: f64,
     workers: u32,
@@ -14,13 +13,13 @@ pub struct Lateness {
     lag: Histogram,
     /// Behind the intended start or the last end of the worker, whichever is later.
     own_lag: Histogram,
-    /// By worker: when it had its last answer.
+    /// Last end, by worker.
     free_ns: Vec<u64>,
     busy_ns: u64,
 }
 
 impl Lateness {
-    /// Before the first sample; None where operations have no times of their own to keep.
+    /// None where operations have no intended starts of their own.
     pub fn of(phase: &Phase) -> Option<Self> {
         let Pacing::Rate { per_second, .. } = phase.pacing else { return None };
         Some(Self {
@@ -33,8 +32,8 @@ impl Lateness {
         })
     }
 
-    /// Adds a sample; each worker's come in its order. Answers how late it was on its own, ns:
-    /// behind both its time and the moment from which the worker was free to keep it.
+    /// Adds a sample; the samples of a worker come in order. Returns its own lateness, ns: behind
+    /// both its intended start and the last end of the worker.
     pub fn take(&mut self, sample: &Sample) -> u64 {
         self.busy_ns += sample.service_ns;
         let worker = usize::from(sample.worker);
@@ -50,7 +49,7 @@ impl Lateness {
         own_lag_ns
     }
 
-    /// The record; `done` operations did well.
+    /// `done` counts the successful operations.
     pub fn open_loop(&self, done: u64, measured_s: f64) -> OpenLoop {
         let us = |percent: f64| self.lag.percentile_ns(percent).unwrap_or(0) as f64 / 1e3;
         let workers_s = measured_s * f64::from(self.workers);
@@ -76,9 +75,9 @@ mod tests {
         assert!(Lateness::of(&phase("burst: true, operations: 5", 1)).is_none());
         let mut lateness = Lateness::of(&phase("rate: 10", 1)).expect("a rate");
         assert_eq!(lateness.take(&sample(0, 100, 130, 1_000)), 30);
-        // Intended while the worker was busy up to 1,130, begun 20 later.
+        // Intended while the worker was busy until 1,130; begun 20 later.
         assert_eq!(lateness.take(&sample(0, 200, 1_150, 1_000)), 20);
-        // Another worker, on time; it fails, and is no measure of lateness.
+        // Another worker, on time; its failure is no measure of lateness.
         let failed = Sample { worker: 7, outcome: 2, ..sample(0, 300, 5_300, 1_000) };
         assert_eq!(lateness.take(&failed), 5_000);
         let found = lateness.open_loop(2, 1e-6);

@@ -1,6 +1,6 @@
-//! What the samples of a phase are made into. Each file is read once, and each sample given to all
-//! that take it. Memory does not grow with the number of operations, but where messages are joined
-//! (48 bytes each) or the tap's commands matched with calls (16 bytes each).
+//! Collectors of a phase's samples. Each file is read once, and each sample goes to all collectors.
+//! Memory does not grow with the number of operations, with two exceptions: joined messages (48
+//! bytes each) and calls to match with the tap's commands (16 bytes each).
 
 mod answers;
 mod counts;
@@ -30,27 +30,21 @@ use tap::summary::Call;
 use workload::expected::Expected;
 use workload::plan::Phase;
 
-/// What one pass makes of the samples of one phase of one run.
+/// All results of one pass over the samples of one phase of one run.
 pub struct Collected {
     pub expected: Expected,
     pub counts: Counts,
     pub drift: Drift,
     pub intervals: Intervals,
     pub law: LittlesLaw,
-    /// At a rate.
     pub lateness: Option<Lateness>,
-    /// In an open loop.
     pub extent: Option<Extent>,
-    /// Where a consumer read along.
     pub sent: Option<Sent>,
-    /// Through the tap; none where `sent` has the same times.
+    /// Through the tap; empty where `sent` has the same times.
     pub calls: Vec<Call>,
 }
 
 /// Reads the samples of a phase, one file a process.
-///
-/// # Errors
-/// Files that cannot be read.
 pub fn read(
     files: &[PathBuf],
     phase: &Phase,
@@ -82,7 +76,8 @@ pub fn read(
             calls.extend(Call::of(sample));
         }
         if usize::from(sample.operation) >= phase.operations.len() {
-            // Of no operation: it is missing from the counts, which G1 holds against the claim.
+            // An unknown operation. It is missing from the counts, which G1 holds against the
+            // claim.
             return Ok(());
         }
         counts.take(sample);

@@ -1,5 +1,5 @@
-//! The evidence of the overload test (methodology 8.2), from the samples of an open loop: a second
-//! pass, once it is known how many there are and from when to when.
+//! The evidence of the overload test (methodology 8.2), from the samples of an open loop. It takes
+//! a second pass, which needs the number of samples and their extent first.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use stats::overload::{Depth, capacity_per_s};
 use stats::theil_sen::{Slope, theil_sen};
 use workload::plan::{Pacing, Phase};
 
-/// Operations whose slope is taken, evenly spaced: half a million pairs, 4 MB.
+/// Evenly spaced operations whose slope is taken: half a million pairs, 4 MB.
 const SUBSAMPLE: u64 = 1_000;
 /// Fewer show no trend.
 const OPERATIONS_MIN: u64 = 20;
 
-/// From when to when operations arrived and ended.
+/// First and last arrival and end.
 pub struct Extent {
     burst: bool,
     operations: u64,
@@ -27,8 +27,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Before the first sample. None for a closed loop: no worker begins before its last operation
-    /// has ended, so nothing can pile up, and its intended starts are its starts.
+    /// None for a closed loop. Its workers begin no operation before the last has ended, so nothing
+    /// piles up.
     pub fn of(phase: &Phase) -> Option<Self> {
         phase.pacing.is_open().then(|| Self {
             burst: phase.pacing == Pacing::Burst {},
@@ -39,7 +39,6 @@ impl Extent {
         })
     }
 
-    /// Adds a sample.
     pub fn take(&mut self, sample: &Sample) {
         self.operations += 1;
         self.first_ns = self.first_ns.min(sample.intended_ns);
@@ -48,9 +47,6 @@ impl Extent {
     }
 
     /// Reads the same files again. None: too few operations for a trend.
-    ///
-    /// # Errors
-    /// Files that cannot be read.
     pub fn queue(&self, files: &[PathBuf]) -> Result<Option<Queue>> {
         if self.operations < OPERATIONS_MIN {
             return Ok(None);
@@ -64,11 +60,11 @@ impl Extent {
     }
 }
 
-/// What the second pass keeps.
+/// Collected by the second pass.
 struct Trace {
     processes: u64,
     stride: u64,
-    /// Order, response and service in us, of the subsample.
+    /// Order, and response or service time in us, of the subsample.
     response: Vec<(f64, f64)>,
     service: Vec<(f64, f64)>,
     services: Histogram,
@@ -94,7 +90,7 @@ impl Trace {
     }
 
     fn take(&mut self, process: u64, sample: &Sample) {
-        // Failed ones were in the queue as well; only their times say nothing.
+        // Failed ones were in the queue as well, but their times say nothing.
         self.depth.add(sample.intended_ns, sample.end_ns());
         self.ended_while_arriving += u64::from(sample.end_ns() <= self.last_arrival_ns);
         if sample.result() != 0 {
@@ -157,7 +153,7 @@ mod tests {
     use super::super::test_support::{phase, sample};
     use super::*;
 
-    /// Arrivals 1 us apart at one worker that takes so long, over two processes in turn.
+    /// Arrivals 1 us apart at one worker, over two processes in turn.
     fn measured(service_ns: u64, count: u64) -> Option<Queue> {
         let scratch = tempfile::tempdir().expect("a folder");
         let mut extent = Extent::of(&phase("rate: 1000000", 1)).expect("an open loop");

@@ -9,7 +9,7 @@ use record::samples::Sample;
 use workload::build::Workload;
 use workload::plan::Phase;
 
-/// One phase of so many operations, `op0` and so on, that find one document each.
+/// One phase with a number of operations, `op0` and so on, that find one document each.
 pub fn workload(keys: &str, operations: u8) -> Workload {
     let mix: Vec<_> =
         (0..operations).map(|it| format!("{{name: op{it}, operation: find_one}}")).collect();
@@ -23,17 +23,16 @@ pub fn workload(keys: &str, operations: u8) -> Workload {
     made.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The phase of such a workload.
 pub fn phase(keys: &str, operations: u8) -> Phase {
     workload(keys, operations).plan.phases.remove(0)
 }
 
-/// A sample of worker 0 that did well.
+/// A successful sample of worker 0.
 pub fn sample(operation: u8, intended_ns: u64, start_ns: u64, service_ns: u64) -> Sample {
     Sample { intended_ns, start_ns, service_ns, index: 0, operation, outcome: 0, worker: 0 }
 }
 
-/// A turn, of which only its time is of interest.
+/// A turn with nothing but its times.
 pub fn turn(began_ns: u64, ended_ns: u64) -> Turn {
     let turned = Turned {
         began_ns,

@@ -1,5 +1,4 @@
-//! The whole record of one phase of one run, from generated samples: however these are read, the
-//! record stays the same.
+//! Snapshots of the whole record of one phase of one run, from generated samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -64,7 +63,7 @@ const RATE: usize = 1;
 const BURST: usize = 2;
 /// Workers of each process in an open loop.
 const WORKERS: u64 = 4;
-/// When everything begins, ns since the epoch.
+/// Begin of the phase, ns since the epoch.
 const T0_NS: u64 = 3_000_000_000;
 const MS: u64 = 1_000_000;
 
@@ -76,12 +75,11 @@ struct Bed {
     _scratch: tempfile::TempDir,
 }
 
-/// What a phase left.
 struct Left {
     number: usize,
     files: Vec<PathBuf>,
     measured: Measured,
-    /// Beginning of the names of the tap's files.
+    /// Prefix of the tap's files.
     tap: Option<PathBuf>,
 }
 
@@ -108,7 +106,7 @@ impl Bed {
     fn write(&self, name: &str, samples: &[Sample]) -> PathBuf {
         let path = self.folder.join("samples").join(name);
         let mut bytes: Vec<u8> = samples.iter().flat_map(Sample::to_bytes).collect();
-        // An adapter that was killed leaves a torn last record.
+        // A killed adapter leaves a torn last record.
         bytes.extend_from_slice(&[7; 9]);
         fs::write(&path, bytes).expect("a file");
         path
@@ -138,7 +136,8 @@ impl Bed {
         Left { number, files: files.collect(), measured, tap: None }
     }
 
-    /// Turns of two processes of two workers, each with an answer in fifty wrong and in sixty none.
+    /// Turns of two processes with two workers each; one answer in 50 is wrong, one in 60 is
+    /// missing.
     fn closed(&mut self) -> Left {
         let mut files = vec![Vec::new(); 2];
         let mut index = [0_u32; 4];
@@ -169,13 +168,13 @@ impl Bed {
             }
             turns.push(Turn { turned, until_ns, cpu_ns: 40 * MS });
         }
-        // Of an operation that the phase does not have.
+        // An operation that the phase does not have.
         let unknown = Sample { operation: 9, outcome: 2, ..files[1][0] };
         files[1].push(unknown);
         self.left(CLOSED, &files, turns)
     }
 
-    /// A rate that is an eighth more than its eight workers can do.
+    /// A rate an eighth above the capacity of its eight workers.
     fn rate(&mut self) -> Left {
         let mut files = vec![Vec::new(); 2];
         let mut free_ns = [0_u64; 8];
@@ -215,7 +214,7 @@ impl Bed {
                     service_ns: 200_000 + self.random(50_000),
                     index,
                     operation: 0,
-                    // One that is reported as failed, and arrives all the same.
+                    // Reported as failed, but it arrives.
                     outcome: if (worker, index) == (3, 20) { 2 } else { 0 },
                     worker,
                 };
@@ -243,8 +242,7 @@ impl Bed {
         left
     }
 
-    /// The consumer's samples: ten messages a reply; one is lost, one comes twice, two change
-    /// places.
+    /// The consumer's samples: ten messages a reply. One is lost, one doubled, two change places.
     fn received(&mut self, sent: &mut [Sample]) -> Vec<Sample> {
         let mut received = Vec::new();
         for batch in sent.chunks(10) {
@@ -270,7 +268,7 @@ impl Bed {
         received
     }
 
-    /// What the tap recorded on the ports of producers and consumer.
+    /// The tap's record on the ports of producers and consumer.
     fn tapped(&self, sent: &[Sample], received: &[Sample]) -> PathBuf {
         let insert = |it: &Sample| Exchange {
             request_in_ns: it.start_ns + 30_000,
@@ -287,7 +285,7 @@ impl Bed {
         };
         let mut inserts: Vec<Exchange> = sent.iter().map(|it| marked(insert(it), it)).collect();
         inserts.remove(77);
-        // Of the warm-up, whose messages are numbered alike.
+        // The warm-up's messages have the same numbers.
         inserts.insert(0, marked(Exchange { request_in_ns: 5, ..insert(&sent[0]) }, &sent[0]));
         let replies = received.chunks(10).map(|batch| {
             let first_ns = batch[0].start_ns - 60_000;
@@ -385,10 +383,10 @@ fn summed(bed: &Bed, left: &Left) -> PhaseRun {
     summarise(&source, &left.measured, &bed.folder).expect("files")
 }
 
-/// How often each file of samples is opened while a phase is summed up, as the kernel sees it.
+/// The kernel's count of openings of each sample file while a phase is summed up.
 fn opened(bed: &Bed, left: &Left) -> BTreeMap<String, u32> {
     let watch = Inotify::init(InitFlags::IN_NONBLOCK).expect("a watch");
-    // With what closes them: equal events that follow each other would be one.
+    // Closing is watched as well: successive equal events would merge.
     let events = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE;
     watch.add_watch(&bed.folder.join("samples"), events).expect("a watch");
     summed(bed, left);

@@ -13,7 +13,6 @@ use stats::descriptive::median;
 const SHOWN: [&str; 2] = ["maxPoolSize", "processes"];
 
 /// The table of the arms.
-#[must_use]
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Table {
     let columns = ["driver", "version", "native extension", "runtime", "options", "a worker is"];
     let mut columns: Vec<Column> = columns.map(Column::words).to_vec();
@@ -84,7 +83,6 @@ fn processes(experiment: &Experiment, arm: &Arm) -> String {
 }
 
 /// Name and value for the top of the page: server, consumer, machine, rounds, parameters.
-#[must_use]
 pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     let mut facts = vec![("Server", server_text(&experiment.server))];
     if !experiment.server.flags.is_empty() {

@@ -7,9 +7,6 @@ use super::table::Table;
 use crate::markdown::{escape, list};
 
 /// Writes the study without its pictures.
-///
-/// # Errors
-/// Whatever writing to `out` gives.
 pub fn markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}\n\n{}\n", escape(&view.title), escape(&view.question))?;
     for (name, value) in &view.facts {

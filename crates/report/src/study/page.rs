@@ -11,13 +11,13 @@ use crate::drawing::Drawing;
 use crate::html;
 use crate::view::hue;
 use base::say::clean;
+use base::words::shell_quoted;
 use record::records::{Experiment, Run, SCHEMA_VERSION};
 
 /// What every format of a study shows. Its strings are text, not markup, but for the SVG of
 /// [`Figure`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
-    /// Heading.
     pub title: String,
     /// What was asked, in a paragraph.
     pub question: String,
@@ -31,7 +31,6 @@ pub struct View {
     pub evidence: Vec<EvidenceView>,
     /// What the reader must know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
-    /// The phases in their order.
     pub phases: Vec<PhaseView>,
     /// Who took part ([`super::arms`]).
     pub arms: Table,
@@ -45,12 +44,12 @@ pub struct View {
 
 impl View {
     /// What the records alone say; `folder` is how a user calls the experiment's folder.
-    #[must_use]
     pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
         let unavailable = experiment.unavailable.iter();
+        let command = experiment.command.iter().map(shell_quoted);
         Self {
-            command: experiment.command.join(" "),
-            again: format!("mongodyno report {folder}"),
+            command: command.collect::<Vec<_>>().join(" "),
+            again: format!("mongodyno report {}", shell_quoted(&folder)),
             facts: facts::facts(experiment, runs),
             arms: facts::arms(experiment, runs),
             unavailable: unavailable
@@ -61,7 +60,6 @@ impl View {
     }
 }
 
-/// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvidenceView {
     /// What it is about.
@@ -72,23 +70,18 @@ pub struct EvidenceView {
     pub shown: bool,
 }
 
-/// One phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseView {
-    /// Its name.
     pub name: String,
     /// What is done in it, in a paragraph.
     pub about: String,
-    /// Its figures, a row an arm.
     pub table: Table,
-    /// Its pictures.
     pub figures: Vec<Figure>,
 }
 
-/// A picture on the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What is to be seen, for those who cannot; the picture itself has a title.
+    /// For those who cannot see it.
     pub caption: String,
     /// Markup, placed as it is.
     pub svg: String,
@@ -96,16 +89,11 @@ pub struct Figure {
 
 impl Figure {
     /// Of a drawing, its title the caption.
-    #[must_use]
     pub fn of(drawing: &Drawing) -> Self {
         Self { caption: drawing.title().to_owned(), svg: drawing.svg() }
     }
 }
 
-/// Writes the page.
-///
-/// # Errors
-/// Whatever writing to `out` gives.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut page = serde_json::to_value(view)?;
     finish(&mut page);

@@ -2,21 +2,16 @@
 
 use serde::Serialize;
 
-/// A table with a row an arm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// What it holds.
     pub caption: String,
     /// The columns after the arm's name.
     pub columns: Vec<Column>,
-    /// A row an arm.
     pub rows: Vec<TableRow>,
 }
 
-/// One column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// Its unit; empty without.
     pub unit: String,
@@ -27,29 +22,23 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
-    #[must_use]
     pub fn words(name: &str) -> Self {
         Self { name: name.to_owned(), unit: String::new(), is_figure: false, page_only: false }
     }
 
     /// A column of figures; `unit` may be empty.
-    #[must_use]
     pub fn figures(name: &str, unit: &str) -> Self {
         Self { unit: unit.to_owned(), is_figure: true, ..Self::words(name) }
     }
 
     /// The same, left out on a terminal.
-    #[must_use]
     pub fn page_only(self) -> Self {
         Self { page_only: true, ..self }
     }
 }
 
-/// One arm's row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TableRow {
-    /// Its name.
     pub arm: String,
     /// As many as there are columns.
     pub cells: Vec<String>,

@@ -14,10 +14,6 @@ use base::say::clean;
 /// What is said of the experiment; the page says more.
 const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Rounds"];
 
-/// Writes the study.
-///
-/// # Errors
-/// Whatever writing to `out` gives.
 pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::new(options, out);
     let title = page.paint.ink(Ink::Bold, &clean(&view.title));

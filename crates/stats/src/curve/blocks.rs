@@ -1,13 +1,13 @@
-//! A run in blocks of equal count: what is left of heavy tails is a median with a number.
+//! A run in blocks of equal count: their medians shed heavy tails.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::descriptive::median;
 
-/// Fewest and most blocks; between them the root of the number of messages, so that a block has as
-/// many messages as there are blocks. Of fewer than 20, one that stands apart would be more than a
-/// twentieth of the run. More than 40 tell no more of the shape.
+/// The number of blocks is the root of the number of messages, within these bounds. Of fewer than
+/// 20, one that stands apart would be more than a twentieth of the run. More than 40 tell no more
+/// of the shape.
 const BLOCKS: std::ops::RangeInclusive<usize> = 20..=40;
 
 /// Successive messages of a run.
@@ -19,8 +19,8 @@ pub struct Block {
     pub latency_us: f64,
 }
 
-/// Block medians; counts differ by one at most. Not of equal width in ln i: the first blocks would
-/// be the cold start and nothing else.
+/// Block medians; counts differ by one at most. Rejected: equal width in ln i, where the first
+/// blocks would be the cold start and nothing else.
 pub fn medians(mut latencies_us: impl ExactSizeIterator<Item = f64>) -> Vec<Block> {
     let messages = latencies_us.len();
     let count = messages.isqrt().clamp(*BLOCKS.start(), *BLOCKS.end()).min(messages);
@@ -36,14 +36,13 @@ pub fn medians(mut latencies_us: impl ExactSizeIterator<Item = f64>) -> Vec<Bloc
     blocks
 }
 
-/// How far an end may lie beyond its neighbour, in differences of that from the next one. Tukey's
-/// 2 would cut the first block of a logarithm, whose difference is ln 3/ln(5/3) = 2.15 times the
-/// next.
+/// How far an end may lie beyond its neighbour, in differences of that from the next one. Tukey's 2
+/// would cut the first block of a logarithm: its difference is ln 3/ln(5/3) = 2.15 times the next.
 const END_REACH: f64 = 3.0;
 
 /// The medians without single blocks that stand apart (a stall and its drain, the cold start):
-/// running medians of three, and for both ends Tukey's rule (Exploratory Data Analysis, 1977, ch.
-/// 7): the median of the end, its neighbour, and what the next two lead one to expect.
+/// running medians of three. For both ends, Tukey's rule (Exploratory Data Analysis, 1977, ch. 7):
+/// the median of the end, its neighbour, and the extrapolation of the next two.
 ///
 /// A series that only rises or only falls passes unchanged, but for an end far from the others.
 pub fn without_strays(blocks: &[Block]) -> Vec<f64> {

@@ -3,29 +3,28 @@
 use crate::descriptive::Interval;
 use crate::special::student_t_point;
 
-/// Error of the intervals, two-sided.
+/// Two-sided.
 const ALPHA: f64 = 0.05;
-/// Blocks that are worth as many independent ones, at least. Fewer leave no degree of freedom for
-/// an interval of the exponent; a saturated queue, whose noise is a random walk, would have two.
+/// Least effective number of blocks. Fewer leave no degree of freedom for an interval of the
+/// exponent. A saturated queue, whose noise is a random walk, would have two.
 const EFFECTIVE_MIN: f64 = 5.0;
-/// Exponents that are tried: beyond them no class is near.
+/// In steps of 0.05; beyond them no class is near.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -20..=60;
-/// Distance of two of them.
 const EXPONENT_STEP: f64 = 0.05;
 
-/// Rates k at which a rival of the logarithm comes to rest: slower is nearly a line, quicker is at
-/// rest for most of the run.
+/// Rates k at which a rival of the logarithm comes to rest. A slower one is nearly a line, a
+/// quicker one is at rest for most of the run.
 const REST_RATES: std::ops::RangeInclusive<i32> = 1..=16;
 
-/// A shape with a name, and when an exponent's interval excludes the others that have one.
+/// A named shape, and when an exponent's interval excludes the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     exponent: f64,
     name: &'static str,
     /// The named shapes on both sides: the interval must lie between them.
     others: (f64, f64),
-    /// The estimate must lie nearer to this shape than to them (the geometric mean where both are
-    /// powers, else half way).
+    /// The estimate must lie nearer to this shape than to them. Between powers the border is the
+    /// geometric mean, else it lies half way.
     near: (f64, f64),
 }
 
@@ -37,12 +36,10 @@ impl Shape {
     pub const LOG: Self =
         Self { exponent: 0.0, name: "logarithm", others: (-0.5, 0.5), near: (-0.25, 0.25) };
 
-    /// For people.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The shape is the nearest with a name, and all others are excluded.
     pub fn alone_fits(self, exponent: Interval) -> bool {
         let (least, most) = self.near;
         let (below, above) = self.others;
@@ -52,7 +49,6 @@ impl Shape {
     }
 }
 
-/// One fitted shape.
 #[derive(Debug, Clone, Copy)]
 pub struct Fit {
     /// Sum of squares left over.
@@ -64,7 +60,7 @@ pub struct Fit {
     /// Sum of squares of g about its mean, and g's way from the first block to the last.
     g_squares: f64,
     g_range: f64,
-    /// Independent blocks that would be worth as much.
+    /// Effective number of blocks.
     effective: f64,
 }
 
@@ -104,8 +100,8 @@ impl Fit {
         (self.total > 0.0).then(|| 1.0 - self.unexplained / self.total)
     }
 
-    /// b with its interval, by the effective number of blocks in place of their number (Santer and
-    /// others 2000, 2008): s² = unexplained/(effective - 2).
+    /// b with its interval: s² = unexplained/(effective - 2). The effective number of blocks stands
+    /// for their number (Santer and others 2000, 2008).
     pub fn coefficient(&self) -> Interval {
         let degrees = self.effective - 2.0;
         let error = (self.unexplained / degrees / self.g_squares).sqrt();
@@ -113,14 +109,14 @@ impl Fit {
         Interval { estimate: self.slope, low: self.slope - away, high: self.slope + away }
     }
 
-    /// Shapes that leave more over are excluded: unexplained (1 + t²/degrees), the profile of the
-    /// sum of squares with the effective number of blocks less three parameters.
+    /// A shape that leaves more over is excluded: unexplained (1 + t²/degrees). It is the profile
+    /// of the sum of squares; degrees are the effective number of blocks less three parameters.
     fn most_unexplained(&self) -> f64 {
         let degrees = self.effective - 3.0;
         self.unexplained * (1.0 + student_t_point(ALPHA, degrees).powi(2) / degrees)
     }
 
-    /// Growth from the first block to the last, us.
+    /// From the first block to the last, us.
     pub fn growth(&self) -> Interval {
         self.coefficient().times(self.g_range)
     }
@@ -128,16 +124,17 @@ impl Fit {
 
 /// True if a curve that comes to rest, `1 - exp(-k u)`, cannot be excluded beside this fit.
 ///
-/// The logarithm's rival with one parameter more that no power is: a queue that fills a window and
-/// then stays full looks like it.
+/// No power is such a rival of the logarithm. A queue that fills a window and then stays full looks
+/// like it.
 pub fn comes_to_rest(fit: &Fit, numbers: &[f64], medians: &[f64]) -> bool {
     REST_RATES
         .filter_map(|k| Fit::by(numbers, medians, |u| 1.0 - (-f64::from(k) * u).exp()))
         .any(|rival| rival.unexplained <= fit.most_unexplained())
 }
 
-/// B (1 - r)/(1 + r), r the residuals' correlation with their successors, less its bias: in the
-/// residuals of a trend it comes out by (2 + 4r)/B too low (Kendall 1954; Marriott and Pope 1954).
+/// Effective number of blocks: B (1 - r)/(1 + r), r the residuals' correlation with their
+/// successors. Corrected: in the residuals of a trend r is (2 + 4r)/B too low (Kendall 1954;
+/// Marriott and Pope 1954).
 fn effective(residuals: &[f64], squares: f64) -> f64 {
     let count = residuals.len() as f64;
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -146,10 +143,8 @@ fn effective(residuals: &[f64], squares: f64) -> f64 {
     (count * (1.0 - r) / (1.0 + r)).max(EFFECTIVE_MIN)
 }
 
-/// The exponent that fits best, with the interval of those that fit hardly worse
-/// ([`Fit::most_unexplained`]).
-///
-/// Tried in steps of 0.05; the ends are the first exponents that are excluded.
+/// The exponent that fits best. Its interval holds those that fit hardly worse
+/// ([`Fit::most_unexplained`]), and ends at the first exponents that are excluded.
 pub fn exponent(numbers: &[f64], medians: &[f64]) -> Option<Interval> {
     let value = |step: i32| f64::from(step) * EXPONENT_STEP;
     let tried: Vec<(i32, Fit)> = EXPONENTS

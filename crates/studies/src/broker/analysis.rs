@@ -1,5 +1,3 @@
-//! From runs to the study's tables.
-
 use crate::broker::evidence;
 use crate::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
 use figures::time;
@@ -10,8 +8,7 @@ use stats::gates::Gate;
 use stats::overload::predicted_slope_us;
 use workload::plan::{Pacing, Phase};
 
-/// Makes of the runs of a study its tables and its answer.
-#[must_use]
+/// The study's tables and its answer, from its runs.
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
     let phases: Vec<PhaseAnalysis> = experiment
         .plan
@@ -40,10 +37,10 @@ fn phase_analysis(experiment: &Experiment, runs: &[Run], phase: &Phase) -> Phase
     }
 }
 
-/// Why the messages of a phase tell nothing of its driver: so many inserts failed that those which
-/// came are the lucky ones.
+/// Why the messages of a phase tell nothing of its driver: with many failed inserts the others are
+/// no fair sample.
 fn failed_inserts(phase: &PhaseRun) -> Option<&str> {
-    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors.id())?;
+    let gate = phase.gates.iter().find(|gate| gate.fails && gate.id == Gate::Errors)?;
     Some(&gate.reason)
 }
 
@@ -144,7 +141,7 @@ fn pacing(phase: &Phase) -> String {
     }
 }
 
-/// What a reader has to know beside the tables.
+/// Facts that a reader needs beside the tables.
 fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = crate::evidence::notes(experiment, runs);
     for run in runs {

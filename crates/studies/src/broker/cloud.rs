@@ -1,18 +1,17 @@
-//! The messages of one run, reduced to what a panel can show as soon as they are read, so that
-//! never more than one run is in memory.
+//! The messages of one run, reduced to a panel's grid as soon as they are read. Never more than one
+//! run is in memory.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use report::drawing::{Drawing, Role, short};
 
-/// A panel's grid of cells.
 const COLUMNS: usize = 88;
 const LINES: usize = 40;
 /// Side of a cell, units of the picture.
 const CELL: f64 = 2.0;
-/// Places of single messages in a cell, each way: a quarter of a cell is less than a pixel
-/// of most screens, so that rounding to it cannot be seen, and equal places need no second dot.
+/// Places of single messages in a cell, each way. A quarter of a cell is less than a pixel of most
+/// screens. Rounding to it cannot be seen, and equal places need no second dot.
 const FINE: usize = 4;
 /// Up to so many messages are drawn one by one; with more, cells are shaded by their number.
 pub const POINTS_MAX: usize = 2_000;
@@ -22,8 +21,8 @@ pub(super) const HEIGHT: f64 = LINES as f64 * CELL;
 /// Height of the strip above it for messages beyond the axis.
 pub(super) const STRIP: f64 = 7.0;
 
-/// The shades: from so many messages in a cell, opacity, and how the legend calls it. Powers of
-/// ten, the same in every picture, since the eye compares shades between panels.
+/// The shades: messages in a cell, opacity, and the name in the legend. Powers of ten, the same in
+/// every picture: the eye compares shades between panels.
 pub(super) const SHADES: [(u32, &str, &str); 4] = [
     (2, "0.28", "2 to 9"),
     (10, "0.5", "10 to 99"),
@@ -31,12 +30,12 @@ pub(super) const SHADES: [(u32, &str, &str); 4] = [
     (1_000, "1", "1,000 and more"),
 ];
 
-/// What a row's panels have in common.
+/// Shared by a row's panels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axes {
     /// Messages at the right end.
     pub messages: u64,
-    /// Latency at the upper end, ms; at the lower end it is 0.
+    /// Latency at the upper end; at the lower end it is 0.
     pub top_ms: f64,
 }
 
@@ -63,13 +62,11 @@ pub struct Cloud {
     beyond: BTreeSet<u16>,
     /// Messages above the axis.
     pub beyond_axis: u64,
-    /// The largest latency, ms.
     pub slowest_ms: f64,
 }
 
 impl Cloud {
-    /// Of the latencies (ms) in the order of the messages.
-    #[must_use]
+    /// Takes the latencies in the order of the messages.
     pub fn of(latencies_ms: impl ExactSizeIterator<Item = f64>, axes: Axes) -> Self {
         let dense = latencies_ms.len() > POINTS_MAX;
         let mut cloud = Self {
@@ -79,7 +76,7 @@ impl Cloud {
             beyond_axis: 0,
             slowest_ms: 0.0,
         };
-        // Of each cell the place of its first message, for cells that stay single.
+        // The place of each cell's first message, for cells that stay single.
         let mut first = vec![(0, 0); cloud.cells.len()];
         for (number, ms) in latencies_ms.enumerate() {
             cloud.slowest_ms = cloud.slowest_ms.max(ms);
@@ -108,13 +105,11 @@ impl Cloud {
         cloud
     }
 
-    /// Whether cells are shaded.
-    #[must_use]
     pub fn is_dense(&self) -> bool {
         !self.cells.is_empty()
     }
 
-    /// Draws it with the panel's upper left corner at `at`.
+    /// `at` is the panel's upper left corner.
     pub(super) fn draw(&self, drawing: &mut Drawing, at: (f64, f64)) {
         let (x, y) = at;
         let shades = self.shades();
@@ -122,7 +117,7 @@ impl Cloud {
             // Without smoothing: neighbours would show a seam between them.
             drawing.raw(format_args!(
                 r#"<g {} shape-rendering="crispEdges" {}>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y + CELL / 2.0, CELL)
             ));
             for (path, (_, opacity, _)) in shades.iter().zip(SHADES) {
@@ -135,7 +130,7 @@ impl Cloud {
         if !self.points.is_empty() {
             drawing.raw(format_args!(
                 r#"<path {} stroke-width="2.6" stroke-linecap="round" {} d="{}"/>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y, CELL / FINE as f64),
                 dots(&self.points)
             ));
@@ -147,7 +142,7 @@ impl Cloud {
             }
             drawing.raw(format_args!(
                 r#"<path {} stroke-width="2" {} d="{path}"/>"#,
-                Role::Cloud.stroke(),
+                Role::Blue.stroke(),
                 at_scale(x, y - STRIP + 1.0, CELL / FINE as f64)
             ));
         }
@@ -173,7 +168,7 @@ impl Cloud {
     }
 }
 
-/// The attribute that puts the grid's origin there, in units of the grid from then on.
+/// The attribute that moves the grid's origin to (x, y), in units of the grid from then on.
 fn at_scale(x: f64, y: f64, unit: f64) -> String {
     format!(r#"transform="translate({} {}) scale({unit})""#, short(x), short(y))
 }

@@ -1,4 +1,4 @@
-//! One line a message, in the sense of the original's files.
+//! One line a message, with the meaning of the original's files.
 
 use std::io::Write;
 
@@ -25,15 +25,12 @@ const HEAD: [&str; 12] = [
     "latency_us",
 ];
 
-/// Writes every message that its driver reported as inserted: phase by phase, arm by arm, round by
-/// round, in the order in which they were made. Times are ns since the experiment's epoch. Of a
-/// lost message the time it was made at, the time it was received at and the latency are empty.
+/// Writes every message that its driver reported as inserted. They come by phase, arm and round,
+/// then in the order made. Times are ns since the experiment's epoch. Of a lost message, the
+/// columns of made, received and latency are empty.
 ///
-/// Answers what is missing, a sentence each: void runs, and runs whose samples were not kept. Takes
-/// 48 bytes for each message of the largest run. A reader that went away is no error.
-///
-/// # Errors
-/// Sample files that cannot be read, and whatever writing gives.
+/// Answers a sentence for each gap: void runs, and runs whose samples were not kept. Takes 48 bytes
+/// for each message of the largest run. A reader that went away is no error.
 pub fn messages(folder: &Folder, runs: &[Run], out: &mut dyn Write) -> Result<Vec<String>> {
     let mut table = ::csv::Writer::from_writer(out);
     let mut missing = Vec::new();
@@ -82,7 +79,7 @@ fn named<'a>(runs: &'a [Run], of: impl Fn(&'a Run) -> Vec<&'a str>) -> Vec<&'a s
     names
 }
 
-/// What all lines of a run begin with.
+/// The beginning of all lines of a run.
 struct Line {
     phase: String,
     arm: String,

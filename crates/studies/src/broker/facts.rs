@@ -1,12 +1,10 @@
-//! What the records say of the messages: how they are issued, and what became of them.
+//! How messages are issued, and what became of them, by the records.
 
 use super::rows::in_phase;
 use base::say::clean;
 use record::records::{Broker, Experiment, Run};
 use workload::plan::{Limit, Pacing, Phase};
 
-/// How messages are issued in a phase.
-#[must_use]
 pub fn pacing(phase: &Phase) -> String {
     let how = match phase.pacing {
         Pacing::Awaited { think_ns: 0 } => {
@@ -40,9 +38,8 @@ pub fn pacing(phase: &Phase) -> String {
     format!("{how}; {} {workers} a process{limit}.", phase.workers)
 }
 
-/// What became of messages that did not arrive once and only once, and of the consumer: a sentence
-/// an arm and phase, the tapped rounds with the others.
-#[must_use]
+/// Messages that did not arrive once and only once, and troubles of the consumer. A sentence an arm
+/// and phase, with the rounds through the tap.
 pub fn lost(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut sent, mut received) = (0, 0);

@@ -1,8 +1,7 @@
 //! The study of a capped collection as message broker.
 //!
-//! The analysis answers ([`evidence`]) and is only placed in the reports; pictures are drawn from
-//! plain data ([`scatter`], [`parts`]), which [`rows`] and [`parts_rows`] read from the folder, one
-//! run after the other.
+//! [`evidence`] answers, and reports only place the answer. [`scatter`] and [`parts`] draw pictures
+//! from plain data. [`rows`] and [`parts_rows`] read it from the folder, run by run.
 
 mod analysis;
 mod cloud;
@@ -37,7 +36,6 @@ use types::BrokerAnalysis;
 use workload::builtin;
 use workload::plan::Pacing;
 
-/// Warm-up of each phase in the quick form, s.
 const QUICK_WARMUP_S: &str = "0.1";
 const CONSUMER: &str = "consumer";
 
@@ -65,7 +63,7 @@ impl Study for BrokerStudy {
     fn plan(&self, asked: &Asked) -> Result<Plan> {
         let definition = self.definition();
         let (scale, messages) = definition.scale(asked)?;
-        // A think time of 1 ms makes of each message more than 1 ms: a tenth is enough to see it.
+        // A think time of 1 ms makes each message take more than 1 ms: a tenth of them shows it.
         let think = (messages / 10).clamp(100, 1_000);
         let mut sets = BTreeMap::from([
             ("messages".to_owned(), messages.to_string()),
@@ -98,8 +96,8 @@ impl Study for BrokerStudy {
         view::view(made, self.definition(), &analyse(made.experiment, made.runs))
     }
 
-    /// The scatter; for pacings with intended starts the same since those; where the time passed,
-    /// if a round went through the tap.
+    /// The scatter, and with intended starts a second one, since those. If a round went through the
+    /// tap, the parts of the way.
     fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>> {
         let Made { folder, experiment, runs } = *made;
         let planned = experiment.plan.phases.iter().find(|it| it.name == phase);

@@ -12,8 +12,8 @@ const BARS: f64 = 420.0;
 const WIDTH: f64 = 860.0;
 const BAR: f64 = 13.0;
 const ROW: f64 = 46.0;
-/// The parts in the order of `Parts::named`, as the legend calls them, in Okabe and Ito's colours:
-/// told apart by most of those who see few, on light paper and on dark.
+/// In the order of `Parts::named`, with the legend's names, in Okabe and Ito's colours. Most people
+/// with colour blindness tell these apart, on light paper and on dark.
 const LEGEND: [(&str, &str); 5] = [
     ("program, before it called the driver", "#0072b2"),
     ("driver", "#d55e00"),
@@ -22,17 +22,14 @@ const LEGEND: [(&str, &str); 5] = [
     ("to the consumer's hands", "#cc79a7"),
 ];
 
-/// One arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartsRow {
-    /// Its name.
     pub arm: String,
-    /// What the round through the tap says, or why it says nothing.
+    /// By the round through the tap, or why it says nothing.
     pub parts: Result<Parts, String>,
 }
 
-/// The rows of one phase, of the last round that went through the tap. Empty without such a round.
-#[must_use]
+/// The rows of one phase, of the last round through the tap; empty without such a round.
 pub fn parts_rows(arms: &[&Arm], runs: &[Run], phase: &str) -> Vec<PartsRow> {
     if !runs.iter().any(|run| run.tapped) {
         return Vec::new();
@@ -51,7 +48,6 @@ pub fn parts_rows(arms: &[&Arm], runs: &[Run], phase: &str) -> Vec<PartsRow> {
 }
 
 /// The picture of one phase. Pure: nothing but `rows` is drawn.
-#[must_use]
 pub fn parts(phase: &str, rows: &[PartsRow]) -> Drawing {
     let title = format!("{phase}: where the time of a message passed");
     let mut drawing = Drawing::new(&title, WIDTH);

@@ -21,7 +21,7 @@ const STEPS: f64 = 4.0;
 /// Columns of the reason in an empty panel, and its lines.
 const REASON: (usize, usize) = (32, 5);
 
-/// From when to the consumer's hands.
+/// Start of the time to the consumer's hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
     /// The program made the message.
@@ -31,7 +31,7 @@ pub enum Since {
 }
 
 impl Since {
-    /// For the title; when the time begins; the order of the messages.
+    /// For the title; the beginning of the time; the order of the messages.
     fn words(self) -> [&'static str; 3] {
         match self {
             Self::Made => [
@@ -52,9 +52,8 @@ impl Since {
 /// One arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its name.
     pub arm: String,
-    /// What its panels have in common.
+    /// Shared by its panels.
     pub axes: Axes,
     /// One an iteration; the same number in every row.
     pub panels: Vec<Panel>,
@@ -63,13 +62,10 @@ pub struct Row {
 /// One iteration of one arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Number of the round.
     pub iteration: u32,
-    /// What is in it.
     pub content: Content,
 }
 
-/// What a panel shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// A run with messages.
@@ -78,23 +74,19 @@ pub enum Content {
     Empty(String),
 }
 
-/// A run with messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The messages; None where their samples were not kept.
+    /// None where the samples were not kept.
     pub cloud: Option<Cloud>,
-    /// Class of the run's curve.
+    /// Of the run's curve.
     pub class: Class,
-    /// Why.
+    /// Of the class.
     pub reason: String,
-    /// Growth over the run, us.
     pub growth_us: Option<Interval>,
-    /// Medians of the run's blocks.
     pub blocks: Vec<Block>,
 }
 
 /// The picture of one phase. Pure: nothing but `rows` is drawn.
-#[must_use]
 pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     let panels = rows.iter().map(|row| row.panels.len()).max().unwrap_or(0);
     let right = LEFT + panels as f64 * (cloud::WIDTH + GAP);
@@ -129,7 +121,7 @@ fn drawing_end(y: f64) -> f64 {
     y + 26.0
 }
 
-/// What dots, shades, ticks and the line are; answers where it ends.
+/// Explains dots, shades, ticks and the line; answers where it ends.
 fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
     let clouds = || {
         let panels = rows.iter().flat_map(|row| &row.panels);
@@ -144,7 +136,7 @@ fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
         drawing.text((x + 18.0, y + 3.5), 10.5, Role::Soft, Anchor::Start, words);
         x += 18.0 + words.chars().count() as f64 * 5.6 + 16.0;
     };
-    let cloud = Role::Cloud.stroke();
+    let cloud = Role::Blue.stroke();
     let dot = format!(r#"<path {cloud} stroke-width="2.6" stroke-linecap="round" d="M7 0h0"/>"#);
     item(drawing, dot, "one message");
     if clouds().any(Cloud::is_dense) {
@@ -310,10 +302,10 @@ fn numbers(drawing: &mut Drawing, y: f64, axes: Axes, panels: usize) {
 /// `linear`, and its colour.
 fn class(class: Class) -> (&'static str, Role) {
     match class {
-        Class::Flat => ("flat", Role::Flat),
-        Class::Linear => ("linear", Role::Linear),
-        Class::Logarithmic => ("logarithmic", Role::Logarithmic),
-        Class::Unclear => ("unclear", Role::Unclear),
+        Class::Flat => ("flat", Role::Green),
+        Class::Linear => ("linear", Role::Red),
+        Class::Logarithmic => ("logarithmic", Role::Amber),
+        Class::Unclear => ("unclear", Role::Ink),
     }
 }
 

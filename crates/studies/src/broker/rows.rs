@@ -1,4 +1,4 @@
-//! From the folder to the rows of the scatter: messages are read run by run, reduced at once.
+//! From the folder to the rows of the scatter: messages are read run by run, and reduced at once.
 
 use super::cloud::{Axes, Cloud};
 use super::picture::{Content, Measured, Panel, Row, Since, top};
@@ -11,16 +11,14 @@ use record::samples::SAMPLE_BUDGET_BYTES;
 use record::samples::{SAMPLE_BYTES, Samples};
 use stats::curve::Curve;
 
-/// The axis holds the highest block median so many times, so that a growing curve is seen whole
-/// and a flat one lies not at the top.
+/// The axis holds the highest block median so many times. A growing curve is seen whole, and a flat
+/// one does not lie at the top.
 const ABOVE_MEDIANS: f64 = 1.25;
-/// Where the slowest message is not more than so many times beyond what the axis has to show, it
-/// is shown on the axis as well.
+/// The axis also holds the slowest message, if that makes it at most so many times as long.
 const STRETCH: f64 = 2.0;
 
-/// The arms that have taken part in a phase, in the order of the experiment: those with a run that
-/// has it, and those of which no run came through, since they were not asked what they would do.
-#[must_use]
+/// The arms that took part in a phase, in the order of the experiment. An arm whose runs all failed
+/// counts too: nobody knows its phases.
 pub fn taking_part<'a>(experiment: &'a Experiment, runs: &[Run], phase: &str) -> Vec<&'a Arm> {
     let takes_part = |arm: &&Arm| {
         let mut of_arm = runs.iter().filter(|run| run.arm == arm.id).peekable();
@@ -34,9 +32,6 @@ pub fn taking_part<'a>(experiment: &'a Experiment, runs: &[Run], phase: &str) ->
 /// The rows of one phase's picture, of the rounds that did not go through the tap.
 ///
 /// Takes 48 bytes for each message of the largest run while it reads, and some 20 KB a panel.
-///
-/// # Errors
-/// Sample files that are there and cannot be read.
 pub fn rows(
     folder: &Folder,
     arms: &[&Arm],
@@ -87,13 +82,14 @@ fn course(broker: &Broker, since: Since) -> Option<(&Curve, &Quantiles)> {
     }
 }
 
-/// Linear from 0 to where the course of the runs can be seen; single stalls beyond are left to the
-/// strip above, for an axis that held them would press everything else to the ground.
+/// Linear from 0 to the end of the runs' visible course. Single stalls beyond are left to the strip
+/// above: an axis that held them would flatten everything else.
 fn top_ms<'a>(courses: impl Iterator<Item = (&'a Curve, &'a Quantiles)>) -> f64 {
     let (mut needed_us, mut slowest_us) = (0.0, 0.0);
     for (curve, quantiles) in courses {
         let medians = curve.blocks.iter().map(|block| block.latency_us).fold(0.0, f64::max);
-        // The histogram's largest is that of a bucket, and may be a little less than the message.
+        // The histogram's largest value is that of a bucket, and may be a little less than the
+        // message.
         let largest = quantiles.max_us * 1.001;
         needed_us = f64::max(needed_us, ABOVE_MEDIANS * medians);
         needed_us = f64::max(needed_us, quantiles.p99_us.unwrap_or(0.0));
@@ -150,7 +146,7 @@ pub(super) fn files(
     phase: &PhaseRun,
     broker: &Broker,
 ) -> Option<(Vec<Samples>, Samples)> {
-    // No experiment keeps more: what is larger would only fill the memory.
+    // No experiment keeps more: a larger file would only fill the memory.
     let kept = |it: &Samples| it.size_hint().0 as u64 <= SAMPLE_BUDGET_BYTES / SAMPLE_BYTES as u64;
     let open = |name: &String| Samples::below(folder.path(), name).ok().filter(kept);
     let producers: Option<Vec<Samples>> = phase.samples.iter().map(open).collect();
@@ -171,8 +167,8 @@ fn cloud(mut messages: Messages, since: Since, axes: Axes) -> Cloud {
     Cloud::of(messages.sent.iter().map(ms), axes)
 }
 
-/// Into the order in which the curve of the record takes them. A lost message does not tell when
-/// it was made; the call of the driver, which follows at once or waits its turn, stands for it.
+/// Sorts into the order of the record's curve. A lost message does not tell when it was made. The
+/// call of the driver, which follows at once or waits its turn, stands for it.
 pub(super) fn sort(messages: &mut Messages, since: Since) {
     match since {
         Since::Made => messages.sent.sort_unstable_by_key(|it| {

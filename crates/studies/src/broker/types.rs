@@ -1,5 +1,3 @@
-//! What the broker study comes to.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +13,13 @@ pub struct BrokerAnalysis {
     pub phases: Vec<PhaseAnalysis>,
     /// The answer, a finding at a time.
     pub evidence: Vec<Evidence>,
-    /// What went wrong, and what a reader should know of the figures.
+    /// Failures, and remarks on the figures.
     pub notes: Vec<String>,
 }
 
 /// One way of issuing messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseAnalysis {
-    /// Its name.
     pub phase: String,
     /// How messages are issued, in words.
     pub pacing: String,
@@ -35,11 +32,10 @@ pub struct PhaseAnalysis {
 /// One arm in one phase, over its rounds past the tap.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Arm.
     pub arm: String,
-    /// The phase issues as the program did whose result the study replays.
+    /// The phase issues as the original program did.
     pub original: bool,
-    /// Rounds lost, with the reason.
+    /// With the reason.
     pub lost_rounds: Vec<LostRound>,
     /// The curve of each round: latency from made to received, in the order made.
     pub curves: Vec<RoundCurve>,
@@ -51,7 +47,7 @@ pub struct Row {
     pub latency_p90_us: Option<OverRounds>,
     /// Slope of latency, us a message.
     pub slope_us: Option<OverRounds>,
-    /// Slope that one saturated queue would have: 1/capacity - 1/issue rate, us a message.
+    /// Slope of one saturated queue: 1/capacity - 1/issue rate, us a message.
     pub slope_predicted_us: Option<OverRounds>,
     /// Messages received a second.
     pub received_per_s: Option<OverRounds>,
@@ -85,13 +81,12 @@ pub struct Row {
     pub consumer_rss_bytes: Option<OverRounds>,
     /// Where the time passed, in the round through the tap.
     pub parts: Option<Parts>,
-    /// Median latency in that round, us: beside `latency_p50_us` it is what the tap costs.
+    /// Median latency in that round, us: less `latency_p50_us` it is the tap's cost.
     pub tapped_p50_us: Option<f64>,
 }
 
 /// A round without result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub struct LostRound {
     pub round: u32,
     pub reason: String,
@@ -100,13 +95,11 @@ pub struct LostRound {
 /// One round's curve in short; the whole stands in the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundCurve {
-    /// Round.
     pub round: u32,
-    /// Its class.
     pub class: Class,
     /// Why.
     pub reason: String,
-    /// What latency grew by over the run, us; None with too few messages.
+    /// Growth of latency over the run, us; None with too few messages.
     pub growth_us: Option<Interval>,
     /// Slope, us a message.
     pub slope_us: Option<f64>,
@@ -119,16 +112,14 @@ pub struct RoundCurve {
 }
 
 impl RoundCurve {
-    /// Whether latency grew by more than is worth a word, whatever the shape of its growth.
-    #[must_use]
+    /// Whether latency grew by more than is worth a word, whatever the shape.
     pub fn grows(&self) -> bool {
         self.growth_us.is_some_and(|growth| growth.low > self.threshold_us)
     }
 }
 
-/// Rounds by what became of them, the most frequent first, names and counts; empty without rounds.
-/// `growing` is what grows by neither a line nor a logarithm.
-#[must_use]
+/// Names of classes and their rounds, the most frequent first; empty without rounds. `growing` is
+/// growth by neither a line nor a logarithm.
 pub fn tally(curves: &[RoundCurve]) -> Vec<(&'static str, usize)> {
     let name = |curve: &RoundCurve| match curve.class {
         Class::Flat => "flat",

@@ -1,4 +1,4 @@
-//! What every format of the study shows, of its analysis and its records.
+//! The study's content for every format, from its analysis and its records.
 
 use super::facts;
 use crate::broker::types::{BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, tally};
@@ -10,7 +10,6 @@ use stats::descriptive::OverRounds;
 use workload::plan::Phase;
 
 /// The study without its pictures.
-#[must_use]
 pub fn view(made: &Made<'_>, definition: Definition, analysis: &BrokerAnalysis) -> View {
     let Made { experiment, runs, .. } = *made;
     let phase = |analysed: &PhaseAnalysis| {

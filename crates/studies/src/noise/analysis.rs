@@ -1,4 +1,4 @@
-//! From runs to the scatter of copies, by phase and driver.
+//! The scatter of copies, by phase and driver, from runs.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ use stats::disturbed::{self, Around};
 use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;
 
-/// Makes of the runs of a study its tables and its answer.
-#[must_use]
+/// The study's tables and its answer, from its runs.
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
     let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
     for run in runs {

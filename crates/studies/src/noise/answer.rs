@@ -11,7 +11,6 @@ use stats::looks::LookPlan;
 const ARMS: f64 = 3.0;
 
 /// Every finding; those of the phases first.
-#[must_use]
 pub fn all(experiment: &Experiment, analysis: &NoiseAnalysis) -> Vec<Evidence> {
     let mut evidence: Vec<Evidence> =
         analysis.phases.iter().map(|phase| told(phase, analysis.arm_round_s)).collect();
@@ -107,7 +106,7 @@ fn machine(experiment: &Experiment, analysis: &NoiseAnalysis) -> Evidence {
 /// One thing to do.
 fn hint(experiment: &Experiment, analysis: &NoiseAnalysis) -> String {
     if let Some(words) = analysis.disturbance.as_ref().filter(|_| analysis.counts_disturbed) {
-        return format!("Stop what else is at work here, or take a quieter machine: {words}.");
+        return format!("Stop other programs here, or take a quieter machine: {words}.");
     }
     if !experiment.settings.keep_awake {
         return "Leave --no-keep-awake away: cores that halt wake up late.".to_owned();

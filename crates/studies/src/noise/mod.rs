@@ -1,7 +1,7 @@
-//! Two copies of every driver: what this machine can tell apart, and how soon.
+//! Two copies of every driver: which differences this machine can tell apart, and how soon.
 //!
-//! One experiment with each arm doubled, and not one a driver: all copies share the rounds, and
-//! what disturbs a round disturbs all of them.
+//! One experiment doubles each arm. Rejected: an experiment for each driver. All copies share the
+//! rounds, and a disturbed round disturbs all of them.
 
 mod analysis;
 mod answer;
@@ -29,8 +29,8 @@ use serde_json::{Value, to_value};
 use workload::builtin;
 use workload::plan::Limit;
 
-/// Seconds of each phase: its forty turns take two, and as many again where the round is not
-/// precise by then. With the three of `run` six rounds would take more than ten minutes.
+/// Seconds of each phase. Its forty turns take two, and as many again where the round is not
+/// precise by then. With the three of `run`, six rounds would take more than ten minutes.
 const PHASE_S: f64 = 1.0;
 
 /// Which differences are told apart?
@@ -144,8 +144,8 @@ fn phase_view(phase: &PhaseNoise) -> PhaseView {
         table: Table {
             caption:
                 "Scatter of two copies from round to round; rounds until differences of 3 and \
-                      5 % are told apart; the least that the quick form tells apart; what the \
-                      second copy takes longer than the first, which is chance."
+                      5 % are told apart; the least that the quick form tells apart; the \
+                      extra time of the second copy, which is chance."
                     .to_owned(),
             columns,
             rows: each.chain(all).collect(),

@@ -1,5 +1,5 @@
-//! How far two copies of one driver lie apart from round to round, and how soon a real difference
-//! stands out of that (methodology 8.9).
+//! How far copies of one driver lie apart by round, and how soon a real difference stands out
+//! (methodology 8.9).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,18 @@ use stats::descriptive::Interval;
 use stats::looks::LookPlan;
 use stats::ratio::percent;
 
-/// Points of the standard normal distribution: of a two-sided 95 % interval, and of a power of
-/// 80 %.
+/// Points of the standard normal distribution: a two-sided 95 % interval, a power of 80 %.
 const Z_LEVEL: f64 = 1.959_964;
 const Z_POWER: f64 = 0.841_621;
-/// The error of such an interval.
 const ALPHA: f64 = 0.05;
 /// Differences that people ask for, percent.
 pub const ASKED_PERCENT: [f64; 2] = [3.0, 5.0];
 
-/// The scatter of copies, and what follows from it.
+/// The scatter of copies, and its consequences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scatter {
     /// Standard deviation of the differences, percent, with its 95 % interval.
     pub percent: Interval,
-    /// Degrees of freedom it rests on.
     pub degrees: u32,
     /// Rounds until differences are told apart.
     pub told: Vec<Told>,
@@ -34,7 +31,6 @@ pub struct Scatter {
 /// A difference, and how soon it is told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
-    /// Difference, percent.
     pub percent: f64,
     /// Rounds, by the scatter.
     pub rounds: u32,
@@ -45,9 +41,9 @@ pub struct Told {
 }
 
 impl Scatter {
-    /// Of log ratios by round, a group for each driver; each scatters about its own mean, so that a
-    /// steady difference of two copies is no scatter. None with fewer than two degrees of freedom.
-    #[must_use]
+    /// Takes log ratios by round, a group for each driver. Each group scatters about its own mean:
+    /// a steady difference of two copies is no scatter. None with fewer than two degrees of
+    /// freedom.
     pub fn of(groups: &[Vec<f64>]) -> Option<Self> {
         let (mut squares, mut degrees) = (0.0, 0);
         for group in groups.iter().filter(|group| group.len() > 1) {
@@ -81,14 +77,14 @@ impl Scatter {
 }
 
 /// The point of the chi-squared distribution where the normal one has `z`, after Wilson and
-/// Hilferty: within 4 % from five degrees of freedom on, too wide an interval below that.
+/// Hilferty. It is within 4 % from five degrees of freedom on; below that the interval is too wide.
 fn chi_squared(z: f64, degrees: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + z * ninth.sqrt()).powi(3)
 }
 
-/// Rounds until a difference is told apart: the paired normal formula with Guenther's correction
-/// for few rounds, (z + z')² (scatter / difference)² + z² / 2.
+/// Rounds until a difference is told apart: (z + z')² (scatter / difference)² + z² / 2. It is the
+/// paired normal formula with Guenther's correction for few rounds.
 fn rounds(asked_percent: f64, deviation: f64) -> u32 {
     let difference = (asked_percent / 100.0).ln_1p();
     let wanted = ((Z_LEVEL + Z_POWER) * deviation / difference).powi(2) + correction();

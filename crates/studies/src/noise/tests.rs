@@ -10,7 +10,7 @@ const ARMS: [&str; 4] = ["a@1", "a@1#2", "b@1", "b@1#2"];
 
 /// Rounds of 80 s in which copies differ by `difference` (log units), once this way and once that.
 fn made_up(rounds: u32, difference: f64, foreign: impl Fn(u32) -> f64) -> (Experiment, Vec<Run>) {
-    // No document of them is read.
+    // None of their documents is read.
     let sets = ["documents", "deletable"].map(|name| (name.to_owned(), "100".to_owned()));
     let asked = Asked { sets: sets.into(), ..Asked::default() };
     let plan = NoiseStudy.plan(&asked).expect("a plan").workload.plan;
@@ -108,7 +108,7 @@ fn single_disturbed_rounds_are_left_out_and_many_are_the_rule() {
     let analysis = analyse(&experiment, &runs);
     assert!(analysis.counts_disturbed);
     assert_eq!(analysis.phases[0].rows[0].rounds, 6);
-    assert!(found(&analysis, "hint").sentences[0].starts_with("Stop what else is at work"));
+    assert!(found(&analysis, "hint").sentences[0].starts_with("Stop other programs here"));
 }
 
 #[test]

@@ -1,5 +1,3 @@
-//! What the noise study comes to.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +5,13 @@ use super::scatter::Scatter;
 use crate::evidence::Evidence;
 use stats::descriptive::OverRounds;
 
-/// What the study comes to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseAnalysis {
     /// Rounds made.
     pub rounds: u32,
     /// Numbers of those that something else disturbed.
     pub disturbed: Vec<u32>,
-    /// What disturbed them, in words.
+    /// The cause of the disturbance, in words.
     pub disturbance: Option<String>,
     /// Whether the disturbed rounds count, because there are too few others.
     pub counts_disturbed: bool,
@@ -24,14 +21,12 @@ pub struct NoiseAnalysis {
     pub phases: Vec<PhaseNoise>,
     /// The answer, a finding at a time.
     pub evidence: Vec<Evidence>,
-    /// What went wrong.
+    /// Failures.
     pub notes: Vec<String>,
 }
 
-/// One phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseNoise {
-    /// Its name.
     pub phase: String,
     /// Time measured of an arm in a round, s: median.
     pub measured_s: Option<f64>,
@@ -48,10 +43,10 @@ pub struct Row {
     pub arm: String,
     /// Rounds in which both copies have a run that counts.
     pub rounds: u32,
-    /// What the second copy takes longer than the first, percent.
+    /// Extra time of the second copy against the first, percent.
     pub difference_percent: Option<OverRounds>,
-    /// How that scatters; None with too few rounds.
+    /// Its scatter; None with too few rounds.
     pub scatter: Option<Scatter>,
-    /// Why runs do not count.
+    /// Reasons of runs that do not count.
     pub lost: Vec<String>,
 }

@@ -1,12 +1,10 @@
-//! What is known of every kind of operation.
+//! The facts about a kind of operation.
 
 use super::making::Making;
 use crate::plan::Operation;
 
 /// One kind of operation.
 pub struct About {
-    /// Its name in YAML.
-    pub name: &'static str,
     /// Its keys in YAML, but for the concerns.
     pub keys: &'static [&'static str],
     /// Concerns and preferences that the driver takes with it.
@@ -30,13 +28,9 @@ pub struct About {
 /// Concerns and preferences of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concerns {
-    /// None.
     None,
-    /// A write concern.
     Write,
-    /// A read concern and a read preference.
     Read,
-    /// A read preference.
     Preference,
 }
 
@@ -47,7 +41,6 @@ pub enum Answers {
     Nothing,
     /// By its filter, where that is made of the key.
     ByFilter,
-    /// It is not.
     Unknown,
 }
 
@@ -64,12 +57,8 @@ pub enum Counted {
 
 impl About {
     /// An operation that writes nothing, is answered nothing and has no keys.
-    pub(super) const fn new(
-        name: &'static str,
-        make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
-    ) -> Self {
+    pub(super) const fn new(make: fn(&mut Making<'_, '_, '_>) -> Option<()>) -> Self {
         Self {
-            name,
             keys: &[],
             concerns: Concerns::None,
             inserts: false,
@@ -84,7 +73,6 @@ impl About {
 
     /// An operation with a write concern, which changes its collection.
     pub(super) const fn write(
-        name: &'static str,
         counter: &'static str,
         make: fn(&mut Making<'_, '_, '_>) -> Option<()>,
     ) -> Self {
@@ -92,7 +80,7 @@ impl About {
             concerns: Concerns::Write,
             counted: Counted::By(counter),
             writes: |_| true,
-            ..Self::new(name, make)
+            ..Self::new(make)
         }
     }
 

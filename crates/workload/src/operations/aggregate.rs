@@ -12,7 +12,7 @@ pub const ABOUT: About = About {
     reads_documents: true,
     answers: Answers::Unknown,
     writes,
-    ..About::new("aggregate", make)
+    ..About::new(make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

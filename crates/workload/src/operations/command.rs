@@ -24,12 +24,8 @@ const READING: [&str; 15] = [
     "getParameter",
 ];
 
-pub const ABOUT: About = About {
-    keys: &["command"],
-    concerns: Concerns::Preference,
-    writes,
-    ..About::new("command", make)
-};
+pub const ABOUT: About =
+    About { keys: &["command"], concerns: Concerns::Preference, writes, ..About::new(make) };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let command = needed(making.check, making.keys.command.as_ref(), "command", making.place)?;

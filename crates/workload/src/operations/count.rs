@@ -7,7 +7,7 @@ pub const ABOUT: About = About {
     keys: &["collection", "by", "range", "filter"],
     concerns: Concerns::Read,
     answers: Answers::ByFilter,
-    ..About::new("count", make)
+    ..About::new(make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

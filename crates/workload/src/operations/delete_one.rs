@@ -3,11 +3,8 @@
 use super::about::About;
 use super::making::Making;
 
-pub const ABOUT: About = About {
-    keys: &["collection", "by"],
-    deletes: true,
-    ..About::write("delete_one", "opcounters.delete", make)
-};
+pub const ABOUT: About =
+    About { keys: &["collection", "by"], deletes: true, ..About::write("opcounters.delete", make) };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     if let Some(capped) = making.collection().filter(|it| it.capped.is_some()) {

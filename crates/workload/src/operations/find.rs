@@ -9,7 +9,7 @@ pub const ABOUT: About = About {
     reads_documents: true,
     answers: Answers::ByFilter,
     counted: Counted::By("opcounters.query"),
-    ..About::new("find", make)
+    ..About::new(make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

@@ -4,14 +4,14 @@ use super::about::About;
 use super::insert_one;
 use super::making::{Making, needed};
 
-/// What the server takes in one message.
+/// The server takes no more in one message.
 const BATCH_MAX: u32 = 100_000;
 const BATCH_BYTES_MAX: f64 = 48_000_000.0;
 
 pub const ABOUT: About = About {
     keys: &["collection", "batch", "ordered"],
     inserts: true,
-    ..About::write("insert_many", "opcounters.insert", make)
+    ..About::write("opcounters.insert", make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

@@ -1,4 +1,4 @@
-//! What the operations share in making their templates.
+//! Steps that several operations share in making their templates.
 
 use bson::{Bson, Document};
 use serde_saphyr::Location;
@@ -11,7 +11,7 @@ use crate::schema::OperationKeys;
 use crate::stamp::{Input, value_of};
 use crate::template::{of_document, template};
 
-/// What an operation sees of its phase and workload.
+/// The phase and workload, as an operation sees them.
 pub struct Site<'a> {
     /// Collections that could be made.
     pub collections: &'a [Collection],
@@ -19,7 +19,6 @@ pub struct Site<'a> {
     pub names: Vec<&'a str>,
     /// Seed of constants drawn once.
     pub seed: u64,
-    /// The phase's name.
     pub phase: &'a str,
     /// Collections whose pools this phase uses, in the order of `prepare`.
     pub pools: Vec<u32>,
@@ -39,7 +38,6 @@ pub struct Making<'a, 'l, 's> {
 }
 
 impl<'s> Making<'_, '_, 's> {
-    /// The collection that it works on.
     pub fn collection(&self) -> Option<&'s Collection> {
         self.index.map(|index| &self.site.collections[index])
     }

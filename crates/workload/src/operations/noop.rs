@@ -2,4 +2,4 @@
 
 use super::about::{About, Counted};
 
-pub const ABOUT: About = About { counted: Counted::Not, ..About::new("noop", |_| Some(())) };
+pub const ABOUT: About = About { counted: Counted::Not, ..About::new(|_| Some(())) };

@@ -3,10 +3,8 @@
 use super::about::About;
 use super::making::Making;
 
-pub const ABOUT: About = About {
-    keys: &["collection", "by", "upsert"],
-    ..About::write("replace_one", "opcounters.update", make)
-};
+pub const ABOUT: About =
+    About { keys: &["collection", "by", "upsert"], ..About::write("opcounters.update", make) };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.filter_by_key()?;

@@ -16,7 +16,7 @@ use crate::tree::Tree;
 
 pub const ABOUT: About = About {
     keys: &["collection", "by", "set", "update", "upsert"],
-    ..About::write("update_one", "opcounters.update", make)
+    ..About::write("opcounters.update", make)
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {

@@ -13,7 +13,7 @@ use super::stats::totals;
 
 /// mongod rounds the size of a capped collection up to a multiple of this.
 const CAPPED_STEP: u64 = 256;
-/// And makes none smaller.
+/// mongod's smallest capped collection, bytes.
 const CAPPED_MIN: u64 = 4096;
 
 /// `{create: collection, capped, size, max}`

@@ -106,7 +106,7 @@ fn run(data: &Data, stages: Vec<Stage>) -> Outcome<Vec<Stored>> {
         Some(Stage::Match(filter)) => filter,
         _ => Filter(Vec::new()),
     };
-    // What is only counted is not kept.
+    // Documents that are only counted are not kept.
     let counts = matches!(stages.peek(), Some(Stage::Count(..)));
     let (mut documents, mut count) = (Vec::new(), 0_u64);
     let mut walk = Walk::new(data, Wanted::Filter(filter), &Order::Any, false);

@@ -1,5 +1,3 @@
-//! createIndexes.
-
 use wire::raw::{Number, Value, fields, get};
 
 use super::super::Engine;
@@ -81,7 +79,7 @@ fn specification(document: &[u8]) -> Outcome<Index> {
     Ok(Index::new(name, pattern, get(document, b"unique").is_some_and(Value::truth)))
 }
 
-/// Whether the same index is there; another one of the same name or key is a fault.
+/// Whether the same index exists; another one of the same name or key is a fault.
 fn is_there(data: &Data, index: &Index) -> Outcome<bool> {
     if index.pattern == data.indexes[0].pattern {
         return Ok(true);

@@ -15,12 +15,11 @@ use super::super::order::{Order, sort_key};
 use super::super::plan::{Step, Walk, Wanted};
 use super::super::writer::Writer;
 
-/// Documents of a first batch where nobody says how many.
+/// Documents of a first batch without a size.
 pub const FIRST_BATCH: u64 = 101;
-/// How long a getMore on a cursor that awaits data waits where nobody says how long.
+/// Wait of a getMore on a cursor that awaits data, without a time of its own.
 pub const AWAIT: Duration = Duration::from_secs(1);
 
-/// What a find asks for.
 pub struct FindOptions {
     pub wanted: Wanted,
     pub order: Order,
@@ -56,7 +55,7 @@ const KNOWN: &[&[u8]] = &[
     b"allowDiskUse",
 ];
 
-/// A find, read: its options, the size of its first batch, whether that is the only one.
+/// Reads a find: its options, the size of its first batch, whether that is the only one.
 fn parse_find(request: &Request<'_>, namespace: String) -> Outcome<(FindOptions, u64, bool)> {
     let mut cursor = Cursor::over(namespace, []);
     cursor.request_bytes = request.body.len() as u64;
@@ -90,7 +89,7 @@ fn parse_find(request: &Request<'_>, namespace: String) -> Outcome<(FindOptions,
     Ok((FindOptions::new(cursor, filter, order)?, batch, single))
 }
 
-/// A cursor over what a find asks for, and whether it is dead already (a tailable one on nothing).
+/// Opens the cursor of a find, and tells whether it is dead already (a tailable one on nothing).
 pub fn open_cursor(
     engine: &Engine,
     collection: &Arc<Collection>,
@@ -145,8 +144,7 @@ pub fn find(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     first_batch(engine, cursor, batch, single || dead)
 }
 
-/// The reply that holds the first batch of a cursor, which is kept where there is more. `last`:
-/// it is not, whatever there is.
+/// The reply with the first batch of a cursor. Unless `last`, a cursor with more documents is kept.
 pub fn first_batch(engine: &Engine, mut cursor: Cursor, batch: u64, last: bool) -> Outcome<Writer> {
     let namespace = cursor.namespace.clone();
     let ((reply, at), ended) = begin_batch(&mut cursor, "firstBatch", batch)?;
@@ -154,7 +152,7 @@ pub fn first_batch(engine: &Engine, mut cursor: Cursor, batch: u64, last: bool) 
     Ok(end_batch(reply, at, id, &namespace))
 }
 
-/// The reply that holds all there is in one batch, which stands behind its id there.
+/// The reply with all documents in one batch, which stands behind its id there.
 pub fn list(namespace: &str, documents: impl IntoIterator<Item = Vec<u8>>) -> Writer {
     let mut reply = Writer::new(512);
     let at = reply.open(kind::DOCUMENT, "cursor");
@@ -169,7 +167,7 @@ pub fn list(namespace: &str, documents: impl IntoIterator<Item = Vec<u8>>) -> Wr
     reply.ok()
 }
 
-/// The beginning of a reply, where the cursor in it begins, and whether the cursor has ended.
+/// The beginning of a reply, the place of its cursor, and whether the cursor has ended.
 fn begin_batch(cursor: &mut Cursor, field: &str, max: u64) -> Outcome<((Writer, usize), bool)> {
     let mut reply = Writer::new(512);
     let at = reply.open(kind::DOCUMENT, "cursor");

@@ -1,5 +1,3 @@
-//! collStats, dbStats.
-
 use wire::raw::kind;
 
 use super::super::Engine;
@@ -8,7 +6,7 @@ use super::super::collection::Data;
 use super::super::error::{Fault, NAMESPACE_NOT_FOUND, Outcome};
 use super::super::writer::Writer;
 
-/// What the collections of a database hold.
+/// Totals over the collections of a database.
 #[derive(Debug, Default)]
 pub struct Totals {
     collections: u64,

@@ -9,8 +9,8 @@ use super::super::error::{FAILED_TO_PARSE, Fault, INVALID_NAMESPACE, Outcome};
 use super::super::update::Update;
 use super::super::writer::Writer;
 
-/// Does the statements of a batch, in their order; the first that fails ends it where it is
-/// ordered. What it answers is the reply's `writeErrors`.
+/// Does the statements of a batch in order. The first failure ends an ordered batch. Returns the
+/// reply's `writeErrors`.
 fn each<T>(
     statements: Vec<T>,
     ordered: bool,
@@ -62,7 +62,7 @@ pub fn insert(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
         n += 1;
         Ok(())
     });
-    // A name that cannot be is no fault of the documents.
+    // An impossible name is no fault of the documents.
     if let Some((_, fault)) = failed.first().filter(|(_, it)| it.code == INVALID_NAMESPACE) {
         return Err(fault.clone());
     }
@@ -152,7 +152,7 @@ pub fn update(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     Ok(reply.ok())
 }
 
-/// One of `deletes`: the filter, and whether one is enough.
+/// One of `deletes`: the filter, and whether one document is enough.
 fn delete_statement(statement: &[u8]) -> Outcome<(&[u8], bool)> {
     let (mut filter, mut one) = (None, None);
     for field in fields(statement) {

@@ -3,7 +3,7 @@
 use super::evidence;
 use crate::broker::types::{Evidence, Shown};
 
-/// What the answer rests on, and the clause that each of them gives it.
+/// Findings under the answer, each with its clause.
 const PARTS: [(&str, &str); 5] = [
     ("awaited", "a program that awaits each insert has nothing waiting, and no driver grows"),
     ("burst", "a program that issues everything at once makes every driver grow"),

@@ -1,4 +1,4 @@
-//! The rules that make an answer of the tables: each asks one question of the figures, and is
+//! The rules that turn the tables into an answer. Each asks one question of the figures, and is
 //! silent where they were not measured.
 
 mod answer;
@@ -16,20 +16,17 @@ use figures::{signed_figure, time};
 use stats::curve::Class;
 use stats::descriptive::{OverRounds, median, over_rounds};
 
-/// Phases of the study's workload.
 const AWAITED: &str = "awaited";
 const BURST: &str = "burst";
 const RATE: &str = "rate";
 const THINK: &str = "think";
 
-/// So large a share of its rounds must agree before anything is said of an arm: with five rounds,
-/// one may be otherwise.
+/// An arm has a finding where at least this share of its rounds agree: four of five.
 const AGREEING: f64 = 0.8;
 /// Least level of an interval over rounds that anything rests on: five rounds have 0.9375.
 const LEVEL_MIN: f64 = 0.9;
 
-/// Every finding, in the order in which they are told; the answer first.
-#[must_use]
+/// Every finding, in the order of the report; the answer first.
 pub fn all(phases: &[PhaseAnalysis]) -> Vec<Evidence> {
     let rules = [
         replay::rule,
@@ -50,7 +47,7 @@ pub fn all(phases: &[PhaseAnalysis]) -> Vec<Evidence> {
     evidence
 }
 
-/// What the rounds of an arm agree on.
+/// The rounds of an arm taken together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Course {
     Flat,
@@ -59,8 +56,8 @@ enum Course {
     Mixed,
 }
 
-/// What the rounds say together: most of them alike, or, for a level that single rounds are too
-/// short to show, the growth over all of them. None without rounds.
+/// The course of most rounds. Where single rounds are too short to show a level, that of the growth
+/// over all. None without rounds.
 fn course(curves: &[RoundCurve]) -> Option<Course> {
     if curves.is_empty() {
         return None;
@@ -75,7 +72,7 @@ fn course(curves: &[RoundCurve]) -> Option<Course> {
     })
 }
 
-/// Whether the median growth over the rounds is less than is worth a word, either way.
+/// Whether the median growth over the rounds is too small to be worth a word, either way.
 fn level_over_rounds(curves: &[RoundCurve]) -> bool {
     let growths: Vec<f64> = curves.iter().filter_map(|it| Some(it.growth_us?.estimate)).collect();
     let thresholds: Vec<f64> = curves.iter().map(|it| it.threshold_us).collect();
@@ -90,7 +87,7 @@ fn phase<'a>(phases: &'a [PhaseAnalysis], name: &str) -> Option<&'a PhaseAnalysi
     phases.iter().find(|phase| phase.phase == name)
 }
 
-/// Rows whose rounds agree on a course, of the curves that `of` takes from them.
+/// Rows whose rounds agree on a course, by the curves that `of` takes from them.
 fn with_course<'a>(
     rows: impl IntoIterator<Item = &'a Row>,
     wanted: Course,

@@ -37,7 +37,7 @@ fn flat_for_all(
     }
     let of = |course: Course| with_course(rows.iter().copied(), course, |row| &row.curves);
     let (grow, flat) = (of(Course::Grows), of(Course::Flat));
-    // What has no class has not been seen to grow either; a part of them does not spoil the rest.
+    // A row without a class has not been seen to grow either; some such rows do not spoil the rest.
     let (shown, first) = match (grow.len(), flat.len()) {
         (0, all) if all == rows.len() => {
             (Shown::Shown, format!("{condition}, latency is flat for all {all}."))
@@ -101,13 +101,13 @@ fn since_intended(row: &Row) -> &[RoundCurve] {
     &row.curves_since_intended
 }
 
-/// The rows that are otherwise, each with its classes.
+/// The rows with another course, each with its classes.
 fn others(rows: &[&Row], usual: Course, curves: impl Fn(&Row) -> &[RoundCurve]) -> Vec<String> {
     let other = rows.iter().filter(|row| course(curves(row)) != Some(usual));
     other
         .map(|row| {
             let curves = curves(row);
-            // Why a round is otherwise, not why another is as usual.
+            // Why a round differs, not why another is as usual.
             let why = curves.iter().find(|it| (it.class == Class::Flat) != (usual == Course::Flat));
             let why =
                 why.map_or(String::new(), |it| format!(" (round {}: {})", it.round, it.reason));

@@ -61,9 +61,8 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     Some(evidence("where", question, shown, sentences))
 }
 
-/// The part that grew most, and its share of all that grew; None where nothing did. What passes in
-/// the program is not looked at: in a burst it is the wait for one's turn to be made, and latency
-/// begins when a message is made.
+/// The part that grew most, and its share of all growth; None where nothing grew. The program's
+/// part is left out. In a burst it is the wait to be made, and latency begins after it.
 fn largest(parts: &Parts) -> Option<(&'static str, Part, f64)> {
     let after = || parts.named().into_iter().filter(|(name, _)| *name != "program");
     let grown: f64 = after().map(|(_, part)| part.grown_us().max(0.0)).sum();

@@ -3,10 +3,10 @@
 use super::{AGREEING, BURST, Course, evidence, over, phase, with_course};
 use crate::broker::types::{Evidence, PhaseAnalysis, RoundCurve, Row, Shown};
 
-/// How far the measured slope may lie from the predicted one: both come from the same times, but
+/// Tolerance between the measured slope and the predicted one. Both come from the same times, but
 /// one from block medians and the other from the ends.
 const SLOPE_TOLERANCE: f64 = 0.1;
-/// Who makes messages so much faster than they are received has a queue somewhere.
+/// Whoever makes messages so much faster than they are received has a queue somewhere.
 const OUTPACES: f64 = 1.2;
 /// Rounds of either kind, without which nothing is said.
 const ROUNDS_MIN: usize = 3;
@@ -67,8 +67,8 @@ pub fn slope(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     Some(evidence("slope", question, shown, sentences))
 }
 
-/// Does whoever makes messages no faster than they are taken stay flat? Asked of each round: the
-/// same driver may keep pace in one and not in the next.
+/// Does an arm stay flat that makes messages no faster than they are taken? Asked of each round: a
+/// driver may keep pace in one and not in the next.
 pub fn issue_against_capacity(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     let rows = &phase(phases, BURST)?.rows;
     let ratio = |curve: &RoundCurve| Some(curve.made_per_s? / curve.received_per_s?);
@@ -104,7 +104,7 @@ pub fn issue_against_capacity(phases: &[PhaseAnalysis]) -> Option<Evidence> {
         () => (Shown::Refuted, format!("It does not go with the issue rate: {said} grow.")),
     };
     let mut sentences = vec![first];
-    // Those that keep pace now and then are the answer to "not every time".
+    // Arms that keep pace now and then explain the answer "not every time".
     let keepers = rows.iter().filter(|row| {
         row.curves.iter().any(|curve| ratio(curve).is_some_and(|ratio| ratio < OUTPACES))
     });

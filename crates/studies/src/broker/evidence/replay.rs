@@ -1,4 +1,4 @@
-//! Issued as the programs did whose result the study replays: is the puzzle there?
+//! Messages issued as the original programs did: is the puzzle there?
 
 use super::{Course, classes, course, evidence, growth, names};
 use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};

@@ -6,7 +6,7 @@ use stats::descriptive::Interval;
 
 const ROUNDS: u32 = 5;
 
-/// A row of five rounds: their classes, and what their figures come to.
+/// A row of five rounds: their classes and figures.
 fn row(arm: &str, classes: &[Class]) -> Row {
     let curve = |(round, class): (u32, &Class)| RoundCurve { round, ..row_of(*class) };
     Row {
@@ -70,7 +70,7 @@ fn flat(arm: &str) -> Row {
     row(arm, &[Class::Flat; 5])
 }
 
-/// Grows by 100 us a message, for 50,000 are made and 8,333 received a second.
+/// Grows by 100 us a message: 50,000 are made and 8,333 received a second.
 fn grows(arm: &str) -> Row {
     let mut row = row(arm, &[Class::Linear; 5]);
     for curve in &mut row.curves {
@@ -164,7 +164,7 @@ fn one_round_of_five_may_be_otherwise_and_two_may_not() {
     assert_eq!(course(&four.curves), Some(Course::Flat));
     let three = row("a", &[Class::Flat, Class::Unclear, Class::Unclear, Class::Flat, Class::Flat]);
     assert_eq!(course(&three.curves), Some(Course::Mixed));
-    // Each round alone is too short, and together they do not grow.
+    // Each round alone is too short; together they do not grow.
     let mut level = row("a", &[Class::Unclear; 5]);
     let small = Interval { estimate: 200.0, low: -900.0, high: 1_300.0 };
     level.curves.iter_mut().for_each(|it| it.growth_us = Some(small));
@@ -209,7 +209,7 @@ fn who_keeps_pace_is_flat() {
     flat_and_fast.curves.iter_mut().for_each(|it| it.growth_us = Some(around_zero(10.0)));
     let wrong = [phase_of(BURST, vec![grows("fast"), flat_and_fast, flat("even")])];
     assert_eq!(shown(&wrong, "keeps_pace"), Some(Shown::Refuted));
-    // The same driver, now keeping pace and now not.
+    // The same driver keeps pace in some rounds only.
     let mut sometimes = grows("old");
     sometimes.curves[1] = RoundCurve { round: 2, ..row_of(Class::Flat) };
     let phases = [phase_of(BURST, vec![sometimes, flat("even")])];

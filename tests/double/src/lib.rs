@@ -1,27 +1,29 @@
-//! A deterministic adapter for tests, hidden: it speaks the contract and only pretends.
+//! A deterministic adapter for tests: it speaks the contract and only pretends.
 //!
 //! Every operation takes `op_ns` of pretended time, so that orders, verdicts, texts and faults can
 //! be tested without a database and without luck. A manifest that starts it says `simulated`. A
 //! turn lasts as long as its operations pretend to, for turns must not overlap in the samples; to
 //! be quick it does a few of them (`turn_operations`) and answers before its deadline.
 
-use base::say;
+mod open_loop;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, Write as _};
+use std::io::{BufRead as _, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::commands::fake_open_loop::OpenLoop;
 use adapter::messages::{
     Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
     PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
 };
 use base::clock::Epoch;
 use base::error::{Error, Result};
+use base::say;
 use base::words::hex;
+use open_loop::OpenLoop;
 use record::samples::{Sample, WARMUP};
 use workload::plan::{Pacing, Stamp};
 use workload::schedule::Schedule;
@@ -109,7 +111,7 @@ impl Behaviour {
             stall_ns: number("stall_ns", 0.0) as u64,
             stall_every: number("stall_every", 1000.0) as u64,
             lag_ns: number("lag_ns", 0.0) as u64,
-            concurrency: text("concurrency", "pretended"),
+            concurrency: text("concurrency", "threads"),
             w: known.get("w").and_then(|value| value.parse().ok()),
             version: text("version", "1.0.0"),
             at: text("at", ""),
@@ -134,8 +136,9 @@ impl Behaviour {
     }
 }
 
-struct Fake {
+struct Fake<'a> {
     behaviour: Behaviour,
+    answers: &'a mut dyn Write,
     epoch: Option<Epoch>,
     phase: Option<Phase>,
     seen: BTreeMap<&'static str, u32>,
@@ -239,13 +242,13 @@ impl Phase {
     }
 }
 
-/// Runs the fake until its stdin ends.
+/// Runs the fake until its stdin ends; it writes its `answers`.
 ///
 /// # Errors
 /// A behaviour that is not `key=value`.
-pub fn run(behaviour: &[String]) -> Result<()> {
+pub fn run(behaviour: &[String], answers: &mut dyn Write) -> Result<()> {
     let behaviour = Behaviour::parse(behaviour)?;
-    let mut fake = Fake { behaviour, epoch: None, phase: None, seen: BTreeMap::new() };
+    let mut fake = Fake { behaviour, answers, epoch: None, phase: None, seen: BTreeMap::new() };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = match serde_json::from_str::<Request>(&line) {
@@ -253,7 +256,7 @@ pub fn run(behaviour: &[String]) -> Result<()> {
             Err(_) if unsupported(&line) => error("unsupported", "the fake cannot do that"),
             Err(problem) => error("protocol", &problem.to_string()),
         };
-        say(&answer);
+        fake.say(&serde_json::to_string(&answer).expect("answers serialise"));
         if answer == Answer::Closed {
             break;
         }
@@ -270,14 +273,11 @@ fn error(code: &str, message: &str) -> Answer {
     Answer::Error { code: code.to_owned(), message: message.to_owned() }
 }
 
-fn say(answer: &Answer) {
-    let line = serde_json::to_string(answer).expect("answers serialise");
-    let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{line}");
-    let _ = stdout.flush();
-}
+impl Fake<'_> {
+    fn say(&mut self, line: &str) {
+        let _ = writeln!(self.answers, "{line}").and_then(|()| self.answers.flush());
+    }
 
-impl Fake {
     fn answer(&mut self, request: &Request) -> Answer {
         let count = self.seen.entry(request.name()).or_default();
         *count += 1;
@@ -334,7 +334,7 @@ impl Fake {
     }
 
     /// Faults that need no knowledge of the message.
-    fn fault(&self) -> Option<Answer> {
+    fn fault(&mut self) -> Option<Answer> {
         match self.behaviour.fault.as_str() {
             "crash" => {
                 say!("the fake was told to crash");
@@ -345,12 +345,12 @@ impl Fake {
             },
             "garbage" => {
                 for _ in 0..5000 {
-                    let _ = writeln!(std::io::stdout(), "%PDF-1.4 this is no message");
+                    self.say("%PDF-1.4 this is no message");
                 }
                 Some(error("internal", "unreachable: the core has given up"))
             }
             "chatter" => {
-                let _ = writeln!(std::io::stdout(), "driver: connection pool created");
+                self.say("driver: connection pool created");
                 None
             }
             "refuse" => Some(error("internal", "the fake was told to refuse")),

@@ -1,4 +1,5 @@
-//! An absorber of ours: a process of its own, so that its CPU and memory are measured apart.
+//! `absorber`: this program again, as a server that costs next to nothing. It is a process of its
+//! own, so that its CPU and memory are measured apart.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,14 +15,23 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::health;
-use super::log_tail;
-use super::options::StartOptions;
-use super::record::ServerRecord;
-use super::server::{Later, Process, Server};
+use crate::health;
+use crate::kind::Kind;
+use crate::log_tail;
+use crate::options::StartOptions;
+use crate::record::ServerRecord;
+use crate::server::{Later, Process, Server};
 use base::child::{die_with_parent, keep_to, signal};
 use base::error::{Error, Result};
 use record::records::ServerKind;
+
+pub const KIND: Kind = Kind {
+    forms: "absorber",
+    is_named: |words| words == "absorber",
+    prepare: |_, _, _| Ok(None),
+    open: |_, _, options| Box::pin(start(options)),
+    again: |_| Ok("absorber".to_owned()),
+};
 
 /// From its start to its first line.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -42,7 +52,7 @@ struct Listening {
 }
 
 /// Starts `mongodyno absorber` with the further flags of `options`, and waits until it answers.
-pub(super) async fn start(options: &StartOptions) -> Result<Server> {
+async fn start(options: &StartOptions) -> Result<Server> {
     let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
     let log = File::create(&options.log);
     let log = log.map_err(|error| Error::file("write", &options.log, &error))?;

@@ -1,0 +1,73 @@
+//! One picture of an experiment, for a README or a slide: who is faster, by how much, how sure.
+
+use std::io::{self, Write};
+
+use super::drawing::Drawing;
+use super::format::{Format, Report};
+use super::plots::{self, Axis, Row};
+use super::view::{self, PhaseView};
+use base::say::clean;
+use judge::analysis::types::Analysis;
+
+pub const FORMAT: Format = Format { name: "svg", about: "One picture", render };
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = report.analysis;
+    let phases = view::phases(analysis);
+    let changes: Vec<_> = phases.iter().map(|it| plots::comparisons(analysis, it)).collect();
+    // With the A/A arm alone nothing is compared: there is one driver, and what it measured.
+    let is_compared = analysis.comparisons.iter().any(|it| !it.is_aa);
+    let axis = Axis::of_changes(changes.iter().flatten()).filter(|_| is_compared);
+    let mut all = vec![head(analysis, axis.is_some())];
+    for (phase, changes) in phases.iter().zip(&changes) {
+        all.extend(match &axis {
+            Some(axis) => Some(plots::plot(&phase.name, changes, axis)),
+            None => rounds(analysis, phase),
+        });
+    }
+    all.push(foot(analysis));
+    writeln!(out, "{}", Drawing::stacked(&all).svg())
+}
+
+fn rounds(analysis: &Analysis, phase: &PhaseView) -> Option<Drawing> {
+    let rows: Vec<Row> = plots::rounds(analysis, phase);
+    Some(plots::plot(&phase.name, &rows, &Axis::of_rounds(rows.iter())?))
+}
+
+fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
+    let workload = clean(&analysis.workload);
+    let base = analysis.arms.first().map(view::arm_label).unwrap_or_default();
+    let levels = analysis.comparisons.iter().filter_map(|it| it.level);
+    let level = levels.reduce(f64::min).map_or(String::new(), figures::level);
+    let (title, words) = if is_compared {
+        (
+            format!("{workload}: time per operation, compared with {base}"),
+            format!(
+                "Dot: estimate. Line: confidence interval, {level} or more. Within the shade it is \
+                 SAME, beyond it SLOWER or FASTER. (A/A): the baseline again."
+            ),
+        )
+    } else {
+        (
+            format!("{workload}: throughput of every round"),
+            "A dot a round, the first on top. Line: their median.".to_owned(),
+        )
+    };
+    let mut head = Drawing::new(&title, plots::WIDTH);
+    head.head(&title, &words);
+    head
+}
+
+/// What was measured on, and what the reader must know.
+fn foot(analysis: &Analysis) -> Drawing {
+    let (server, machine) = (&analysis.server, &analysis.machine);
+    let [server, machine] = [view::server_text(server), view::machine_text(machine)];
+    let mut lines = vec![format!("{server} · {machine}"), view::rounds_line(analysis)];
+    let warnings = view::warning_lines(analysis);
+    if !warnings.is_empty() {
+        lines.push(format!("Warnings: {}", warnings.join(" · ")));
+    }
+    let mut foot = Drawing::new(&lines.join("; "), plots::WIDTH);
+    lines.iter().fold(-8.0, |y, line| foot.paragraph(y, line));
+    foot
+}

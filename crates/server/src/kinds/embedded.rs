@@ -1,0 +1,18 @@
+//! `embedded`: a MongoDB out of the catalogue.
+
+use crate::kind::Kind;
+use crate::managed;
+use crate::program::Program;
+
+pub const KIND: Kind = Kind {
+    forms: "embedded, embedded@VERSION",
+    is_named: |words| words == "embedded" || version(words).is_some(),
+    prepare: |host, words, progress| Program::embedded(host, version(words), progress).map(Some),
+    open: managed::open,
+    again: |version| Ok(format!("embedded@{version}")),
+};
+
+/// None: the catalogue's first.
+pub fn version(words: &str) -> Option<&str> {
+    words.strip_prefix("embedded@")
+}

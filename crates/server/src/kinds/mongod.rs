@@ -1,0 +1,39 @@
+//! `mongod`, or its path: a mongod of this machine, started and stopped by us.
+
+use std::path::PathBuf;
+
+use base::error::{Error, Result};
+use record::records::ServerKind;
+
+use crate::host::{Host, is_executable};
+use crate::kind::Kind;
+use crate::managed;
+use crate::program::Program;
+
+pub const KIND: Kind = Kind {
+    forms: "mongod (on PATH), a path to mongod",
+    is_named: |words| words == "mongod" || (words.contains('/') && !words.contains("://")),
+    prepare: |host, words, progress| {
+        Program::probe(host, find(host, words)?, ServerKind::Mongod, None, progress).map(Some)
+    },
+    open: managed::open,
+    again: |_| {
+        Err(Error::usage(
+            "it was made against a mongod of that machine, which no folder can name",
+            "add --server mongod, or --server and the path of a mongod",
+        ))
+    },
+};
+
+fn find(host: &Host, words: &str) -> Result<PathBuf> {
+    let missing = |problem: String| {
+        let hint = "install mongod, give its path, or use `--server embedded` or --uri";
+        Error::environment(problem, hint)
+    };
+    if words == "mongod" {
+        let found = host.find_program("mongod");
+        return found.ok_or_else(|| missing("there is no mongod on PATH".to_owned()));
+    }
+    let path = PathBuf::from(words);
+    if is_executable(&path) { Ok(path) } else { Err(missing(format!("{words} is not a program"))) }
+}

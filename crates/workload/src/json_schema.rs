@@ -1,0 +1,44 @@
+//! The JSON Schema of a workload, out of the types that read it.
+
+use super::kind::Kind;
+use super::operations::about;
+use super::schema::File;
+
+/// The JSON Schema of a workload file, for editors.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(File).to_value();
+    for shared in ["Phase", "Mixed"] {
+        name_operations(&mut schema["$defs"][shared]["properties"]);
+    }
+    allow_parameters(&mut schema);
+    schema
+}
+
+/// The text of a key ends with the operations that have it; nearly all have a collection.
+fn name_operations(keys: &mut serde_json::Value) {
+    for (key, schema) in keys.as_object_mut().into_iter().flatten() {
+        let having = Kind::ALL.iter().filter(|kind| about(**kind).keys.contains(&key.as_str()));
+        let names: Vec<&str> = having.map(|kind| kind.name()).collect();
+        if key != "collection" && !names.is_empty() {
+            let text = schema["description"].as_str().unwrap_or_default();
+            schema["description"] = format!("{text} For {}.", names.join(", ")).into();
+        }
+    }
+}
+
+/// To an editor `${name}` is text, which may stand for a number.
+fn allow_parameters(schema: &mut serde_json::Value) {
+    if let Some(types) = schema.get_mut("type") {
+        let named = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
+        let numbers = named.iter().any(|it| ["integer", "number"].iter().any(|name| it == name));
+        if numbers && !named.iter().any(|it| it == "string") {
+            *types = [&named[..], &["string".into()]].concat().into();
+            schema["pattern"] = r"\$\{[^}]+\}".into();
+        }
+    }
+    match schema {
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(allow_parameters),
+        serde_json::Value::Array(entries) => entries.iter_mut().for_each(allow_parameters),
+        _ => {}
+    }
+}

@@ -1,0 +1,79 @@
+//! Reads the command line, and keeps its connection strings secret.
+
+use base::say;
+use clap::Parser as _;
+use server::keep_secret;
+
+use super::{Cli, Verb};
+
+const VARIABLE: &str = "MDYN_URI";
+
+impl Cli {
+    /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
+    /// A server that is named here wins over `MDYN_URI`, which no child inherits.
+    ///
+    /// # Safety
+    /// No other thread runs yet: it changes the environment.
+    #[allow(unsafe_code)] // every child would have to be remembered otherwise
+    pub unsafe fn read() -> Result<Self, clap::Error> {
+        let words: Vec<_> = std::env::args_os().collect();
+        let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+        let own: Vec<_> = own.collect();
+        for word in &own {
+            learn(word);
+        }
+        let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
+        if let Ok(uri) = std::env::var(VARIABLE) {
+            keep_secret(&uri);
+            if has("--server") {
+                say!("--server was given: {VARIABLE} is not used");
+            }
+        }
+        // SAFETY: the caller's promise.
+        let forget = || unsafe { std::env::remove_var(VARIABLE) };
+        if ["--server", "--uri-file"].into_iter().any(has) {
+            forget();
+        }
+        let cli = Self::try_parse_from(&words);
+        forget();
+        let mut cli = cli?;
+        let options: &[String] = match &cli.verb {
+            Verb::Run(it) => &it.options,
+            Verb::Resume(it) => &it.options,
+            _ => &[],
+        };
+        // Some options of connection strings are secrets wherever they stand.
+        for option in options.iter().filter(|it| it.contains('=')) {
+            keep_secret(&format!("mongodb://h/?{option}"));
+        }
+        cli.take_file();
+        Ok(cli)
+    }
+
+    /// From here on the source of a connection string makes no difference.
+    fn take_file(&mut self) {
+        let at = match &mut self.verb {
+            Verb::Run(it) => &mut it.at,
+            Verb::Check(it) => &mut it.at,
+            Verb::Clean(it) => &mut it.at,
+            Verb::Resume(it) => &mut it.at,
+            Verb::Study(it) => match &mut it.study {
+                Some(it) => &mut it.common.at,
+                None => return,
+            },
+            _ => return,
+        };
+        at.uri = at.uri.take().or(at.uri_file.take());
+        if let Some(uri) = &at.uri {
+            keep_secret(uri);
+        }
+    }
+}
+
+/// Makes secrets of the connection string in a word, as in `--set name=mongodb://…`.
+fn learn(word: &str) {
+    let schemes = ["mongodb://", "mongodb+srv://"];
+    if let Some(at) = schemes.into_iter().filter_map(|scheme| word.find(scheme)).min() {
+        keep_secret(&word[at..]);
+    }
+}
