@@ -1,0 +1,10 @@
+"""mongodyno's adapter of PyMongo. `adapter.py asyncio` has tasks as workers, else they are threads."""
+
+import sys
+
+if sys.argv[1:] == ["asyncio"]:
+    from tasks import TaskAdapter as Adapter
+else:
+    from threads import ThreadAdapter as Adapter
+
+Adapter().run()

@@ -1,0 +1,297 @@
+"""The dialect of PyMongo 4: its calls, options, types and errors, as its users write them.
+
+Each call is bound at `prepare` and returns the documents read and their sum, or None. What is in
+here is all that knows the driver; pymongo4_asyncio.py has the calls for an event loop.
+"""
+
+from __future__ import annotations
+
+import warnings
+from datetime import datetime, timedelta
+from functools import partial
+
+import bson
+import pymongo
+from bson import Binary, Int64, ObjectId
+from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne, WriteConcern, errors
+from pymongo import read_preferences as preferences
+from pymongo.read_concern import ReadConcern
+
+AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
+EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
+          "unacknowledged", "clients", "lazy_insert"]  # fmt: skip
+NUMBERS = {
+    "int32": int,
+    "int64": Int64,
+    "double": float,
+    # A naive datetime is UTC to the driver, as in most applications.
+    "date": lambda value: datetime(1970, 1, 1) + timedelta(milliseconds=value),
+}
+
+encode, decode, objectid = bson.encode, bson.decode_all, ObjectId
+
+
+class WrongAnswer(Exception):
+    """The server answered, but not what the contract calls right."""
+
+
+def guid(data: bytes) -> Binary:
+    return Binary(data, 4)
+
+
+def binary_copier(value: bytes):
+    """A function that makes the value anew: bytes of bytes would be the same object."""
+    if isinstance(value, Binary):
+        return partial(Binary, value, value.subtype)
+    return partial(bytes, memoryview(value))
+
+
+def driver() -> dict:
+    native = bson.has_c() and pymongo.has_c()
+    return {"name": "pymongo", "version": pymongo.version, "native": native}
+
+
+def connect(target: dict, Client=pymongo.MongoClient):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of an option that is not known
+        return Client(target["uri"])
+
+
+def refused(fault: Exception) -> str | None:
+    """The contract's code of a failed connection."""
+    if isinstance(fault, UserWarning):
+        return "unsupported"
+    if isinstance(fault, errors.ConnectionFailure):
+        return "connect"
+    return "auth" if getattr(fault, "code", None) in AUTH_CODES else None
+
+
+def opened(client) -> dict:
+    pool = client.options.pool_options
+    # The driver tells these two by private properties only, which 4.0 to 4.20 all have.
+    compression = getattr(pool, "_compression_settings", None)
+    resolved = {
+        "max_pool_size": pool.max_pool_size,
+        "min_pool_size": pool.min_pool_size,
+        "write_concern": client.write_concern.document,
+        "read_concern": client.read_concern.level,
+        "read_preference": client.read_preference.mongos_mode,
+        "compressors": compression.compressors if compression else [],
+        "retry_writes": client.options.retry_writes,
+        "retry_reads": client.options.retry_reads,
+        "commands": {"count": "aggregate"},  # count_documents
+    }
+    if hasattr(pool, "_ssl_context"):
+        resolved["tls"] = pool._ssl_context is not None
+    return {"acknowledged": client.write_concern.acknowledged, "resolved": resolved}
+
+
+def is_timeout(fault: Exception) -> bool:
+    # The property came with 4.2 and sees more than classes do; before that, the classes.
+    classes = (errors.NetworkTimeout, errors.ExecutionTimeout, errors.WTimeoutError)
+    classes += (errors.ServerSelectionTimeoutError,)
+    return getattr(fault, "timeout", isinstance(fault, classes))
+
+
+def describe(fault: Exception) -> tuple[int, str, bool]:
+    """The server's error code or 0, its name for it or the driver's class, whether a timeout."""
+    name = type(fault).__name__
+    if not isinstance(fault, errors.OperationFailure):
+        return 0, name, is_timeout(fault)
+    details = fault.details or {}
+    # A BulkWriteError has a code of the driver's own, 65; the server's codes are inside.
+    inner = details.get("writeErrors") or details.get("writeConcernErrors") or [details]
+    code = inner[0].get("code") or fault.code or 0
+    return code, inner[0].get("codeName") or name, is_timeout(fault)
+
+
+def reader(operation: dict):
+    """A function that reads one document: what it adds to the totals."""
+    field = operation.get("sum_field")
+    return (lambda document: (1, document.get(field, 0))) if field else (lambda document: (1, 0))
+
+
+def read_one(read, document):
+    if document is None:
+        raise WrongAnswer("no document found")
+    return read(document)
+
+
+def require_one(result) -> None:
+    if result.acknowledged and result.matched_count != 1 and result.upserted_id is None:
+        raise WrongAnswer(f"{result.matched_count} matched")
+
+
+def require_deleted(result) -> None:
+    if result.acknowledged and result.deleted_count != 1:
+        raise WrongAnswer(f"{result.deleted_count} deleted")
+
+
+def require_parts(result, asked: int) -> None:
+    if not result.acknowledged:
+        return
+    done = result.inserted_count + result.matched_count + result.upserted_count
+    if done + result.deleted_count != asked:
+        raise WrongAnswer(f"{done + result.deleted_count} of {asked} parts did something")
+
+
+# How each kind is called: functions of a collection (or database), its options and what is given.
+
+
+def noop(_, options, read, documents=()):
+    total = 0
+    for document in documents:
+        total += read(document)[1]
+    return len(documents), total
+
+
+def insert_one(collection, options, read, document):
+    collection.insert_one(document)  # raises unless acknowledged; with w:0 nothing is told
+
+
+def insert_many(collection, options, read, documents):
+    collection.insert_many(documents, **options)  # raises unless all were inserted
+
+
+def find_one(collection, options, read, *filter):
+    return read_one(read, collection.find_one(*filter))
+
+
+def find(collection, options, read, limit, *filter):
+    documents = total = 0
+    for document in collection.find(*filter, limit=limit, **options):
+        documents += 1
+        total += read(document)[1]
+    return documents, total
+
+
+def update_one(collection, options, read, filter, update):
+    require_one(collection.update_one(filter, update, **options))
+
+
+def replace_one(collection, options, read, filter, document):
+    require_one(collection.replace_one(filter, document, **options))
+
+
+def delete_one(collection, options, read, filter):
+    require_deleted(collection.delete_one(filter))
+
+
+def count(collection, options, read, filter):
+    return collection.count_documents(filter), 0
+
+
+def estimated_count(collection, options, read):
+    return collection.estimated_document_count(), 0
+
+
+def find_one_and_update(collection, options, read, filter, update):
+    return read_one(read, collection.find_one_and_update(filter, update))
+
+
+def read_modify_write(collection, options, read, filter, update):
+    answer = find_one(collection, options, read, filter)
+    update_one(collection, options, read, filter, update)
+    return answer
+
+
+def bulk_write(collection, options, read, requests):
+    require_parts(collection.bulk_write(requests, **options), len(requests))
+
+
+def aggregate(collection, options, read, template):
+    documents = total = 0
+    for document in collection.aggregate(template["pipeline"]):
+        documents += 1
+        total += read(document)[1]
+    return documents, total
+
+
+def command(database, options, read, document):
+    database.command(document, **options)  # raises unless ok is 1
+
+
+def drop(collection, options, read):
+    collection.drop()
+
+
+CALLS = {
+    each.__name__: each
+    for each in (noop, insert_one, insert_many, find_one, find, update_one, delete_one, count,
+                 estimated_count, replace_one, find_one_and_update, read_modify_write, bulk_write,
+                 aggregate, command, drop)
+}  # fmt: skip
+OPTIONS = {
+    "insert_many": ("ordered",),
+    "find": ("batch_size",),
+    "update_one": ("upsert",),
+    "replace_one": ("upsert",),
+    "bulk_write": ("ordered",),
+}
+BULK_PARTS = {
+    "insert_one": InsertOne,
+    "update_one": UpdateOne,
+    "replace_one": ReplaceOne,
+    "delete_one": DeleteOne,
+}
+READ_PREFERENCES = {
+    "primary": preferences.Primary(),
+    "primaryPreferred": preferences.PrimaryPreferred(),
+    "secondary": preferences.Secondary(),
+    "secondaryPreferred": preferences.SecondaryPreferred(),
+    "nearest": preferences.Nearest(),
+}
+
+
+def options_of(operation: dict) -> dict:
+    """Only those that were asked for."""
+    names = OPTIONS.get(operation["kind"], ())
+    return {name: operation[name] for name in names if operation.get(name) is not None}
+
+
+def bulk_part(operation: dict):
+    return partial(BULK_PARTS[operation["kind"]], **options_of(operation))
+
+
+def bind(calls: dict, client, database: str, operation: dict):
+    """The operation as a function of what it is given."""
+    call, read = calls[operation["kind"]], reader(operation)
+    if operation["kind"] == "noop":
+        return partial(call, None, {}, read)
+    write, level = operation.get("write_concern"), operation.get("read_concern")
+    given = {}
+    if operation.get("read_preference"):
+        given["read_preference"] = READ_PREFERENCES[operation["read_preference"]]
+    if operation["kind"] == "command":
+        # Database.command takes concerns as fields of the command, not from the database.
+        given.update({"writeConcern": write} if write else {})
+        given.update({"readConcern": {"level": level}} if level else {})
+        return partial(call, client[database], given, read)
+    given.update({"write_concern": WriteConcern(**write)} if write else {})
+    given.update({"read_concern": ReadConcern(level)} if level else {})
+    collection = client[database].get_collection(operation["collection"], **given)
+    return partial(call, collection, options_of(operation), read)
+
+
+def is_unanswered(client, operation: dict) -> bool:
+    """Whether its call waits for nothing."""
+    if operation["kind"] == "noop":
+        return True
+    concern = operation.get("write_concern") or client.write_concern.document
+    return concern.get("w") == 0
+
+
+# The consumer's.
+
+
+def tail(collection, await_ms: int):
+    # Natural order is the only one that a tailable cursor has.
+    cursor = collection.find(cursor_type=pymongo.CursorType.TAILABLE_AWAIT)
+    return cursor.max_await_time_ms(await_ms)
+
+
+class CursorDied(errors.PyMongoError):
+    """The driver ends a tailable cursor quietly, and keeps the server's reason to itself."""
+
+
+DriverError = errors.PyMongoError
