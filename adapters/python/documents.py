@@ -143,7 +143,7 @@ class Maker:
 
     def compiled(self, operation: dict):
         """A function of a record, its lap and its number."""
-        kind, inputs = operation["kind"], self.inputs
+        kind, inputs, lap_step = operation["kind"], self.inputs, self.lap_step
         if kind == "insert_many" or kind == "noop" and operation.get("documents"):
             return self.batches(operation)
         if kind == "bulk_write":
@@ -155,7 +155,7 @@ class Maker:
             return lambda record, lap, index: ()
 
         def make(record, lap, index):
-            shift = lap * self.lap_step if record[5] & 1 else 0
+            shift = lap * lap_step if record[5] & 1 else 0
             inputs.key, inputs.shift = record[1] + shift, shift
             inputs.guid, inputs.sequence = record[6], index
             return [build(record[2], inputs) for build in builders]
@@ -172,23 +172,25 @@ class Maker:
 
     def batches(self, operation: dict):
         build = self.builder("documents", operation["documents"])
+        own, lap_step, item_step = self.inputs, self.lap_step, self.item_step
 
-        def items(record, lap, index, inputs):
-            shift = lap * self.lap_step if record[5] & 1 else 0
-            inputs.guid = record[6]
-            for item in range(record[3]):
-                inputs.key, inputs.shift = record[1] + shift, shift
-                inputs.sequence = index + item
-                yield build(record[2] + item, inputs)
-                shift += self.item_step
+        def make_item(record, lap, index, item, inputs):
+            shift = item * item_step
+            if record[5] & 1:
+                shift += lap * lap_step
+            inputs.key, inputs.shift = record[1] + shift, shift
+            inputs.guid, inputs.sequence = record[6], index + item
+            return build(record[2] + item, inputs)
+
+        def make(record, lap, index):
+            return [[make_item(record, lap, index, item, own) for item in range(record[3])]]
 
         def lazily(record, lap, index):
             # Inputs of its own: the driver may ask while the worker makes the next operation's.
-            return [items(record, lap, index, Inputs(self.inputs.epoch_ns, self.inputs.producer))]
+            inputs = Inputs(own.epoch_ns, own.producer)
+            return [(make_item(record, lap, index, item, inputs) for item in range(record[3]))]
 
-        if operation.get("lazy"):
-            return lazily
-        return lambda record, lap, index: [list(items(record, lap, index, self.inputs))]
+        return lazily if operation.get("lazy") else make
 
     def bulks(self):
         parts = {

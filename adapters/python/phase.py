@@ -111,8 +111,8 @@ class Worker:
         self.phase = phase
         part = 0 if phase.queued else place
         self.number = phase.first_worker + place
-        # With clients dealt to operations, that of number i uses the one of place + i.
-        self.place = part
+        # Clients are dealt to operations: that of number i uses the one of place + i.
+        self.dealt, self.place = any(len(calls) > 1 for _, calls in plans), part
         self.numbers = phase.numbers[part]
         self.offset = phase.schedule.offset(part)
         self.plans = plans  # of each operation: the maker of what is given, its call by client
@@ -139,7 +139,8 @@ class Worker:
         """The call of the operation taken, and what it is given."""
         number, lap, record = taken
         make, calls = self.plans[record[4]]
-        return calls[(self.place + number) % len(calls)], make(record, lap, number)
+        call = calls[(self.place + number) % len(calls)] if self.dealt else calls[0]
+        return call, make(record, lap, number)
 
     def note(self, taken: tuple, due_ns, start_ns: int, end_ns: int, answer, fault) -> int:
         """Keep the sample and the answer of an operation, and return its end."""

@@ -139,10 +139,7 @@ def require_parts(result, asked: int) -> None:
 
 
 def noop(_, options, read, documents=()):
-    total = 0
-    for document in documents:
-        total += read(document)[1]
-    return len(documents), total
+    return len(documents), sum([read(document)[1] for document in documents]) if read else 0
 
 
 def insert_one(collection, options, read, document):
@@ -257,7 +254,7 @@ def bind(calls: dict, client, database: str, operation: dict):
     """The operation as a function of what it is given."""
     call, read = calls[operation["kind"]], reader(operation)
     if operation["kind"] == "noop":
-        return partial(call, None, {}, read)
+        return partial(call, None, {}, read if operation.get("sum_field") else None)
     write, level = operation.get("write_concern"), operation.get("read_concern")
     given = {}
     if operation.get("read_preference"):

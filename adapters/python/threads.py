@@ -131,5 +131,5 @@ class ThreadPhase(Phase):
 
 
 class ThreadAdapter(Adapter):
-    phase, consumer, consumer_ns = ThreadPhase, Consumer, 10_000
+    phase, consumer, consumer_ns = ThreadPhase, Consumer, 3_300
     concurrency = {"kind": "threads", "max": None, "threads": None}
