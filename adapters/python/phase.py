@@ -245,7 +245,7 @@ class Clients:
     def __init__(self, clients: list, deal: str, database: str):
         self.all, self.by_operation, self.database = clients, deal == "operation", database
 
-    def bind(self, calls: dict, operation: dict) -> list:
+    def bind(self, calls, operation: dict) -> list:
         return [dialect.bind(calls, client, self.database, operation) for client in self.all]
 
     def dealt(self, calls: list, place: int) -> list:

@@ -1,7 +1,7 @@
 """The dialect of PyMongo 4: its calls, options, types and errors, as its users write them.
 
-Each call is bound at `prepare` and returns the documents read and their sum, or None. What is in
-here is all that knows the driver; pymongo4_asyncio.py has the calls for an event loop.
+Each call is bound at `prepare` and returns the documents read and their sum, or None. All that knows
+the driver is here and in pymongo4_asyncio.py, which has what differs for an event loop.
 """
 
 from __future__ import annotations
@@ -105,119 +105,93 @@ def describe(fault: Exception) -> tuple[int, str, bool]:
     return code, inner[0].get("codeName") or name, is_timeout(fault)
 
 
-def reader(operation: dict):
-    """A function that reads one document: what it adds to the totals."""
-    field = operation.get("sum_field")
-    return (lambda document: (1, document.get(field, 0))) if field else (lambda document: (1, 0))
+# What comes of an answer: documents and their sum, or nothing. All raise for a wrong one.
 
 
-def read_one(read, document):
-    if document is None:
-        raise WrongAnswer("no document found")
-    return read(document)
+def nothing(result):
+    """The driver raises unless all is done; with w:0 nothing is told."""
 
 
-def require_one(result) -> None:
+def number(result):
+    return result, 0
+
+
+def require_one(result):
     if result.acknowledged and result.matched_count != 1 and result.upserted_id is None:
         raise WrongAnswer(f"{result.matched_count} matched")
 
 
-def require_deleted(result) -> None:
+def require_deleted(result):
     if result.acknowledged and result.deleted_count != 1:
         raise WrongAnswer(f"{result.deleted_count} deleted")
 
 
-def require_parts(result, asked: int) -> None:
-    if not result.acknowledged:
-        return
-    done = result.inserted_count + result.matched_count + result.upserted_count
-    if done + result.deleted_count != asked:
-        raise WrongAnswer(f"{done + result.deleted_count} of {asked} parts did something")
+def require_parts(result, asked: int):
+    if result.acknowledged:
+        done = result.inserted_count + result.matched_count + result.upserted_count
+        if done + result.deleted_count != asked:
+            raise WrongAnswer(f"{done + result.deleted_count} of {asked} parts did something")
 
 
-# How each kind is called: functions of a collection (or database), its options and what is given.
+def read_one(field):
+    def read(document):
+        if document is None:
+            raise WrongAnswer("no document found")
+        return 1, document.get(field, 0)
+
+    return read
 
 
-def noop(_, options, read, documents=()):
-    return len(documents), sum([read(document)[1] for document in documents]) if read else 0
+class Calls:
+    """How a call is made of the driver's method and its options, for each way to wait."""
+
+    @staticmethod
+    def simple(method, options, finish):
+        return lambda *given: finish(method(*given, **options))
+
+    @staticmethod
+    def noop(field):
+        def call(documents=()):
+            total = sum([document.get(field, 0) for document in documents]) if field else 0
+            return len(documents), total
+
+        return call
+
+    @staticmethod
+    def cursor(method, options, field):
+        def call(*given, **more):
+            documents = total = 0
+            for document in method(*given, **options, **more):
+                documents += 1
+                total += document.get(field, 0)
+            return documents, total
+
+        return call
+
+    @staticmethod
+    def bulk(method, options):
+        return lambda requests: require_parts(method(requests, **options), len(requests))
+
+    @staticmethod
+    def both(find, update):
+        def call(filter, change):
+            answer = find(filter)
+            update(filter, change)
+            return answer
+
+        return call
 
 
-def insert_one(collection, options, read, document):
-    collection.insert_one(document)  # raises unless acknowledged; with w:0 nothing is told
-
-
-def insert_many(collection, options, read, documents):
-    collection.insert_many(documents, **options)  # raises unless all were inserted
-
-
-def find_one(collection, options, read, *filter):
-    return read_one(read, collection.find_one(*filter))
-
-
-def find(collection, options, read, limit, *filter):
-    documents = total = 0
-    for document in collection.find(*filter, limit=limit, **options):
-        documents += 1
-        total += read(document)[1]
-    return documents, total
-
-
-def update_one(collection, options, read, filter, update):
-    require_one(collection.update_one(filter, update, **options))
-
-
-def replace_one(collection, options, read, filter, document):
-    require_one(collection.replace_one(filter, document, **options))
-
-
-def delete_one(collection, options, read, filter):
-    require_deleted(collection.delete_one(filter))
-
-
-def count(collection, options, read, filter):
-    return collection.count_documents(filter), 0
-
-
-def estimated_count(collection, options, read):
-    return collection.estimated_document_count(), 0
-
-
-def find_one_and_update(collection, options, read, filter, update):
-    return read_one(read, collection.find_one_and_update(filter, update))
-
-
-def read_modify_write(collection, options, read, filter, update):
-    answer = find_one(collection, options, read, filter)
-    update_one(collection, options, read, filter, update)
-    return answer
-
-
-def bulk_write(collection, options, read, requests):
-    require_parts(collection.bulk_write(requests, **options), len(requests))
-
-
-def aggregate(collection, options, read, template):
-    documents = total = 0
-    for document in collection.aggregate(template["pipeline"]):
-        documents += 1
-        total += read(document)[1]
-    return documents, total
-
-
-def command(database, options, read, document):
-    database.command(document, **options)  # raises unless ok is 1
-
-
-def drop(collection, options, read):
-    collection.drop()
-
-
-CALLS = {
-    each.__name__: each
-    for each in (noop, insert_one, insert_many, find_one, find, update_one, delete_one, count,
-                 estimated_count, replace_one, find_one_and_update, read_modify_write, bulk_write,
-                 aggregate, command, drop)
-}  # fmt: skip
+SIMPLE = {  # the method of a collection, and what comes of its answer
+    "insert_one": ("insert_one", nothing),
+    "insert_many": ("insert_many", nothing),
+    "update_one": ("update_one", require_one),
+    "replace_one": ("replace_one", require_one),
+    "delete_one": ("delete_one", require_deleted),
+    "count": ("count_documents", number),
+    "estimated_count": ("estimated_document_count", number),
+    "drop": ("drop", nothing),
+}
 OPTIONS = {
     "insert_many": ("ordered",),
     "find": ("batch_size",),
@@ -250,24 +224,41 @@ def bulk_part(operation: dict):
     return partial(BULK_PARTS[operation["kind"]], **options_of(operation))
 
 
-def bind(calls: dict, client, database: str, operation: dict):
+def bind(calls, client, database: str, operation: dict):
     """The operation as a function of what it is given."""
-    call, read = calls[operation["kind"]], reader(operation)
-    if operation["kind"] == "noop":
-        return partial(call, None, {}, read if operation.get("sum_field") else None)
+    kind, field = operation["kind"], operation.get("sum_field")
+    if kind == "noop":
+        return calls.noop(field)
     write, level = operation.get("write_concern"), operation.get("read_concern")
     given = {}
     if operation.get("read_preference"):
         given["read_preference"] = READ_PREFERENCES[operation["read_preference"]]
-    if operation["kind"] == "command":
+    if kind == "command":
         # Database.command takes concerns as fields of the command, not from the database.
         given.update({"writeConcern": write} if write else {})
         given.update({"readConcern": {"level": level}} if level else {})
-        return partial(call, client[database], given, read)
+        return calls.simple(client[database].command, given, nothing)
     given.update({"write_concern": WriteConcern(**write)} if write else {})
     given.update({"read_concern": ReadConcern(level)} if level else {})
     collection = client[database].get_collection(operation["collection"], **given)
-    return partial(call, collection, options_of(operation), read)
+    options = options_of(operation)
+    if kind == "find":
+        find = calls.cursor(collection.find, options, field)
+        return lambda limit, *filter: find(*filter, limit=limit)
+    if kind == "aggregate":
+        aggregate = calls.cursor(collection.aggregate, options, field)
+        return lambda template: aggregate(template["pipeline"])
+    if kind == "bulk_write":
+        return calls.bulk(collection.bulk_write, options)
+    find_one = calls.simple(collection.find_one, {}, read_one(field))
+    if kind == "find_one":
+        return find_one
+    if kind == "find_one_and_update":
+        return calls.simple(collection.find_one_and_update, {}, read_one(field))
+    if kind == "read_modify_write":
+        return calls.both(find_one, calls.simple(collection.update_one, {}, require_one))
+    method, finish = SIMPLE[kind]
+    return calls.simple(getattr(collection, method), options, finish)
 
 
 def is_unanswered(client, operation: dict) -> bool:

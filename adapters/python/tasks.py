@@ -12,11 +12,11 @@ from itertools import cycle
 from pymongo import AsyncMongoClient
 
 import pymongo4 as dialect
-import pymongo4_asyncio
 from alarm import Alarm
 from documents import clock_ns
 from harness import NO_CLIENTS, Adapter, refused, send
 from phase import NAP_NS, Phase, Samples, Worker
+from pymongo4_asyncio import AsyncioCalls
 
 LINE_BYTES_MAX = (1 << 20) + 1  # with its end
 PAUSE_NS = 250_000
@@ -73,7 +73,7 @@ class TaskWorker(Worker):
 
 
 class TaskPhase(Phase):
-    calls = pymongo4_asyncio.CALLS
+    calls = AsyncioCalls
 
     def __init__(self, message: dict, clients, epoch_ns: int):
         # Calls that await nothing never let the loop turn, and others, or a signal, would starve.

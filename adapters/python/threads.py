@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Barrier, Thread
 
-import pymongo4
+import pymongo4 as dialect
 from consumer import Consumer
 from documents import clock_ns
 from harness import Adapter
@@ -96,7 +96,7 @@ def slots_started(size: int) -> ThreadPoolExecutor:
 
 
 class ThreadPhase(Phase):
-    calls = pymongo4.CALLS
+    calls = dialect.Calls
 
     def __init__(self, *arguments):
         self.finished = SimpleQueue()
