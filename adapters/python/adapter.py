@@ -1,4 +1,4 @@
-"""mongodyno's adapter of PyMongo. `adapter.py asyncio` has tasks as workers, else they are threads."""
+"""mongodyno's adapter of PyMongo. `adapter.py asyncio` has tasks as workers, else threads."""
 
 import sys
 

@@ -42,10 +42,11 @@ def stamp_value(stamp: dict):
         return lambda inputs: dialect.guid(guid(inputs))
     if form == "guid_string":
         return guid_string
+    head = bytes.fromhex(prefix) if form == "objectid" else b""
     source, add, width = attrgetter(stamp["from"]), stamp.get("add", 0), stamp.get("width", 0)
     convert = {
         "string": lambda value: prefix + str(value).zfill(width),
-        "objectid": lambda value: dialect.objectid(bytes.fromhex(prefix) + value.to_bytes(8, "big")),
+        "objectid": lambda value: dialect.objectid(head + value.to_bytes(8, "big")),
         **dialect.NUMBERS,
     }[form]
     return lambda inputs: convert(source(inputs) + add)
@@ -113,23 +114,13 @@ def render(message: dict) -> bytes:
 
 # What a call is given, in its order: `documents` out of the pool, all else a template.
 PARTS = {
-    "noop": (),
-    "insert_one": ("documents",),
-    "insert_many": ("documents",),
-    "find_one": ("filter", "projection"),
-    "find": ("filter", "projection"),
-    "update_one": ("filter", "update"),
-    "delete_one": ("filter",),
-    "count": ("filter",),
-    "estimated_count": (),
-    "replace_one": ("filter", "documents"),
-    "find_one_and_update": ("filter", "update"),
-    "read_modify_write": ("filter", "update"),
-    "bulk_write": (),
-    "aggregate": ("pipeline",),
-    "command": ("command",),
-    "drop": (),
-}
+    "noop": (), "insert_one": ("documents",), "insert_many": ("documents",),
+    "find_one": ("filter", "projection"), "find": ("filter", "projection"),
+    "update_one": ("filter", "update"), "delete_one": ("filter",), "count": ("filter",),
+    "estimated_count": (), "replace_one": ("filter", "documents"),
+    "find_one_and_update": ("filter", "update"), "read_modify_write": ("filter", "update"),
+    "bulk_write": (), "aggregate": ("pipeline",), "command": ("command",), "drop": (),
+}  # fmt: skip
 
 
 class Maker:
@@ -144,7 +135,7 @@ class Maker:
     def compiled(self, operation: dict):
         """A function of a record, its lap and its number."""
         kind, inputs, lap_step = operation["kind"], self.inputs, self.lap_step
-        if kind == "insert_many" or kind == "noop" and operation.get("documents"):
+        if kind == "insert_many" or (kind == "noop" and operation.get("documents")):
             return self.batches(operation)
         if kind == "bulk_write":
             return self.bulks()

@@ -1,7 +1,7 @@
 """The dialect of PyMongo 4: its calls, options, types and errors, as its users write them.
 
-Each call is bound at `prepare` and returns the documents read and their sum, or None. All that knows
-the driver is here and in pymongo4_asyncio.py, which has what differs for an event loop.
+Each call is bound at `prepare` and returns the documents read and their sum, or None. All that
+knows the driver is here and in pymongo4_asyncio.py, which has what differs for an event loop.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from functools import partial
 import bson
 import pymongo
 from bson import Binary, Int64, ObjectId
-from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne, WriteConcern, errors
-from pymongo import read_preferences as preferences
+from pymongo import (
+    DeleteOne,
+    InsertOne,
+    ReadPreference,
+    ReplaceOne,
+    UpdateOne,
+    WriteConcern,
+    errors,
+)
 from pymongo.read_concern import ReadConcern
 
 AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
@@ -206,12 +213,12 @@ BULK_PARTS = {
     "delete_one": DeleteOne,
 }
 READ_PREFERENCES = {
-    "primary": preferences.Primary(),
-    "primaryPreferred": preferences.PrimaryPreferred(),
-    "secondary": preferences.Secondary(),
-    "secondaryPreferred": preferences.SecondaryPreferred(),
-    "nearest": preferences.Nearest(),
-}
+    mode.mongos_mode: mode
+    for mode in (
+        ReadPreference.PRIMARY, ReadPreference.PRIMARY_PREFERRED, ReadPreference.SECONDARY,
+        ReadPreference.SECONDARY_PREFERRED, ReadPreference.NEAREST,
+    )
+}  # fmt: skip
 
 
 def options_of(operation: dict) -> dict:

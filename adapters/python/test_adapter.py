@@ -38,13 +38,12 @@ class Dialect(unittest.TestCase):
             ("", True, {}), ("w=0", False, {"w": 0}),
             ("w=majority&journal=true", True, {"w": "majority", "j": True}),
         ):  # fmt: skip
-            with MongoClient(f"mongodb://h/?{options}", connect=False) as client, self.subTest(options):
-                opened = pymongo4.opened(client)
+            with self.subTest(options):
+                opened = pymongo4.opened(MongoClient(f"mongodb://h/?{options}", connect=False))
                 self.assertEqual(opened["acknowledged"], acknowledged)
                 self.assertEqual(opened["resolved"]["write_concern"], concern)
         uri = "mongodb://h/?maxPoolSize=7&readConcernLevel=local&compressors=zlib&retryWrites=false"
-        with MongoClient(uri, connect=False) as client:
-            resolved = pymongo4.opened(client)["resolved"]
+        resolved = pymongo4.opened(MongoClient(uri, connect=False))["resolved"]
         self.assertEqual((resolved["max_pool_size"], resolved["read_concern"]), (7, "local"))
         self.assertEqual((resolved["compressors"], resolved["retry_writes"]), (["zlib"], False))
 
