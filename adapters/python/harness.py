@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import select
 import signal
 import sys
 import time
 import traceback
+from threading import Thread
 
 import pymongo4 as dialect
 from documents import PARTS, clock_ns, render
@@ -59,15 +62,28 @@ class Adapter:
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self.stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the core's, which then tells us
+        Thread(target=self.watch, daemon=True).start()
         while not self.done:
             line = sys.stdin.buffer.readline()
             if not line:
                 return
             self.answer(line)
 
+    def watch(self) -> None:
+        """Ends the process at the end of stdin in a turn: who reads the lines waits for that."""
+        hangup = select.poll()
+        hangup.register(sys.stdin, 0)  # a hangup is told in any case
+        hangup.poll()
+        while not self.in_turn():
+            time.sleep(0.05)
+        os._exit(0)
+
+    def in_turn(self) -> bool:
+        return self.current is not None and self.current.running
+
     def stop(self, *_) -> None:
         self.done = True
-        if self.current is None or not self.current.running:
+        if not self.in_turn():
             raise SystemExit(0)
         self.current.deadline_ns = 0  # nothing new is begun; the turn ends as every turn does
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from functools import cached_property
@@ -140,6 +141,17 @@ class TaskPhase(Phase):
         return self.ended()
 
 
+class Input(asyncio.StreamReaderProtocol):
+    def __init__(self, lines: asyncio.StreamReader, adapter: TaskAdapter):
+        super().__init__(lines)
+        self.adapter = adapter
+
+    def eof_received(self) -> bool | None:
+        if self.adapter.in_turn():
+            os._exit(0)  # the core is gone
+        return super().eof_received()
+
+
 class TaskAdapter(Adapter):
     phase = TaskPhase
     concurrency = {"kind": "tasks", "max": None, "threads": 1}
@@ -153,7 +165,7 @@ class TaskAdapter(Adapter):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the core's, which then tells us
         # Not a blocking read: between the turns the driver's monitors need the loop.
         lines = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        await loop.connect_read_pipe(lambda: Input(lines, self), sys.stdin)
         while not self.done:
             line = await lines.readline()
             if not line:

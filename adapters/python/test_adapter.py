@@ -67,6 +67,14 @@ class Program(Case):
         self.assertEqual(process.child.wait(5), 0)
         self.assertEqual(len(process.samples()), 1)
 
+    def test_end_of_stdin_in_a_turn(self):
+        process = self.start()
+        process.prepare([NOOP], [(0, 0, 0)], limits=None)
+        process.write("turn", until_ns=2**53 - 1)
+        time.sleep(0.1)
+        process.child.stdin.close()
+        self.assertEqual(process.child.wait(5), 0)
+
     def test_refused_connections(self):
         process = self.start()
         nobody = process.open("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300")
