@@ -87,7 +87,7 @@ class Faults:
         self.in_a_row += 1
         code, name, is_timeout = dialect.describe(fault)
         if (code, name) not in self.named:
-            self.named[code, name] = [0, str(fault)[:10_000]]
+            self.named[code, name] = [0, str(fault)[:4_096]]
         self.named[code, name][0] += 1
         if isinstance(fault, dialect.WrongAnswer):
             return 1
@@ -165,7 +165,7 @@ class Phase:
 
     calls = None
 
-    def __init__(self, message: dict, clients: Clients | None, epoch_ns: int):
+    def __init__(self, message: dict, clients: Clients, epoch_ns: int):
         self.pacing, self.epoch_ns = message["pacing"], epoch_ns
         self.failures_max = message["errors_consecutive_max"]
         self.first_worker = message["first_worker"]
