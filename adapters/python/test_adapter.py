@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 import time
 import unittest
+from pathlib import Path
 
 import bson
 from bson import Binary
 from pymongo import MongoClient, errors
 
 import pymongo4
+from consumer import Consumer
 from documents import copier
-from testing import KEY, NOOP, URI, Case, ServerCase
+from phase import Clients
+from testing import NOOP, URI, Case, ServerCase
 
 
 class Dialect(unittest.TestCase):
@@ -111,20 +114,29 @@ class Server(ServerCase):
         process.turn()
         self.assertEqual([sample[5] for sample in process.samples()], [0, 2])
 
-    def test_find_one_and_update_returns_the_document_before(self):
-        self.items.insert_one({"_id": 1, "number": 5})
-        process = self.opened()
-        parts = {"filter": {"pool": 0, "document": 0, "stamps": KEY},
-                 "update": {"pool": 0, "document": 1, "stamps": []}}  # fmt: skip
-        shared = {"collection": "items", "sum_field": "number", **parts}
-        operations = [{"name": kind, "kind": kind, **shared}
-                      for kind in ("find_one_and_update", "read_modify_write")]  # fmt: skip
-        pool = [{"_id": bson.Int64(0)}, {"$inc": {"number": 2}}]
-        process.prepare(operations, [(0, 1, 0), (0, 1, 1)], pool)
-        process.turn()
-        self.assertEqual(process.ask("end")["totals"], {"documents": 2, "sum": 5 + 7})
-        self.assertEqual(self.items.find_one()["number"], 9)
 
+class Consumes(ServerCase):
+    """PyMongo ends tailable cursors quietly."""
 
-if __name__ == "__main__":
-    unittest.main()
+    def test_a_position_that_is_overwritten_while_it_is_looked_for(self):
+        options = {"capped": True, "size": 4096}
+        messages = self.client[self.name].create_collection("messages", **options)
+        messages.insert_one({"sentinel": True})
+        asked = {"collection": "messages", "expected": 9, "idle_ms": 9, "marker_field": "end"}
+        message = {"consumer": asked, "errors_consecutive_max": 3}
+        message["samples"] = str(Path(self.folder, "samples"))
+        consumer = Consumer(message, Clients([self.client], "worker", self.name), 0)
+        tail = consumer.tail
+
+        def overwritten_before():
+            consumer.tail = tail
+            messages.insert_many([{"producer": 0, "body": "x" * 400} for _ in range(60)])
+            return tail()
+
+        consumer.cursor.close()
+        consumer.cursor, consumer.tail = None, overwritten_before
+        oldest = consumer.next()
+        self.assertEqual(oldest["_id"], messages.find_one()["_id"])
+        self.assertEqual((consumer.cursors, consumer.positions_lost), (3, 1))
+        self.assertEqual(consumer.faults.named, {})
+        consumer.end()

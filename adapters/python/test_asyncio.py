@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unittest
-
 import test_adapter
 from testing import KEY, NOOP
 
@@ -32,7 +30,3 @@ class Server(test_adapter.Server):
         made_ns = [each["made"] for each in self.items.find()]
         self.assertEqual(len(made_ns), 300)
         self.assertLess(max(made_ns), min(sample[1] for sample in process.samples()))
-
-
-if __name__ == "__main__":
-    unittest.main()
