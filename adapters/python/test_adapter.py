@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+import struct
+import subprocess
+import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -15,7 +21,100 @@ import pymongo4
 from consumer import Consumer
 from documents import copier
 from phase import Clients
-from testing import NOOP, URI, Case, ServerCase
+
+HERE = Path(__file__).resolve().parent
+URI = os.environ.get("MDYN_URI")
+FOREVER_NS = 2**53 - 1
+NOOP = {"name": "noop", "kind": "noop"}
+KEY = [{"path": ["_id"], "as": "int64", "from": "key"}]
+
+
+class Process:
+    """An adapter as a child; `records` of a prepare are (intended_ns, key, operation)."""
+
+    def __init__(self, folder: str, arguments: list):
+        self.folder = Path(folder)
+        self.epoch_ns = time.monotonic_ns()
+        self.child = subprocess.Popen(
+            [sys.executable, "adapter.py", *arguments], cwd=HERE, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self.ask("hello", protocol=2, epoch_ns=str(self.epoch_ns))["type"] == "hello"
+
+    def end(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        self.child.stdin.close()
+        self.child.stdout.close()
+
+    def write(self, kind: str, **fields) -> None:
+        self.child.stdin.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
+        self.child.stdin.flush()
+
+    def ask(self, kind: str, **fields) -> dict:
+        self.write(kind, **fields)
+        return json.loads(self.child.stdout.readline()[1:])
+
+    def open(self, uri: str, database: str = "mdyn_x") -> dict:
+        client = {"uri": uri, "hosts": [], "user": None, "password": None, "options": {}}
+        return self.ask("open", clients=[client], deal="worker", database=database)
+
+    def prepare(self, operations, records, pool=(), **changes) -> None:
+        queued = changes.get("pacing", {}).get("mode") in ("rate", "burst")
+        slices = 1 if queued else changes.get("workers", 1)
+        head = struct.pack("<8sIIIIQ", b"MDYNSCH2", 32, len(records), slices, 0, 0)
+        rows = [struct.pack("<QQIIB7x", at, key, 0, 1, number) for at, key, number in records]
+        (self.folder / "schedule").write_bytes(head + b"".join(rows))
+        (self.folder / "pool").write_bytes(b"".join(map(bson.encode, pool)))
+        message = {
+            "samples": str(self.folder / "samples"), "schedule": str(self.folder / "schedule"),
+            "pools": [str(self.folder / "pool")], "workers": 1, "first_worker": 0,
+            "limits": [len(records) // slices] * slices, "pacing": {"mode": "awaited"},
+            "lap_step": 0, "item_step": 0, "errors_consecutive_max": 10, "operations": operations,
+        }  # fmt: skip
+        answer = self.ask("prepare", **{**message, **changes})
+        assert answer == {"type": "ready"}, answer
+
+    def turn(self, until_ns: int = FOREVER_NS) -> dict:
+        return self.ask("turn", until_ns=until_ns)
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns() - self.epoch_ns
+
+    def samples(self) -> list:
+        return list(struct.iter_unpack("<QQQIBBH", (self.folder / "samples").read_bytes()))
+
+
+class Case(unittest.TestCase):
+    arguments = []
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self) -> Process:
+        process = Process(self.folder, self.arguments)
+        self.addCleanup(process.end)
+        return process
+
+
+@unittest.skipUnless(URI, "MDYN_URI names no server")
+class ServerCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.client = MongoClient(URI)
+        self.addCleanup(self.client.close)
+        self.name = f"mdyn_python_{os.getpid()}"
+        self.addCleanup(self.client.drop_database, self.name)
+        self.items = self.client[self.name]["items"]
+
+    def opened(self, options: str = "") -> Process:
+        process = self.start()
+        separator = "&" if "?" in URI else "?" if URI.endswith("/") else "/?"
+        opened = process.open(URI + (separator + options if options else ""), self.name)
+        self.assertEqual(opened["type"], "opened", opened)
+        return process
 
 
 class Dialect(unittest.TestCase):
@@ -27,14 +126,6 @@ class Dialect(unittest.TestCase):
         self.assertEqual(pymongo4.describe(named), (59, "CommandNotFound", False))
         lost = errors.AutoReconnect("connection closed")
         self.assertEqual(pymongo4.describe(lost), (0, "AutoReconnect", False))
-
-    def test_timeouts(self):
-        for fault in (
-            errors.NetworkTimeout(""), errors.ServerSelectionTimeoutError(""),
-            errors.ExecutionTimeout("", 50), errors.WTimeoutError("", 64),
-        ):  # fmt: skip
-            with self.subTest(type(fault).__name__):
-                self.assertTrue(pymongo4.describe(fault)[2])
 
     def test_acknowledged_and_resolved(self):
         for options, acknowledged, concern in (
@@ -64,7 +155,7 @@ class Program(Case):
     def test_sigterm_in_sleep(self):
         process = self.start()
         process.prepare([NOOP], [(0, 0, 0), (60_000_000_000, 0, 0)], pacing={"mode": "rate"})
-        process.write("turn", until_ns=2**53 - 1)
+        process.write("turn", until_ns=FOREVER_NS)
         time.sleep(0.3)
         process.child.send_signal(signal.SIGTERM)
         self.assertEqual(process.child.wait(5), 0)
@@ -73,7 +164,7 @@ class Program(Case):
     def test_end_of_stdin_in_a_turn(self):
         process = self.start()
         process.prepare([NOOP], [(0, 0, 0)], limits=None)
-        process.write("turn", until_ns=2**53 - 1)
+        process.write("turn", until_ns=FOREVER_NS)
         time.sleep(0.1)
         process.child.stdin.close()
         self.assertEqual(process.child.wait(5), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import test_adapter
-from testing import KEY, NOOP
+from test_adapter import KEY, NOOP
 
 
 class Program(test_adapter.Program):
