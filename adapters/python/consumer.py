@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import time
 
-from pymongo import CursorType
-from pymongo.errors import PyMongoError
-
-from phase import Faults, Samples, clock_ns, errors_of
-from protocol import SAMPLE, Refusal
+import pymongo4 as dialect
+from documents import clock_ns
+from phase import HELD_NS, Faults, Refusal, Samples, errors_of
 
 AWAIT_MS = 100  # one await lasts so long at most, so that the other ends are seen in time
 REOPEN_S = 0.010
 
 
-class CursorDied(PyMongoError):
-    """The driver ends a tailable cursor quietly, and keeps the server's reason to itself."""
-
-
 class Consumer:
-    def __init__(self, message: dict, database, epoch_ns: int):
+    def __init__(self, message: dict, clients, epoch_ns: int):
         asked = message["consumer"]
-        self.collection = database[asked["collection"]]
+        self.collection = clients.all[0][clients.database][asked["collection"]]
         self.expected, self.idle_ns = asked["expected"], asked["idle_ms"] * 1_000_000
         self.marker_field = asked["marker_field"]
         self.failures_max = message["errors_consecutive_max"]
@@ -36,13 +30,11 @@ class Consumer:
             raise Refusal("internal", f"no sentinel stands first in {asked['collection']}")
         self.last_id = sentinel["_id"]  # None: before the oldest document
         self.file = open(message["samples"], "wb", buffering=0)
-        self.samples = Samples(self.file, epoch_ns, message["warmup"])
+        self.samples = Samples(self.file, epoch_ns)
 
     def tail(self):
         self.cursors += 1
-        # Natural order is the only one that a tailable cursor has.
-        cursor = self.collection.find(cursor_type=CursorType.TAILABLE_AWAIT)
-        return cursor.max_await_time_ms(AWAIT_MS)
+        return dialect.tail(self.collection, AWAIT_MS)
 
     @property
     def gave_up(self) -> bool:
@@ -55,8 +47,8 @@ class Consumer:
                 self.cursor = self.reopened()
             document = next(self.cursor, None)
             if document is None and not self.cursor.alive:
-                raise CursorDied("the cursor is no longer alive")
-        except PyMongoError as fault:
+                raise dialect.CursorDied("the cursor is no longer alive")
+        except dialect.DriverError as fault:
             self.faults.note(fault)
             self.cursor = None
             time.sleep(REOPEN_S)
@@ -71,74 +63,60 @@ class Consumer:
         if self.last_id is None:
             return self.tail()
         # Asked for first, because a scan alone would have to keep all it passes in memory.
-        if self.collection.find_one({"_id": self.last_id}, {"_id": 1}) is not None:
+        if self.collection.find_one({"_id": self.last_id}) is not None:
             cursor = self.tail()
             for document in cursor:
                 if document["_id"] == self.last_id:
                     return cursor
             if not cursor.alive:
-                raise CursorDied("the cursor died on its way to the position")
+                raise dialect.CursorDied("the cursor died on its way to the position")
             cursor.close()  # at its end, and the position was overwritten meanwhile
         self.positions_lost += 1
         self.last_id = None
         return self.tail()
 
-    def turn(self, start_ns: int, until_ns: int) -> dict:
-        start_ns, until_ns = start_ns + self.epoch_ns, until_ns + self.epoch_ns
-        ahead_ns = start_ns - clock_ns()
-        if ahead_ns > 0:
-            time.sleep(ahead_ns / 1e9)
-        messages, failed, self.late = self.messages, self.faults.count, 0
-        self.deadline_ns = until_ns  # a stop moves it
+    def turn(self, until_ns: int) -> dict:
+        self.deadline_ns = until_ns + self.epoch_ns  # a stop moves it
         self.running = True
         began_ns = clock_ns()
+        self.samples.due_ns = began_ns + HELD_NS
         try:
-            heard_ns = self.read(began_ns, until_ns)
+            self.read(began_ns)
         finally:
             self.running = False
-            self.samples.flush()
-        messages = self.messages - messages
+            self.samples.flush(clock_ns())
         return {
             "began_ns": began_ns - self.epoch_ns,
-            "ended_ns": heard_ns - self.epoch_ns,
-            "operations": messages,
-            "completed_by_deadline": messages - self.late,
-            "errors": self.faults.count - failed,
             "exhausted": self.done,
             "gave_up": self.gave_up,
         }
 
-    def read(self, began_ns: int, until_ns: int) -> int:
-        """Until one of the four ends; returns the time of the last message."""
+    def read(self, began_ns: int) -> None:
+        """Until one of the four ends."""
         now_ns = heard_ns = began_ns
         while now_ns < self.deadline_ns and not self.done and not self.gave_up:
             document = self.next()
             now_ns = clock_ns()
             if document is None:
                 if now_ns - heard_ns >= self.idle_ns:
-                    break
+                    return
             elif self.marker_field in document:
                 self.done = True
             elif not is_sentinel(document):
                 heard_ns = now_ns
-                self.late += now_ns > until_ns
                 self.take(document, now_ns)
-        return heard_ns
 
     def take(self, message: dict, now_ns: int) -> None:
         made_ns = message["made_ns"] + self.epoch_ns
-        self.samples.add(made_ns, now_ns, 0, message["sequence"], 0, 0, message["producer"])
+        self.samples.add(made_ns, now_ns, now_ns, message["sequence"], 0, 0, message["producer"])
         self.messages += 1
         self.done = self.messages >= self.expected
 
     def end(self) -> dict:
         if self.cursor is not None:
             self.cursor.close()
-        samples = self.file.tell() // SAMPLE.size
         self.file.close()
         return {
-            "operations": self.messages,
-            "samples": samples,
             "totals": {"documents": self.messages, "sum": 0},
             "errors": errors_of([self.faults]),
             "consumer": {"cursors": self.cursors, "positions_lost": self.positions_lost},

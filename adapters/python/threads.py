@@ -5,27 +5,29 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from queue import SimpleQueue
 from threading import Barrier, Thread
 
-from operations import KINDS
-from phase import NAP_NS, Phase, Worker, clock_ns
+import pymongo4 as dialect
+from consumer import Consumer
+from documents import clock_ns
+from harness import Adapter
+from phase import NAP_NS, Phase, Worker
 
 
-def timed(call, arguments) -> tuple:
-    """Both readings of a call, and its exception."""
+def timed(call, given) -> tuple:
+    """Both readings of a call, its answer and its exception."""
     start_ns = clock_ns()
     try:
-        call(*arguments)
+        answer = call(*given)
     except Exception as fault:
-        return start_ns, clock_ns(), fault
-    return start_ns, clock_ns(), None
+        return start_ns, clock_ns(), None, fault
+    return start_ns, clock_ns(), answer, None
 
 
 class ThreadWorker(Worker):
-    def __init__(self, phase: ThreadPhase, number: int, part: int, plans: list):
-        super().__init__(phase, number, part, plans, phase.samples())
+    def __init__(self, phase: ThreadPhase, place: int, plans: list):
+        super().__init__(phase, place, plans, phase.samples())
         drive = self.drive
         if phase.pacing["mode"] == "window":
             self.size = phase.pacing["size"]
@@ -41,7 +43,7 @@ class ThreadWorker(Worker):
             try:
                 if not self.gave_up:
                     drive(began_ns)
-                self.samples.flush()
+                self.samples.flush(self.ended_ns)
                 self.phase.finished.put(None)
             except Exception as fault:
                 self.phase.finished.put(fault)
@@ -61,7 +63,7 @@ class ThreadWorker(Worker):
 
     def drive_window(self, now_ns: int) -> None:
         """Documents and samples are made here: the threads of the slots only call and wait."""
-        flying, slots = deque(), cycle(range(self.size))
+        flying = deque()
         while True:
             if len(flying) == self.size:
                 now_ns = self.land(flying)
@@ -70,7 +72,7 @@ class ThreadWorker(Worker):
             taken = self.take()
             if taken is None:
                 break
-            flying.append((taken, self.slots.submit(timed, *self.make(taken, next(slots)))))
+            flying.append((taken, self.slots.submit(timed, *self.make(taken))))
         while flying:
             self.land(flying)
 
@@ -94,12 +96,14 @@ def slots_started(size: int) -> ThreadPoolExecutor:
 
 
 class ThreadPhase(Phase):
-    def __init__(self, message: dict, database, epoch_ns: int):
-        self.finished = SimpleQueue()
-        super().__init__(message, database, epoch_ns, KINDS)
+    calls = dialect.Calls
 
-    def worker(self, number: int, part: int, plans: list) -> ThreadWorker:
-        return ThreadWorker(self, number, part, plans)
+    def __init__(self, *arguments):
+        self.finished = SimpleQueue()
+        super().__init__(*arguments)
+
+    def worker(self, place: int, plans: list) -> ThreadWorker:
+        return ThreadWorker(self, place, plans)
 
     def sleep_until(self, due_ns: int) -> bool:
         """Sleep, for spinning would hold the interpreter's lock; False if the turn ends before."""
@@ -110,21 +114,22 @@ class ThreadPhase(Phase):
             time.sleep(min(left_ns, NAP_NS) / 1e9)
         return False
 
-    def turn(self, start_ns: int, until_ns: int) -> dict:
-        start_ns, until_ns = start_ns + self.epoch_ns, until_ns + self.epoch_ns
-        ahead_ns = start_ns - clock_ns()
-        if ahead_ns > 0:
-            time.sleep(ahead_ns / 1e9)
-        began_ns = self.begin(start_ns, until_ns, ahead_ns > 0)
+    def turn(self, until_ns: int) -> dict:
+        began_ns = self.begin(until_ns)
         for worker in self.workers:
             worker.turns.put(began_ns)
         faults = [fault for fault in [self.finished.get() for _ in self.workers] if fault]
-        turned = self.turned(began_ns)
+        done = self.done(began_ns)
         if faults:
             raise faults[0]
-        return turned
+        return done
 
     def end(self) -> dict:
         for worker in self.workers:
             worker.close()
         return self.ended()
+
+
+class ThreadAdapter(Adapter):
+    phase, consumer, consumer_ns = ThreadPhase, Consumer, 3_300
+    concurrency = {"kind": "threads", "max": None, "threads": None}
