@@ -176,7 +176,7 @@ export function opened({ options }) {
       write_concern: { w, j: journal, wtimeout: wtimeoutMS }, // unset: none is sent
       read_concern: options.readConcern?.level ?? null,
       read_preference: options.readPreference?.mode,
-      compressors: options.compressors ?? [],
+      compressors: (options.compressors ?? []).filter((name) => name !== 'none'),
       retry_writes: options.retryWrites,
       retry_reads: options.retryReads,
       tls: options.tls ?? false,
