@@ -29,7 +29,7 @@ const HANDLERS = {
         shapes: [],
         alters: [],
         uri: 'standard',
-        consumer_ns: 3000,
+        consumer_ns: 3500,
         concurrency: { kind: 'tasks', max: null, threads: 1 },
       },
     };

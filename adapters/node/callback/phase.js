@@ -218,8 +218,9 @@ Phase.prototype.failed = function failed(error) {
   var result = error.result || {};
   var told = typeof error.code === 'number' ? error.code : result.code;
   var code = typeof told === 'number' ? told : 0;
+  var message = error.message || error.errmsg || String(error);
   var timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-  this.note(code, error.codeName || result.codeName || error.name || 'Error', error.message);
+  this.note(code, error.codeName || result.codeName || error.name || 'Error', message);
   return timeout || /Timeout/.test(error.name) ? TIMEOUT : FAILED;
 };
 

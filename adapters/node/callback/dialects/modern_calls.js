@@ -135,7 +135,7 @@ var PROMISES = {
     return target.collection.findOneAndUpdate(made.filter, made.update);
   },
   bulk_write: function bulkWrite(target, made) {
-    return target.collection.bulkWrite(made.models, target.options);
+    return target.collection.bulkWrite(made.models, target.options).then(failing);
   },
   aggregate: function aggregate(target, made) {
     return drained(target.collection.aggregate(made.pipeline.pipeline), target.read);
@@ -147,6 +147,12 @@ var PROMISES = {
     return target.collection.drop();
   }
 };
+
+/** Version 2 keeps the promise of a bulk whatever failed in it. */
+function failing(answer) {
+  if (answer.hasWriteErrors && answer.hasWriteErrors()) throw answer.getWriteErrorAt(0);
+  return answer;
+}
 
 /** `forEach` of version 2 gives no promise; `next` does in all. */
 function drained(cursor, read) {

@@ -10,8 +10,48 @@ var calls = require('./modern_calls');
 // it warned them. Before 3.2 there is none, and they are ignored with a warning.
 var UNIFIED = { useNewUrlParser: true, useUnifiedTopology: true };
 
+// 3 passes over what it does not know without a word.
+var KNOWN = [
+  'appname',
+  'authmechanism',
+  'authmechanismproperties',
+  'authsource',
+  'compressors',
+  'connecttimeoutms',
+  'directconnection',
+  'heartbeatfrequencyms',
+  'journal',
+  'localthresholdms',
+  'maxidletimems',
+  'maxpoolsize',
+  'maxstalenessseconds',
+  'minpoolsize',
+  'poolsize',
+  'readconcernlevel',
+  'readpreference',
+  'readpreferencetags',
+  'replicaset',
+  'retryreads',
+  'retrywrites',
+  'serverselectiontimeoutms',
+  'sockettimeoutms',
+  'ssl',
+  'tls',
+  'tlsallowinvalidcertificates',
+  'tlscafile',
+  'tlscertificatekeyfile',
+  'w',
+  'waitqueuetimeoutms',
+  'wtimeoutms',
+  'zlibcompressionlevel'
+];
+
 function connect(major, entry, name, done) {
-  var client = new mongodb.MongoClient(entry.uri, major === 3 ? UNIFIED : {});
+  if (major === 3) operations.options(entry, KNOWN, 'mongodb 3');
+  connectTo(new mongodb.MongoClient(entry.uri, major === 3 ? UNIFIED : {}), major, name, done);
+}
+
+function connectTo(client, major, name, done) {
   client.connect(function (error) {
     var database;
     if (error) return done(error);
