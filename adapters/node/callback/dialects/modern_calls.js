@@ -15,14 +15,14 @@ var RIGHT = {
   find_one: function findOne(answer, target) {
     return answer && target.read(answer);
   },
-  find: always,
+  find: operations.always,
   update_one: matched,
   replace_one: matched,
   delete_one: function deleteOne(answer) {
     return answer.deletedCount === 1;
   },
-  count: counted,
-  estimated_count: counted,
+  count: operations.counted,
+  estimated_count: operations.counted,
   // The document lies in the server's answer.
   find_one_and_update: function findOneAndUpdate(answer, target) {
     return answer.value && target.read(answer.value);
@@ -34,16 +34,12 @@ var RIGHT = {
       answer.deletedCount === made.asked.deleted
     );
   },
-  aggregate: always,
+  aggregate: operations.always,
   command: function command(answer) {
     return answer.ok === 1;
   },
-  drop: always
+  drop: operations.always
 };
-
-function always() {
-  return true;
-}
 
 /** Version 2 counts an upserted document as matched, too. */
 function matched(answer) {
@@ -51,100 +47,54 @@ function matched(answer) {
   return upserted === 1 || answer.matchedCount === 1;
 }
 
-function counted(answer, target) {
-  target.totals.documents += answer;
-  return typeof answer === 'number';
-}
-
-var CALLBACKS = {
+// Without `done` the driver gives a promise.
+var CALLS = {
   insert_one: function insertOne(target, made, done) {
-    target.collection.insertOne(made.document, done);
+    return target.collection.insertOne(made.document, done);
   },
   insert_many: function insertMany(target, made, done) {
-    target.collection.insertMany(made.documents, target.options, done);
+    return target.collection.insertMany(made.documents, target.options, done);
   },
   find_one: function findOne(target, made, done) {
-    if (made.options) target.collection.findOne(made.filter, made.options, done);
-    else target.collection.findOne(made.filter, done);
+    var collection = target.collection;
+    if (!made.options) return collection.findOne(made.filter, done);
+    // Version 2 counts the arguments.
+    if (!done) return collection.findOne(made.filter, made.options);
+    return collection.findOne(made.filter, made.options, done);
   },
   find: function find(target, made, done) {
-    target.find(made.filter, made.options).forEach(target.read, done);
+    return read(target.find(made.filter, made.options), target, done);
   },
   update_one: function updateOne(target, made, done) {
-    target.collection.updateOne(made.filter, made.update, target.options, done);
+    return target.collection.updateOne(made.filter, made.update, target.options, done);
   },
   replace_one: function replaceOne(target, made, done) {
-    target.collection.replaceOne(made.filter, made.document, target.options, done);
+    return target.collection.replaceOne(made.filter, made.document, target.options, done);
   },
   delete_one: function deleteOne(target, made, done) {
-    target.collection.deleteOne(made.filter, done);
+    return target.collection.deleteOne(made.filter, done);
   },
   count: function count(target, made, done) {
-    target.collection[target.counts](made.filter, done);
+    return target.collection[target.counts](made.filter, done);
   },
   estimated_count: function estimatedCount(target, made, done) {
-    target.collection[target.estimates](done);
+    return target.collection[target.estimates](done);
   },
   find_one_and_update: function findOneAndUpdate(target, made, done) {
-    target.collection.findOneAndUpdate(made.filter, made.update, done);
+    return target.collection.findOneAndUpdate(made.filter, made.update, done);
   },
   bulk_write: function bulkWrite(target, made, done) {
-    target.collection.bulkWrite(made.models, target.options, done);
+    var promise = target.collection.bulkWrite(made.models, target.options, done);
+    return done ? undefined : promise.then(failing);
   },
   aggregate: function aggregate(target, made, done) {
-    target.collection.aggregate(made.pipeline.pipeline).forEach(target.read, done);
+    return read(target.collection.aggregate(made.pipeline.pipeline), target, done);
   },
   command: function command(target, made, done) {
-    target.database.command(target.withConcerns(made.command), target.options, done);
+    return target.database.command(target.withConcerns(made.command), target.options, done);
   },
   drop: function drop(target, made, done) {
-    target.collection.drop(operations.gone(done));
-  }
-};
-
-var PROMISES = {
-  insert_one: function insertOne(target, made) {
-    return target.collection.insertOne(made.document);
-  },
-  insert_many: function insertMany(target, made) {
-    return target.collection.insertMany(made.documents, target.options);
-  },
-  find_one: function findOne(target, made) {
-    if (made.options) return target.collection.findOne(made.filter, made.options);
-    return target.collection.findOne(made.filter);
-  },
-  find: function find(target, made) {
-    return drained(target.find(made.filter, made.options), target.read);
-  },
-  update_one: function updateOne(target, made) {
-    return target.collection.updateOne(made.filter, made.update, target.options);
-  },
-  replace_one: function replaceOne(target, made) {
-    return target.collection.replaceOne(made.filter, made.document, target.options);
-  },
-  delete_one: function deleteOne(target, made) {
-    return target.collection.deleteOne(made.filter);
-  },
-  count: function count(target, made) {
-    return target.collection[target.counts](made.filter);
-  },
-  estimated_count: function estimatedCount(target) {
-    return target.collection[target.estimates]();
-  },
-  find_one_and_update: function findOneAndUpdate(target, made) {
-    return target.collection.findOneAndUpdate(made.filter, made.update);
-  },
-  bulk_write: function bulkWrite(target, made) {
-    return target.collection.bulkWrite(made.models, target.options).then(failing);
-  },
-  aggregate: function aggregate(target, made) {
-    return drained(target.collection.aggregate(made.pipeline.pipeline), target.read);
-  },
-  command: function command(target, made) {
-    return target.database.command(target.withConcerns(made.command), target.options);
-  },
-  drop: function drop(target) {
-    return target.collection.drop();
+    return target.collection.drop(done && operations.gone(done));
   }
 };
 
@@ -155,33 +105,33 @@ function failing(answer) {
 }
 
 /** `forEach` of version 2 gives no promise; `next` does in all. */
-function drained(cursor, read) {
+function read(cursor, target, done) {
+  return done ? cursor.forEach(target.read, done) : drained(cursor, target.read);
+}
+
+function drained(cursor, take) {
   return cursor.next().then(function (document) {
     if (document === null) return undefined;
-    read(document);
-    return drained(cursor, read);
+    take(document);
+    return drained(cursor, take);
   });
 }
 
-function kinds(calls, wrap) {
-  var made = {};
-  Object.keys(calls).forEach(function (name) {
-    made[name] = { call: wrap(calls[name], name), right: RIGHT[name] };
-  });
-  return made;
-}
-
-exports.callbacks = kinds(CALLBACKS, function (call) {
-  return call;
-});
-exports.promises = kinds(PROMISES, function (call, name) {
-  return function (target, made, done) {
-    call(target, made).then(
-      function (answer) {
-        done(null, answer);
-      },
-      name === 'drop' ? operations.gone(done) : done
-    );
+exports.callbacks = {};
+exports.promises = {};
+Object.keys(CALLS).forEach(function (name) {
+  var call = CALLS[name];
+  exports.callbacks[name] = { call: call, right: RIGHT[name] };
+  exports.promises[name] = {
+    call: function promised(target, made, done) {
+      call(target, made).then(
+        function (answer) {
+          done(null, answer);
+        },
+        name === 'drop' ? operations.gone(done) : done
+      );
+    },
+    right: RIGHT[name]
   };
 });
 

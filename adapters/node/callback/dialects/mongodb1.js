@@ -8,21 +8,10 @@ var bsonTypes = require('./bson_types');
 // By MongoClient; the older `new Db(...).open` would not wait for answers without being told to.
 var WRITE_CONCERN = { w: 1 };
 // serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = [
-  'authmechanism',
-  'authsource',
-  'connecttimeoutms',
-  'directconnection',
-  'journal',
-  'maxpoolsize',
-  'readpreference',
-  'replicaset',
-  'serverselectiontimeoutms',
-  'sockettimeoutms',
-  'ssl',
-  'w',
-  'wtimeoutms'
-];
+var KNOWN = (
+  'authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
+  'readpreference replicaset serverselectiontimeoutms sockettimeoutms ssl w wtimeoutms'
+).split(' ');
 
 /** A call with the driver's options, and the answer that is right. */
 function written(send, right) {
@@ -35,19 +24,6 @@ function written(send, right) {
     },
     right: right
   };
-}
-
-function isOne(count) {
-  return count === 1;
-}
-
-function counted(answer, target) {
-  target.totals.documents += answer;
-  return typeof answer === 'number';
-}
-
-function always() {
-  return true;
 }
 
 var CALLBACKS = {
@@ -80,28 +56,28 @@ var CALLBACKS = {
     call: function find(target, made, done) {
       each(target.collection.find(made.filter, made.options), target.read, done);
     },
-    right: always
+    right: operations.always
   },
   update_one: written(function updateOne(collection, made, options, done) {
     collection.update(made.filter, made.update, options, done);
-  }, isOne),
+  }, operations.isOne),
   replace_one: written(function replaceOne(collection, made, options, done) {
     collection.update(made.filter, made.document, options, done);
-  }, isOne),
+  }, operations.isOne),
   delete_one: written(function deleteOne(collection, made, options, done) {
     collection.remove(made.filter, options, done);
-  }, isOne),
+  }, operations.isOne),
   count: {
     call: function count(target, made, done) {
       target.collection.count(made.filter, done);
     },
-    right: counted
+    right: operations.counted
   },
   estimated_count: {
     call: function estimatedCount(target, made, done) {
       target.collection.count(done);
     },
-    right: counted
+    right: operations.counted
   },
   find_one_and_update: {
     call: function findOneAndUpdate(target, made, done) {
@@ -138,7 +114,7 @@ var CALLBACKS = {
     call: function aggregate(target, made, done) {
       each(target.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), target.read, done);
     },
-    right: always
+    right: operations.always
   },
   command: {
     call: function command(target, made, done) {
@@ -152,7 +128,7 @@ var CALLBACKS = {
     call: function drop(target, made, done) {
       target.collection.drop(operations.gone(done));
     },
-    right: always
+    right: operations.always
   }
 };
 

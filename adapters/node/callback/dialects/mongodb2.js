@@ -7,24 +7,11 @@ var bsonTypes = require('./bson_types');
 var calls = require('./modern_calls');
 
 // serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = [
-  'appname',
-  'authmechanism',
-  'authsource',
-  'connecttimeoutms',
-  'directconnection',
-  'journal',
-  'maxpoolsize',
-  'maxstalenessseconds',
-  'readconcernlevel',
-  'readpreference',
-  'replicaset',
-  'serverselectiontimeoutms',
-  'sockettimeoutms',
-  'ssl',
-  'w',
-  'wtimeoutms'
-];
+var KNOWN = (
+  'appname authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
+  'maxstalenessseconds readconcernlevel readpreference replicaset serverselectiontimeoutms ' +
+  'sockettimeoutms ssl w wtimeoutms'
+).split(' ');
 
 /** Standard names, as options of MongoClient.connect. */
 function settings(options) {

@@ -11,40 +11,14 @@ var calls = require('./modern_calls');
 var UNIFIED = { useNewUrlParser: true, useUnifiedTopology: true };
 
 // 3 passes over what it does not know without a word.
-var KNOWN = [
-  'appname',
-  'authmechanism',
-  'authmechanismproperties',
-  'authsource',
-  'compressors',
-  'connecttimeoutms',
-  'directconnection',
-  'heartbeatfrequencyms',
-  'journal',
-  'localthresholdms',
-  'maxidletimems',
-  'maxpoolsize',
-  'maxstalenessseconds',
-  'minpoolsize',
-  'poolsize',
-  'readconcernlevel',
-  'readpreference',
-  'readpreferencetags',
-  'replicaset',
-  'retryreads',
-  'retrywrites',
-  'serverselectiontimeoutms',
-  'sockettimeoutms',
-  'ssl',
-  'tls',
-  'tlsallowinvalidcertificates',
-  'tlscafile',
-  'tlscertificatekeyfile',
-  'w',
-  'waitqueuetimeoutms',
-  'wtimeoutms',
-  'zlibcompressionlevel'
-];
+var KNOWN = (
+  'appname authmechanism authmechanismproperties authsource compressors connecttimeoutms ' +
+  'directconnection heartbeatfrequencyms journal localthresholdms maxidletimems maxpoolsize ' +
+  'maxstalenessseconds minpoolsize poolsize readconcernlevel readpreference ' +
+  'readpreferencetags replicaset retryreads retrywrites serverselectiontimeoutms ' +
+  'sockettimeoutms ssl tls tlsallowinvalidcertificates tlscafile tlscertificatekeyfile w ' +
+  'waitqueuetimeoutms wtimeoutms zlibcompressionlevel'
+).split(' ');
 
 function connect(major, entry, name, done) {
   if (major === 3) operations.options(entry, KNOWN, 'mongodb 3');

@@ -22,19 +22,6 @@ function written(send, right) {
   };
 }
 
-function isOne(count) {
-  return count === 1;
-}
-
-function counted(answer, target) {
-  target.totals.documents += answer;
-  return typeof answer === 'number';
-}
-
-function always() {
-  return true;
-}
-
 var CALLBACKS = {
   insert_one: written(function insertOne(target, made, done) {
     target.collection.insert(made.document, done);
@@ -63,29 +50,29 @@ var CALLBACKS = {
       if (made.options.batchSize > 1) cursor.batchSize(made.options.batchSize);
       cursor.forEach(target.read, done);
     },
-    right: always
+    right: operations.always
   },
   update_one: written(function updateOne(target, made, done) {
     target.collection.update(made.filter, made.update, target.options.upsert, done);
-  }, isOne),
+  }, operations.isOne),
   replace_one: written(function replaceOne(target, made, done) {
     target.collection.update(made.filter, made.document, target.options.upsert, done);
-  }, isOne),
+  }, operations.isOne),
   // It knows no single removal: a filter by key finds one.
   delete_one: written(function deleteOne(target, made, done) {
     target.collection.remove(made.filter, done);
-  }, isOne),
+  }, operations.isOne),
   count: {
     call: function count(target, made, done) {
       target.collection.count(made.filter, done);
     },
-    right: counted
+    right: operations.counted
   },
   estimated_count: {
     call: function estimatedCount(target, made, done) {
       target.collection.count(done);
     },
-    right: counted
+    right: operations.counted
   },
   find_one_and_update: {
     call: function findOneAndUpdate(target, made, done) {
@@ -107,7 +94,7 @@ var CALLBACKS = {
     call: function drop(target, made, done) {
       target.collection.drop(operations.gone(done));
     },
-    right: always
+    right: operations.always
   }
 };
 
