@@ -7,7 +7,7 @@ import { Refusal } from './protocol.mjs';
 const NOOP = {
   call: () => undefined,
   right: (_, { read }, { documents }) => {
-    if (documents) for (const document of documents) read(document);
+    if (documents) for (let i = 0; i < documents.length; i += 1) read(documents[i]);
     return true;
   },
 };
@@ -16,7 +16,7 @@ export const KIND_NAMES = ['noop', ...Object.keys(KINDS)];
 /** Adds a document to the totals; a value that stays a Long lies beyond 2^53, or was made here. */
 function reader(totals, name) {
   return (document) => {
-    const value = document[name] ?? 0;
+    const value = name ? (document[name] ?? 0) : 0;
     totals.documents += 1;
     totals.sum += typeof value === 'number' ? value : value.toNumber();
     return true;
@@ -74,9 +74,9 @@ function maker(definition, options, phase) {
 }
 
 function several(worker, document, item_step) {
-  const made = [];
-  for (let item = 0; item < worker.count; item += 1) {
-    made.push(document(worker));
+  const made = new Array(worker.count);
+  for (let item = 0; item < made.length; item += 1) {
+    made[item] = document(worker);
     worker.key += item_step;
     worker.shift += item_step;
     worker.sequence += 1;

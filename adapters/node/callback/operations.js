@@ -150,10 +150,10 @@ function maker(definition, options, phase) {
 }
 
 function several(worker, document, item_step) {
-  var made = [];
+  var made = new Array(worker.count);
   var item;
-  for (item = 0; item < worker.count; item += 1) {
-    made.push(document(worker));
+  for (item = 0; item < made.length; item += 1) {
+    made[item] = document(worker);
     worker.key += item_step;
     worker.shift += item_step;
     worker.sequence += 1;
