@@ -17,6 +17,7 @@ const HANDLERS = {
     setEpoch(epoch_ns);
     const flags = [...process.execArgv, ...(process.env.NODE_OPTIONS?.split(' ') ?? [])];
     return {
+      type: 'hello',
       protocol: PROTOCOL,
       adapter: 'node',
       driver: driver(),
@@ -29,13 +30,13 @@ const HANDLERS = {
         shapes: [],
         alters: [],
         uri: 'standard',
-        consumer_ns: 3500,
+        consumer_ns: 4000,
         concurrency: { kind: 'tasks', max: null, threads: 1 },
       },
     };
   },
 
-  clock: () => ({ now_ns: now_ns() }),
+  clock: () => ({ type: 'clock', now_ns: now_ns() }),
 
   async open({ clients: entries, deal, database }) {
     const clients = [];
@@ -46,40 +47,36 @@ const HANDLERS = {
       throw error;
     }
     const answer = opened(clients[0]);
-    state.connection = { clients, deal, database, acknowledged: answer.acknowledged };
-    return answer;
+    const { acknowledged } = answer;
+    state.connection = { clients, deal, database, acknowledged };
+    return { type: 'opened', ...answer };
   },
 
   async prepare(message) {
     const role = message.consumer ? Consumer : Workers;
     state.phase = await role.prepared(message, state.connection);
     state.phase.ready();
+    return { type: 'ready' };
   },
 
   async turn(message) {
     state.turning = true;
     try {
-      return await state.phase.turn(message);
+      return { type: 'turn_done', ...(await state.phase.turn(message)) };
     } finally {
       state.turning = false;
       if (stop.requested) process.exit(0);
     }
   },
 
-  end: () => state.phase.end(),
+  end: async () => ({ type: 'ended', ...(await state.phase.end()) }),
 
-  close: () => closeAll(state.connection.clients),
+  async close() {
+    await closeAll(state.connection.clients);
+    return { type: 'closed' };
+  },
 
-  render: (message) => ({ bson: render(message) }),
-};
-
-const ANSWERS = {
-  open: 'opened',
-  prepare: 'ready',
-  turn: 'turn_done',
-  end: 'ended',
-  close: 'closed',
-  render: 'rendered',
+  render: (message) => ({ type: 'rendered', bson: render(message) }),
 };
 
 const closeAll = (clients) => Promise.all(clients.map((client) => client.close()));
@@ -96,9 +93,8 @@ function parse(line) {
 async function answer(line) {
   try {
     const message = parse(line);
-    const { type } = message;
-    printLine({ type: ANSWERS[type] ?? type, ...(await HANDLERS[type](message)) });
-    if (type === 'close') process.exit(0);
+    printLine(await HANDLERS[message.type](message));
+    if (message.type === 'close') process.exit(0);
   } catch (error) {
     const code = error instanceof Refusal ? error.code : 'internal';
     printLine({ type: 'error', code, message: error.message });
@@ -125,13 +121,6 @@ function listen() {
   });
 }
 
-function fatal(error) {
-  process.stderr.write(`${error?.stack ?? error}\n`);
-  process.exit(1);
-}
-
-process.on('uncaughtException', fatal);
-process.on('unhandledRejection', fatal);
 process.stdout.on('error', () => process.exit(0)); // the core is gone
 process.on('SIGTERM', () => {
   stop.requested = true;

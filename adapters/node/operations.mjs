@@ -144,7 +144,10 @@ export function bind(definition, database) {
 
 /** Options of a find, with what each record has of its own. */
 export function reading(options, limit, projection) {
-  return given({ ...options, limit: limit || undefined, projection });
+  const own = { ...options };
+  if (limit > 0) own.limit = limit;
+  if (projection) own.projection = projection;
+  return own;
 }
 
 export async function connect({ uri }, name) {

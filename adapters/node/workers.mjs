@@ -6,7 +6,7 @@ import { prepareOperation } from './plan.mjs';
 import { now_ns, ofSystem, Refusal, Samples, Schedule } from './protocol.mjs';
 
 const LOOPS = { awaited, window: windowed, rate, burst };
-export const PACING_NAMES = ['think', ...Object.keys(LOOPS)];
+export const PACING_NAMES = [...Object.keys(LOOPS), 'think'];
 const SLEEP_MAX_NS = 100e6; // a sleeper sees a stop this soon, without a registry of timers
 
 class Worker {

@@ -25,7 +25,7 @@ function capabilities() {
   };
 }
 
-// Each answers `done(error, fields)`; an exception is answered as an error too.
+// Each answers `done(error, answer)`; an exception is answered as an error too.
 var HANDLERS = {
   hello: function hello(message, done) {
     var options = process.env.NODE_OPTIONS ? process.env.NODE_OPTIONS.split(' ') : [];
@@ -34,6 +34,7 @@ var HANDLERS = {
     }
     protocol.setEpoch(message.epoch_ns);
     done(null, {
+      type: 'hello',
       protocol: PROTOCOL,
       adapter: 'node',
       driver: dialect.driver,
@@ -48,7 +49,7 @@ var HANDLERS = {
   },
 
   clock: function clock(message, done) {
-    done(null, { now_ns: protocol.now_ns() });
+    done(null, { type: 'clock', now_ns: protocol.now_ns() });
   },
 
   open: function open(message, done) {
@@ -64,7 +65,11 @@ var HANDLERS = {
           return client.database;
         })
       };
-      done(null, { acknowledged: clients[0].acknowledged, resolved: clients[0].resolved });
+      done(null, {
+        type: 'opened',
+        acknowledged: clients[0].acknowledged,
+        resolved: clients[0].resolved
+      });
     }
     function connect(entry) {
       try {
@@ -87,7 +92,7 @@ var HANDLERS = {
 
   prepare: function prepare(message, done) {
     state.phase = new phases.Phase(message, state.connection, dialect);
-    done(null, {});
+    done(null, { type: 'ready' });
   },
 
   turn: function turn(message, done) {
@@ -95,42 +100,38 @@ var HANDLERS = {
     state.phase.turn(message, function (turned) {
       state.turning = false;
       if (phases.stop.requested) process.exit(0);
+      turned.type = 'turn_done';
       done(null, turned);
     });
   },
 
   end: function end(message, done) {
-    done(null, state.phase.end());
+    var ended = state.phase.end();
+    ended.type = 'ended';
+    done(null, ended);
   },
 
   close: function close(message, done) {
-    closeAll(state.connection.clients, done);
+    closeAll(state.connection.clients, function () {
+      done(null, { type: 'closed' });
+    });
   },
 
   render: function render(message, done) {
-    done(null, { bson: documents.render(message, dialect.types) });
+    done(null, { type: 'rendered', bson: documents.render(message, dialect.types) });
   }
 };
 
 function closeAll(clients, done) {
   var left = clients.length;
-  if (left === 0) return done(null, {});
+  if (left === 0) return done();
   clients.forEach(function (client) {
     client.close(function () {
       left -= 1;
-      if (left === 0) done(null, {});
+      if (left === 0) done();
     });
   });
 }
-
-var ANSWERS = {
-  open: 'opened',
-  prepare: 'ready',
-  turn: 'turn_done',
-  end: 'ended',
-  close: 'closed',
-  render: 'rendered'
-};
 
 /** Drivers of old tell by words, if at all, that nobody listens or that a password is wrong. */
 function refused(error) {
@@ -160,27 +161,16 @@ function parse(line) {
 
 function answer(line, next) {
   var message;
-  var type;
-  function done(error, fields) {
-    var said;
-    if (error) {
-      said = { type: 'error' };
-      said.code = error instanceof protocol.Refusal ? error.code : 'internal';
-      said.message = String(error.message || error);
-    } else {
-      said = { type: ANSWERS[type] || type };
-      Object.keys(fields).forEach(function (name) {
-        said[name] = fields[name];
-      });
-    }
+  function done(error, said) {
+    var code = error instanceof protocol.Refusal ? error.code : 'internal';
+    if (error) said = { type: 'error', code: code, message: String(error.message || error) };
     protocol.printLine(said);
-    if (type === 'close' && !error) process.exit(0);
+    if (said.type === 'closed') process.exit(0);
     next();
   }
   try {
     message = parse(line);
-    type = message.type;
-    HANDLERS[type](message, done);
+    HANDLERS[message.type](message, done);
   } catch (error) {
     done(error);
   }

@@ -237,7 +237,9 @@ exports.given = function given(options) {
 /** Options of a find with what each record has of its own; `name` is the projection's. */
 exports.reading = function reading(name) {
   return function (options, limit, projection) {
-    var own = exports.given(options);
+    var own = {};
+    var option;
+    for (option in options) own[option] = options[option];
     if (limit > 0) own.limit = limit;
     if (projection) own[name] = projection;
     return own;

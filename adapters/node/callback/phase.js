@@ -12,7 +12,7 @@ var WRONG = 1;
 var FAILED = 2;
 var TIMEOUT = 3;
 var LOOPS = { awaited: awaited, window: windowed, rate: rate, burst: burst };
-exports.PACING_NAMES = ['think'].concat(Object.keys(LOOPS));
+exports.PACING_NAMES = Object.keys(LOOPS).concat(['think']);
 
 // Operations that call back at once (noop) never let the event loop look at signals. So it turns
 // between operations, once in this time.

@@ -3,11 +3,12 @@
 
 var mongodb = require('mongodb');
 var operations = require('../operations');
+var protocol = require('../protocol');
 var bsonTypes = require('./bson_types');
 
 // By MongoClient; the older `new Db(...).open` would not wait for answers without being told to.
 var WRITE_CONCERN = { w: 1 };
-// serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
+// serverSelectionTimeoutMS came later: it is the time to connect in here.
 var KNOWN = (
   'authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
   'readpreference replicaset serverselectiontimeoutms sockettimeoutms ssl w wtimeoutms'
@@ -236,6 +237,9 @@ function bind(definition, database) {
   var concern = definition.write_concern || {};
   var collection = operations.given({ readPreference: definition.read_preference });
   if (definition.kind === 'command') return { database: database };
+  if (definition.kind === 'find_one_and_update' && definition.write_concern) {
+    throw new protocol.Refusal('unsupported', 'findAndModify of mongodb 1.4 has no write concern');
+  }
   return {
     collection: database.collection(definition.collection, collection),
     options: operations.given({

@@ -6,7 +6,7 @@ var operations = require('../operations');
 var bsonTypes = require('./bson_types');
 var calls = require('./modern_calls');
 
-// serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
+// serverSelectionTimeoutMS came later: it is the time to connect in here.
 var KNOWN = (
   'appname authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
   'maxstalenessseconds readconcernlevel readpreference replicaset serverselectiontimeoutms ' +
