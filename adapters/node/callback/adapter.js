@@ -159,13 +159,16 @@ function parse(line) {
   throw new protocol.Refusal('protocol', 'the line is no JSON object of a known type');
 }
 
+function failure(error) {
+  var code = error instanceof protocol.Refusal ? error.code : 'internal';
+  return { type: 'error', code: code, message: String(error.message || error) };
+}
+
 function answer(line, next) {
   var message;
   function done(error, said) {
-    var code = error instanceof protocol.Refusal ? error.code : 'internal';
-    if (error) said = { type: 'error', code: code, message: String(error.message || error) };
-    protocol.printLine(said);
-    if (said.type === 'closed') process.exit(0);
+    protocol.printLine(error ? failure(error) : said);
+    if (!error && said.type === 'closed') process.exit(0);
     next();
   }
   try {
