@@ -1,110 +1,103 @@
 // The adapter's main loop: a line, its answer (protocol/SPEC.md).
 import { Consumer } from './consumer.mjs';
-import { connect, driverInfo, KIND_NAMES } from './operations.mjs';
+import { render } from './documents.mjs';
+import { connect, driver, opened } from './operations.mjs';
 import { stop } from './phase.mjs';
-import { masked, now_ns, parseLine, printLine, Refusal, render, setEpoch } from './protocol.mjs';
+import { KIND_NAMES } from './plan.mjs';
+import { now_ns, printLine, Refusal, setEpoch } from './protocol.mjs';
 import { PACING_NAMES, Workers } from './workers.mjs';
 
-const PROTOCOL = 1;
-const ROLES = {
-  worker: Workers.prepared,
-  consumer: Consumer.prepared,
-};
-const state = { greeted: false, connection: null, phase: null, turning: false, unread: 0 };
-
-function check(condition, message) {
-  if (!condition) throw new Refusal('protocol', message);
-}
-
-function checkRole(role) {
-  if (!Object.hasOwn(ROLES, role)) throw new Refusal('unsupported', `role ${role}`);
-}
+const PROTOCOL = 2;
+const EXTRAS = ['write_concern', 'read_concern', 'read_preference', 'command_concerns'];
+const state = { connection: { clients: [] }, phase: null, turning: false };
 
 const HANDLERS = {
   hello({ protocol, epoch_ns }) {
-    check(!state.greeted, 'a second hello');
-    check(protocol?.min <= PROTOCOL && protocol?.max >= PROTOCOL, `protocol is ${PROTOCOL}`);
-    check(/^\d+$/.test(epoch_ns), 'epoch_ns is no decimal string');
+    if (protocol !== PROTOCOL) throw new Refusal('protocol', `this is protocol ${PROTOCOL}`);
     setEpoch(epoch_ns);
-    state.greeted = true;
     const flags = [...process.execArgv, ...(process.env.NODE_OPTIONS?.split(' ') ?? [])];
     return {
+      type: 'hello',
       protocol: PROTOCOL,
       adapter: 'node',
-      driver: driverInfo(),
+      driver: driver(),
       runtime: { name: 'node', version: process.versions.node, flags },
       clock: { source: 'CLOCK_MONOTONIC', resolution_ns: 1 },
       capabilities: {
         operations: KIND_NAMES,
-        roles: Object.keys(ROLES),
         pacing: PACING_NAMES,
-        document_forms: ['native'],
+        extras: [...EXTRAS, 'unacknowledged', 'clients'],
+        shapes: [],
+        alters: [],
+        uri: 'standard',
+        consumer_ns: 4000,
         concurrency: { kind: 'tasks', max: null, threads: 1 },
-        noop_makes: true,
-        stop: 'sigterm',
       },
     };
   },
 
-  clock: () => ({ now_ns: now_ns() }),
+  clock: () => ({ type: 'clock', now_ns: now_ns() }),
 
-  async open({ uri, database, role = 'worker' }) {
-    check(!state.connection, 'a second open');
-    checkRole(role);
-    state.connection = await connect(uri, database);
-    const { resolved, server } = state.connection;
-    return { resolved, server };
+  async open({ clients: entries, deal, database }) {
+    const clients = [];
+    try {
+      for (const entry of entries) clients.push(await connect(entry, database));
+    } catch (error) {
+      await closeAll(clients);
+      throw error;
+    }
+    const answer = opened(clients[0]);
+    const { acknowledged } = answer;
+    state.connection = { clients, deal, database, acknowledged };
+    return { type: 'opened', ...answer };
   },
 
   async prepare(message) {
-    check(!state.phase, 'prepare before end');
-    checkRole(message.role);
-    state.phase = await ROLES[message.role](message, state.connection);
+    const role = message.consumer ? Consumer : Workers;
+    state.phase = await role.prepared(message, state.connection);
+    state.phase.ready();
+    return { type: 'ready' };
   },
 
   async turn(message) {
-    check(state.phase, 'turn before prepare');
     state.turning = true;
     try {
-      return await state.phase.turn(message);
+      return { type: 'turn_done', ...(await state.phase.turn(message)) };
     } finally {
       state.turning = false;
       if (stop.requested) process.exit(0);
     }
   },
 
-  end() {
-    check(state.phase, 'end before prepare');
-    const { phase } = state;
-    state.phase = null;
-    return phase.end();
+  end: async () => ({ type: 'ended', ...(await state.phase.end()) }),
+
+  async close() {
+    await closeAll(state.connection.clients);
+    return { type: 'closed' };
   },
 
-  close: () => state.connection?.client.close(),
-
-  render: (message) => ({ bson: render(message) }),
+  render: (message) => ({ type: 'rendered', bson: render(message) }),
 };
 
-const ANSWERS = {
-  open: 'opened',
-  prepare: 'armed',
-  turn: 'turned',
-  end: 'ended',
-  close: 'closed',
-  render: 'rendered',
-};
+const closeAll = (clients) => Promise.all(clients.map((client) => client.close()));
+
+function parse(line) {
+  let message = null;
+  try {
+    message = JSON.parse(line);
+  } catch {} // told below
+  if (Object.hasOwn(HANDLERS, message?.type)) return message;
+  throw new Refusal('protocol', 'the line is no JSON object of a known type');
+}
 
 async function answer(line) {
   try {
-    const message = parseLine(line);
-    const { type } = message;
-    check(Object.hasOwn(HANDLERS, type), 'an unknown type');
-    check(state.greeted || type === 'hello', `${type} before hello`);
-    printLine({ type: ANSWERS[type] ?? type, ...(await HANDLERS[type](message)) });
-    if (type === 'close') process.exit(0);
+    const message = parse(line);
+    printLine(await HANDLERS[message.type](message));
+    if (message.type === 'close') process.exit(0);
   } catch (error) {
     const code = error instanceof Refusal ? error.code : 'internal';
-    printLine({ type: 'error', code, message: masked(error.message) });
+    printLine({ type: 'error', code, message: error.message });
   }
 }
 
@@ -120,27 +113,14 @@ function listen() {
   process.stdin.on('data', (chunk) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop();
-    state.unread += lines.length;
-    for (const line of lines) {
-      work = work.then(() => {
-        state.unread -= 1;
-        return answer(line);
-      });
-    }
+    for (const line of lines) work = work.then(() => answer(line));
   });
   process.stdin.on('end', () => {
-    if (state.turning && state.unread === 0) process.exit(0);
+    if (state.turning) process.exit(0);
     work.then(() => process.exit(0));
   });
 }
 
-function fatal(error) {
-  process.stderr.write(`${masked(error?.stack ?? error)}\n`);
-  process.exit(1);
-}
-
-process.on('uncaughtException', fatal);
-process.on('unhandledRejection', fatal);
 process.stdout.on('error', () => process.exit(0)); // the core is gone
 process.on('SIGTERM', () => {
   stop.requested = true;

@@ -1,11 +1,12 @@
-// The consumer (protocol/SPEC.md, section 8): reads messages behind a tailable cursor.
+// The consumer (protocol/SPEC.md, section 9): reads messages behind a tailable cursor.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { serialize } from 'mongodb/lib/bson.js';
 import { Phase, RIGHT, stop } from './phase.mjs';
-import { now_ns, Refusal, Samples } from './protocol.mjs';
+import { now_ns, Samples } from './protocol.mjs';
 
 // The natural order needs no asking for: tailable cursors know no other.
 const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };
-const REOPEN_AFTER_NS = 10e6;
+const REOPEN_AFTER_MS = 10;
 
 /** By their bytes: an _id may be of any type. */
 const sameId = (one, other) =>
@@ -13,13 +14,11 @@ const sameId = (one, other) =>
 
 export class Consumer extends Phase {
   /** In position behind the sentinel. */
-  static async prepared(message, connection) {
-    if (!connection) throw new Refusal('protocol', 'prepare before open');
-    if (!message.consumer) throw new Refusal('protocol', 'no `consumer` in its prepare');
-    const consumer = new Consumer(message, connection.database);
+  static async prepared(message, { clients, database }) {
+    const consumer = new Consumer(message, clients[0].db(database));
     try {
       await consumer.readSentinel();
-      consumer.samples = new Samples(message.samples, message.warmup);
+      consumer.samples = new Samples(message.samples);
       return consumer;
     } catch (error) {
       await consumer.leaveCursor();
@@ -110,20 +109,16 @@ export class Consumer extends Phase {
     const start_ns = this.last_ns;
     this.samples.add(made_ns, start_ns, start_ns, sequence, 0, RIGHT, producer);
     this.totals.documents += 1;
-    this.counts.operations += 1;
-    this.counts.ended_ns = start_ns;
-    if (start_ns <= this.until_ns) this.counts.completed_by_deadline += 1;
     if (this.totals.documents >= this.expected) this.exhausted = true;
   }
 
   async recover(error) {
     this.last_ns = now_ns();
-    this.counts.errors += 1;
     this.thrown(error);
     await this.leaveCursor();
     this.failed += 1;
     this.gave_up = this.failed >= this.errors_max;
-    if (!this.gave_up) await this.sleepUntil(this.last_ns + REOPEN_AFTER_NS);
+    if (!this.gave_up) await sleep(REOPEN_AFTER_MS);
   }
 
   /** Looks first: a cursor opened after a look in vain cannot see anything that was read before. */

@@ -1,56 +1,58 @@
-// The worker's phase: workers and their pacing. A worker is a loop of awaited promises.
-import { prepareAlarm } from './alarm.mjs';
-import { prepareOperation } from './operations.mjs';
+// Workers and their pacing. A worker is a loop of awaited promises.
+import { at, prepareAlarm } from './alarm.mjs';
+import { CLOCKS, readPool } from './documents.mjs';
 import { Phase, RIGHT, stop, WRONG } from './phase.mjs';
-import { CLOCKS, now_ns, Refusal, readPool, Samples, Schedule } from './protocol.mjs';
+import { prepareOperation } from './plan.mjs';
+import { now_ns, ofSystem, Refusal, Samples, Schedule } from './protocol.mjs';
 
 const LOOPS = { awaited, window: windowed, rate, burst };
-export const PACING_NAMES = Object.keys(LOOPS);
+export const PACING_NAMES = [...Object.keys(LOOPS), 'think'];
+const SLEEP_MAX_NS = 100e6; // a sleeper sees a stop this soon, without a registry of timers
 
 class Worker {
-  constructor(number, slice, guids) {
-    Object.assign(this, { number, slice, guids, clocks: CLOCKS });
-    // The last record and its values for stamps: set by Schedule.take and the plan's make.
-    Object.assign(this, { index: 0, lap: 0, intended_ns: 0, record_key: 0, document: 0 });
-    Object.assign(this, { operation: 0, guid_at: 0, key: 0, item: 0 });
+  constructor(number, slice, dealt, guids) {
+    Object.assign(this, { number, slice, dealt, guids, clocks: CLOCKS });
+    // The last record and its values for stamps: set by Schedule.take, moved on by items.
+    Object.assign(this, { index: 0, lap: 0, intended_ns: 0, operation: 0, sequence: 0 });
+    Object.assign(this, { shift: 0, key: 0, document: 0, count: 0, guid_at: 0 });
     this.holds = false; // that record's time has not come
-    this.made = 0; // documents made for insertion
     this.failed = 0; // operations failed in a row
     this.gave_up = false;
   }
 }
 
 export class Workers extends Phase {
-  constructor(message, connection) {
+  /** `clients` are open, `deal` says how they are dealt. */
+  constructor(message, { clients, deal, database, acknowledged }) {
     super(message);
-    const { document_form, pacing, workers, first_worker, limits } = message;
-    if (document_form !== 'native' || !Object.hasOwn(LOOPS, pacing.mode)) {
-      const wanted = [document_form, pacing.mode].join(', ');
-      throw new Refusal('unsupported', `document form or pacing: ${wanted}`);
+    const { pacing, workers, first_worker, limits, item_step } = message;
+    if (!Object.hasOwn(LOOPS, pacing.mode)) {
+      throw new Refusal('unsupported', `pacing ${pacing.mode}`);
     }
-    this.pacing = pacing;
-    const pools = message.pools.map(readPool);
-    const parts = { connection, pools, counter: message.counter, totals: this.totals };
-    this.plans = message.operations.map((definition) => prepareOperation(definition, parts));
-    this.schedule = new Schedule(message.schedule);
-    const shared = pacing.mode === 'rate' || pacing.mode === 'burst';
-    if (this.schedule.slices !== (shared ? 1 : workers)) throw new Error('wrong number of slices');
+    Object.assign(this, { pacing, item_step, acknowledged });
+    this.databases = clients.map((client) => client.db(database));
+    this.pools = message.pools.map(readPool);
+    this.schedule = new Schedule(message.schedule, message.lap_step);
+    this.plans = [];
+    for (const it of message.operations) this.plans.push(prepareOperation(it, this));
+    const queue = pacing.mode === 'rate' || pacing.mode === 'burst';
     const slices = Array.from({ length: this.schedule.slices }, (_, w) =>
       this.schedule.slice(w, limits?.[w]),
     );
-    this.workers = Array.from(
-      { length: workers },
-      (_, w) => new Worker(first_worker + w, slices[shared ? 0 : w], this.schedule.bytes),
-    );
-    this.samples = new Samples(message.samples, message.warmup);
+    // An operation's client: that of its worker, or by turns from there on.
+    this.deal_step = deal === 'operation' ? 1 : 0;
+    this.workers = Array.from({ length: workers }, (_, w) => {
+      const dealt = queue && deal === 'operation' ? 0 : w;
+      return new Worker(first_worker + w, slices[queue ? 0 : w], dealt, this.schedule.bytes);
+    });
+    this.samples = new Samples(message.samples);
   }
 
   /** Only pacing that sleeps between operations has the alarm's thread. */
   static async prepared(message, connection) {
     const { mode, think_ns } = message.pacing;
     const workers = new Workers(message, connection);
-    workers.hasAlarm = mode === 'rate' || think_ns > 0;
-    if (workers.hasAlarm) await prepareAlarm();
+    if (mode === 'rate' || think_ns > 0) await prepareAlarm();
     return workers;
   }
 
@@ -76,15 +78,17 @@ export class Workers extends Phase {
   async perform(worker, intended_ns) {
     const { operation, index } = worker; // the next record may come before this one's answer
     const plan = this.plans[operation];
+    const { targets } = plan;
+    const target = targets[(worker.dealt + index * this.deal_step) % targets.length];
     const made = plan.make(worker);
     let outcome = RIGHT;
     let end_ns;
     const start_ns = now_ns();
     this.last_ns = start_ns;
     try {
-      const answer = await plan.call(plan, made);
+      const answer = await plan.call(target, made);
       end_ns = now_ns();
-      if (plan.asserted && !plan.right(answer, plan)) outcome = this.wrong(plan);
+      if (plan.expected && !plan.right(answer, target, made)) outcome = this.wrong(plan);
     } catch (error) {
       end_ns = now_ns();
       outcome = this.thrown(error);
@@ -92,23 +96,24 @@ export class Workers extends Phase {
     this.last_ns = end_ns;
     const due_ns = intended_ns ?? start_ns;
     this.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.number);
-    this.count(worker, end_ns, outcome);
+    worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
+    if (worker.failed >= this.errors_max) worker.gave_up = true;
     if (end_ns >= this.pause_due_ns) await this.pause();
     return end_ns;
   }
 
-  count(worker, end_ns, outcome) {
-    this.counts.operations += 1;
-    this.counts.ended_ns = end_ns;
-    if (end_ns <= this.until_ns) this.counts.completed_by_deadline += 1;
-    if (outcome !== RIGHT) this.counts.errors += 1;
-    worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
-    if (worker.failed >= this.errors_max) worker.gave_up = true;
+  wrong({ name }) {
+    const message = `${name}: no error, but not the right answer`;
+    this.note({ code: 0, name: 'WrongAnswer', message });
+    return WRONG;
   }
 
-  wrong({ name }) {
-    this.note(0, 'WrongAnswer', `${name}: no error, but not the right answer`);
-    return WRONG;
+  async sleepUntil(due_ns) {
+    this.last_ns = now_ns();
+    while (this.last_ns < due_ns && !stop.requested) {
+      await at(ofSystem(Math.min(due_ns, this.last_ns + SLEEP_MAX_NS)));
+      this.last_ns = now_ns();
+    }
   }
 }
 

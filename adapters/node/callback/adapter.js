@@ -7,41 +7,34 @@ var operations = require('./operations');
 var phases = require('./phase');
 var protocol = require('./protocol');
 
-var PROTOCOL = 1;
+var PROTOCOL = 2;
 var dialect = operations.dialect(process.argv[2], process.argv[3]);
-var state = { greeted: false, connection: null, phase: null, turning: false };
-
-function check(condition, message) {
-  if (!condition) throw new protocol.Refusal('protocol', message);
-}
+var state = { connection: { clients: [], databases: [] }, phase: null, turning: false };
 
 function capabilities() {
-  var all = {
+  var own = dialect.capabilities;
+  return {
     operations: Object.keys(dialect.kinds),
-    roles: ['worker'],
     pacing: phases.PACING_NAMES,
-    document_forms: ['native'],
-    concurrency: { kind: 'tasks', max: null, threads: 1 },
-    noop_makes: true,
-    stop: 'sigterm'
+    extras: own.extras.concat(['unacknowledged', 'clients']),
+    shapes: [],
+    alters: own.alters,
+    uri: own.uri,
+    consumer_ns: null,
+    concurrency: { kind: 'tasks', max: null, threads: 1 }
   };
-  Object.keys(dialect.capabilities).forEach(function (name) {
-    all[name] = dialect.capabilities[name];
-  });
-  return all;
 }
 
-// Each answers `done(error, fields)`; an exception is answered as an error too.
+// Each answers `done(error, answer)`; an exception is answered as an error too.
 var HANDLERS = {
   hello: function hello(message, done) {
-    var range = message.protocol || {};
     var options = process.env.NODE_OPTIONS ? process.env.NODE_OPTIONS.split(' ') : [];
-    check(!state.greeted, 'a second hello');
-    check(range.min <= PROTOCOL && range.max >= PROTOCOL, 'protocol is ' + PROTOCOL);
-    check(/^\d+$/.test(message.epoch_ns), 'epoch_ns is no decimal string');
+    if (message.protocol !== PROTOCOL) {
+      throw new protocol.Refusal('protocol', 'this is protocol ' + PROTOCOL);
+    }
     protocol.setEpoch(message.epoch_ns);
-    state.greeted = true;
     done(null, {
+      type: 'hello',
       protocol: PROTOCOL,
       adapter: 'node',
       driver: dialect.driver,
@@ -56,63 +49,89 @@ var HANDLERS = {
   },
 
   clock: function clock(message, done) {
-    done(null, { now_ns: protocol.now_ns() });
+    done(null, { type: 'clock', now_ns: protocol.now_ns() });
   },
 
   open: function open(message, done) {
-    var role = message.role || 'worker';
-    check(!state.connection, 'a second open');
-    if (role !== 'worker') throw new protocol.Refusal('unsupported', 'role ' + role);
-    dialect.connect(message.uri, message.database, function (error, connection) {
-      if (error) return done(refused(error));
-      state.connection = connection;
-      done(null, { resolved: connection.resolved, server: connection.server });
-    });
+    var clients = [];
+    function next() {
+      var entry = message.clients[clients.length];
+      if (entry) return connect(entry);
+      state.connection = {
+        clients: clients,
+        deal: message.deal,
+        acknowledged: clients[0].acknowledged,
+        databases: clients.map(function (client) {
+          return client.database;
+        })
+      };
+      done(null, {
+        type: 'opened',
+        acknowledged: clients[0].acknowledged,
+        resolved: clients[0].resolved
+      });
+    }
+    function connect(entry) {
+      try {
+        dialect.connect(entry, message.database, connected);
+      } catch (error) {
+        connected(error);
+      }
+    }
+    function connected(error, client) {
+      if (!error) {
+        clients.push(client);
+        return next();
+      }
+      closeAll(clients, function () {
+        done(refused(error));
+      });
+    }
+    next();
   },
 
   prepare: function prepare(message, done) {
-    check(!state.phase, 'prepare before end');
     state.phase = new phases.Phase(message, state.connection, dialect);
-    done(null, {});
+    done(null, { type: 'ready' });
   },
 
   turn: function turn(message, done) {
-    check(state.phase, 'turn before prepare');
     state.turning = true;
     state.phase.turn(message, function (turned) {
       state.turning = false;
       if (phases.stop.requested) process.exit(0);
+      turned.type = 'turn_done';
       done(null, turned);
     });
   },
 
   end: function end(message, done) {
-    var phase = state.phase;
-    check(phase, 'end before prepare');
-    state.phase = null;
-    done(null, phase.end());
+    var ended = state.phase.end();
+    ended.type = 'ended';
+    done(null, ended);
   },
 
   close: function close(message, done) {
-    if (!state.connection) return done(null, {});
-    state.connection.close(function () {
-      done(null, {});
+    closeAll(state.connection.clients, function () {
+      done(null, { type: 'closed' });
     });
   },
 
   render: function render(message, done) {
-    done(null, { bson: documents.render(message, dialect.types) });
+    done(null, { type: 'rendered', bson: documents.render(message, dialect.types) });
   }
 };
 
-var ANSWERS = {
-  open: 'opened',
-  prepare: 'armed',
-  turn: 'turned',
-  end: 'ended',
-  close: 'closed',
-  render: 'rendered'
-};
+function closeAll(clients, done) {
+  var left = clients.length;
+  if (left === 0) return done();
+  clients.forEach(function (client) {
+    client.close(function () {
+      left -= 1;
+      if (left === 0) done();
+    });
+  });
+}
 
 /** Drivers of old tell by words, if at all, that nobody listens or that a password is wrong. */
 function refused(error) {
@@ -121,6 +140,8 @@ function refused(error) {
   if (error instanceof protocol.Refusal) return error;
   if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
     text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
+  } else if (/MongoParseError.*not supported/.test(text)) {
+    code = 'unsupported';
   } else if (/auth/i.test(text) || [11, 18, 8000].indexOf(error.code) >= 0) {
     code = 'auth';
   } else if (/connect|ECONN|ServerSelection|Network|socket|seed/i.test(text)) {
@@ -129,31 +150,30 @@ function refused(error) {
   return new protocol.Refusal(code, text);
 }
 
+function parse(line) {
+  var message = null;
+  try {
+    message = JSON.parse(line);
+  } catch (_error) {} // told below
+  if (message && HANDLERS.hasOwnProperty(message.type)) return message;
+  throw new protocol.Refusal('protocol', 'the line is no JSON object of a known type');
+}
+
+function failure(error) {
+  var code = error instanceof protocol.Refusal ? error.code : 'internal';
+  return { type: 'error', code: code, message: String(error.message || error) };
+}
+
 function answer(line, next) {
   var message;
-  var type;
-  function done(error, fields) {
-    var said;
-    if (error) {
-      said = { type: 'error' };
-      said.code = error instanceof protocol.Refusal ? error.code : 'internal';
-      said.message = protocol.masked(error.message || error);
-    } else {
-      said = { type: ANSWERS[type] || type };
-      Object.keys(fields).forEach(function (name) {
-        said[name] = fields[name];
-      });
-    }
-    protocol.printLine(said);
-    if (type === 'close' && !error) process.exit(0);
+  function done(error, said) {
+    protocol.printLine(error ? failure(error) : said);
+    if (!error && said.type === 'closed') process.exit(0);
     next();
   }
   try {
-    message = protocol.parseLine(line);
-    type = message.type;
-    check(HANDLERS.hasOwnProperty(type), 'an unknown type');
-    check(state.greeted || type === 'hello', type + ' before hello');
-    HANDLERS[type](message, done);
+    message = parse(line);
+    HANDLERS[message.type](message, done);
   } catch (error) {
     done(error);
   }
@@ -179,12 +199,12 @@ function listen() {
   });
   process.stdin.on('end', function () {
     ended = true;
-    if ((state.turning && lines.length === 0) || !busy) process.exit(0);
+    if (state.turning || !busy) process.exit(0);
   });
 }
 
 function fatal(error) {
-  process.stderr.write(protocol.masked((error && error.stack) || error) + '\n');
+  process.stderr.write(((error && error.stack) || error) + '\n');
   process.exit(1);
 }
 

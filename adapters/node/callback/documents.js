@@ -1,4 +1,4 @@
-// Pools, templates and stamps. Drivers have different values for one BSON type: `types` of a
+// Pools, copies and stamps. Drivers have different values for one BSON type: `types` of a
 // dialect makes longs, doubles, object ids and binaries.
 'use strict';
 
@@ -77,55 +77,22 @@ read[0x12] = function int64(bytes, place, types) {
   return types.long(bytes.readInt32LE(at), bytes.readInt32LE(at + 4));
 };
 
-exports.readPool = function readPool(path, types) {
-  var bytes = fs.readFileSync(path);
+/** The documents in `bytes`, one after another. */
+function decodeAll(bytes, types) {
   var pool = [];
   var at;
   for (at = 0; at < bytes.length; at += bytes.readInt32LE(at)) {
     pool.push(decode(bytes, at, types, {}));
   }
   return pool;
+}
+
+exports.readPool = function readPool(path, types) {
+  return decodeAll(fs.readFileSync(path), types);
 };
 
 function long(value, types) {
   return types.long((value % TWO_32) | 0, Math.floor(value / TWO_32) | 0);
-}
-
-var EXTENDED = {
-  $numberInt: function numberInt(text) {
-    return Number(text);
-  },
-  $numberLong: function numberLong(text, types) {
-    return types.longOf(text);
-  },
-  $numberDouble: function numberDouble(text, types) {
-    return types.double(Number(text));
-  },
-  $oid: function oid(hex, types) {
-    return types.objectid(protocol.bytesOf(hex, 'hex'));
-  },
-  $date: function date(value) {
-    return new Date(Number(value.$numberLong));
-  },
-  $binary: function binary(value, types) {
-    return types.binary(protocol.bytesOf(value.base64, 'base64'), parseInt(value.subType, 16));
-  }
-};
-
-function fromExtended(value, types) {
-  var names, made, i;
-  if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value))
-    return value.map(function (it) {
-      return fromExtended(it, types);
-    });
-  names = Object.keys(value);
-  if (names.length === 1 && Object.prototype.hasOwnProperty.call(EXTENDED, names[0])) {
-    return EXTENDED[names[0]](value[names[0]], types);
-  }
-  made = {};
-  for (i = 0; i < names.length; i += 1) made[names[i]] = fromExtended(value[names[i]], types);
-  return made;
 }
 
 /** A deep copy, as an application would have made the document anew. */
@@ -151,7 +118,7 @@ var SOURCES = {
     return worker.key;
   },
   sequence: function sequence(worker) {
-    return worker.index + worker.item;
+    return worker.sequence;
   },
   producer: function producer(worker) {
     return worker.number;
@@ -169,6 +136,14 @@ function padded(value, width) {
   var text = String(value);
   while (text.length < width) text = '0' + text;
   return text;
+}
+
+/** The record's guid, with the shift XORed in as a u64: its halves, for `^` takes 32 bits. */
+function guidOf(worker) {
+  var id = protocol.copyOf(worker.guids.slice(worker.guid_at, worker.guid_at + 16));
+  id.writeUInt32LE((id.readUInt32LE(0) ^ worker.shift) >>> 0, 0);
+  id.writeUInt32LE((id.readUInt32LE(12) ^ Math.floor(worker.shift / TWO_32)) >>> 0, 12);
+  return id;
 }
 
 var FORMS = {
@@ -194,16 +169,18 @@ var FORMS = {
     return types.objectid(id);
   },
   guid: function guid(value, stamp, worker, types) {
-    var id = protocol.copyOf(worker.guids.slice(worker.guid_at, worker.guid_at + 16));
-    id.writeUInt32BE((id.readUInt32BE(0) ^ worker.lap) >>> 0, 0);
-    id.writeUInt32BE((id.readUInt32BE(12) ^ worker.item) >>> 0, 12);
-    return types.binary(id, 4);
+    return types.binary(guidOf(worker), 4);
+  },
+  guid_string: function guid_string(value, stamp, worker) {
+    var hex = guidOf(worker).toString('hex');
+    var groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+    return groups.join('-') + '-' + hex.slice(20);
   }
 };
 
 function compile(stamp, types) {
   var form = FORMS[stamp.as];
-  var source = SOURCES[stamp.from];
+  var source = SOURCES[stamp.from || 'key'];
   var parents = stamp.path.slice(0, -1);
   var name = stamp.path[stamp.path.length - 1];
   var add = stamp.add || 0;
@@ -224,28 +201,25 @@ exports.pooled = function pooled(pool, stamps, types) {
     return compile(stamp, types);
   });
   return function make(worker) {
-    var document = copy(pool[(worker.document + worker.item) % pool.length], types);
+    var document = copy(pool[worker.document % pool.length], types);
     var i;
     for (i = 0; i < compiled.length; i += 1) compiled[i](document, worker);
     return document;
   };
 };
 
-exports.template = function template(definition, types) {
-  return exports.pooled([fromExtended(definition.document, types)], definition.stamps, types);
-};
-
 /** One document with chosen inputs, as hex, for the vectors. */
 exports.render = function render(message, types) {
   var input = message.input || {};
-  var guid = input.guid || '';
+  var shift = input.shift || 0;
+  var pool = decodeAll(protocol.bytesOf(message.template, 'hex'), types);
   var worker = {
-    key: input.key || 0,
-    lap: input.lap || 0,
-    item: input.item || 0,
+    key: (input.key || 0) + shift,
+    shift: shift,
     document: 0,
-    index: input.sequence || 0,
+    sequence: input.sequence || 0,
     number: input.producer || 0,
+    guids: protocol.bytesOf(input.guid || '00000000000000000000000000000000', 'hex'),
     guid_at: 0,
     clocks: {
       made_ns: function made_ns() {
@@ -256,7 +230,5 @@ exports.render = function render(message, types) {
       }
     }
   };
-  while (guid.length < 32) guid += '0';
-  worker.guids = protocol.bytesOf(guid, 'hex');
-  return types.serialize(exports.template(message, types)(worker)).toString('hex');
+  return types.serialize(exports.pooled(pool, message.stamps, types)(worker)).toString('hex');
 };

@@ -1,21 +1,49 @@
-// The same for all dialects: keys, documents, decisions before a phase.
+// The same for all dialects: what an operation is given, decided once before a phase.
 'use strict';
 
 var documents = require('./documents');
 var protocol = require('./protocol');
 
 var Refusal = protocol.Refusal;
-var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_one'];
 
+/** It reads what it made, so that the cost of making and reading is measured with it. */
 var NOOP = {
-  call: function call(plan, made, done) {
+  call: function call(target, made, done) {
     done(null);
   },
-  right: function right(answer, plan) {
-    if (plan.makes) plan.totals.documents += 1;
+  right: function right(answer, target, made) {
+    if (made.documents) made.documents.forEach(target.read);
     return true;
   }
 };
+// Kinds whose answers are not looked at where the server gives none.
+var WRITES = ['insert_one', 'insert_many', 'update_one', 'replace_one', 'delete_one'];
+WRITES.push('find_one_and_update', 'bulk_write');
+/** What a part of a bulk adds to. */
+var ADDS_TO = {
+  insert_one: 'inserted',
+  update_one: 'matched',
+  replace_one: 'matched',
+  delete_one: 'deleted'
+};
+
+/** Out of the dialect's own find_one and update_one. */
+function readModifyWrite(find, update) {
+  return {
+    call: function call(target, made, done) {
+      find.call(target, made, function (error, document) {
+        if (error) return done(error);
+        if (!find.right(document, target, made)) return done(null, null);
+        update.call(target, made, function (failed, answer) {
+          done(failed, { updated: answer });
+        });
+      });
+    },
+    right: function right(answer, target, made) {
+      return answer && (!target.answered || update.right(answer.updated, target, made));
+    }
+  };
+}
 
 /** The dialect of an installed package, by the API asked for. */
 exports.dialect = function dialect(name, api) {
@@ -23,15 +51,11 @@ exports.dialect = function dialect(name, api) {
   var major = parseInt(version, 10);
   var file = name === 'mongolian' ? 'mongolian' : 'mongodb' + Math.min(major, 3);
   var found = require('./dialects/' + file)(major);
-  var kinds = api === 'promise' ? found.promises : found.callbacks;
-  kinds.noop = NOOP;
-  return {
-    driver: { name: name, version: version, native: found.native ? found.native() : null },
-    types: found.types,
-    kinds: kinds,
-    connect: found.connect,
-    capabilities: found.capabilities || {}
-  };
+  found.kinds = api === 'promise' ? found.promises : found.callbacks;
+  found.kinds.noop = NOOP;
+  found.kinds.read_modify_write = readModifyWrite(found.kinds.find_one, found.kinds.update_one);
+  found.driver = { name: name, version: version, native: found.native ? found.native() : null };
+  return found;
 };
 
 /** js-bson says nothing when its compiled part is missing: the loaded modules tell. */
@@ -41,7 +65,7 @@ exports.compiled = function compiled() {
   });
 };
 
-/** Adds an answer's document to the totals. */
+/** Adds a document to the totals; a long is one beyond 2^53, or was made here. */
 function reader(totals, name) {
   return function read(document) {
     var value = name ? document[name] : 0;
@@ -51,143 +75,154 @@ function reader(totals, name) {
   };
 }
 
-var KEYS = {
-  schedule: function schedule() {
-    return function (worker) {
-      return worker.record_key;
-    };
-  },
-  counter: function counter(it) {
-    return function (worker) {
-      return it.first + worker.number + it.stride * worker.made;
-    };
-  },
-  latest: function latest(it) {
-    return function (worker) {
-      var m = worker.made - 1 - worker.record_key;
-      return m >= 0 ? it.first + worker.number + it.stride * m : Math.max(0, it.loaded + m);
-    };
+/** `phase` has pools, plans, schedule, totals, item_step, dialect and connection. */
+exports.prepare = function prepare(definition, phase) {
+  var kinds = phase.dialect.kinds;
+  var kind = definition.kind;
+  var concern = definition.write_concern;
+  var answered = concern ? concern.w !== 0 : phase.connection.acknowledged;
+  var read = reader(phase.totals, definition.sum_field);
+  var targets = [{}];
+  if (!kinds.hasOwnProperty(kind)) throw new Refusal('unsupported', 'operation kind ' + kind);
+  if (definition.shape) throw new Refusal('unsupported', 'shape ' + definition.shape);
+  if (definition.lazy) throw new Refusal('unsupported', 'a lazy insert_many');
+  if (kind !== 'noop') {
+    targets = phase.connection.databases.map(function (database) {
+      return phase.dialect.bind(definition, database);
+    });
   }
+  targets.forEach(function (target) {
+    target.read = read;
+    target.totals = phase.totals;
+    target.answered = answered;
+  });
+  return {
+    name: definition.name,
+    kind: kind,
+    call: kinds[kind].call,
+    right: kinds[kind].right,
+    expected: answered || WRITES.indexOf(kind) < 0,
+    targets: targets,
+    make: maker(definition, targets[0].options, phase)
+  };
 };
 
-/** All that can be decided before the phase is decided here, once an operation. */
-exports.prepare = function prepare(definition, parts) {
-  var kinds = parts.dialect.kinds;
+/** worker => all that the call is given. */
+function maker(definition, options, phase) {
   var kind = definition.kind;
-  var key = definition.key || 'schedule';
-  var connection = parts.connection;
-  var plan, keyOf, makers, concern;
-  if (!kinds.hasOwnProperty(kind)) throw new Refusal('unsupported', 'operation kind ' + kind);
-  if (!KEYS.hasOwnProperty(key)) throw new Refusal('unsupported', 'key ' + key);
-  if (kind !== 'noop' && !connection) throw new Refusal('protocol', 'prepare before open');
-  keyOf = KEYS[key](parts.counter);
-  makers = ['filter', 'update', 'pipeline', 'command']
+  var types = phase.dialect.types;
+  var from = definition.documents;
+  var reads = kind === 'find' || (kind === 'find_one' && definition.projection);
+  var makers = ['filter', 'update', 'projection', 'pipeline', 'command']
     .filter(function (name) {
       return definition[name];
     })
     .map(function (name) {
-      return { name: name, make: documents.template(definition[name], parts.dialect.types) };
+      var it = definition[name];
+      return {
+        name: name,
+        make: documents.pooled([phase.pools[it.pool][it.document]], it.stamps, types)
+      };
     });
-  if (definition.documents) makers.push(documentsPart(definition, parts, keyOf));
-  plan = kind === 'noop' ? {} : connection.target(definition);
-  concern = definition.write_concern || (connection && connection.resolved.write_concern) || {};
-  plan.name = definition.name;
-  plan.call = kinds[kind].call;
-  plan.right = kinds[kind].right;
-  plan.batch = definition.batch;
-  plan.makes = Boolean(definition.documents);
-  plan.totals = parts.totals;
-  plan.read = reader(parts.totals, definition.sum_field);
-  plan.unacknowledged = concern.w === 0;
-  plan.asserted = !(WRITES.indexOf(kind) >= 0 && concern.w === 0);
-  plan.make = function make(worker) {
-    var made = {};
-    var i;
-    worker.item = 0;
-    worker.key = keyOf(worker);
-    for (i = 0; i < makers.length; i += 1) made[makers[i].name] = makers[i].make(worker);
-    return made;
-  };
-  return plan;
-};
-
-/** insert_one and insert_many count their documents; replace_one inserts nothing. */
-function documentsPart(definition, parts, keyOf) {
-  var from = definition.documents;
-  var document = documents.pooled(parts.pools[from.pool], from.stamps, parts.dialect.types);
-  function inserted(worker, item) {
-    var fresh;
-    worker.item = item;
-    worker.key = keyOf(worker);
-    fresh = document(worker);
-    worker.made += 1;
-    return fresh;
-  }
-  if (definition.kind === 'replace_one' || definition.kind === 'noop') {
-    return { name: 'document', make: document };
-  }
-  if (definition.kind === 'insert_one') {
-    return {
-      name: 'document',
-      make: function (worker) {
-        return inserted(worker, 0);
-      }
+  var document = from && documents.pooled(phase.pools[from.pool], from.stamps, types);
+  if (kind === 'bulk_write') {
+    return function makeParts(worker) {
+      return partsOf(worker, phase);
     };
   }
-  return {
-    name: 'documents',
-    make: function (worker) {
-      var made = new Array(definition.batch);
-      var item;
-      for (item = 0; item < made.length; item += 1) made[item] = inserted(worker, item);
-      return made;
-    }
+  if (from && (kind === 'noop' || kind === 'insert_many')) {
+    makers.push({
+      name: 'documents',
+      make: function make(worker) {
+        return several(worker, document, phase.item_step);
+      }
+    });
+  } else if (from) {
+    makers.push({ name: 'document', make: document });
+  }
+  return function make(worker) {
+    var made = {};
+    var i;
+    for (i = 0; i < makers.length; i += 1) made[makers[i].name] = makers[i].make(worker);
+    if (reads) made.options = phase.dialect.reading(options, worker.count, made.projection);
+    return made;
   };
 }
 
+function several(worker, document, item_step) {
+  var made = new Array(worker.count);
+  var item;
+  for (item = 0; item < made.length; item += 1) {
+    made[item] = document(worker);
+    worker.key += item_step;
+    worker.shift += item_step;
+    worker.sequence += 1;
+    worker.document += 1;
+  }
+  return made;
+}
+
+/** The parts are operations of the phase, with records of their own. */
+function partsOf(worker, phase) {
+  var first = worker.document;
+  var count = worker.count;
+  var models = [];
+  var asked = { inserted: 0, matched: 0, deleted: 0 };
+  var number, plan;
+  for (number = 0; number < count; number += 1) {
+    plan = phase.plans[phase.schedule.part(worker, first + number)];
+    models.push(phase.dialect.models[plan.kind](plan.make(worker), plan.targets[0].options));
+    asked[ADDS_TO[plan.kind]] += 1;
+    worker.sequence += 1;
+  }
+  return { models: models, asked: asked };
+}
+
+// What a right answer is, where several dialects agree.
+exports.always = function always() {
+  return true;
+};
+exports.isOne = function isOne(count) {
+  return count === 1;
+};
+exports.counted = function counted(answer, target) {
+  target.totals.documents += answer;
+  return typeof answer === 'number';
+};
+
+/** A drop's callback: that there was nothing to drop is no failure. */
+exports.gone = function gone(done) {
+  return function dropped(error) {
+    done(error && (error.code === 26 || /ns not found/.test(error.message)) ? null : error);
+  };
+};
+
 /**
- * The options of a connection string by lower-case name, the string without them, and those of
- * them that the driver does not know: an arm that is called after an option has to have it.
+ * The options of a client's parts by lower-case name; those that the driver does not know are
+ * refused: an arm that is called after an option has to have it.
  */
-exports.split = function split(uri, known, driver) {
-  var at = uri.indexOf('?');
-  var options = {};
-  (at < 0 ? '' : uri.slice(at + 1)).split('&').forEach(function (pair) {
-    var name = pair.split('=')[0];
-    if (!name) return;
+exports.options = function options(entry, known, driver) {
+  var found = {};
+  Object.keys(entry.options).forEach(function (name) {
     if (known.indexOf(name.toLowerCase()) < 0) {
       throw new Refusal('unsupported', driver + ' knows no option ' + name);
     }
-    options[name.toLowerCase()] = decodeURIComponent(pair.slice(name.length + 1));
+    found[name.toLowerCase()] = entry.options[name];
   });
-  return { base: at < 0 ? uri : uri.slice(0, at), options: options };
+  return found;
 };
 
-/** The string with nothing but the server and the credentials. */
-exports.address = function address(parts) {
+/** The string with nothing but the server, the credentials and what only it can say. */
+exports.address = function address(entry, options) {
   var kept = ['authMechanism', 'authSource', 'readPreference', 'replicaSet', 'ssl'];
   var pairs = kept
     .filter(function (name) {
-      return parts.options[name.toLowerCase()] !== undefined;
+      return options[name.toLowerCase()] !== undefined;
     })
     .map(function (name) {
-      return name + '=' + encodeURIComponent(parts.options[name.toLowerCase()]);
+      return name + '=' + encodeURIComponent(options[name.toLowerCase()]);
     });
-  return parts.base + (pairs.length > 0 ? '?' + pairs.join('&') : '');
-};
-
-/** The server's facts; not by `hello`, which those before 4.4 may not know. */
-exports.identify = function identify(command, done) {
-  command({ ping: 1 }, function (error) {
-    if (error) return done(error);
-    command({ buildInfo: 1 }, function (failed, info) {
-      if (failed) return done(failed);
-      command({ isMaster: 1 }, function (wrong, master) {
-        if (wrong) return done(wrong);
-        done(null, { version: info.version, max_wire_version: master.maxWireVersion });
-      });
-    });
-  });
+  return entry.uri.split('?')[0] + (pairs.length > 0 ? '?' + pairs.join('&') : '');
 };
 
 /** Without the fields that were not given: drivers take some `undefined` for a choice. */
@@ -197,4 +232,16 @@ exports.given = function given(options) {
     if (options[name] !== undefined) kept[name] = options[name];
   });
   return kept;
+};
+
+/** Options of a find with what each record has of its own; `name` is the projection's. */
+exports.reading = function reading(name) {
+  return function (options, limit, projection) {
+    var own = {};
+    var option;
+    for (option in options) own[option] = options[option];
+    if (limit > 0) own.limit = limit;
+    if (projection) own[name] = projection;
+    return own;
+  };
 };

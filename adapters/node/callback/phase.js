@@ -12,7 +12,7 @@ var WRONG = 1;
 var FAILED = 2;
 var TIMEOUT = 3;
 var LOOPS = { awaited: awaited, window: windowed, rate: rate, burst: burst };
-exports.PACING_NAMES = Object.keys(LOOPS);
+exports.PACING_NAMES = Object.keys(LOOPS).concat(['think']);
 
 // Operations that call back at once (noop) never let the event loop look at signals. So it turns
 // between operations, once in this time.
@@ -26,23 +26,24 @@ exports.stop = stop;
 // To sleep the last millisecond; before Node.js 8 there are only timers.
 var never = typeof Atomics === 'undefined' ? null : new Int32Array(new SharedArrayBuffer(4));
 
-function Worker(number, slice, guids) {
+function Worker(number, slice, dealt, guids) {
   this.number = number;
   this.slice = slice;
+  this.dealt = dealt;
   this.guids = guids;
   this.clocks = documents.CLOCKS;
-  // The last record and its values for stamps: set by Schedule.take and the plan's make.
+  // The last record and its values for stamps: set by Schedule.take, moved on by items.
   this.index = 0;
   this.lap = 0;
   this.intended_ns = 0;
-  this.record_key = 0;
-  this.document = 0;
   this.operation = 0;
-  this.guid_at = 0;
+  this.sequence = 0;
+  this.shift = 0;
   this.key = 0;
-  this.item = 0;
+  this.document = 0;
+  this.count = 0;
+  this.guid_at = 0;
   this.holds = false; // that record's time has not come
-  this.made = 0; // documents made for insertion
   this.failed = 0; // operations failed in a row
   this.gave_up = false;
   this.flying = 0; // operations without an answer
@@ -51,47 +52,39 @@ function Worker(number, slice, guids) {
   this.left = false;
 }
 
+/** `connection` has the databases of the clients, and how they are dealt. */
 function Phase(message, connection, dialect) {
-  var shared = message.pacing.mode === 'rate' || message.pacing.mode === 'burst';
-  var pools, w, slice;
-  if (
-    message.role !== 'worker' ||
-    message.document_form !== 'native' ||
-    !LOOPS.hasOwnProperty(message.pacing.mode)
-  ) {
-    throw new Refusal(
-      'unsupported',
-      'role, document form or pacing: ' +
-        [message.role, message.document_form, message.pacing.mode].join(', ')
-    );
-  }
+  var mode = message.pacing.mode;
+  var shared = mode === 'rate' || mode === 'burst';
+  var byTurns = connection.deal === 'operation';
+  var w, slice;
+  if (!LOOPS.hasOwnProperty(mode)) throw new Refusal('unsupported', 'pacing ' + mode);
   this.pacing = message.pacing;
-  this.loop = LOOPS[message.pacing.mode];
-  this.errors_max = message.errors_consecutive_max || Infinity;
+  this.loop = LOOPS[mode];
+  this.errors_max = message.errors_consecutive_max;
+  this.item_step = message.item_step;
   this.totals = { documents: 0, sum: 0 };
   this.errors = {}; // by code and name: as many as there are kinds of errors
-  pools = message.pools.map(function (path) {
+  this.connection = connection;
+  this.dialect = dialect;
+  this.pools = message.pools.map(function (path) {
     return documents.readPool(path, dialect.types);
   });
-  this.plans = message.operations.map(function (definition) {
-    return operations.prepare(definition, {
-      dialect: dialect,
-      connection: connection,
-      pools: pools,
-      counter: message.counter,
-      totals: this.totals
-    });
+  this.schedule = new protocol.Schedule(message.schedule, message.lap_step);
+  this.plans = [];
+  message.operations.forEach(function (definition) {
+    this.plans.push(operations.prepare(definition, this));
   }, this);
-  this.schedule = new protocol.Schedule(message.schedule);
-  if (this.schedule.slices !== (shared ? 1 : message.workers)) {
-    throw new Error('wrong number of slices');
-  }
+  // An operation's client: that of its worker, or by turns from there on.
+  this.deal_step = byTurns ? 1 : 0;
   this.workers = [];
   for (w = 0; w < message.workers; w += 1) {
     if (w === 0 || !shared) {
       slice = this.schedule.slice(w, message.limits ? message.limits[w] : null);
     }
-    this.workers.push(new Worker(message.first_worker + w, slice, this.schedule.bytes));
+    this.workers.push(
+      new Worker(message.first_worker + w, slice, shared && byTurns ? 0 : w, this.schedule.bytes)
+    );
   }
   this.t0_ns = null;
   this.last_ns = 0; // the last clock reading taken
@@ -99,37 +92,23 @@ function Phase(message, connection, dialect) {
   this.pause_due_ns = 0;
   this.queue = []; // workers that may go on
   this.draining = false;
-  this.samples = new protocol.Samples(message.samples, message.warmup);
+  this.samples = new protocol.Samples(message.samples);
 }
 exports.Phase = Phase;
 
 Phase.prototype.turn = function turn(message, done) {
-  var phase = this;
-  var ahead;
-  this.last_ns = now_ns();
-  ahead = message.start_ns > this.last_ns;
-  function begin() {
-    var began_ns = phase.last_ns;
-    var workers = phase.loop === burst ? phase.workers.slice(0, 1) : phase.workers;
-    if (phase.t0_ns === null) phase.t0_ns = ahead ? message.start_ns : began_ns;
-    phase.until_ns = message.until_ns;
-    phase.counts = {
-      began_ns: began_ns,
-      ended_ns: began_ns,
-      operations: 0,
-      completed_by_deadline: 0,
-      errors: 0
-    };
-    phase.done = done;
-    phase.running = workers.length;
-    phase.workers.forEach(function (worker) {
-      worker.leaving = worker.left = false;
-    });
-    phase.queue = workers.slice();
-    phase.drain();
-  }
-  if (ahead) this.sleepUntil(message.start_ns, begin);
-  else begin();
+  var workers = this.loop === burst ? this.workers.slice(0, 1) : this.workers;
+  this.began_ns = this.last_ns = now_ns();
+  if (this.t0_ns === null) this.t0_ns = this.began_ns;
+  this.until_ns = message.until_ns;
+  this.done = done;
+  this.running = workers.length;
+  this.workers.forEach(function (worker) {
+    worker.leaving = worker.left = false;
+  });
+  this.samples.begin(this.began_ns);
+  this.queue = workers.slice();
+  this.drain();
 };
 
 /** The worker goes on, after those that wait already: by turns even where nothing waits. */
@@ -156,17 +135,18 @@ Phase.prototype.drain = function drain() {
 
 /** A worker has nothing more to do in this turn; the last one ends it. */
 Phase.prototype.leave = function leave() {
-  var counts = this.counts;
   this.running -= 1;
   if (this.running > 0) return;
   this.samples.flush();
-  counts.exhausted = this.workers.every(function (worker) {
-    return !worker.holds && worker.slice.taken >= worker.slice.limit;
+  this.done({
+    began_ns: this.began_ns,
+    exhausted: this.workers.every(function (worker) {
+      return !worker.holds && worker.slice.taken >= worker.slice.limit;
+    }),
+    gave_up: this.workers.some(function (worker) {
+      return worker.gave_up;
+    })
   });
-  counts.gave_up = this.workers.some(function (worker) {
-    return worker.gave_up;
-  });
-  this.done(counts);
 };
 
 /** Whether the worker may begin an operation: the deadline is held against the last reading. */
@@ -179,9 +159,9 @@ Phase.prototype.next = function next(worker) {
 };
 
 /** By itself: V8 of 2014 does not optimise a function that has a `try`. */
-function attempt(plan, made, finished) {
+function attempt(plan, target, made, finished) {
   try {
-    plan.call(plan, made, finished);
+    plan.call(target, made, finished);
   } catch (error) {
     finished(error);
   }
@@ -193,6 +173,7 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
   var operation = worker.operation; // the next record may come before this one's answer
   var index = worker.index;
   var plan = this.plans[operation];
+  var target = plan.targets[(worker.dealt + index * this.deal_step) % plan.targets.length];
   var made = plan.make(worker);
   var answered = false;
   var start_ns;
@@ -205,7 +186,7 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
     }
     answered = true;
     if (error) outcome = phase.failed(error);
-    else if (plan.asserted && !plan.right(answer, plan)) outcome = phase.wrong(plan);
+    else if (plan.expected && !plan.right(answer, target, made)) outcome = phase.wrong(plan);
     phase.last_ns = end_ns;
     phase.in_flight -= 1;
     phase.samples.add(
@@ -217,22 +198,14 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
       outcome,
       worker.number
     );
-    phase.count(worker, end_ns, outcome);
+    worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
+    if (worker.failed >= phase.errors_max) worker.gave_up = true;
     then(phase, worker, index, end_ns);
   }
   this.in_flight += 1;
   start_ns = now_ns();
   this.last_ns = start_ns;
-  attempt(plan, made, finished);
-};
-
-Phase.prototype.count = function count(worker, end_ns, outcome) {
-  this.counts.operations += 1;
-  this.counts.ended_ns = end_ns;
-  if (end_ns <= this.until_ns) this.counts.completed_by_deadline += 1;
-  if (outcome !== RIGHT) this.counts.errors += 1;
-  worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
-  if (worker.failed >= this.errors_max) worker.gave_up = true;
+  attempt(plan, target, made, finished);
 };
 
 Phase.prototype.wrong = function wrong(plan) {
@@ -245,15 +218,16 @@ Phase.prototype.failed = function failed(error) {
   var result = error.result || {};
   var told = typeof error.code === 'number' ? error.code : result.code;
   var code = typeof told === 'number' ? told : 0;
+  var message = error.message || error.errmsg || String(error);
   var timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-  this.note(code, error.codeName || result.codeName || error.name || 'Error', error.message);
+  this.note(code, error.codeName || result.codeName || error.name || 'Error', message);
   return timeout || /Timeout/.test(error.name) ? TIMEOUT : FAILED;
 };
 
 Phase.prototype.note = function note(code, name, message) {
   var id = code + ' ' + name;
   if (!this.errors[id]) {
-    this.errors[id] = { code: code, name: name, count: 0, message: protocol.masked(message) };
+    this.errors[id] = { code: code, name: name, count: 0, message: message };
   }
   this.errors[id].count += 1;
 };
@@ -283,8 +257,6 @@ Phase.prototype.end = function end() {
   var errors = this.errors;
   this.samples.close();
   return {
-    operations: this.samples.total,
-    samples: this.samples.total,
     totals: this.totals,
     errors: Object.keys(errors).map(function (id) {
       return errors[id];

@@ -14,11 +14,6 @@ function Refusal(code, message) {
 }
 exports.Refusal = Refusal;
 
-/** A password never leaves the process: all between `//` and the last `@` is cut. */
-exports.masked = function masked(text) {
-  return String(text).replace(/:\/\/[^\s"']*@/g, '://***@');
-};
-
 /** Zeroed. `new Buffer`, the only way before 4.5, is not zeroed and warns since 10. */
 exports.allocate = function allocate(size) {
   var buffer;
@@ -39,17 +34,6 @@ exports.copyOf = function copyOf(buffer, length) {
   return copy;
 };
 
-exports.parseLine = function parseLine(line) {
-  var message;
-  try {
-    message = JSON.parse(line);
-  } catch (_error) {
-    throw new Refusal('protocol', 'the line is no JSON');
-  }
-  if (message && typeof message.type === 'string') return message;
-  throw new Refusal('protocol', 'the line is no JSON object with a type');
-};
-
 function writeAll(file, bytes, length) {
   var at = 0;
   while (at < length) at += fs.writeSync(file, bytes, at, length - at);
@@ -57,7 +41,7 @@ function writeAll(file, bytes, length) {
 
 /** Not by process.stdout: old versions write to a pipe later, and an exit would lose the line. */
 exports.printLine = function printLine(answer) {
-  var bytes = exports.bytesOf(JSON.stringify(answer) + '\n', 'utf8');
+  var bytes = exports.bytesOf('\x1e' + JSON.stringify(answer) + '\n', 'utf8');
   try {
     writeAll(1, bytes, bytes.length);
   } catch (_error) {
@@ -82,16 +66,15 @@ exports.now_ns = now_ns;
 var HEADER_BYTES = 32;
 
 /** The schedule as it lies in the file: records are read where they are, nothing is unpacked. */
-function Schedule(path) {
+function Schedule(path, lap_step) {
+  this.lap_step = lap_step;
   this.bytes = fs.readFileSync(path);
+  if (this.bytes.toString('binary', 0, 8) !== 'MDYNSCH2') throw new Error(path + ': no schedule');
   this.record_bytes = this.bytes.readUInt32LE(8);
   this.records = this.bytes.readUInt32LE(12);
   this.slices = this.bytes.readUInt32LE(16);
   this.lap_ns = this.u64(24);
-  var length = HEADER_BYTES + this.records * this.record_bytes;
-  if (this.bytes.toString('binary', 0, 8) !== 'MDYNSCH1' || this.bytes.length !== length) {
-    throw new Error('the schedule file is not what its header should say');
-  }
+  this.parts_at = HEADER_BYTES + this.records * this.record_bytes;
 }
 exports.Schedule = Schedule;
 
@@ -122,10 +105,9 @@ Schedule.prototype.take = function take(worker) {
   worker.index = slice.taken;
   worker.lap = slice.lap;
   worker.intended_ns = this.u64(at) + slice.lap * this.lap_ns;
-  worker.record_key = this.u64(at + 8);
-  worker.document = this.bytes.readUInt32LE(at + 16);
-  worker.operation = this.bytes[at + 20];
-  worker.guid_at = at + 24;
+  worker.operation = this.bytes[at + 24];
+  worker.sequence = slice.taken;
+  this.load(worker, at);
   slice.taken += 1;
   slice.position += 1;
   if (slice.position === slice.length) {
@@ -135,8 +117,25 @@ Schedule.prototype.take = function take(worker) {
   return true;
 };
 
+/** What documents are made of, for item 0. */
+Schedule.prototype.load = function load(worker, at) {
+  worker.shift = this.bytes[at + 25] & 1 ? worker.lap * this.lap_step : 0;
+  worker.key = this.u64(at + 8) + worker.shift;
+  worker.document = this.bytes.readUInt32LE(at + 16);
+  worker.count = this.bytes.readUInt32LE(at + 20);
+  worker.guid_at = at + 32;
+};
+
+/** Part `number` of a bulk, in the worker's lap; returns its operation. */
+Schedule.prototype.part = function part(worker, number) {
+  var at = this.parts_at + number * this.record_bytes;
+  this.load(worker, at);
+  return this.bytes[at + 24];
+};
+
 var SAMPLES_MAX = 32768;
 var SAMPLE_BYTES = 32;
+var FLUSH_EVERY_NS = 1e9;
 // All workers of a process share one thread, and so one buffer.
 var buffer = exports.allocate(SAMPLES_MAX * SAMPLE_BYTES);
 
@@ -145,13 +144,16 @@ function setU64(at, value) {
   buffer.writeUInt32LE(Math.floor(value / TWO_32), at + 4);
 }
 
-function Samples(path, warmup) {
+function Samples(path) {
   this.file = fs.openSync(path, 'w');
-  this.flags = warmup ? 128 : 0;
   this.held = 0;
-  this.total = 0;
+  this.due_ns = Infinity; // until a turn begins
 }
 exports.Samples = Samples;
+
+Samples.prototype.begin = function begin(began_ns) {
+  this.due_ns = began_ns + FLUSH_EVERY_NS;
+};
 
 Samples.prototype.add = function add(
   intended_ns,
@@ -168,11 +170,13 @@ Samples.prototype.add = function add(
   setU64(at + 16, end_ns - start_ns);
   buffer.writeUInt32LE(index, at + 24);
   buffer[at + 28] = operation;
-  buffer[at + 29] = outcome + this.flags;
+  buffer[at + 29] = outcome;
   buffer.writeUInt16LE(worker, at + 30);
-  this.total += 1;
   this.held += 1;
-  if (this.held === SAMPLES_MAX) this.flush();
+  if (this.held === SAMPLES_MAX || end_ns >= this.due_ns) {
+    this.flush();
+    this.begin(end_ns);
+  }
 };
 
 Samples.prototype.flush = function flush() {
@@ -181,6 +185,5 @@ Samples.prototype.flush = function flush() {
 };
 
 Samples.prototype.close = function close() {
-  this.flush();
   fs.closeSync(this.file);
 };

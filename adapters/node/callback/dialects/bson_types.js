@@ -19,9 +19,6 @@ module.exports = function bsonTypes(bson, serialize, objectid) {
     long: function long(low, high) {
       return new bson.Long(low, high);
     },
-    longOf: function longOf(text) {
-      return bson.Long.fromString(text);
-    },
     binary: function binary(bytes, subtype) {
       return new bson.Binary(bytes, subtype);
     },

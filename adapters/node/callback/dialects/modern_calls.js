@@ -1,36 +1,44 @@
 // The calls of mongodb 2 to 4 as good users wrote them, once with callbacks and once with promises.
 'use strict';
 
-var given = require('../operations').given;
+var operations = require('../operations');
+
+var given = operations.given;
 
 var RIGHT = {
   insert_one: function insertOne(answer) {
     return answer.insertedId !== undefined;
   },
-  insert_many: function insertMany(answer, plan) {
-    return answer.insertedCount === plan.batch;
+  insert_many: function insertMany(answer, target, made) {
+    return answer.insertedCount === made.documents.length;
   },
-  find_one: function findOne(answer, plan) {
-    return answer && plan.read(answer);
+  find_one: function findOne(answer, target) {
+    return answer && target.read(answer);
   },
-  find: function find() {
-    return true;
-  },
+  find: operations.always,
   update_one: matched,
   replace_one: matched,
   delete_one: function deleteOne(answer) {
     return answer.deletedCount === 1;
   },
-  count: function count(answer, plan) {
-    plan.totals.documents += answer;
-    return typeof answer === 'number';
+  count: operations.counted,
+  estimated_count: operations.counted,
+  // The document lies in the server's answer.
+  find_one_and_update: function findOneAndUpdate(answer, target) {
+    return answer.value && target.read(answer.value);
   },
-  aggregate: function aggregate() {
-    return true;
+  bulk_write: function bulkWrite(answer, target, made) {
+    return (
+      answer.insertedCount === made.asked.inserted &&
+      answer.matchedCount + answer.upsertedCount === made.asked.matched &&
+      answer.deletedCount === made.asked.deleted
+    );
   },
+  aggregate: operations.always,
   command: function command(answer) {
     return answer.ok === 1;
-  }
+  },
+  drop: operations.always
 };
 
 /** Version 2 counts an upserted document as matched, too. */
@@ -39,117 +47,125 @@ function matched(answer) {
   return upserted === 1 || answer.matchedCount === 1;
 }
 
-var CALLBACKS = {
-  insert_one: function insertOne(plan, made, done) {
-    plan.collection.insertOne(made.document, done);
+// Without `done` the driver gives a promise.
+var CALLS = {
+  insert_one: function insertOne(target, made, done) {
+    return target.collection.insertOne(made.document, done);
   },
-  insert_many: function insertMany(plan, made, done) {
-    plan.collection.insertMany(made.documents, plan.options, done);
+  insert_many: function insertMany(target, made, done) {
+    return target.collection.insertMany(made.documents, target.options, done);
   },
-  find_one: function findOne(plan, made, done) {
-    plan.collection.findOne(made.filter, done);
+  find_one: function findOne(target, made, done) {
+    var collection = target.collection;
+    if (!made.options) return collection.findOne(made.filter, done);
+    // Version 2 counts the arguments.
+    if (!done) return collection.findOne(made.filter, made.options);
+    return collection.findOne(made.filter, made.options, done);
   },
-  find: function find(plan, made, done) {
-    plan.find(made.filter).forEach(plan.read, done);
+  find: function find(target, made, done) {
+    return read(target.find(made.filter, made.options), target, done);
   },
-  update_one: function updateOne(plan, made, done) {
-    plan.collection.updateOne(made.filter, made.update, plan.options, done);
+  update_one: function updateOne(target, made, done) {
+    return target.collection.updateOne(made.filter, made.update, target.options, done);
   },
-  replace_one: function replaceOne(plan, made, done) {
-    plan.collection.replaceOne(made.filter, made.document, plan.options, done);
+  replace_one: function replaceOne(target, made, done) {
+    return target.collection.replaceOne(made.filter, made.document, target.options, done);
   },
-  delete_one: function deleteOne(plan, made, done) {
-    plan.collection.deleteOne(made.filter, done);
+  delete_one: function deleteOne(target, made, done) {
+    return target.collection.deleteOne(made.filter, done);
   },
-  count: function count(plan, made, done) {
-    plan.count(made.filter, done);
+  count: function count(target, made, done) {
+    return target.collection[target.counts](made.filter, done);
   },
-  aggregate: function aggregate(plan, made, done) {
-    plan.collection.aggregate(made.pipeline.pipeline).forEach(plan.read, done);
+  estimated_count: function estimatedCount(target, made, done) {
+    return target.collection[target.estimates](done);
   },
-  command: function command(plan, made, done) {
-    plan.database.command(plan.withConcerns(made.command), plan.options, done);
+  find_one_and_update: function findOneAndUpdate(target, made, done) {
+    return target.collection.findOneAndUpdate(made.filter, made.update, done);
+  },
+  bulk_write: function bulkWrite(target, made, done) {
+    var promise = target.collection.bulkWrite(made.models, target.options, done);
+    return done ? undefined : promise.then(failing);
+  },
+  aggregate: function aggregate(target, made, done) {
+    return read(target.collection.aggregate(made.pipeline.pipeline), target, done);
+  },
+  command: function command(target, made, done) {
+    return target.database.command(target.withConcerns(made.command), target.options, done);
+  },
+  drop: function drop(target, made, done) {
+    return target.collection.drop(done && operations.gone(done));
   }
 };
 
-var PROMISES = {
-  insert_one: function insertOne(plan, made) {
-    return plan.collection.insertOne(made.document);
-  },
-  insert_many: function insertMany(plan, made) {
-    return plan.collection.insertMany(made.documents, plan.options);
-  },
-  find_one: function findOne(plan, made) {
-    return plan.collection.findOne(made.filter);
-  },
-  find: function find(plan, made) {
-    return drained(plan.find(made.filter), plan.read);
-  },
-  update_one: function updateOne(plan, made) {
-    return plan.collection.updateOne(made.filter, made.update, plan.options);
-  },
-  replace_one: function replaceOne(plan, made) {
-    return plan.collection.replaceOne(made.filter, made.document, plan.options);
-  },
-  delete_one: function deleteOne(plan, made) {
-    return plan.collection.deleteOne(made.filter);
-  },
-  count: function count(plan, made) {
-    return plan.count(made.filter);
-  },
-  aggregate: function aggregate(plan, made) {
-    return drained(plan.collection.aggregate(made.pipeline.pipeline), plan.read);
-  },
-  command: function command(plan, made) {
-    return plan.database.command(plan.withConcerns(made.command), plan.options);
-  }
-};
+/** Version 2 keeps the promise of a bulk whatever failed in it. */
+function failing(answer) {
+  if (answer.hasWriteErrors && answer.hasWriteErrors()) throw answer.getWriteErrorAt(0);
+  return answer;
+}
 
 /** `forEach` of version 2 gives no promise; `next` does in all. */
-function drained(cursor, read) {
+function read(cursor, target, done) {
+  return done ? cursor.forEach(target.read, done) : drained(cursor, target.read);
+}
+
+function drained(cursor, take) {
   return cursor.next().then(function (document) {
     if (document === null) return undefined;
-    read(document);
-    return drained(cursor, read);
+    take(document);
+    return drained(cursor, take);
   });
 }
 
-function kinds(calls, wrap) {
-  var made = {};
-  Object.keys(calls).forEach(function (name) {
-    made[name] = { call: wrap(calls[name]), right: RIGHT[name] };
-  });
-  return made;
-}
-
-exports.callbacks = kinds(CALLBACKS, function (call) {
-  return call;
-});
-exports.promises = kinds(PROMISES, function (call) {
-  return function (plan, made, done) {
-    call(plan, made).then(function (answer) {
-      done(null, answer);
-    }, done);
+exports.callbacks = {};
+exports.promises = {};
+Object.keys(CALLS).forEach(function (name) {
+  var call = CALLS[name];
+  exports.callbacks[name] = { call: call, right: RIGHT[name] };
+  exports.promises[name] = {
+    call: function promised(target, made, done) {
+      call(target, made).then(
+        function (answer) {
+          done(null, answer);
+        },
+        name === 'drop' ? operations.gone(done) : done
+      );
+    },
+    right: RIGHT[name]
   };
 });
 
+/** The parts of a bulk. */
+exports.models = {
+  insert_one: function insertOne(made) {
+    return { insertOne: { document: made.document } };
+  },
+  update_one: function updateOne(made, options) {
+    var model = given({ filter: made.filter, update: made.update, upsert: options.upsert });
+    return { updateOne: model };
+  },
+  replace_one: function replaceOne(made, options) {
+    var model = { filter: made.filter, replacement: made.document, upsert: options.upsert };
+    return { replaceOne: given(model) };
+  },
+  delete_one: function deleteOne(made) {
+    return { deleteOne: { filter: made.filter } };
+  }
+};
+
+exports.extras = ['write_concern', 'read_concern', 'read_preference', 'command_concerns'];
+
 /**
- * Where an operation goes. `find` and `count` are called differently by each generation; `nested`:
- * the write concern is an option of its own, whose parts were options before version 4.
+ * Where an operation goes. `find` is called differently by each generation; `nested`: the write
+ * concern is an option of its own, whose parts were options before version 4.
  */
-exports.target = function target(database, definition, find, count, nested) {
+exports.bind = function bind(definition, database, find, nested) {
   var concern = definition.write_concern;
   var level = definition.read_concern;
-  var options = given({
-    ordered: definition.ordered,
-    upsert: definition.upsert,
-    limit: definition.limit,
-    batchSize: definition.batch_size
-  });
   var concerns = {};
   var collection;
   // A command is sent as it is given, so there the concerns are its own fields.
-  if (definition.collection === undefined) {
+  if (definition.kind === 'command') {
     if (concern) concerns.writeConcern = concern;
     if (level) concerns.readConcern = { level: level };
     return {
@@ -175,12 +191,16 @@ exports.target = function target(database, definition, find, count, nested) {
   collection = database.collection(definition.collection, collection);
   return {
     collection: collection,
-    options: options,
-    find: function (filter) {
+    // They came with 3.1.
+    counts: collection.countDocuments ? 'countDocuments' : 'count',
+    estimates: collection.estimatedDocumentCount ? 'estimatedDocumentCount' : 'count',
+    options: given({
+      ordered: definition.ordered,
+      upsert: definition.upsert,
+      batchSize: definition.batch_size
+    }),
+    find: function (filter, options) {
       return find(collection, filter, options);
-    },
-    count: function (filter, done) {
-      return count(collection, filter, done);
     }
   };
 };

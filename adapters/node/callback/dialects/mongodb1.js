@@ -8,124 +8,156 @@ var bsonTypes = require('./bson_types');
 
 // By MongoClient; the older `new Db(...).open` would not wait for answers without being told to.
 var WRITE_CONCERN = { w: 1 };
-// serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = [
-  'authmechanism',
-  'authsource',
-  'connecttimeoutms',
-  'directconnection',
-  'journal',
-  'maxpoolsize',
-  'readpreference',
-  'replicaset',
-  'serverselectiontimeoutms',
-  'sockettimeoutms',
-  'ssl',
-  'w',
-  'wtimeoutms'
-];
+// serverSelectionTimeoutMS came later: it is the time to connect in here.
+var KNOWN = (
+  'authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
+  'readpreference replicaset serverselectiontimeoutms sockettimeoutms ssl w wtimeoutms'
+).split(' ');
+
+/** A call with the driver's options, and the answer that is right. */
+function written(send, right) {
+  return {
+    call: function call(target, made, done) {
+      // With w: 0 the driver would call back after the server's answer; its users gave no callback.
+      if (target.answered) return send(target.collection, made, target.options, done);
+      send(target.collection, made, target.options);
+      done(null);
+    },
+    right: right
+  };
+}
 
 var CALLBACKS = {
-  insert_one: {
-    call: function insertOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.insert(made.document, plan.options, callback);
-      });
+  insert_one: written(
+    function insertOne(collection, made, options, done) {
+      collection.insert(made.document, options, done);
     },
-    right: function right(answer) {
+    function right(answer) {
       return answer.length === 1;
     }
-  },
-  insert_many: {
-    call: function insertMany(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.insert(made.documents, plan.options, callback);
-      });
+  ),
+  insert_many: written(
+    function insertMany(collection, made, options, done) {
+      collection.insert(made.documents, options, done);
     },
-    right: function right(answer, plan) {
-      return answer.length === plan.batch;
+    function right(answer, target, made) {
+      return answer.length === made.documents.length;
     }
-  },
+  ),
   find_one: {
-    call: function findOne(plan, made, done) {
-      plan.collection.findOne(made.filter, done);
+    call: function findOne(target, made, done) {
+      if (made.options) target.collection.findOne(made.filter, made.options, done);
+      else target.collection.findOne(made.filter, done);
     },
-    right: function right(answer, plan) {
-      return answer !== null && plan.read(answer);
+    right: function right(answer, target) {
+      return answer !== null && target.read(answer);
     }
   },
   find: {
-    call: function find(plan, made, done) {
-      each(plan.collection.find(made.filter, plan.options), plan.read, done);
+    call: function find(target, made, done) {
+      each(target.collection.find(made.filter, made.options), target.read, done);
     },
-    right: function right() {
-      return true;
-    }
+    right: operations.always
   },
-  update_one: {
-    call: function updateOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.update(made.filter, made.update, plan.options, callback);
-      });
-    },
-    right: function right(count) {
-      return count === 1;
-    }
-  },
-  replace_one: {
-    call: function replaceOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.update(made.filter, made.document, plan.options, callback);
-      });
-    },
-    right: function right(count) {
-      return count === 1;
-    }
-  },
-  delete_one: {
-    call: function deleteOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.remove(made.filter, plan.options, callback);
-      });
-    },
-    right: function right(count) {
-      return count === 1;
-    }
-  },
+  update_one: written(function updateOne(collection, made, options, done) {
+    collection.update(made.filter, made.update, options, done);
+  }, operations.isOne),
+  replace_one: written(function replaceOne(collection, made, options, done) {
+    collection.update(made.filter, made.document, options, done);
+  }, operations.isOne),
+  delete_one: written(function deleteOne(collection, made, options, done) {
+    collection.remove(made.filter, options, done);
+  }, operations.isOne),
   count: {
-    call: function count(plan, made, done) {
-      plan.collection.count(made.filter, done);
+    call: function count(target, made, done) {
+      target.collection.count(made.filter, done);
     },
-    right: function right(answer, plan) {
-      plan.totals.documents += answer;
-      return typeof answer === 'number';
+    right: operations.counted
+  },
+  estimated_count: {
+    call: function estimatedCount(target, made, done) {
+      target.collection.count(done);
+    },
+    right: operations.counted
+  },
+  find_one_and_update: {
+    call: function findOneAndUpdate(target, made, done) {
+      target.collection.findAndModify(made.filter, [], made.update, done);
+    },
+    right: function right(answer, target) {
+      return answer && target.read(answer);
     }
   },
+  bulk_write: written(
+    function bulkWrite(collection, made, options, done) {
+      var bulk = options.keepGoing
+        ? collection.initializeUnorderedBulkOp()
+        : collection.initializeOrderedBulkOp();
+      made.models.forEach(function (model) {
+        model(bulk);
+      });
+      // Without a callback it fails.
+      bulk.execute(options, function (error, answer) {
+        if (done)
+          done(error || (answer.hasWriteErrors() ? answer.getWriteErrorAt(0) : null), answer);
+      });
+    },
+    function right(answer, target, made) {
+      return (
+        answer.nInserted === made.asked.inserted &&
+        answer.nMatched + answer.nUpserted === made.asked.matched &&
+        answer.nRemoved === made.asked.deleted
+      );
+    }
+  ),
   aggregate: {
     // Servers since 3.6 want a cursor; the driver's own asks for one document at a time.
-    call: function aggregate(plan, made, done) {
-      each(plan.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), plan.read, done);
+    call: function aggregate(target, made, done) {
+      each(target.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), target.read, done);
     },
-    right: function right() {
-      return true;
-    }
+    right: operations.always
   },
   command: {
-    call: function command(plan, made, done) {
-      plan.database.command(made.command, done);
+    call: function command(target, made, done) {
+      target.database.command(made.command, done);
     },
     right: function right(answer) {
       return answer.ok === 1;
     }
+  },
+  drop: {
+    call: function drop(target, made, done) {
+      target.collection.drop(operations.gone(done));
+    },
+    right: operations.always
   }
 };
 
-/** With w: 0 the driver would call back after the server's answer; its users gave no callback. */
-function write(plan, done, send) {
-  if (!plan.unacknowledged) return send(done);
-  send();
-  done(null);
-}
+/** What each part of a bulk does with it. */
+var MODELS = {
+  insert_one: function insertOne(made) {
+    return function (bulk) {
+      bulk.insert(made.document);
+    };
+  },
+  update_one: function updateOne(made, options) {
+    return function (bulk) {
+      var found = bulk.find(made.filter);
+      (options.upsert ? found.upsert() : found).updateOne(made.update);
+    };
+  },
+  replace_one: function replaceOne(made, options) {
+    return function (bulk) {
+      var found = bulk.find(made.filter);
+      (options.upsert ? found.upsert() : found).replaceOne(made.document);
+    };
+  },
+  delete_one: function deleteOne(made) {
+    return function (bulk) {
+      bulk.find(made.filter).removeOne();
+    };
+  }
+};
 
 /** A cursor is iterated and not made an array: that would hold a large answer as a whole. */
 function each(cursor, read, done) {
@@ -159,25 +191,23 @@ function settings(options) {
   };
 }
 
-function connect(uri, name, done) {
-  var parts = operations.split(uri, KNOWN, 'mongodb 1.4');
-  var chosen = settings(parts.options);
+function connect(entry, name, done) {
+  var options = operations.options(entry, KNOWN, 'mongodb 1.4');
+  var chosen = settings(options);
   chosen.uri_decode_auth = true;
-  mongodb.MongoClient.connect(operations.address(parts), chosen, function (error, client) {
+  mongodb.MongoClient.connect(operations.address(entry, options), chosen, function (error, client) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    operations.identify(database.command.bind(database), function (failed, server) {
+    database.command({ ping: 1 }, function (failed) {
       if (failed) {
         client.close();
         return done(failed);
       }
       done(null, {
-        server: server,
-        resolved: resolved(client, chosen, parts.options),
-        target: function (definition) {
-          return target(database, definition);
-        },
+        database: database,
+        acknowledged: chosen.db.w !== 0,
+        resolved: resolved(client, chosen, options),
         close: function (closed) {
           client.close(closed);
         }
@@ -190,7 +220,7 @@ function resolved(client, chosen, options) {
   var concern = chosen.db.w === undefined ? WRITE_CONCERN : { w: chosen.db.w };
   if (chosen.db.journal !== undefined) concern = { w: concern.w, j: chosen.db.journal };
   return {
-    max_pool_size: client.serverConfig.poolSize || null,
+    max_pool_size: client.serverConfig.poolSize,
     min_pool_size: null,
     write_concern: concern,
     read_concern: null,
@@ -203,13 +233,13 @@ function resolved(client, chosen, options) {
   };
 }
 
-function target(database, definition) {
+function bind(definition, database) {
   var concern = definition.write_concern || {};
   var collection = operations.given({ readPreference: definition.read_preference });
-  if (definition.read_concern) {
-    throw new protocol.Refusal('unsupported', 'mongodb 1.4 knows no read concern');
+  if (definition.kind === 'command') return { database: database };
+  if (definition.kind === 'find_one_and_update' && definition.write_concern) {
+    throw new protocol.Refusal('unsupported', 'findAndModify of mongodb 1.4 has no write concern');
   }
-  if (definition.collection === undefined) return { database: database };
   return {
     collection: database.collection(definition.collection, collection),
     options: operations.given({
@@ -219,7 +249,6 @@ function target(database, definition) {
       keepGoing: definition.ordered === false ? true : undefined,
       single: definition.kind === 'delete_one' ? true : undefined,
       upsert: definition.upsert,
-      limit: definition.limit,
       batchSize: definition.batch_size
     })
   };
@@ -245,6 +274,10 @@ module.exports = function dialect() {
     native: native,
     callbacks: CALLBACKS,
     connect: connect,
+    bind: bind,
+    reading: operations.reading('fields'),
+    models: MODELS,
+    capabilities: { extras: ['write_concern', 'read_preference'], alters: [], uri: 'plain' },
     types: bsonTypes(
       mongodb,
       function (document) {

@@ -6,25 +6,12 @@ var operations = require('../operations');
 var bsonTypes = require('./bson_types');
 var calls = require('./modern_calls');
 
-// serverSelectionTimeoutMS, that every arm has, came later: it is the time to connect in here.
-var KNOWN = [
-  'appname',
-  'authmechanism',
-  'authsource',
-  'connecttimeoutms',
-  'directconnection',
-  'journal',
-  'maxpoolsize',
-  'maxstalenessseconds',
-  'readconcernlevel',
-  'readpreference',
-  'replicaset',
-  'serverselectiontimeoutms',
-  'sockettimeoutms',
-  'ssl',
-  'w',
-  'wtimeoutms'
-];
+// serverSelectionTimeoutMS came later: it is the time to connect in here.
+var KNOWN = (
+  'appname authmechanism authsource connecttimeoutms directconnection journal maxpoolsize ' +
+  'maxstalenessseconds readconcernlevel readpreference replicaset serverselectiontimeoutms ' +
+  'sockettimeoutms ssl w wtimeoutms'
+).split(' ');
 
 /** Standard names, as options of MongoClient.connect. */
 function settings(options) {
@@ -45,27 +32,25 @@ function settings(options) {
   });
 }
 
-function connect(uri, name, done) {
-  var parts = operations.split(uri, KNOWN, 'mongodb 2');
-  var chosen = settings(parts.options);
-  mongodb.MongoClient.connect(operations.address(parts), chosen, function (error, client) {
+function connect(entry, name, done) {
+  var options = operations.options(entry, KNOWN, 'mongodb 2');
+  var chosen = settings(options);
+  mongodb.MongoClient.connect(operations.address(entry, options), chosen, function (error, client) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    operations.identify(database.command.bind(database), function (failed, server) {
-      if (failed)
-        return client.close(true, function () {
-          done(failed);
-        });
-      done(null, {
-        server: server,
-        resolved: resolved(client, chosen, parts.options),
-        target: function (definition) {
-          return calls.target(database, definition, find, count);
-        },
+    database.command({ ping: 1 }, function (failed) {
+      var opened = {
+        database: database,
+        acknowledged: chosen.w !== 0,
+        resolved: resolved(client, chosen, options),
         close: function (closed) {
           client.close(true, closed);
         }
+      };
+      if (!failed) return done(null, opened);
+      client.close(true, function () {
+        done(failed);
       });
     });
   });
@@ -93,11 +78,8 @@ function resolved(client, chosen, options) {
 function find(collection, filter, options) {
   var cursor = collection.find(filter);
   if (options.limit !== undefined) cursor = cursor.limit(options.limit);
+  if (options.fields) cursor = cursor.project(options.fields);
   return options.batchSize === undefined ? cursor : cursor.batchSize(options.batchSize);
-}
-
-function count(collection, filter, done) {
-  return done ? collection.count(filter, done) : collection.count(filter);
 }
 
 module.exports = function dialect() {
@@ -108,6 +90,12 @@ module.exports = function dialect() {
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect,
+    bind: function bind(definition, database) {
+      return calls.bind(definition, database, find);
+    },
+    reading: operations.reading('fields'),
+    models: calls.models,
+    capabilities: { extras: calls.extras, alters: [], uri: 'plain' },
     types: bsonTypes(
       mongodb,
       function (document) {

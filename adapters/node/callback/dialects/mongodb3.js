@@ -10,26 +10,39 @@ var calls = require('./modern_calls');
 // it warned them. Before 3.2 there is none, and they are ignored with a warning.
 var UNIFIED = { useNewUrlParser: true, useUnifiedTopology: true };
 
-function connect(major, uri, name, done) {
-  var client = new mongodb.MongoClient(uri, major === 3 ? UNIFIED : {});
+// 3 passes over what it does not know without a word.
+var KNOWN = (
+  'appname authmechanism authmechanismproperties authsource compressors connecttimeoutms ' +
+  'directconnection heartbeatfrequencyms journal localthresholdms maxidletimems maxpoolsize ' +
+  'maxstalenessseconds minpoolsize poolsize readconcernlevel readpreference ' +
+  'readpreferencetags replicaset retryreads retrywrites serverselectiontimeoutms ' +
+  'sockettimeoutms ssl tls tlsallowinvalidcertificates tlscafile tlscertificatekeyfile w ' +
+  'waitqueuetimeoutms wtimeoutms zlibcompressionlevel'
+).split(' ');
+
+function connect(major, entry, name, done) {
+  if (major === 3) operations.options(entry, KNOWN, 'mongodb 3');
+  connectTo(new mongodb.MongoClient(entry.uri, major === 3 ? UNIFIED : {}), major, name, done);
+}
+
+function connectTo(client, major, name, done) {
   client.connect(function (error) {
     var database;
     if (error) return done(error);
     database = client.db(name);
-    operations.identify(database.command.bind(database), function (failed, server) {
-      if (failed)
-        return client.close(function () {
-          done(failed);
-        });
-      done(null, {
-        server: server,
-        resolved: major === 3 ? resolved3(client) : resolved4(client.options),
-        target: function (definition) {
-          return calls.target(database, definition, find, count, major > 3);
-        },
+    database.command({ ping: 1 }, function (failed) {
+      var resolved = major === 3 ? resolved3(client) : resolved4(client.options);
+      var opened = {
+        database: database,
+        acknowledged: resolved.write_concern.w !== 0,
+        resolved: resolved,
         close: function (closed) {
           client.close(closed);
         }
+      };
+      if (!failed) return done(null, opened);
+      client.close(function () {
+        done(failed);
       });
     });
   });
@@ -40,27 +53,31 @@ function resolved3(client) {
   var options = client.topology.s.options;
   var concern = client.s.writeConcern || client.writeConcern;
   return {
-    max_pool_size: options.maxPoolSize || options.poolSize || null,
+    max_pool_size: options.maxPoolSize || options.poolSize,
     min_pool_size: options.minPoolSize || 0,
-    write_concern: concern && concern.w !== undefined ? { w: concern.w } : { w: 1 },
+    write_concern: concern && concern.w !== undefined ? concernOf(concern) : { w: 1 },
     read_concern: (options.readConcern && options.readConcern.level) || null,
     read_preference: client.s.readPreference ? client.s.readPreference.mode : 'primary',
-    compressors: (options.compression && options.compression.compressors) || [],
-    retry_writes: options.retryWrites === undefined ? null : options.retryWrites,
-    retry_reads: options.retryReads === undefined ? null : options.retryReads,
+    compressors: named(options.compression && options.compression.compressors),
+    retry_writes: options.retryWrites,
+    retry_reads: options.retryReads,
     tls: options.tls || options.ssl || false,
     commands: { count: mongodb.Collection.prototype.countDocuments ? 'aggregate' : 'count' }
   };
+}
+
+function concernOf(concern) {
+  return { w: concern.w, j: concern.j, wtimeout: concern.wtimeout };
 }
 
 function resolved4(options) {
   return {
     max_pool_size: options.maxPoolSize,
     min_pool_size: options.minPoolSize,
-    write_concern: options.writeConcern || {}, // unset: none is sent
+    write_concern: concernOf(options.writeConcern || {}), // unset: none is sent
     read_concern: (options.readConcern && options.readConcern.level) || null,
     read_preference: options.readPreference ? options.readPreference.mode : null,
-    compressors: options.compressors || [],
+    compressors: named(options.compressors),
     retry_writes: options.retryWrites,
     retry_reads: options.retryReads,
     tls: options.tls || false,
@@ -68,14 +85,15 @@ function resolved4(options) {
   };
 }
 
-function find(collection, filter, options) {
-  return collection.find(filter, options);
+/** 4 names what is none. */
+function named(compressors) {
+  return (compressors || []).filter(function (name) {
+    return name !== 'none';
+  });
 }
 
-/** countDocuments came with 3.1. */
-function count(collection, filter, done) {
-  var name = collection.countDocuments ? 'countDocuments' : 'count';
-  return done ? collection[name](filter, done) : collection[name](filter);
+function find(collection, filter, options) {
+  return collection.find(filter, options);
 }
 
 /** 4 holds it beside itself; of 3 it is the package, the encoder being an object. */
@@ -99,6 +117,12 @@ module.exports = function dialect(major) {
     callbacks: calls.callbacks,
     promises: calls.promises,
     connect: connect.bind(null, major),
+    bind: function bind(definition, database) {
+      return calls.bind(definition, database, find, major > 3);
+    },
+    reading: operations.reading('projection'),
+    models: calls.models,
+    capabilities: { extras: calls.extras, alters: [], uri: 'standard' },
     types: bsonTypes(types, serializer(major), function (bytes) {
       return new types.ObjectID(bytes);
     })

@@ -7,113 +7,122 @@ var protocol = require('../protocol');
 // The driver's own encoder, which it does not hand out as a whole.
 var buffalo = require('buffalo');
 
-// It has no time limit for connecting.
+// It has no time limit for connecting: a timer is set beside it.
 var KNOWN = ['directconnection', 'serverselectiontimeoutms', 'w'];
 
+/** A write and the answer that is right. Without a callback nothing asks the server how it went. */
+function written(send, right) {
+  return {
+    call: function call(target, made, done) {
+      if (target.answered) return send(target, made, done);
+      send(target, made);
+      done(null);
+    },
+    right: right
+  };
+}
+
 var CALLBACKS = {
-  insert_one: {
-    call: function insertOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.insert(made.document, callback);
-      });
+  insert_one: written(function insertOne(target, made, done) {
+    target.collection.insert(made.document, done);
+  }, Boolean),
+  insert_many: written(
+    function insertMany(target, made, done) {
+      target.collection.insert(made.documents, done);
     },
-    right: function right(answer) {
-      return Boolean(answer);
+    function right(answer, target, made) {
+      return answer.length === made.documents.length;
     }
-  },
-  insert_many: {
-    call: function insertMany(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.insert(made.documents, callback);
-      });
-    },
-    right: function right(answer, plan) {
-      return answer.length === plan.batch;
-    }
-  },
+  ),
   find_one: {
-    call: function findOne(plan, made, done) {
-      plan.collection.findOne(made.filter, done);
+    call: function findOne(target, made, done) {
+      target.collection.findOne(made.filter, made.projection, done);
     },
-    right: function right(answer, plan) {
-      return Boolean(answer) && plan.read(answer);
+    right: function right(answer, target) {
+      return Boolean(answer) && target.read(answer);
     }
   },
   find: {
-    call: function find(plan, made, done) {
-      var cursor = plan.collection.find(made.filter);
-      if (plan.limit) cursor.limit(plan.limit);
+    call: function find(target, made, done) {
+      var cursor = target.collection.find(made.filter, made.projection);
+      if (made.options.limit) cursor.limit(made.options.limit);
       // Without a limit it asks for the server's own size all the same.
-      if (plan.batch_size > 1) cursor.batchSize(plan.batch_size);
-      cursor.forEach(plan.read, done);
+      if (made.options.batchSize > 1) cursor.batchSize(made.options.batchSize);
+      cursor.forEach(target.read, done);
     },
-    right: function right() {
-      return true;
-    }
+    right: operations.always
   },
-  update_one: {
-    call: function updateOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.update(made.filter, made.update, plan.upsert, callback);
-      });
-    },
-    right: function right(count) {
-      return count === 1;
-    }
-  },
-  replace_one: {
-    call: function replaceOne(plan, made, done) {
-      write(plan, done, function (callback) {
-        plan.collection.update(made.filter, made.document, plan.upsert, callback);
-      });
-    },
-    right: function right(count) {
-      return count === 1;
-    }
-  },
+  update_one: written(function updateOne(target, made, done) {
+    target.collection.update(made.filter, made.update, target.options.upsert, done);
+  }, operations.isOne),
+  replace_one: written(function replaceOne(target, made, done) {
+    target.collection.update(made.filter, made.document, target.options.upsert, done);
+  }, operations.isOne),
+  // It knows no single removal: a filter by key finds one.
+  delete_one: written(function deleteOne(target, made, done) {
+    target.collection.remove(made.filter, done);
+  }, operations.isOne),
   count: {
-    call: function count(plan, made, done) {
-      plan.collection.count(made.filter, done);
+    call: function count(target, made, done) {
+      target.collection.count(made.filter, done);
     },
-    right: function right(answer, plan) {
-      plan.totals.documents += answer;
-      return typeof answer === 'number';
+    right: operations.counted
+  },
+  estimated_count: {
+    call: function estimatedCount(target, made, done) {
+      target.collection.count(done);
+    },
+    right: operations.counted
+  },
+  find_one_and_update: {
+    call: function findOneAndUpdate(target, made, done) {
+      target.collection.findAndModify({ query: made.filter, update: made.update }, done);
+    },
+    right: function right(answer, target) {
+      return Boolean(answer) && target.read(answer);
     }
   },
   command: {
-    call: function command(plan, made, done) {
-      plan.database.runCommand(made.command, done);
+    call: function command(target, made, done) {
+      target.database.runCommand(made.command, done);
     },
     right: function right(answer) {
       return answer.ok === 1;
     }
+  },
+  drop: {
+    call: function drop(target, made, done) {
+      target.collection.drop(operations.gone(done));
+    },
+    right: operations.always
   }
 };
 
-/** Without a callback nothing asks the server whether it went well. */
-function write(plan, done, send) {
-  if (!plan.unacknowledged) return send(done);
-  send();
-  done(null);
-}
-
-function connect(uri, name, done) {
-  var parts = operations.split(uri, KNOWN, 'mongolian');
-  var concern = { w: parts.options.w === undefined ? 1 : Number(parts.options.w) };
+function connect(entry, name, done) {
+  var options = operations.options(entry, KNOWN, 'mongolian');
+  var concern = { w: options.w === undefined ? 1 : Number(options.w) };
+  var wait_ms = Number(options.serverselectiontimeoutms);
+  var timer = null;
   var server, database;
   acknowledged(concern);
   // Its own scheme, and without the slash: a database in the string would be another object.
-  server = new Mongolian(parts.base.replace(/^mongodb:/, 'mongo:').replace(/\/$/, ''), {
-    log: false // else on stdout, a line each connection
-  });
+  server = entry.uri
+    .split('?')[0]
+    .replace(/^mongodb:/, 'mongo:')
+    .replace(/\/$/, '');
+  server = new Mongolian(server, { log: false }); // else on stdout, a line each connection
   database = server.db(name);
-  operations.identify(database.runCommand.bind(database), function (error, facts) {
+  function opened(error) {
+    if (timer === false) return; // too late
+    clearTimeout(timer);
+    timer = false;
     if (error) {
       server.close();
       return done(error);
     }
     done(null, {
-      server: facts,
+      database: database,
+      acknowledged: concern.w !== 0,
       resolved: {
         max_pool_size: 1,
         min_pool_size: 1,
@@ -126,15 +135,14 @@ function connect(uri, name, done) {
         tls: false,
         commands: { count: 'count' }
       },
-      target: function (definition) {
-        return target(database, definition);
-      },
       close: function (closed) {
         server.close();
         closed();
       }
     });
-  });
+  }
+  if (wait_ms) timer = setTimeout(opened, wait_ms, new Error('it did not connect in time'));
+  database.runCommand({ ping: 1 }, opened);
 }
 
 /** A callback is an answer with w: 1, none is w: 0; there is nothing else to ask for. */
@@ -147,20 +155,15 @@ function acknowledged(concern) {
   }
 }
 
-function target(database, definition) {
+function bind(definition, database) {
   if (definition.write_concern) acknowledged(definition.write_concern);
-  if (definition.read_concern || definition.read_preference) {
-    throw new protocol.Refusal('unsupported', 'mongolian knows no read concern or preference');
-  }
   if (definition.ordered === false) {
     throw new protocol.Refusal('unsupported', 'mongolian inserts in order');
   }
-  if (definition.collection === undefined) return { database: database };
+  if (definition.kind === 'command') return { database: database };
   return {
     collection: database.collection(definition.collection),
-    upsert: Boolean(definition.upsert),
-    limit: definition.limit,
-    batch_size: definition.batch_size
+    options: { upsert: Boolean(definition.upsert), batchSize: definition.batch_size }
   };
 }
 
@@ -168,15 +171,12 @@ var TYPES = {
   serialize: function serialize(document) {
     return buffalo.serialize(document);
   },
-  // It has no type for a double: one with a whole value goes out as an int32, as `hello` says.
+  // It has no type for a double: one with a whole value goes out as an int32, as `alters` says.
   double: function double(value) {
     return value;
   },
   long: function long(low, high) {
     return new Mongolian.Long(low, high);
-  },
-  longOf: function longOf(text) {
-    return Mongolian.Long.fromString(text);
   },
   objectid: function objectid(bytes) {
     return new Mongolian.ObjectId(bytes);
@@ -202,7 +202,9 @@ module.exports = function dialect() {
   return {
     callbacks: CALLBACKS,
     connect: connect,
+    bind: bind,
+    reading: operations.reading('fields'),
     types: TYPES,
-    capabilities: { whole_doubles: false }
+    capabilities: { extras: [], alters: ['double'], uri: 'plain' }
   };
 };
