@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -49,10 +51,14 @@ type client struct {
 
 // newClient connects in the background.
 func newClient(uri, database string) (*client, error) {
-	// The driver itself passes over options that it does not know.
+	// The driver passes over options that it does not know, and reads one that it no longer uses.
 	if parsed, err := connstring.Parse(uri); err == nil {
-		for name := range parsed.UnknownOptions {
-			return nil, refuse("unsupported", "the driver does not know the option %s", name)
+		unknown := slices.Sorted(maps.Keys(parsed.UnknownOptions))
+		if parsed.SocketTimeoutSet {
+			unknown = append(unknown, "sockettimeoutms")
+		}
+		if len(unknown) > 0 {
+			return nil, refuse("unsupported", "options unknown to the driver: %q", unknown)
 		}
 	}
 	opts := options.Client().ApplyURI(uri)
