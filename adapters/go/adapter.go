@@ -61,7 +61,7 @@ func main() {
 		case <-stop.Done():
 			return
 		case line := <-lines:
-			if a.answer(line) == "closed" {
+			if a.answer(line) == "close" {
 				return
 			}
 		}
@@ -81,69 +81,63 @@ type message struct {
 	Input                input
 }
 
-// answer handles one line and writes one.
+// answer handles one line, writes one, and returns the type of what was asked.
 func (a *adapter) answer(line []byte) (kind string) {
-	m, reply := new(message), fields(nil)
-	err := json.Unmarshal(line, m)
+	var m message
+	var reply fields
+	err := json.Unmarshal(line, &m)
 	if err != nil {
 		err = refuse("protocol", "no message: %v", err)
 	} else {
-		kind, reply, err = a.handle(m)
+		reply, err = a.handle(&m)
 	}
 	if err != nil {
 		code, own := "internal", (*refusal)(nil)
 		if errors.As(err, &own) {
 			code = own.code
 		}
-		kind, reply = "error", fields{"code": code, "message": err.Error()}
+		reply = fields{"type": "error", "code": code, "message": err.Error()}
 	}
-	if reply == nil {
-		reply = fields{}
-	}
-	reply["type"] = kind
 	text, err := json.Marshal(reply)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Printf("\x1e%s\n", text)
-	return kind
+	return m.Type
 }
 
-func (a *adapter) handle(m *message) (kind string, reply fields, err error) {
+func (a *adapter) handle(m *message) (reply fields, err error) {
 	switch m.Type {
 	case "hello":
-		reply, err = hello(m)
-		return "hello", reply, err
+		return hello(m)
 	case "clock":
-		return "clock", fields{"now_ns": now()}, nil
+		return fields{"type": "clock", "now_ns": now()}, nil
 	case "open":
-		reply, err = a.open(m)
-		return "opened", reply, err
+		return a.open(m)
 	case "prepare":
 		a.phase, err = newPhase(a, &m.prepareMessage)
-		return "ready", nil, err
+		return fields{"type": "ready"}, err
 	case "turn":
-		reply, err = a.phase.turn(m.UntilNS)
-		return "turn_done", reply, err
+		return a.phase.turn(m.UntilNS)
 	case "end":
 		ended := a.phase
 		a.phase = nil // its pools are garbage from here on
 		ended.close()
-		return "ended", ended.result(), nil
+		return ended.result(), nil
 	case "render":
 		from, err := decode(m.Template)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		data, err := encode(newTemplate(from, m.Stamps).fill(&m.Input))
-		return "rendered", fields{"bson": hex.EncodeToString(data)}, err
+		return fields{"type": "rendered", "bson": hex.EncodeToString(data)}, err
 	case "close":
 		for _, c := range a.clients {
 			c.Disconnect(a.stop)
 		}
-		return "closed", nil, nil
+		return fields{"type": "closed"}, nil
 	}
-	return "", nil, refuse("protocol", "unknown type %q", m.Type)
+	return nil, refuse("protocol", "unknown type %q", m.Type)
 }
 
 func hello(m *message) (fields, error) {
@@ -154,10 +148,6 @@ func hello(m *message) (fields, error) {
 	if err != nil {
 		return nil, refuse("protocol", "epoch_ns: %v", err)
 	}
-	resolution, err := startClock(epoch)
-	if err != nil {
-		return nil, err
-	}
 	flags := []string{}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
 		if value := os.Getenv(name); value != "" {
@@ -165,12 +155,13 @@ func hello(m *message) (fields, error) {
 		}
 	}
 	return fields{
+		"type":     "hello",
 		"protocol": protocolVersion,
 		"adapter":  "go",
 		"driver":   driver,
 		"runtime": fields{"name": "go", "version": strings.TrimPrefix(runtime.Version(), "go"),
 			"flags": flags},
-		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": resolution},
+		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(epoch)},
 		"capabilities": fields{
 			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
 			"pacing": []string{"awaited", "think", "window", "rate", "burst"},
@@ -198,5 +189,6 @@ func (a *adapter) open(m *message) (fields, error) {
 		}
 	}
 	a.clients, a.deal = clients, m.Deal
-	return fields{"acknowledged": acknowledged, "resolved": clients[0].resolved()}, nil
+	return fields{"type": "opened", "acknowledged": acknowledged,
+		"resolved": clients[0].resolved()}, nil
 }

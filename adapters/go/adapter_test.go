@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -84,16 +84,17 @@ func TestResolvedOptions(t *testing.T) {
 }
 
 func TestAcknowledged(t *testing.T) {
+	journal := true
 	for _, c := range []struct {
 		options          string
-		concern          map[string]any
+		concern          *concern
 		client, ofTarget bool
 	}{
 		{"", nil, true, true},
 		{"w=0", nil, false, false},
-		{"w=0", map[string]any{"w": "majority"}, false, true},
-		{"w=1", map[string]any{"w": 0.0}, true, false},
-		{"", map[string]any{"w": 0.0, "j": true}, true, true},
+		{"w=0", &concern{"majority", nil}, false, true},
+		{"w=1", &concern{0.0, nil}, true, false},
+		{"", &concern{0.0, &journal}, true, true},
 	} {
 		made := opened(t, "mongodb://127.0.0.1:1/?"+c.options)
 		to, err := made.target(&operationSpec{Collection: "items", WriteConcern: c.concern})
@@ -136,24 +137,12 @@ func TestEndOfInput(t *testing.T) {
 	}
 	adapter := exec.Command(os.Args[0])
 	adapter.Env = append(os.Environ(), "MDYN_TEST_ADAPTER=1")
-	stdin, _ := adapter.StdinPipe()
-	stdout, _ := adapter.StdoutPipe()
-	if err := adapter.Start(); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(stdin, `{"type":"hello","protocol":2,"epoch_ns":"0"}
+	adapter.Stdin = strings.NewReader(fmt.Sprintf(`{"type":"hello","protocol":2,"epoch_ns":"0"}
 {"type":"prepare","samples":"%s.bin","schedule":"%s","workers":1,%s}
 {"type":"turn","until_ns":9007199254740991}
-`, path, path, `"pacing":{"mode":"awaited"},"operations":[{"kind":"noop"}]`)
-	answers := bufio.NewReader(stdout)
-	for range 2 { // hello, ready
-		if _, err := answers.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stdin.Close()
-	if err := adapter.Wait(); err != nil {
-		t.Error(err)
+`, path, path, `"pacing":{"mode":"awaited"},"operations":[{"kind":"noop"}]`))
+	if said, err := adapter.Output(); err != nil || !strings.Contains(string(said), `"ready"`) {
+		t.Errorf("%s: %v", said, err)
 	}
 }
 
@@ -189,7 +178,7 @@ func TestServer(t *testing.T) {
 		{"find", 1, 1, bson.D{{Key: "n", Value: int32(1)}}, answer{1, 5}, nil},
 	} {
 		to, err := c.target(&operationSpec{Kind: step.kind, Collection: "items", SumField: "n",
-			WriteConcern: map[string]any{"w": step.w}})
+			WriteConcern: &concern{W: step.w}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,8 @@ func encode(from document) ([]byte, error) { return bson.Marshal(from) }
 
 var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
 
-var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged", "clients"}
+var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
+	"clients"}
 
 // client is one of `open`, with its database.
 type client struct {
@@ -154,12 +155,9 @@ type target struct {
 func (c *client) target(spec *operationSpec) (*target, error) {
 	opts, concern := options.Collection(), c.options.WriteConcern
 	if spec.WriteConcern != nil {
-		concern = &writeconcern.WriteConcern{W: spec.WriteConcern["w"]}
+		concern = &writeconcern.WriteConcern{W: spec.WriteConcern.W, Journal: spec.WriteConcern.J}
 		if nodes, ok := concern.W.(float64); ok { // as JSON has it; the driver wants an int
 			concern.W = int(nodes)
-		}
-		if journal, ok := spec.WriteConcern["j"].(bool); ok {
-			concern.Journal = &journal
 		}
 		opts.SetWriteConcern(concern)
 	}
@@ -169,12 +167,9 @@ func (c *client) target(spec *operationSpec) (*target, error) {
 	if spec.ReadPreference != "" {
 		mode, err := readpref.ModeFromString(spec.ReadPreference)
 		if err != nil {
-			return nil, refuse("unsupported", "%v", err)
-		}
-		preference, err := readpref.New(mode)
-		if err != nil {
 			return nil, err
 		}
+		preference, _ := readpref.New(mode) // it fails on tags alone
 		opts.SetReadPreference(preference)
 	}
 	t := &target{operationSpec: spec, database: c.database,

@@ -31,15 +31,21 @@ type prepareMessage struct {
 
 // operationSpec is one entry of `operations`.
 type operationSpec struct {
-	Kind, Collection, Shape                                  string
-	Documents, Filter, Projection, Update, Pipeline, Command *reference
-	Lazy                                                     bool
-	Ordered, Upsert                                          *bool
-	BatchSize                                                int32          `json:"batch_size"`
-	SumField                                                 string         `json:"sum_field"`
-	WriteConcern                                             map[string]any `json:"write_concern"`
-	ReadConcern                                              string         `json:"read_concern"`
-	ReadPreference                                           string         `json:"read_preference"`
+	Kind, Collection, Shape       string
+	Documents, Filter, Projection *reference
+	Update, Pipeline, Command     *reference
+	Lazy                          bool
+	Ordered, Upsert               *bool
+	BatchSize                     int32    `json:"batch_size"`
+	SumField                      string   `json:"sum_field"`
+	WriteConcern                  *concern `json:"write_concern"`
+	ReadConcern                   string   `json:"read_concern"`
+	ReadPreference                string   `json:"read_preference"`
+}
+
+type concern struct {
+	W any
+	J *bool
 }
 
 // reference names a document of a pool, or with `documents` all of them.
@@ -141,16 +147,15 @@ func newOperation(spec *operationSpec, pools [][]document, clients []*client) (*
 		return nil, refuse("unsupported", "operation %q, shape %q, lazy %t", spec.Kind, spec.Shape,
 			spec.Lazy)
 	}
-	if spec.Kind == "noop" {
-		o.targets = []*target{{operationSpec: spec}} // there may be no client
-	} else {
-		for _, c := range clients {
-			t, err := c.target(spec)
-			if err != nil {
-				return nil, err
-			}
-			o.targets = append(o.targets, t)
+	for _, c := range clients {
+		t, err := c.target(spec)
+		if err != nil {
+			return nil, err
 		}
+		o.targets = append(o.targets, t)
+	}
+	if clients == nil { // no-ops alone
+		o.targets = []*target{{operationSpec: spec}}
 	}
 	one := func(r *reference) *template {
 		if r == nil {
@@ -256,7 +261,8 @@ func (p *phase) turn(until int64) (fields, error) {
 	for _, w := range p.workers {
 		gaveUp = gaveUp || w.gaveUp
 	}
-	return fields{"began_ns": t.began, "exhausted": exhausted, "gave_up": gaveUp}, p.failure
+	return fields{"type": "turn_done", "began_ns": t.began, "exhausted": exhausted,
+		"gave_up": gaveUp}, p.failure
 }
 
 // result is the answer to `end`.
@@ -268,8 +274,8 @@ func (p *phase) result() fields {
 	}
 	var collected debug.GCStats
 	debug.ReadGCStats(&collected)
-	return fields{"totals": fields{"documents": totals.documents, "sum": totals.sum},
-		"errors": append([]*errorCount{}, p.errors...),
+	return fields{"type": "ended", "errors": append([]*errorCount{}, p.errors...),
+		"totals": fields{"documents": totals.documents, "sum": totals.sum},
 		"runtime": fields{"gc_count": collected.NumGC - p.collected.NumGC,
 			"gc_ns": collected.PauseTotal - p.collected.PauseTotal}}
 }
