@@ -182,6 +182,9 @@ func copyValue(value any) any {
 
 // integer returns the integer in a top-level field, 0 where there is none.
 func integer(from document, field string) int64 {
+	if field == "" {
+		return 0
+	}
 	for i := range from {
 		if from[i].Key != field {
 			continue

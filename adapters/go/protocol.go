@@ -100,10 +100,10 @@ func (s *schedule) record(index int) (r record) {
 
 // queue deals out one slice lap after lap, to its worker or to all of them.
 type queue struct {
-	schedule      *schedule
-	first, length int
-	dealt, limit  int64
-	mutex         sync.Mutex
+	schedule            *schedule
+	first, length, next int
+	lap, dealt, limit   int64
+	mutex               sync.Mutex
 }
 
 func (q *queue) exhausted() bool { return q.length == 0 || q.dealt >= q.limit }
@@ -116,14 +116,17 @@ func (q *queue) take(before int64) (r record, ok bool) {
 	if q.exhausted() {
 		return r, false
 	}
-	length := int64(q.length)
-	r = q.schedule.record(q.first + int(q.dealt%length))
-	r.lap, r.number = q.dealt/length, q.dealt
-	r.intended += r.lap * q.schedule.lapNS
+	r = q.schedule.record(q.first + q.next)
+	r.intended += q.lap * q.schedule.lapNS
 	if r.intended >= before {
 		return r, false
 	}
+	r.lap, r.number = q.lap, q.dealt
 	q.dealt++
+	if q.next++; q.next == q.length {
+		q.next = 0
+		q.lap++
+	}
 	return r, true
 }
 

@@ -82,6 +82,7 @@ type worker struct {
 	written                 int64 // when the buffer was, or the turn's beginning
 	sleeper                 *sleeper
 	totals                  answer
+	in                      input // one for all: it would escape to the heap
 }
 
 func (w *worker) work() {
@@ -180,13 +181,15 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 func (w *worker) give(f *flight) {
 	p, r, with := w.phase, &f.record, &f.given
 	o, in := p.operations[r.operation], w.input(r)
-	f.call = o.call
-	f.target = o.targets[(w.firstClient+w.clientStep*r.number)%int64(len(o.targets))]
+	f.call, f.target = o.call, o.targets[0]
+	if clients := int64(len(o.targets)); clients > 1 {
+		f.target = o.targets[(w.firstClient+w.clientStep*r.number)%clients]
+	}
 	switch {
 	case o.batched:
 		with.documents = make(batch, r.count)
 		for j := range with.documents {
-			with.documents[j] = o.documents[(r.document+j)%len(o.documents)].make(&in)
+			with.documents[j] = o.documents[(r.document+j)%len(o.documents)].make(in)
 			in.Sequence++
 			in.Shift += p.ItemStep
 		}
@@ -195,22 +198,22 @@ func (w *worker) give(f *flight) {
 			part := p.schedule.record(p.schedule.length + r.document + j)
 			part.lap, part.number = r.lap, r.number+int64(j)
 			var of given
-			to, in := p.operations[part.operation], w.input(&part)
-			to.give(&of, &in, &part)
+			to := p.operations[part.operation]
+			to.give(&of, w.input(&part), &part)
 			with.add(to.operationSpec, &of)
 		}
 	default:
-		o.give(with, &in, r)
+		o.give(with, in, r)
 	}
 }
 
-// input holds what the stamps of a record's first document are made of.
-func (w *worker) input(r *record) input {
-	in := input{Key: r.key, Sequence: r.number, Producer: w.number, GUID: r.guid}
+// input is what the stamps of a record's first document are made of, until the next one.
+func (w *worker) input(r *record) *input {
+	w.in = input{Key: r.key, Sequence: r.number, Producer: w.number, GUID: r.guid}
 	if r.advances {
-		in.Shift = r.lap * w.phase.LapStep
+		w.in.Shift = r.lap * w.phase.LapStep
 	}
-	return in
+	return &w.in
 }
 
 func (o *operation) give(with *given, in *input, r *record) {
