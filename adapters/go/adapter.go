@@ -8,29 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
+	"maps"
 	"os"
 	"os/signal"
-	"reflect"
-	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
-	"go.mongodb.org/mongo-driver/v2/version"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
 )
 
-const protocolVersion = 1
+const protocolVersion = 2
 
 type fields map[string]any
 
@@ -45,313 +33,162 @@ func refuse(code, format string, values ...any) error {
 
 type adapter struct {
 	stop    context.Context // ends with SIGTERM or the end of stdin
-	client  *mongo.Client
-	db      *mongo.Database
-	concern *writeconcern.WriteConcern
+	gone    chan struct{}   // closed at the end of stdin
+	clients []*client
+	deal    string
 	phase   *phase
-	greeted bool
 }
 
 func main() {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	a := &adapter{stop: stop, gone: make(chan struct{})}
 	lines := make(chan []byte)
 	go func() {
-		// The next line is read while a turn runs, only to see the end of the file: it stops the turn.
-		defer cancel()
+		// The next line is read while a turn runs, only to see the end of the file.
 		reader := bufio.NewReader(os.Stdin)
 		for {
 			line, err := reader.ReadBytes('\n')
 			if err != nil {
+				close(a.gone)
+				cancel()
 				return
 			}
 			lines <- line
 		}
 	}()
-	a := &adapter{stop: stop}
 	for {
 		select {
 		case <-stop.Done():
 			return
 		case line := <-lines:
-			if a.answer(os.Stdout, line) == "closed" {
+			if a.answer(line) == "close" {
 				return
 			}
 		}
 	}
 }
 
-// answer handles one line and writes one.
-func (a *adapter) answer(to io.Writer, line []byte) (kind string) {
-	var head struct{ Type string }
-	var answer fields
-	err := json.Unmarshal(line, &head)
+// message holds the fields of all of them.
+type message struct {
+	prepareMessage
+	Type, Deal, Database string
+	Protocol             int
+	EpochNS              string `json:"epoch_ns"`
+	Clients              []struct{ URI string }
+	UntilNS              int64 `json:"until_ns"`
+	Template             hexadecimal
+	Stamps               []stamp
+	Input                input
+}
+
+// answer handles one line, writes one, and returns the type of what was asked.
+func (a *adapter) answer(line []byte) (kind string) {
+	var m message
+	var reply fields
+	err := json.Unmarshal(line, &m)
 	if err != nil {
 		err = refuse("protocol", "no message: %v", err)
 	} else {
-		kind, answer, err = a.handle(head.Type, line)
+		reply, err = a.handle(&m)
 	}
 	if err != nil {
 		code, own := "internal", (*refusal)(nil)
 		if errors.As(err, &own) {
 			code = own.code
 		}
-		kind, answer = "error", fields{"code": code, "message": masked(err.Error())}
+		reply = fields{"type": "error", "code": code, "message": err.Error()}
 	}
-	text, err := json.Marshal(answer)
+	text, err := json.Marshal(reply)
 	if err != nil {
 		panic(err)
 	}
-	separator := ","
-	if len(answer) == 0 {
-		separator, text = "", []byte("{}")
-	}
-	fmt.Fprintf(to, "{\"type\":%q%s%s\n", kind, separator, text[1:])
-	return kind
+	fmt.Printf("\x1e%s\n", text)
+	return m.Type
 }
 
-func (a *adapter) handle(kind string, line []byte) (string, fields, error) {
-	if kind != "hello" && !a.greeted {
-		return "", nil, refuse("protocol", "%q before hello", kind)
-	}
-	switch kind {
+func (a *adapter) handle(m *message) (reply fields, err error) {
+	switch m.Type {
 	case "hello":
-		return decoded(line, "hello", a.hello)
+		return hello(m)
 	case "clock":
-		return "clock", fields{"now_ns": now()}, nil
+		return fields{"type": "clock", "now_ns": now()}, nil
 	case "open":
-		return decoded(line, "opened", a.open)
+		return a.open(m)
 	case "prepare":
-		return decoded(line, "armed", a.prepare)
+		a.phase, err = newPhase(a, &m.prepareMessage)
+		return fields{"type": "ready"}, err
 	case "turn":
-		return decoded(line, "turned", a.turn)
+		return a.phase.turn(m.UntilNS)
 	case "end":
-		if a.phase == nil {
-			return "", nil, refuse("protocol", "end without prepare")
-		}
-		answer, err := a.phase.end()
-		a.phase.close()
-		a.phase = nil
-		return "ended", answer, err
+		ended := a.phase
+		a.phase = nil // its pools are garbage from here on
+		ended.close()
+		return ended.result(), nil
 	case "render":
-		return decoded(line, "rendered", render)
-	case "close":
-		if a.client != nil {
-			a.client.Disconnect(a.stop)
+		from, err := decode(m.Template)
+		if err != nil {
+			return nil, err
 		}
-		return "closed", nil, nil
+		data, err := encode(newTemplate(from, m.Stamps).fill(&m.Input))
+		return fields{"type": "rendered", "bson": hex.EncodeToString(data)}, err
+	case "close":
+		for _, c := range a.clients {
+			c.Disconnect(a.stop)
+		}
+		return fields{"type": "closed"}, nil
 	}
-	return "", nil, refuse("protocol", "unknown type %q", kind)
+	return nil, refuse("protocol", "unknown type %q", m.Type)
 }
 
-// decoded reads a message into the handler's own type.
-func decoded[M any](line []byte, kind string, handler func(*M) (fields, error)) (
-	string, fields, error) {
-	message := new(M)
-	if err := json.Unmarshal(line, message); err != nil {
-		return "", nil, refuse("protocol", "%v", err)
-	}
-	answer, err := handler(message)
-	return kind, answer, err
-}
-
-type helloMessage struct {
-	Protocol struct{ Min, Max int }
-	EpochNS  string `json:"epoch_ns"`
-}
-
-func (a *adapter) hello(m *helloMessage) (fields, error) {
-	if a.greeted || m.Protocol.Min > protocolVersion || m.Protocol.Max < protocolVersion {
-		return nil, refuse("protocol", "a second hello, or no common version (mine: 1)")
+func hello(m *message) (fields, error) {
+	if m.Protocol != protocolVersion {
+		return nil, refuse("protocol", "this adapter speaks protocol %d", protocolVersion)
 	}
 	epoch, err := strconv.ParseInt(m.EpochNS, 10, 64)
 	if err != nil {
 		return nil, refuse("protocol", "epoch_ns: %v", err)
 	}
-	resolution, err := startClock(epoch)
-	if err != nil {
-		return nil, err
-	}
-	a.greeted = true
-	operations, flags := []string{}, []string{}
-	for _, kind := range kinds {
-		operations = append(operations, kind.name)
-	}
+	flags := []string{}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
 		if value := os.Getenv(name); value != "" {
 			flags = append(flags, name+"="+value)
 		}
 	}
 	return fields{
+		"type":     "hello",
 		"protocol": protocolVersion,
 		"adapter":  "go",
-		"driver":   fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil},
+		"driver":   driver,
 		"runtime": fields{"name": "go", "version": strings.TrimPrefix(runtime.Version(), "go"),
 			"flags": flags},
-		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": resolution},
+		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(epoch)},
 		"capabilities": fields{
-			"operations": operations, "roles": []string{"worker"}, "stop": "sigterm",
-			"pacing":         []string{"awaited", "window", "rate", "burst"},
-			"document_forms": []string{"native"},
-			"concurrency":    fields{"kind": "tasks", "max": nil},
-			"noop_makes":     true,
+			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
+			"pacing": []string{"awaited", "think", "window", "rate", "burst"},
+			"shapes": []string{}, "alters": []string{}, "uri": "standard", "consumer_ns": nil,
+			"concurrency": fields{"kind": "tasks", "max": nil, "threads": runtime.GOMAXPROCS(0)},
 		},
 	}, nil
 }
 
-type openMessage struct{ URI, Database, Role string }
-
-func (a *adapter) open(m *openMessage) (fields, error) {
-	if a.client != nil || m.Database == "" {
-		return nil, refuse("protocol", "open twice, or without a database")
-	}
-	if m.Role != "worker" {
-		return nil, refuse("unsupported", "role %q", m.Role)
-	}
-	secrets = secretsOf(m.URI)
-	opts := options.Client().ApplyURI(m.URI)
-	pool := resolvePool(m.URI)
-	client, err := mongo.Connect(opts)
-	if err != nil {
-		return nil, err
-	}
-	if err = client.Ping(a.stop, nil); err != nil {
-		client.Disconnect(a.stop)
-		if refused := (*auth.Error)(nil); errors.As(err, &refused) && !mongo.IsTimeout(err) {
-			return nil, refuse("auth", "%v", err)
+func (a *adapter) open(m *message) (fields, error) {
+	var clients []*client
+	acknowledged := true
+	for _, given := range m.Clients {
+		c, err := newClient(given.URI, m.Database)
+		if err == nil {
+			clients = append(clients, c)
+			acknowledged = acknowledged && c.acknowledged()
+			err = c.prove(a.stop)
 		}
-		return nil, refuse("connect", "%v", err)
-	}
-	a.client, a.db, a.concern = client, client.Database(m.Database), opts.WriteConcern
-	var info struct{ Version *string }
-	var hello struct {
-		MaxWireVersion *int32 `bson:"maxWireVersion"`
-	}
-	// Facts that a server does not tell stay null.
-	a.db.RunCommand(a.stop, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&info)
-	a.db.RunCommand(a.stop, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
-	return fields{"resolved": resolve(client, opts, pool),
-		"server": fields{"version": info.Version, "max_wire_version": hello.MaxWireVersion}}, nil
-}
-
-// offline refuses every connection.
-type offline struct{}
-
-func (offline) DialContext(context.Context, string, string) (net.Conn, error) {
-	return nil, errors.New("offline")
-}
-
-// resolvePool asks a client that never connects: the driver tells its pool sizes only to a pool
-// monitor, and one on the measured client would be called at every checkout.
-func resolvePool(uri string) (pool *event.MonitorPoolOptions) {
-	monitor := &event.PoolMonitor{Event: func(e *event.PoolEvent) {
-		if e.Type == event.ConnectionPoolCreated {
-			pool = e.PoolOptions
-		}
-	}}
-	opts := options.Client().ApplyURI(uri).SetPoolMonitor(monitor).SetDialer(offline{})
-	if client, err := mongo.Connect(opts); err == nil {
-		client.Disconnect(context.Background())
-	}
-	return pool
-}
-
-func resolve(client *mongo.Client, opts *options.ClientOptions,
-	pool *event.MonitorPoolOptions) fields {
-	resolved := fields{
-		"max_pool_size": nil, "min_pool_size": nil,
-		"write_concern": fields{}, "read_concern": nil, "read_preference": nil, // unset: not sent
-		"compressors":  append([]string{}, opts.Compressors...), // unset means none in this driver
-		"retry_writes": nil, "retry_reads": nil, "tls": opts.TLSConfig != nil,
-		"commands": fields{"count": "aggregate"}, // CountDocuments
-	}
-	if pool != nil {
-		resolved["max_pool_size"], resolved["min_pool_size"] = pool.MaxPoolSize, pool.MinPoolSize
-	}
-	if concern := opts.WriteConcern; concern != nil {
-		resolved["write_concern"] = fields{"w": concern.W, "j": concern.Journal}
-	}
-	if opts.ReadConcern != nil {
-		resolved["read_concern"] = opts.ReadConcern.Level
-	}
-	// The client's defaults have no accessor. Its fields hold the real ones, a constant here would
-	// be those of one version. Null should a version rename the fields.
-	private := reflect.ValueOf(client).Elem()
-	if mode := private.FieldByName("readPreference"); mode.IsValid() {
-		if mode = mode.Elem().FieldByName("mode"); mode.IsValid() {
-			resolved["read_preference"] = readpref.Mode(mode.Uint()).String()
+		if err != nil {
+			for _, c := range clients {
+				c.Disconnect(a.stop)
+			}
+			return nil, err
 		}
 	}
-	names := map[string]string{"retry_writes": "retryWrites", "retry_reads": "retryReads"}
-	for name, field := range names {
-		if retry := private.FieldByName(field); retry.IsValid() {
-			resolved[name] = retry.Bool()
-		}
-	}
-	return resolved
-}
-
-func (a *adapter) prepare(m *prepareMessage) (fields, error) {
-	if a.phase != nil {
-		return nil, refuse("protocol", "prepare before end")
-	}
-	p, err := newPhase(a.stop, m, a.db, a.concern)
-	if err == nil {
-		a.phase = p
-	}
-	return nil, err
-}
-
-type turnMessage struct {
-	StartNS int64  `json:"start_ns"`
-	UntilNS *int64 `json:"until_ns"`
-}
-
-func (a *adapter) turn(m *turnMessage) (fields, error) {
-	if a.phase == nil || m.UntilNS == nil {
-		return nil, refuse("protocol", "turn without prepare or until_ns")
-	}
-	return a.phase.turn(m.StartNS, *m.UntilNS)
-}
-
-type renderMessage struct {
-	templateSpec
-	Input input
-}
-
-func render(m *renderMessage) (fields, error) {
-	t, err := m.compile()
-	if err != nil {
-		return nil, err
-	}
-	data, err := bson.Marshal(t.fill(&m.Input))
-	return fields{"bson": hex.EncodeToString(data)}, err
-}
-
-// secrets are the parts of the URI that nothing this program prints may repeat.
-var (
-	secrets     []string
-	userInfo    = regexp.MustCompile(`://\S*@`)
-	secretParts = regexp.MustCompile(
-		`://[^:/]*:(.*)@|(?i:KeyFilePassword|KeyPassword|AWS_SESSION_TOKEN)[=:]([^&,]+)`)
-)
-
-func secretsOf(uri string) (found []string) {
-	for _, match := range secretParts.FindAllStringSubmatch(uri, -1) {
-		raw := match[1] + match[2]
-		if plain, err := url.QueryUnescape(raw); err == nil && plain != "" {
-			found = append(found, plain)
-		}
-		if raw != "" {
-			found = append(found, raw)
-		}
-	}
-	return found
-}
-
-func masked(message string) string {
-	message = userInfo.ReplaceAllString(message, "://***@")
-	for _, secret := range secrets {
-		message = strings.ReplaceAll(message, secret, "***")
-	}
-	return message
+	a.clients, a.deal = clients, m.Deal
+	return fields{"type": "opened", "acknowledged": acknowledged,
+		"resolved": clients[0].resolved()}, nil
 }

@@ -1,49 +1,83 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"golang.org/x/sys/unix"
 )
 
 type prepareMessage struct {
-	Role, Samples, Schedule string
-	Warmup                  bool
-	Pools                   []string
-	DocumentForm            string `json:"document_form"`
-	Workers                 int
-	FirstWorker             int `json:"first_worker"`
-	Limits                  []int64
-	Pacing                  struct {
+	Samples, Schedule string
+	Pools             []string
+	Workers           int
+	FirstWorker       int `json:"first_worker"`
+	Limits            []int64
+	Pacing            struct {
 		Mode    string
 		ThinkNS int64 `json:"think_ns"`
 		Size    int
 	}
-	Counter              struct{ First, Stride, Loaded int64 }
-	ErrorsConsecutiveMax int `json:"errors_consecutive_max"`
+	LapStep              int64 `json:"lap_step"`
+	ItemStep             int64 `json:"item_step"`
+	ErrorsConsecutiveMax int   `json:"errors_consecutive_max"`
 	Operations           []*operationSpec
+}
+
+// operationSpec is one entry of `operations`.
+type operationSpec struct {
+	Kind, Collection, Shape       string
+	Documents, Filter, Projection *reference
+	Update, Pipeline, Command     *reference
+	Lazy                          bool
+	Ordered, Upsert               *bool
+	BatchSize                     int32    `json:"batch_size"`
+	SumField                      string   `json:"sum_field"`
+	WriteConcern                  *concern `json:"write_concern"`
+	ReadConcern                   string   `json:"read_concern"`
+	ReadPreference                string   `json:"read_preference"`
+}
+
+type concern struct {
+	W any
+	J *bool
+}
+
+// reference names a document of a pool, or with `documents` all of them.
+type reference struct {
+	Pool, Document int
+	Stamps         []stamp
+}
+
+// operation is what is ready before the first turn.
+type operation struct {
+	*operationSpec
+	call                                          call
+	targets                                       []*target // one for each client
+	filter, projection, update, pipeline, command *template
+	documents                                     []*template
+	batched                                       bool // takes `count` documents
 }
 
 // phase holds the state from `prepare` to `end`.
 type phase struct {
 	*prepareMessage
+	shared     bool // one queue for all workers
 	operations []*operation
 	schedule   *schedule
 	queues     []*queue
 	workers    []*worker
 	samples    *os.File
 	stop       context.Context
+	gone       chan struct{}
 	t0         int64
-	started    bool
-	mutex      sync.Mutex // guards the fields below
+	collected  debug.GCStats // until `ready`
+	mutex      sync.Mutex    // guards the fields below
 	errors     []*errorCount
 	failure    error // a sample file that cannot be written
 }
@@ -55,129 +89,100 @@ type errorCount struct {
 	Message string `json:"message"`
 }
 
-func newPhase(stop context.Context, m *prepareMessage, db *mongo.Database,
-	concern *writeconcern.WriteConcern) (p *phase, err error) {
-	p = &phase{prepareMessage: m, stop: stop}
-	bind := func() error { return p.bind(db, concern) }
-	steps := []func() error{m.check, bind, p.loadPools, p.cutSchedule, p.addWorkers}
-	for _, step := range steps {
-		if err = step(); err != nil {
-			p.close()
-			return nil, err
-		}
+func newPhase(a *adapter, m *prepareMessage) (*phase, error) {
+	p := &phase{prepareMessage: m, stop: a.stop, gone: a.gone}
+	err := p.prepare(a)
+	if err != nil {
+		p.close()
+		return nil, err
 	}
+	debug.ReadGCStats(&p.collected)
 	return p, nil
 }
 
-func (p *phase) bind(db *mongo.Database, concern *writeconcern.WriteConcern) error {
+func (p *phase) prepare(a *adapter) (err error) {
+	switch p.Pacing.Mode {
+	case "awaited", "window":
+	case "rate", "burst":
+		p.shared = true
+	default:
+		return refuse("unsupported", "pacing %q", p.Pacing.Mode)
+	}
+	pools := make([][]document, len(p.Pools))
+	for i, path := range p.Pools {
+		if pools[i], err = readPool(path); err != nil {
+			return err
+		}
+	}
 	for _, spec := range p.Operations {
-		o, err := newOperation(spec, db, concern)
+		o, err := newOperation(spec, pools, a.clients)
 		if err != nil {
 			return err
 		}
 		p.operations = append(p.operations, o)
 	}
-	return nil
-}
-
-func (m *prepareMessage) check() error {
-	switch m.Pacing.Mode {
-	case "awaited", "rate", "burst":
-		m.Pacing.Size = 1
-	case "window":
-	default:
-		return refuse("unsupported", "pacing %q", m.Pacing.Mode)
-	}
-	if m.Role != "worker" {
-		return refuse("unsupported", "role %q", m.Role)
-	}
-	if m.DocumentForm != "native" {
-		return refuse("unsupported", "document form %q", m.DocumentForm)
-	}
-	if m.Workers < 1 || m.FirstWorker < 0 || m.FirstWorker+m.Workers > 1<<16 || m.Pacing.Size < 1 {
-		return refuse("protocol", "workers, first_worker or size out of range")
-	}
-	for _, spec := range m.Operations {
-		if spec.Key != "schedule" && spec.Key != "counter" && spec.Key != "latest" && spec.Key != "" {
-			return refuse("unsupported", "key %q", spec.Key)
-		}
-		if spec.Documents != nil && (spec.Documents.Pool < 0 || spec.Documents.Pool >= len(m.Pools)) {
-			return refuse("protocol", "pool %d of %d", spec.Documents.Pool, len(m.Pools))
-		}
-	}
-	return nil
-}
-
-func (m *prepareMessage) shared() bool {
-	return m.Pacing.Mode == "rate" || m.Pacing.Mode == "burst"
-}
-
-func (p *phase) loadPools() error {
-	for _, o := range p.operations {
-		if o.Documents == nil {
-			continue
-		}
-		documents, err := readPool(p.Pools[o.Documents.Pool])
-		if err != nil {
-			return err
-		}
-		for _, document := range documents {
-			t, err := newTemplate(document, o.Documents.Stamps)
-			if err != nil {
-				return err
-			}
-			o.pool = append(o.pool, t)
-		}
-	}
-	return nil
-}
-
-// cutSchedule looks at every record once, so that the hot path need not doubt them.
-func (p *phase) cutSchedule() (err error) {
 	if p.schedule, err = openSchedule(p.Schedule); err != nil {
 		return err
 	}
-	s, slices := p.schedule, p.Workers
-	if p.shared() {
-		slices = 1
-	}
-	if s.slices != slices || p.Limits != nil && len(p.Limits) != slices {
-		return fmt.Errorf("schedule of %d slices and %d limits, expected %d", s.slices,
-			len(p.Limits), slices)
-	}
-	for i := range s.length {
-		r := s.record(i)
-		if r.operation >= len(p.operations) {
-			return fmt.Errorf("record %d: operation %d", i, r.operation)
-		}
-		if o := p.operations[r.operation]; o.Documents != nil && r.document >= len(o.pool) {
-			return fmt.Errorf("record %d: document %d of %d", i, r.document, len(o.pool))
-		}
-	}
-	for i := range slices {
-		q := &queue{schedule: s, first: i * s.length / slices, length: s.length / slices,
-			limit: math.MaxInt64}
+	for i := range p.schedule.slices {
+		length := p.schedule.length / p.schedule.slices
+		q := &queue{schedule: p.schedule, first: i * length, length: length, limit: math.MaxInt64}
 		if p.Limits != nil {
 			q.limit = p.Limits[i]
 		}
 		p.queues = append(p.queues, q)
 	}
-	return nil
-}
-
-func (p *phase) addWorkers() (err error) {
 	if p.samples, err = os.Create(p.Samples); err != nil {
 		return err
 	}
 	for i := 0; i < p.Workers && err == nil; i++ {
-		err = p.addWorker(i)
+		err = p.addWorker(i, a.deal)
 	}
 	return err
 }
 
-func (p *phase) addWorker(i int) (err error) {
+func newOperation(spec *operationSpec, pools [][]document, clients []*client) (*operation, error) {
+	o := &operation{operationSpec: spec, call: calls[spec.Kind]}
+	if o.call == nil || spec.Shape != "" || spec.Lazy {
+		return nil, refuse("unsupported", "operation %q, shape %q, lazy %t", spec.Kind, spec.Shape,
+			spec.Lazy)
+	}
+	for _, c := range clients {
+		t, err := c.target(spec)
+		if err != nil {
+			return nil, err
+		}
+		o.targets = append(o.targets, t)
+	}
+	if clients == nil { // no-ops alone
+		o.targets = []*target{{operationSpec: spec}}
+	}
+	one := func(r *reference) *template {
+		if r == nil {
+			return nil
+		}
+		return newTemplate(pools[r.Pool][r.Document], r.Stamps)
+	}
+	o.filter, o.projection, o.update = one(spec.Filter), one(spec.Projection), one(spec.Update)
+	o.pipeline, o.command = one(spec.Pipeline), one(spec.Command)
+	if r := spec.Documents; r != nil {
+		for _, from := range pools[r.Pool] {
+			o.documents = append(o.documents, newTemplate(from, r.Stamps))
+		}
+		o.batched = spec.Kind == "insert_many" || spec.Kind == "noop"
+	}
+	return o, nil
+}
+
+func (p *phase) addWorker(i int, deal string) (err error) {
 	w := &worker{phase: p, number: int64(p.FirstWorker + i), queue: p.queues[i%len(p.queues)],
-		turns: make(chan *turn), flights: make([]flight, p.Pacing.Size)}
+		firstClient: int64(i), turns: make(chan *turn), flights: make([]flight, max(1, p.Pacing.Size))}
+	if deal == "operation" {
+		w.clientStep = 1
+		if p.shared {
+			w.firstClient = 0
+		}
+	}
 	// Outside of the heap, as the schedule is.
 	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANON | unix.MAP_PRIVATE
 	w.buffer, err = unix.Mmap(-1, 0, samplesBuffered*sampleBytes, access, kind)
@@ -227,81 +232,76 @@ func (p *phase) close() {
 	}
 }
 
-// turn lets the workers go, waits for them, and returns the sums of their work.
-func (p *phase) turn(start, until int64) (fields, error) {
-	t := &turn{until: until}
-	ahead := start > now()
-	if ahead {
-		s, err := newSleeper(p.stop)
-		if err != nil {
-			return nil, err
-		}
-		s.until(start)
-		s.close()
-	}
+type turn struct {
+	began, until int64
+	running      atomic.Int32 // workers
+	done         chan struct{}
+}
+
+// turn lets the workers go and waits for them.
+func (p *phase) turn(until int64) (fields, error) {
+	t := &turn{until: until, done: make(chan struct{})}
+	t.running.Store(int32(len(p.workers)))
 	t.began = now()
-	if !p.started {
-		p.started = true
-		if p.t0 = t.began; ahead {
-			p.t0 = start
-		}
+	if p.t0 == 0 {
+		p.t0 = t.began
 	}
-	t.done.Add(len(p.workers))
 	for _, w := range p.workers {
 		w.turns <- t
 	}
-	t.done.Wait()
-	sum, exhausted, gaveUp := counts{ended: t.began}, true, false
-	for _, w := range p.workers {
-		sum.add(&w.turn)
-		gaveUp = gaveUp || w.gaveUp
+	select {
+	case <-t.done:
+	case <-p.gone:
+		os.Exit(0)
 	}
+	exhausted, gaveUp := true, false
 	for _, q := range p.queues {
 		exhausted = exhausted && q.exhausted()
 	}
-	return fields{"began_ns": t.began, "ended_ns": sum.ended, "operations": sum.operations,
-		"completed_by_deadline": sum.completed, "errors": sum.errors, "exhausted": exhausted,
+	for _, w := range p.workers {
+		gaveUp = gaveUp || w.gaveUp
+	}
+	return fields{"type": "turn_done", "began_ns": t.began, "exhausted": exhausted,
 		"gave_up": gaveUp}, p.failure
 }
 
-func (p *phase) end() (fields, error) {
-	var all counts
+// result is the answer to `end`.
+func (p *phase) result() fields {
 	var totals answer
 	for _, w := range p.workers {
-		all.add(&w.all)
 		totals.documents += w.totals.documents
 		totals.sum += w.totals.sum
 	}
-	info, err := p.samples.Stat()
-	if err = cmp.Or(p.failure, err); err != nil {
-		return nil, err
-	}
-	return fields{"operations": all.operations, "samples": info.Size() / sampleBytes,
+	var collected debug.GCStats
+	debug.ReadGCStats(&collected)
+	return fields{"type": "ended", "errors": append([]*errorCount{}, p.errors...),
 		"totals": fields{"documents": totals.documents, "sum": totals.sum},
-		"errors": append([]*errorCount{}, p.errors...)}, nil
+		"runtime": fields{"gc_count": collected.NumGC - p.collected.NumGC,
+			"gc_ns": collected.PauseTotal - p.collected.PauseTotal}}
 }
+
+// messageBytes bounds what is told of an error: that of a batch names each of its documents.
+const messageBytes = 4096
 
 // note counts an error and returns its outcome.
 func (p *phase) note(err error) byte {
-	code, name := describe(err)
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	var entry *errorCount
-	for _, known := range p.errors {
-		if known.Code == code && known.Name == name {
-			entry = known
+	code, name, outcome := 0, "WrongAnswer", byte(1)
+	if !errors.As(err, new(wrong)) {
+		timeout := false
+		code, name, timeout = describe(err)
+		if outcome = 2; timeout {
+			outcome = 3
 		}
 	}
-	if entry == nil {
-		entry = &errorCount{Code: code, Name: name, Message: masked(err.Error())}
-		p.errors = append(p.errors, entry)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, known := range p.errors {
+		if known.Code == code && known.Name == name {
+			known.Count++
+			return outcome
+		}
 	}
-	entry.Count++
-	switch {
-	case errors.As(err, new(wrong)):
-		return 1
-	case mongo.IsTimeout(err):
-		return 3
-	}
-	return 2
+	message := err.Error()
+	p.errors = append(p.errors, &errorCount{code, name, 1, message[:min(len(message), messageBytes)]})
+	return outcome
 }

@@ -4,78 +4,104 @@ import (
 	"context"
 	"math"
 	"os"
-	"sync"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sys/unix"
 )
 
 const samplesBuffered = 32768
 
+// writtenNS is how long samples may wait in a turn that is longer.
+const writtenNS = 1_000_000_000
+
 // burstLanded bounds how many operations of a burst have ended and wait for their samples.
 const burstLanded = 1024
 
-type turn struct {
-	began, until int64
-	done         sync.WaitGroup
+// given is what one call is given; all of it exists before the first clock reading.
+type given struct {
+	filter, projection, update, document, command document
+	documents                                     batch
+	pipeline                                      array
+	limit                                         int64
+	prepared
+}
+
+type answer struct{ documents, sum int64 }
+
+// call is the measured part: the driver's call as its users write it, its answer consumed.
+type call func(t *target, ctx context.Context, with *given) (answer, error)
+
+// wrong is an answer that came, and is not the right one.
+type wrong string
+
+func (w wrong) Error() string { return string(w) }
+
+// noop reads the documents made for it, as those of an answer are read.
+func (t *target) noop(_ context.Context, with *given) (got answer, err error) {
+	for _, made := range with.documents {
+		got.documents++
+		got.sum += integer(made, t.SumField)
+	}
+	return got, nil
+}
+
+func (t *target) readModifyWrite(ctx context.Context, with *given) (answer, error) {
+	got, err := t.findOne(ctx, with)
+	if err == nil {
+		_, err = t.updateOne(ctx, with)
+	}
+	return got, err
 }
 
 // flight is one operation between its record and its sample.
 type flight struct {
 	record
-	operation            *operation
-	arguments            arguments
+	call                 call
+	target               *target
+	given                given
 	intended, start, end int64
 	answer               answer
 	err                  error
 	begin, landed        chan struct{} // of a window's slots
 }
 
-type counts struct{ operations, completed, errors, ended int64 }
-
 // worker is a goroutine that sleeps on a channel between turns: no spinning, and its grown stack
 // is kept, which a goroutine per turn would have to grow again within the measurement.
 type worker struct {
-	phase        *phase
-	number       int64 // of the sample's field
-	queue        *queue
-	turns        chan *turn
-	flights      []flight
-	made         int64 // documents for insertion in this phase
-	reading, due int64 // the last clock reading; the end of the think time
-	failures     int   // in a row
-	gaveUp       bool
-	buffer       []byte
-	used         int
-	sleeper      *sleeper
-	turn, all    counts
-	totals       answer
-}
-
-func (c *counts) add(other *counts) {
-	c.operations += other.operations
-	c.completed += other.completed
-	c.errors += other.errors
-	c.ended = max(c.ended, other.ended)
+	phase                   *phase
+	number                  int64 // of the sample's field
+	firstClient, clientStep int64 // of its operation 0; from one operation to the next
+	queue                   *queue
+	turns                   chan *turn
+	flights                 []flight
+	reading, due            int64 // the last clock reading; the end of the think time
+	failures                int   // in a row
+	gaveUp                  bool
+	buffer                  []byte
+	used                    int
+	written                 int64 // when the buffer was, or the turn's beginning
+	sleeper                 *sleeper
+	totals                  answer
+	in                      input // one for all: it would escape to the heap
 }
 
 func (w *worker) work() {
 	for t := range w.turns {
-		w.turn, w.reading = counts{}, t.began
+		w.reading, w.written = t.began, t.began
 		switch w.phase.Pacing.Mode {
 		case "window":
 			w.window(t)
 		case "burst":
 			w.burst(t)
 		default:
-			for f := &w.flights[0]; w.take(t, f); w.land(t, f) {
+			for f := &w.flights[0]; w.take(t, f); w.land(f) {
 				f.fly()
 			}
 		}
-		w.all.add(&w.turn)
 		w.flush()
-		t.done.Done()
+		if t.running.Add(-1) == 0 {
+			close(t.done)
+		}
 	}
 }
 
@@ -85,7 +111,7 @@ func (w *worker) window(t *turn) {
 	land := func() {
 		f := &w.flights[landed%len(w.flights)]
 		<-f.landed
-		w.land(t, f)
+		w.land(f)
 		landed++
 	}
 	for f := &w.flights[0]; w.take(t, f); f = &w.flights[begun%len(w.flights)] {
@@ -110,12 +136,12 @@ func (w *worker) burst(t *turn) {
 			landed <- f
 		}()
 		for inFlight++; len(landed) > 0; inFlight-- {
-			w.land(t, <-landed)
+			w.land(<-landed)
 		}
 		w.reading = max(w.reading, now()) // there may be no sample yet to hold against the deadline
 	}
 	for ; inFlight > 0; inFlight-- {
-		w.land(t, <-landed)
+		w.land(<-landed)
 	}
 }
 
@@ -147,96 +173,107 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 	case "burst":
 		f.intended = p.t0
 	}
-	w.makeArguments(f)
+	w.give(f)
 	return true
 }
 
-// makeArguments makes the values that an application has at hand when it calls the driver.
-func (w *worker) makeArguments(f *flight) {
-	f.operation = w.phase.operations[f.record.operation]
-	o, with := f.operation, &f.arguments
-	in := input{Key: w.key(o, f), Lap: f.lap, Sequence: f.number, Producer: w.number, GUID: f.guid}
-	*with = arguments{}
-	if o.filter != nil {
-		with.filter = o.filter.make(&in)
-	}
-	if o.update != nil {
-		with.update = o.update.make(&in)
-	}
-	if o.pipeline != nil {
-		with.pipeline = stages(o.pipeline.make(&in))
-	}
-	if o.command != nil {
-		with.command = o.command.make(&in)
+// give makes the values that an application has at hand when it calls the driver.
+func (w *worker) give(f *flight) {
+	p, r, with := w.phase, &f.record, &f.given
+	o, in := p.operations[r.operation], w.input(r)
+	f.call, f.target = o.call, o.targets[0]
+	if clients := int64(len(o.targets)); clients > 1 {
+		f.target = o.targets[(w.firstClient+w.clientStep*r.number)%clients]
 	}
 	switch {
-	case o.Kind == "insert_many":
-		with.documents = make([]bson.D, o.Batch)
+	case o.batched:
+		with.documents = make(batch, r.count)
 		for j := range with.documents {
-			in.Item, in.Key = int64(j), w.key(o, f)
-			with.documents[j] = o.pool[(f.document+j)%len(o.pool)].make(&in)
-			w.made++
+			with.documents[j] = o.documents[(r.document+j)%len(o.documents)].make(in)
+			in.Sequence++
+			in.Shift += p.ItemStep
 		}
-	case o.pool != nil:
-		with.document = o.pool[f.document].make(&in)
-		if o.Kind == "insert_one" {
-			w.made++
+	case o.Kind == "bulk_write":
+		for j := range r.count {
+			part := p.schedule.record(p.schedule.length + r.document + j)
+			part.lap, part.number = r.lap, r.number+int64(j)
+			var of given
+			to := p.operations[part.operation]
+			to.give(&of, w.input(&part), &part)
+			with.add(to.operationSpec, &of)
 		}
+	default:
+		o.give(with, in, r)
 	}
 }
 
-func (w *worker) key(o *operation, f *flight) int64 {
-	c, n := &w.phase.Counter, w.made
-	switch o.Key {
-	case "counter":
-	case "latest":
-		if n -= 1 + f.record.key; n < 0 {
-			return max(0, c.Loaded+n)
-		}
-	default:
-		return f.record.key
+// input is what the stamps of a record's first document are made of, until the next one.
+func (w *worker) input(r *record) *input {
+	w.in = input{Key: r.key, Sequence: r.number, Producer: w.number, GUID: r.guid}
+	if r.advances {
+		w.in.Shift = r.lap * w.phase.LapStep
 	}
-	return c.First + w.number + c.Stride*n
+	return &w.in
+}
+
+func (o *operation) give(with *given, in *input, r *record) {
+	if o.filter != nil {
+		with.filter = o.filter.make(in)
+	}
+	if o.update != nil {
+		with.update = o.update.make(in)
+	}
+	if o.documents != nil {
+		with.document = o.documents[r.document].make(in)
+	}
+	if o.pipeline != nil {
+		with.pipeline = o.pipeline.make(in)[0].Value.(array)
+	}
+	if o.command != nil {
+		with.command = o.command.make(in)
+	}
+	if o.projection != nil {
+		with.projection = o.projection.make(in)
+	}
+	if o.Kind == "find" {
+		with.limit = int64(r.count)
+	}
+	if with.limit > 0 || with.projection != nil {
+		with.setOptions(o.operationSpec)
+	}
 }
 
 func (f *flight) fly() {
 	f.start = now()
-	f.answer, f.err = f.operation.call(context.Background(), &f.arguments)
+	f.answer, f.err = f.call(f.target, context.Background(), &f.given)
 	f.end = now()
 }
 
 // land writes the sample of an operation that has ended.
-func (w *worker) land(t *turn, f *flight) {
+func (w *worker) land(f *flight) {
 	p, outcome := w.phase, byte(0)
-	w.turn.operations++
 	w.totals.documents += f.answer.documents
 	w.totals.sum += f.answer.sum
 	if f.err == nil {
 		w.failures = 0
 	} else {
 		outcome = p.note(f.err)
-		w.turn.errors++
 		w.failures++
 		w.gaveUp = w.gaveUp || w.failures == p.ErrorsConsecutiveMax
 	}
-	if f.end <= t.until {
-		w.turn.completed++
-	}
-	if !p.shared() {
+	if !p.shared {
 		f.intended = f.start
 	}
-	if p.Warmup {
-		outcome += 128
-	}
 	putSample(w.buffer[w.used:], f, outcome, w.number)
-	if w.used += sampleBytes; w.used == len(w.buffer) {
+	w.used += sampleBytes
+	w.reading = max(w.reading, f.end)
+	if w.used == len(w.buffer) || w.reading-w.written >= writtenNS {
 		w.flush()
 	}
-	w.reading = max(w.reading, f.end)
-	w.turn.ended = w.reading
 	if p.Pacing.ThinkNS > 0 {
 		w.due = f.end + p.Pacing.ThinkNS
 	}
+	f.given = given{} // a batch is not kept while the worker sleeps
 }
 
 // flush appends; the file's own lock keeps the writes of several workers apart.
@@ -246,7 +283,7 @@ func (w *worker) flush() {
 		w.phase.failure = err
 		w.phase.mutex.Unlock()
 	}
-	w.used = 0
+	w.used, w.written = 0, w.reading
 }
 
 // sleeper is a timer of the kernel. The runtime's own timers round up to the next millisecond in
