@@ -1,4 +1,4 @@
-//! Tails a capped collection: the driver's calls, and how to continue after a failed cursor.
+//! Tails a capped collection: the driver's calls, and how to continue behind a failed cursor.
 
 use std::time::Duration;
 
