@@ -180,22 +180,16 @@ async fn end_of_input(lines: &mut BufReader<Stdin>) {
 
 async fn hello() -> Result<Value, Failure> {
     let metadata = tokio::time::timeout(Duration::from_secs(5), client::metadata()).await;
-    let driver = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
-    let text = |path: [&str; 2]| {
-        let inner = driver.get_document(path[0]).ok();
-        inner.and_then(|inner| inner.get_str(path[1]).ok())
-    };
-    let rustc = driver.get_str("platform").ok().and_then(|text| text.split(' ').nth(1));
+    let metadata = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
+    let driver = metadata.get_document("driver").map_err(Failure::internal)?;
+    let text = |field| driver.get_str(field).ok();
+    let rustc = metadata.get_str("platform").ok().and_then(|text| text.split(' ').nth(1));
     let threads = Handle::current().metrics().num_workers();
     Ok(json!({
         "type": "hello",
         "protocol": PROTOCOL,
         "adapter": "rust",
-        "driver": {
-            "name": text(["driver", "name"]),
-            "version": text(["driver", "version"]),
-            "native": null,
-        },
+        "driver": { "name": text("name"), "version": text("version"), "native": null },
         "runtime": {
             "name": "rustc",
             "version": rustc,
@@ -206,9 +200,9 @@ async fn hello() -> Result<Value, Failure> {
             "resolution_ns": clock_getres(ClockId::Monotonic).tv_nsec,
         },
         "capabilities": {
-            "operations": operations::KINDS,
+            "operations": operations::KINDS.split(' ').collect::<Vec<_>>(),
             "pacing": ["awaited", "think", "window", "rate", "burst"],
-            "extras": operations::EXTRAS,
+            "extras": operations::EXTRAS.split(' ').collect::<Vec<_>>(),
             "shapes": [],
             "alters": [],
             "uri": "standard",

@@ -7,7 +7,7 @@ use mongodb::Database;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::documents::{stages, Batch, Pool, Template};
+use crate::documents::{stages, Pool, Template};
 use crate::errors::Failure;
 use crate::operations::{self, Bound};
 use crate::workers::Job;
@@ -52,6 +52,18 @@ impl Answer {
         Answer { right, documents: 0, sum: 0 }
     }
 
+    /// Of a call whose answer is a number.
+    pub fn number(documents: u64) -> Answer {
+        Answer { right: true, documents, sum: 0 }
+    }
+
+    /// Of a call that finds one document.
+    pub fn one(found: Option<Document>, sum_field: Option<&str>) -> Answer {
+        let mut answer = Answer::right_if(found.is_some());
+        found.iter().for_each(|document| answer.read(document, sum_field));
+        answer
+    }
+
     pub fn read(&mut self, document: &Document, sum_field: Option<&str>) {
         self.documents += 1;
         self.sum += match sum_field.and_then(|field| document.get(field)) {
@@ -89,9 +101,16 @@ fn two(filter: Template, update: Template, call: fn(Document, Document) -> Call)
     Box::new(move |job: &Job| call(filter.make(&job.input), update.make(&job.input)))
 }
 
+/// Each document of a batch is made when it is asked for.
+type Batch = Box<dyn ExactSizeIterator<Item = Document> + Send>;
+
 fn batch(template: Template, call: fn(Batch) -> Call) -> Make {
     let template = Arc::new(template);
-    Box::new(move |job: &Job| call(Batch::new(&template, job.document, job.count, &job.input)))
+    Box::new(move |job: &Job| {
+        let (template, first, input) = (Arc::clone(&template), job.document, job.input);
+        let item = move |item| template.nth(first + item as usize, &input.item(item));
+        call(Box::new((0..job.count).map(item)))
+    })
 }
 
 impl Given {
@@ -140,9 +159,7 @@ impl Given {
             "delete_one" => one(need(&self.filter)?, Call::DeleteOne),
             "count" => one(need(&self.filter)?, Call::Count),
             "estimated_count" => Box::new(|_: &Job| Call::EstimatedCount),
-            "aggregate" => {
-                one(need(&self.pipeline)?, |pipeline| Call::Aggregate(stages(pipeline)))
-            }
+            "aggregate" => one(need(&self.pipeline)?, |pipeline| Call::Aggregate(stages(pipeline))),
             "command" => one(need(&self.command)?, Call::Command),
             "drop" => Box::new(|_: &Job| Call::Drop),
             _ => return Err(Failure::unsupported(format!("operation {kind}"))),

@@ -92,3 +92,45 @@ pub async fn metadata() -> io::Result<Document> {
     let mut metadata = &message[at.ok_or(io::ErrorKind::InvalidData)? + field.len()..];
     Document::from_reader(&mut metadata).map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn resolved_of(uri: &str) -> Value {
+        resolved(&ClientOptions::parse(uri).await.expect("options"))
+    }
+
+    #[tokio::test]
+    async fn resolved_leaves_out_what_the_driver_does_not_tell() {
+        let open = json!({
+            "write_concern": {}, "read_concern": null, "compressors": [], "tls": false,
+            "commands": { "count": "aggregate" },
+        });
+        assert_eq!(resolved_of("mongodb://h/").await, open);
+        let set = json!({
+            "max_pool_size": 3, "min_pool_size": 1, "read_preference": "nearest",
+            "retry_writes": false, "retry_reads": true,
+            "write_concern": { "w": "majority", "j": true }, "read_concern": "local",
+            "compressors": ["zlib", "snappy"], "tls": true, "commands": { "count": "aggregate" },
+        });
+        let uri = "mongodb://h/?maxPoolSize=3&minPoolSize=1&readPreference=nearest&\
+            retryWrites=false&retryReads=true&w=majority&journal=true&readConcernLevel=local&\
+            compressors=zlib,snappy&tls=true";
+        assert_eq!(resolved_of(uri).await, set);
+    }
+
+    #[tokio::test]
+    async fn connect_says_why_not() {
+        let cases = [
+            ("w=0", "unsupported"),
+            ("sausage=1", "unsupported"),
+            ("serverSelectionTimeoutMS=100", "connect"),
+        ];
+        for (option, code) in cases {
+            let uri = format!("mongodb://127.0.0.1:1/?{option}");
+            let failure = connect(&uri, "mdyn_x").await.err().expect("refused");
+            assert_eq!(failure.code, code, "{option}: {}", failure.message);
+        }
+    }
+}

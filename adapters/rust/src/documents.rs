@@ -1,7 +1,6 @@
 //! Documents made for an operation: templates, and the stamps that they carry.
 
 use std::fs;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -78,7 +77,7 @@ pub struct Input {
 }
 
 impl Input {
-    fn item(&self, item: u32) -> Input {
+    pub fn item(&self, item: u32) -> Input {
         let shift = self.shift + u64::from(item) * self.item_step;
         Input { shift, sequence: self.sequence + i64::from(item), ..*self }
     }
@@ -185,35 +184,6 @@ impl Template {
         stamped(&self.documents[number % self.documents.len()], &self.stamps, input)
     }
 }
-
-/// The documents of a batch. Each is made when it is asked for.
-pub struct Batch {
-    template: Arc<Template>,
-    first: usize,
-    input: Input,
-    items: Range<u32>,
-}
-
-impl Batch {
-    pub fn new(template: &Arc<Template>, first: usize, count: u32, input: &Input) -> Batch {
-        Batch { template: Arc::clone(template), first, input: *input, items: 0..count }
-    }
-}
-
-impl Iterator for Batch {
-    type Item = Document;
-
-    fn next(&mut self) -> Option<Document> {
-        let item = self.items.next()?;
-        Some(self.template.nth(self.first + item as usize, &self.input.item(item)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.items.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Batch {}
 
 /// The stages of `{"pipeline": […]}`.
 pub fn stages(mut pipeline: Document) -> Vec<Document> {

@@ -10,6 +10,7 @@ use mongodb::error::{ErrorKind, WriteFailure};
 use mongodb::options::{
     CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
+use mongodb::results::UpdateResult;
 use mongodb::{Collection, Cursor, Database};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -17,154 +18,13 @@ use serde_json::{json, Value};
 use crate::calls::{Answer, Call};
 use crate::errors::Failure;
 
-pub const KINDS: [&str; 15] = [
-    "noop",
-    "insert_one",
-    "insert_many",
-    "find_one",
-    "find",
-    "update_one",
-    "delete_one",
-    "count",
-    "estimated_count",
-    "replace_one",
-    "find_one_and_update",
-    "read_modify_write",
-    "aggregate",
-    "command",
-    "drop",
-];
+pub const KINDS: &str = "noop insert_one insert_many find_one find update_one delete_one count \
+    estimated_count replace_one find_one_and_update read_modify_write aggregate command drop";
 
 /// The driver refuses unacknowledged writes, and its `run_command` takes no concerns.
-pub const EXTRAS: [&str; 5] =
-    ["write_concern", "read_concern", "read_preference", "clients", "lazy_insert"];
+pub const EXTRAS: &str = "write_concern read_concern read_preference clients lazy_insert";
 
 type Items = Collection<Document>;
-
-async fn insert_one(items: &Items, document: Document) -> Result<Answer> {
-    items.insert_one(document).await?;
-    Ok(Answer::right_if(true))
-}
-
-/// The driver encodes all documents before it sends the first: a lazy sequence saves those that
-/// are not encoded.
-async fn insert_many(
-    items: &Items,
-    documents: impl ExactSizeIterator<Item = Document>,
-    ordered: Option<bool>,
-) -> Result<Answer> {
-    let count = documents.len();
-    let insert = items.insert_many(documents).optional(ordered, |insert, is| insert.ordered(is));
-    Ok(Answer::right_if(insert.await?.inserted_ids.len() == count))
-}
-
-async fn find_one(
-    items: &Items,
-    filter: Document,
-    projection: Option<Document>,
-    sum_field: Option<&str>,
-) -> Result<Answer> {
-    let find = items.find_one(filter);
-    let found = find.optional(projection, |find, fields| find.projection(fields)).await?;
-    Ok(one_document(found, sum_field))
-}
-
-async fn find(
-    items: &Items,
-    filter: Document,
-    projection: Option<Document>,
-    limit: Option<i64>,
-    batch_size: Option<u32>,
-    sum_field: Option<&str>,
-) -> Result<Answer> {
-    let find = items
-        .find(filter)
-        .optional(projection, |find, fields| find.projection(fields))
-        .optional(limit, |find, most| find.limit(most))
-        .optional(batch_size, |find, size| find.batch_size(size));
-    drained(find.await?, sum_field).await
-}
-
-async fn update_one(
-    items: &Items,
-    filter: Document,
-    update: Document,
-    upsert: Option<bool>,
-) -> Result<Answer> {
-    let update = items.update_one(filter, update).optional(upsert, |update, is| update.upsert(is));
-    let result = update.await?;
-    Ok(Answer::right_if(result.matched_count == 1 || result.upserted_id.is_some()))
-}
-
-async fn replace_one(
-    items: &Items,
-    filter: Document,
-    document: Document,
-    upsert: Option<bool>,
-) -> Result<Answer> {
-    let replace =
-        items.replace_one(filter, document).optional(upsert, |replace, is| replace.upsert(is));
-    let result = replace.await?;
-    Ok(Answer::right_if(result.matched_count == 1 || result.upserted_id.is_some()))
-}
-
-/// The document as it was before, by the driver's default.
-async fn find_one_and_update(
-    items: &Items,
-    filter: Document,
-    update: Document,
-    sum_field: Option<&str>,
-) -> Result<Answer> {
-    Ok(one_document(items.find_one_and_update(filter, update).await?, sum_field))
-}
-
-async fn delete_one(items: &Items, filter: Document) -> Result<Answer> {
-    Ok(Answer::right_if(items.delete_one(filter).await?.deleted_count == 1))
-}
-
-async fn count(items: &Items, filter: Document) -> Result<Answer> {
-    let documents = items.count_documents(filter).await?;
-    Ok(Answer { documents, ..Answer::right_if(true) })
-}
-
-async fn estimated_count(items: &Items) -> Result<Answer> {
-    let documents = items.estimated_document_count().await?;
-    Ok(Answer { documents, ..Answer::right_if(true) })
-}
-
-async fn aggregate(
-    items: &Items,
-    pipeline: Vec<Document>,
-    sum_field: Option<&str>,
-) -> Result<Answer> {
-    drained(items.aggregate(pipeline).await?, sum_field).await
-}
-
-/// The driver turns an answer without `ok: 1` into an error.
-async fn command(database: &Database, command: Document) -> Result<Answer> {
-    database.run_command(command).await?;
-    Ok(Answer::right_if(true))
-}
-
-/// The driver takes it for right that there was no such collection.
-async fn drop(items: &Items) -> Result<Answer> {
-    items.drop().await?;
-    Ok(Answer::right_if(true))
-}
-
-fn one_document(found: Option<Document>, sum_field: Option<&str>) -> Answer {
-    let mut answer = Answer::right_if(found.is_some());
-    found.iter().for_each(|document| answer.read(document, sum_field));
-    answer
-}
-
-async fn drained(mut cursor: Cursor<Document>, sum_field: Option<&str>) -> Result<Answer> {
-    let mut answer = Answer::right_if(true);
-    while let Some(document) = cursor.try_next().await? {
-        answer.read(&document, sum_field);
-    }
-    Ok(answer)
-}
 
 /// What `prepare` says of the call.
 #[derive(Deserialize)]
@@ -203,34 +63,81 @@ impl Bound {
 
     pub async fn call(&self, call: Call) -> Result<Answer> {
         let Bound { database, items, options } = self;
-        let sum = options.sum_field.as_deref();
+        let sum_field = options.sum_field.as_deref();
         match call {
-            Call::InsertOne(document) => insert_one(items, document).await,
+            Call::InsertOne(document) => {
+                items.insert_one(document).await?;
+                Ok(Answer::right_if(true))
+            }
             Call::InsertMany(documents) => {
                 insert_many(items, documents.into_iter(), options.ordered).await
             }
             Call::InsertLazily(documents) => insert_many(items, documents, options.ordered).await,
-            Call::FindOne(filter, projection) => find_one(items, filter, projection, sum).await,
+            Call::FindOne(filter, projection) => {
+                let find = items.find_one(filter);
+                let find = find.optional(projection, |find, fields| find.projection(fields));
+                Ok(Answer::one(find.await?, sum_field))
+            }
             Call::Find(filter, projection, limit) => {
-                find(items, filter, projection, limit, options.batch_size, sum).await
+                let find = items
+                    .find(filter)
+                    .optional(projection, |find, fields| find.projection(fields))
+                    .optional(limit, |find, most| find.limit(most))
+                    .optional(options.batch_size, |find, size| find.batch_size(size));
+                drained(find.await?, sum_field).await
             }
             Call::UpdateOne(filter, update) => {
-                update_one(items, filter, update, options.upsert).await
+                let update = items.update_one(filter, update);
+                Ok(one_written(update.optional(options.upsert, |u, is| u.upsert(is)).await?))
             }
             Call::ReplaceOne(filter, document) => {
-                replace_one(items, filter, document, options.upsert).await
+                let replace = items.replace_one(filter, document);
+                Ok(one_written(replace.optional(options.upsert, |r, is| r.upsert(is)).await?))
             }
             Call::FindOneAndUpdate(filter, update) => {
-                find_one_and_update(items, filter, update, sum).await
+                Ok(Answer::one(items.find_one_and_update(filter, update).await?, sum_field))
             }
-            Call::DeleteOne(filter) => delete_one(items, filter).await,
-            Call::Count(filter) => count(items, filter).await,
-            Call::EstimatedCount => estimated_count(items).await,
-            Call::Aggregate(pipeline) => aggregate(items, pipeline, sum).await,
-            Call::Command(document) => command(database, document).await,
-            Call::Drop => drop(items).await,
+            Call::DeleteOne(filter) => {
+                Ok(Answer::right_if(items.delete_one(filter).await?.deleted_count == 1))
+            }
+            Call::Count(filter) => Ok(Answer::number(items.count_documents(filter).await?)),
+            Call::EstimatedCount => Ok(Answer::number(items.estimated_document_count().await?)),
+            Call::Aggregate(pipeline) => drained(items.aggregate(pipeline).await?, sum_field).await,
+            Call::Command(command) => {
+                // The driver turns an answer without `ok: 1` into an error.
+                database.run_command(command).await?;
+                Ok(Answer::right_if(true))
+            }
+            Call::Drop => {
+                items.drop().await?;
+                Ok(Answer::right_if(true))
+            }
         }
     }
+}
+
+/// The driver encodes all documents before it sends the first: a lazy sequence saves those that
+/// are not encoded.
+async fn insert_many(
+    items: &Items,
+    documents: impl ExactSizeIterator<Item = Document>,
+    ordered: Option<bool>,
+) -> Result<Answer> {
+    let count = documents.len();
+    let insert = items.insert_many(documents).optional(ordered, |insert, is| insert.ordered(is));
+    Ok(Answer::right_if(insert.await?.inserted_ids.len() == count))
+}
+
+fn one_written(result: UpdateResult) -> Answer {
+    Answer::right_if(result.matched_count == 1 || result.upserted_id.is_some())
+}
+
+async fn drained(mut cursor: Cursor<Document>, sum_field: Option<&str>) -> Result<Answer> {
+    let mut answer = Answer::right_if(true);
+    while let Some(document) = cursor.try_next().await? {
+        answer.read(&document, sum_field);
+    }
+    Ok(answer)
 }
 
 /// The server's code, or 0, and its name, or that of the driver's variant. Of a batch: those of
@@ -265,5 +172,56 @@ pub fn is_timeout(error: &Error) -> bool {
         ErrorKind::Io(error) => error.kind() == io::ErrorKind::TimedOut,
         ErrorKind::ServerSelection { .. } => true,
         _ => matches!(code_and_name(error).0, 50 | 262),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    /// An error as the driver reads it from an answer.
+    fn error<T: DeserializeOwned>(kind: impl Fn(T) -> ErrorKind, answer: Value) -> Error {
+        Error::from(kind(serde_json::from_value(answer).expect("an error")))
+    }
+
+    #[test]
+    fn errors_have_the_servers_code_and_name_or_the_variants() {
+        let named = json!({ "code": 50, "codeName": "MaxTimeMSExpired", "errmsg": "late" });
+        let command = error(ErrorKind::Command, named);
+        assert_eq!(code_and_name(&command), (50, "MaxTimeMSExpired".to_owned()));
+        let unnamed = json!({ "code": 12, "errmsg": "no name" });
+        assert_eq!(code_and_name(&error(ErrorKind::Command, unnamed)), (12, "Command".to_owned()));
+        let answer = json!({ "code": 11000, "errmsg": "duplicate" });
+        let write = |answer| ErrorKind::Write(WriteFailure::WriteError(answer));
+        assert_eq!(code_and_name(&error(write, answer)), (11000, "Write".to_owned()));
+    }
+
+    #[test]
+    fn a_batch_fails_with_its_first_write_error() {
+        let concern = json!({ "code": 64, "codeName": "WriteConcernFailed", "errmsg": "late" });
+        let both = json!({
+            "writeErrors": [{ "index": 1, "code": 11000 }, { "index": 2, "code": 121 }],
+            "writeConcernError": concern,
+        });
+        let batch = error(ErrorKind::InsertMany, both);
+        assert_eq!(code_and_name(&batch), (11000, "InsertMany".to_owned()));
+        let alone = json!({ "writeErrors": null, "writeConcernError": concern });
+        let batch = error(ErrorKind::InsertMany, alone);
+        assert_eq!(code_and_name(&batch), (64, "WriteConcernFailed".to_owned()));
+    }
+
+    #[test]
+    fn timeouts_are_the_sockets_and_the_servers() {
+        let io = |kind: io::ErrorKind| Error::from(ErrorKind::Io(Arc::new(kind.into())));
+        assert!(is_timeout(&io(io::ErrorKind::TimedOut)));
+        assert!(!is_timeout(&io(io::ErrorKind::ConnectionReset)));
+        for (code, timeout) in [(50, true), (262, true), (11000, false)] {
+            let answer = json!({ "code": code, "errmsg": "" });
+            assert_eq!(is_timeout(&error(ErrorKind::Command, answer)), timeout, "{code}");
+        }
     }
 }
