@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mongodb::bson::{self, Document};
-use mongodb::Database;
 use rustix::time::{clock_getres, ClockId};
 use serde_json::{json, Value};
 use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
@@ -26,6 +25,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use consumer::Consumer;
 use documents::stamped;
 use errors::Failure;
+use operations::Database;
 use protocol::{parse, Deal, Message};
 use timing::{Clock, Stop};
 use workers::Phase;
@@ -147,7 +147,7 @@ impl Adapter {
             },
             Message::Close => {
                 for database in self.clients.drain(..) {
-                    client::close(database).await;
+                    operations::close(database.client().clone()).await;
                 }
                 Ok(json!({ "type": "closed" }))
             }

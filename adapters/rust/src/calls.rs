@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use mongodb::bson::{Bson, Document};
-use mongodb::Database;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::documents::{stages, Pool, Template};
 use crate::errors::Failure;
-use crate::operations::{self, Bound};
+use crate::operations::{self, Bound, Database};
 use crate::workers::Job;
 
 /// A call of the driver with all that it is given: fresh copies, made before its time begins.
@@ -108,7 +107,7 @@ fn batch(template: Template, call: fn(Batch) -> Call) -> Make {
     let template = Arc::new(template);
     Box::new(move |job: &Job| {
         let (template, first, input) = (Arc::clone(&template), job.document, job.input);
-        let item = move |item| template.nth(first + item as usize, &input.item(item));
+        let item = move |item: u32| template.nth(first + item as usize, &input.item(item));
         call(Box::new((0..job.count).map(item)))
     })
 }

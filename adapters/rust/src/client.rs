@@ -2,15 +2,15 @@
 
 use std::io;
 
-use mongodb::bson::{doc, Document};
-use mongodb::error::{Error, ErrorKind};
+use mongodb::bson::Document;
+use mongodb::error::ErrorKind;
 use mongodb::options::{Acknowledgment, ClientOptions, SelectionCriteria, ServerAddress, Tls};
-use mongodb::{Client, Database};
 use serde_json::{json, Map, Value};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use crate::errors::Failure;
+use crate::operations::{close, ping, Client, Database, Error};
 
 /// The database of a client that reached its server, and the options that the client resolved.
 pub async fn connect(uri: &str, database: &str) -> Result<(Database, Value), Failure> {
@@ -21,12 +21,8 @@ pub async fn connect(uri: &str, database: &str) -> Result<(Database, Value), Fai
     }
     let resolved = resolved(&options);
     let database = Client::with_options(options).map_err(refused)?.database(database);
-    database.run_command(doc! { "ping": 1 }).await.map_err(refused)?;
+    ping(&database).await.map_err(refused)?;
     Ok((database, resolved))
-}
-
-pub async fn close(database: Database) {
-    database.client().clone().shutdown().immediate(true).await;
 }
 
 /// The options as the driver parsed them. It does not tell the defaults of those that are open.
@@ -86,7 +82,7 @@ pub async fn metadata() -> io::Result<Document> {
     let length = stream.read_i32_le().await?;
     let mut message = vec![0; (length as usize).saturating_sub(4)];
     stream.read_exact(&mut message).await?;
-    client.shutdown().immediate(true).await;
+    close(client).await;
     let field = b"\x03client\0";
     let at = message.windows(field.len()).position(|bytes| bytes == field);
     let mut metadata = &message[at.ok_or(io::ErrorKind::InvalidData)? + field.len()..];
@@ -129,7 +125,7 @@ mod tests {
         ];
         for (option, code) in cases {
             let uri = format!("mongodb://127.0.0.1:1/?{option}");
-            let failure = connect(&uri, "mdyn_x").await.err().expect("refused");
+            let failure = connect(&uri, "mdyn_x").await.expect_err("refused");
             assert_eq!(failure.code, code, "{option}: {}", failure.message);
         }
     }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
-use mongodb::Database;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::task::JoinHandle;
 
 use crate::errors::{count_error, ErrorEntry, Failure};
+use crate::operations::Database;
 use crate::protocol::{Sample, Samples};
 use crate::tailing::{Found, Message, Tailing};
 use crate::timing::{Alarm, Clock, Stop};

@@ -1,17 +1,19 @@
 //! The dialect of the driver's 3.x: its calls as its users write them, its options, its errors.
 
 use std::io;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use mongodb::action::Action;
-use mongodb::bson::Document;
+use mongodb::bson::{doc, Bson, Document, RawBson, RawDocumentBuf};
 pub use mongodb::error::{Error, Result};
 use mongodb::error::{ErrorKind, WriteFailure};
 use mongodb::options::{
-    CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
+    CollectionOptions, CursorType, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
 use mongodb::results::UpdateResult;
-use mongodb::{Collection, Cursor, Database};
+pub use mongodb::{Client, Database};
+use mongodb::{Collection, Cursor};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -138,6 +140,30 @@ async fn drained(mut cursor: Cursor<Document>, sum_field: Option<&str>) -> Resul
         answer.read(&document, sum_field);
     }
     Ok(answer)
+}
+
+pub async fn ping(database: &Database) -> Result<Document> {
+    database.run_command(doc! { "ping": 1 }).await
+}
+
+pub async fn close(client: Client) {
+    client.shutdown().immediate(true).await;
+}
+
+/// For this time the server holds a getMore that has nothing to return.
+const AWAIT: Duration = Duration::from_millis(100);
+
+pub type Messages = Collection<RawDocumentBuf>;
+pub type Tail = Cursor<RawDocumentBuf>;
+
+/// Without a sort: a scan returns a capped collection in natural order.
+pub async fn tail(messages: &Messages) -> Result<Tail> {
+    messages.find(doc! {}).cursor_type(CursorType::TailableAwait).max_await_time(AWAIT).await
+}
+
+pub async fn is_there(messages: &Messages, id: &RawBson) -> Result<bool> {
+    let id = Bson::try_from(id.clone()).map_err(Error::custom)?;
+    Ok(messages.find_one(doc! { "_id": id }).await?.is_some())
 }
 
 /// The server's code, or 0, and its name, or that of the driver's variant. Of a batch: those of

@@ -1,30 +1,14 @@
-//! Tails a capped collection: the driver's calls, and how to continue behind a failed cursor.
+//! Tails a capped collection: what a message is, and how to go on behind a cursor that failed.
 
 use std::time::Duration;
 
-use mongodb::bson::{doc, Bson, RawBson, RawDocument, RawDocumentBuf};
-use mongodb::error::Result;
-use mongodb::options::CursorType;
-use mongodb::{Collection, Cursor};
+use mongodb::bson::{raw, RawBson, RawDocument};
 
 use crate::errors::ErrorEntry;
+use crate::operations::{is_there, tail, Messages, Tail};
 
-/// For this time the server holds a getMore that has nothing to return.
-const AWAIT: Duration = Duration::from_millis(100);
 /// Between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
-
-type Messages = Collection<RawDocumentBuf>;
-
-/// Without a sort: a scan returns a capped collection in natural order.
-async fn tail(messages: &Messages) -> Result<Cursor<RawDocumentBuf>> {
-    messages.find(doc! {}).cursor_type(CursorType::TailableAwait).max_await_time(AWAIT).await
-}
-
-async fn is_there(messages: &Messages, id: &RawBson) -> Result<bool> {
-    let id = Bson::try_from(id.clone()).map_err(mongodb::error::Error::custom)?;
-    Ok(messages.find_one(doc! { "_id": id }).await?.is_some())
-}
 
 pub struct Message {
     pub producer: i64,
@@ -42,7 +26,7 @@ pub enum Found {
 pub struct Tailing {
     messages: Messages,
     marker_field: String,
-    cursor: Option<Cursor<RawDocumentBuf>>,
+    cursor: Option<Tail>,
     /// `_id` of the last document that was read; None if that has been overwritten.
     last: Option<RawBson>,
     pub opened: u64,
@@ -58,7 +42,7 @@ struct Content {
 
 /// Reads field by field. Rejected: a struct deserialised by serde, with which a message takes half
 /// as long again.
-fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Result<Content> {
+fn content(document: &RawDocument, marker_field: &str) -> raw::Result<Content> {
     let (mut id, mut sentinel, mut marker) = (None, false, false);
     let (mut producer, mut sequence, mut made_ns) = (None, None, None);
     for element in document.iter_elements() {
@@ -88,10 +72,7 @@ fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Re
 
 impl Tailing {
     /// Opens a cursor and moves it past the sentinel.
-    pub async fn open(
-        messages: Messages,
-        marker_field: String,
-    ) -> std::result::Result<Tailing, String> {
+    pub async fn open(messages: Messages, marker_field: String) -> Result<Tailing, String> {
         let mut cursor = tail(&messages).await.map_err(|error| error.kind.to_string())?;
         let there = cursor.advance().await.map_err(|error| error.kind.to_string())?;
         let content = if there { Some(content(cursor.current(), &marker_field)) } else { None };
@@ -140,7 +121,7 @@ impl Tailing {
     }
 
     /// Continues after the last document, or with the oldest one if that has been overwritten.
-    async fn reopen(&mut self) -> std::result::Result<(), ErrorEntry> {
+    async fn reopen(&mut self) -> Result<(), ErrorEntry> {
         let of = |error| ErrorEntry::of(&error);
         loop {
             let kept = match &self.last {

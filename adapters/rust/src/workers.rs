@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use mongodb::Database;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use tokio::task::coop::consume_budget;
@@ -18,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::calls::{Answer, Calls, Operation};
 use crate::documents::{read_pool, Input, Pool};
 use crate::errors::{count_error, ErrorEntry, Failure};
-use crate::operations::{self, is_timeout};
+use crate::operations::{self, is_timeout, Database};
 use crate::protocol::{Deal, Sample, Samples, Schedule};
 use crate::timing::{Alarm, Clock, Stop};
 
