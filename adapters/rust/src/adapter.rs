@@ -171,8 +171,10 @@ impl Adapter {
     }
 }
 
-/// Comes back when the core is gone. What it sends meanwhile stays in the buffer.
+/// Comes back when the core is gone. What it sends meanwhile stays in the buffer. In its first
+/// second a turn does without: the thread that reads would start beside the workers.
 async fn end_of_input(lines: &mut BufReader<Stdin>) {
+    tokio::time::sleep(Duration::from_secs(1)).await;
     if lines.fill_buf().await.is_ok_and(|read| !read.is_empty()) {
         std::future::pending::<()>().await;
     }
