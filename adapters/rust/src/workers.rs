@@ -29,7 +29,7 @@ struct Prepare {
     workers: usize,
     first_worker: u16,
     limits: Option<Vec<u64>>,
-    pacing: Value,
+    pacing: Pacing,
     lap_step: u64,
     item_step: u64,
     errors_consecutive_max: u32,
@@ -346,8 +346,8 @@ impl Phase {
         clock: Clock,
         stop: &Arc<Stop>,
     ) -> Result<Phase, Failure> {
-        let message = Prepare::deserialize(message).map_err(Failure::internal)?;
-        let pacing = Pacing::deserialize(message.pacing).map_err(Failure::unsupported)?;
+        // The core's messages are right, but for a pacing that is not known here.
+        let message = Prepare::deserialize(message).map_err(Failure::unsupported)?;
         let schedule = Schedule::read(&message.schedule, message.lap_step)?;
         let pools = message.pools.iter().map(|path| read_pool(path));
         let pools: Vec<Pool> = pools.collect::<Result<_, _>>()?;
@@ -367,7 +367,7 @@ impl Phase {
             operations,
             clients: clients.len().max(1),
             deal,
-            pacing,
+            pacing: message.pacing,
             item_step: message.item_step,
             errors_consecutive_max: message.errors_consecutive_max,
         };
