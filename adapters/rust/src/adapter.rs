@@ -1,5 +1,7 @@
 //! The mongodyno adapter around the official MongoDB driver for Rust: reads a message, answers it.
 
+mod calls;
+mod client;
 mod consumer;
 mod documents;
 mod errors;
@@ -13,25 +15,26 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mongodb::bson::{doc, Bson, Document};
-use mongodb::error::{Error, ErrorKind};
-use mongodb::options::{ClientOptions, SelectionCriteria, ServerAddress, Tls};
-use mongodb::{Client, Database};
+use mongodb::bson::{self, Document};
 use rustix::time::{clock_getres, ClockId};
 use serde_json::{json, Value};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{signal, SignalKind};
 
 use consumer::Consumer;
+use documents::stamped;
 use errors::Failure;
-use protocol::{parse, Message};
+use operations::Database;
+use protocol::{parse, Deal, Message};
 use timing::{Clock, Stop};
 use workers::Phase;
 
-const PROTOCOL: u32 = 1;
-const ROLES: [&str; 2] = ["worker", "consumer"];
+const PROTOCOL: u32 = 2;
+/// An answer begins with it.
+const FRAME: char = '\x1e';
+/// Between two messages of one batch, with the reading of the clock and the sample.
+const CONSUMER_NS: u64 = 200;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
@@ -41,21 +44,27 @@ async fn main() -> io::Result<()> {
         sigterm.recv().await;
         raised.raise();
     });
-    let mut adapter = Adapter { stop: Arc::clone(&stop), clock: None, database: None, phase: None };
-    let mut lines = BufReader::new(tokio::io::stdin());
+    let mut adapter = Adapter {
+        lines: BufReader::new(tokio::io::stdin()),
+        stop: Arc::clone(&stop),
+        clock: Clock::default(),
+        clients: Vec::new(),
+        deal: Deal::default(),
+        phase: None,
+    };
     let mut line = Vec::new();
     let mut open = true;
     while open && !stop.is_raised() {
         line.clear();
         tokio::select! {
-            read = lines.read_until(b'\n', &mut line) => open = read? > 0,
+            read = adapter.lines.read_until(b'\n', &mut line) => open = read? > 0,
             () = stop.wait() => open = false,
         }
         if open {
             let answer = adapter.answer(&line).await;
             open = answer["type"] != "closed";
             let mut stdout = io::stdout().lock();
-            writeln!(stdout, "{answer}")?;
+            writeln!(stdout, "{FRAME}{answer}")?;
             stdout.flush()?;
         }
     }
@@ -64,13 +73,16 @@ async fn main() -> io::Result<()> {
 }
 
 struct Adapter {
+    lines: BufReader<Stdin>,
     stop: Arc<Stop>,
-    clock: Option<Clock>,
-    database: Option<Database>,
+    clock: Clock,
+    /// The database that `open` names, of each client.
+    clients: Vec<Database>,
+    deal: Deal,
     phase: Option<Running>,
 }
 
-/// A phase between `armed` and `ended`.
+/// A phase between `ready` and `ended`.
 enum Running {
     Worker(Phase),
     Consumer(Consumer),
@@ -88,89 +100,98 @@ impl Adapter {
     }
 
     async fn dispatch(&mut self, message: Message) -> Result<Value, Failure> {
-        if let Message::Hello { protocol, epoch_ns } = message {
-            if !(protocol.min..=protocol.max).contains(&PROTOCOL) {
-                return Err(Failure::protocol("this adapter knows version 1 of the protocol"));
-            }
-            let epoch_ns = epoch_ns.parse().map_err(Failure::protocol)?;
-            let answer = hello().await?;
-            self.clock = Some(Clock { epoch_ns });
-            return Ok(answer);
-        }
-        let out_of_order = |what: &str| Failure::protocol(format!("out of order: {what}"));
-        let clock = self.clock.ok_or_else(|| out_of_order("no hello before"))?;
         match message {
-            Message::Hello { .. } => unreachable!("answered above"),
-            Message::Clock => Ok(json!({ "type": "clock", "now_ns": clock.now_ns() })),
-            Message::Open { .. } if self.database.is_some() => Err(out_of_order("open already")),
-            Message::Open { role, .. } if !ROLES.contains(&role.as_str()) => {
-                Err(Failure::unsupported(format!("role {role}")))
+            Message::Hello { protocol, .. } if protocol != PROTOCOL => {
+                Err(Failure::protocol(format!("this adapter speaks protocol {PROTOCOL}")))
             }
-            Message::Open { uri, database, .. } => {
-                let opened = open(&uri, &database).await;
-                let (database, answer) = opened.map_err(|error| refusal(&error, &uri))?;
-                self.database = Some(database);
+            Message::Hello { epoch_ns, .. } => {
+                let epoch_ns = epoch_ns.parse().map_err(Failure::protocol)?;
+                let answer = hello().await?;
+                self.clock = Clock { epoch_ns };
                 Ok(answer)
             }
-            Message::Prepare(_) if self.phase.is_some() => Err(out_of_order("no end before")),
-            Message::Prepare(message) => {
-                let (message, database) = (*message, self.database.as_ref());
-                self.phase = Some(match message.role.as_str() {
-                    "worker" => {
-                        Running::Worker(Phase::prepare(message, database, clock, &self.stop)?)
-                    }
-                    "consumer" => {
-                        let consumer = Consumer::prepare(message, database, clock, &self.stop);
-                        Running::Consumer(consumer.await?)
-                    }
-                    role => return Err(Failure::unsupported(format!("role {role}"))),
-                });
-                Ok(json!({ "type": "armed" }))
+            Message::Clock => Ok(json!({ "type": "clock", "now_ns": self.clock.now_ns() })),
+            Message::Open { clients, deal, database } => {
+                let (mut opened, mut resolved) = (Vec::new(), Value::Null);
+                for target in clients {
+                    let (client, options) = client::connect(&target.uri, &database).await?;
+                    opened.push(client);
+                    resolved = options;
+                }
+                (self.clients, self.deal) = (opened, deal);
+                Ok(json!({ "type": "opened", "acknowledged": true, "resolved": resolved }))
             }
-            Message::Turn { start_ns, until_ns } => match &mut self.phase {
-                Some(Running::Worker(phase)) => phase.turn(start_ns, until_ns).await,
-                Some(Running::Consumer(consumer)) => consumer.turn(start_ns, until_ns).await,
-                None => Err(out_of_order("no phase")),
-            },
+            Message::Prepare(message) => {
+                self.phase = Some(self.prepare(&message).await?);
+                Ok(json!({ "type": "ready" }))
+            }
+            Message::Turn { until_ns } => {
+                let Adapter { lines, phase, .. } = self;
+                let turn = async {
+                    match phase {
+                        Some(Running::Worker(phase)) => phase.turn(until_ns).await,
+                        Some(Running::Consumer(consumer)) => consumer.turn(until_ns).await,
+                        None => Err(Failure::protocol("no phase")),
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    done = turn => done,
+                    () = end_of_input(lines) => std::process::exit(0),
+                }
+            }
             Message::End => match self.phase.take() {
                 Some(Running::Worker(phase)) => Ok(phase.end()),
                 Some(Running::Consumer(consumer)) => consumer.end().await,
-                None => Err(out_of_order("no phase")),
+                None => Err(Failure::protocol("no phase")),
             },
             Message::Close => {
-                self.phase = None;
-                if let Some(database) = self.database.take() {
-                    database.client().clone().shutdown().immediate(true).await;
+                for database in self.clients.drain(..) {
+                    operations::close(database.client().clone()).await;
                 }
                 Ok(json!({ "type": "closed" }))
             }
-            Message::Render { template, input } => {
-                let bytes = mongodb::bson::to_vec(&template.make(&input));
+            Message::Render { template, stamps, input } => {
+                let document = Document::from_reader(template.as_slice());
+                let document = document.map_err(Failure::internal)?;
+                let bytes = bson::to_vec(&stamped(&document, &stamps, &input));
                 let bytes = bytes.map_err(Failure::internal)?;
                 Ok(json!({ "type": "rendered", "bson": hex::encode(bytes) }))
             }
         }
     }
+
+    async fn prepare(&self, message: &Value) -> Result<Running, Failure> {
+        let Adapter { clients, deal, clock, stop, .. } = self;
+        if message["consumer"].is_null() {
+            return Ok(Running::Worker(Phase::prepare(message, clients, *deal, *clock, stop)?));
+        }
+        let database = clients.first().ok_or_else(|| Failure::protocol("no open before"))?;
+        Ok(Running::Consumer(Consumer::prepare(message, database, *clock, stop).await?))
+    }
+}
+
+/// Comes back when the core is gone. What it sends meanwhile stays in the buffer. In its first
+/// second a turn does without: the thread that reads would start beside the workers.
+async fn end_of_input(lines: &mut BufReader<Stdin>) {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    if lines.fill_buf().await.is_ok_and(|read| !read.is_empty()) {
+        std::future::pending::<()>().await;
+    }
 }
 
 async fn hello() -> Result<Value, Failure> {
-    let metadata = tokio::time::timeout(Duration::from_secs(5), client_metadata()).await;
-    let driver = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
-    let text = |path: [&str; 2]| {
-        let inner = driver.get_document(path[0]).ok();
-        inner.and_then(|inner| inner.get_str(path[1]).ok())
-    };
-    let rustc = driver.get_str("platform").ok().and_then(|text| text.split(' ').nth(1));
+    let metadata = tokio::time::timeout(Duration::from_secs(5), client::metadata()).await;
+    let metadata = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
+    let driver = metadata.get_document("driver").map_err(Failure::internal)?;
+    let text = |field| driver.get_str(field).ok();
+    let rustc = metadata.get_str("platform").ok().and_then(|text| text.split(' ').nth(1));
     let threads = Handle::current().metrics().num_workers();
     Ok(json!({
         "type": "hello",
         "protocol": PROTOCOL,
         "adapter": "rust",
-        "driver": {
-            "name": text(["driver", "name"]),
-            "version": text(["driver", "version"]),
-            "native": null,
-        },
+        "driver": { "name": text("name"), "version": text("version"), "native": null },
         "runtime": {
             "name": "rustc",
             "version": rustc,
@@ -182,101 +203,13 @@ async fn hello() -> Result<Value, Failure> {
         },
         "capabilities": {
             "operations": operations::KINDS.split(' ').collect::<Vec<_>>(),
-            "roles": ROLES,
-            "pacing": ["awaited", "window", "rate", "burst"],
-            "document_forms": ["native"],
-            "concurrency": { "kind": "tasks", "max": null },
-            "stop": "sigterm",
-            "noop_makes": true,
+            "pacing": ["awaited", "think", "window", "rate", "burst"],
+            "extras": operations::EXTRAS.split(' ').collect::<Vec<_>>(),
+            "shapes": [],
+            "alters": [],
+            "uri": "standard",
+            "consumer_ns": CONSUMER_NS,
+            "concurrency": { "kind": "tasks", "max": null, "threads": threads },
         },
     }))
-}
-
-/// The metadata that the linked driver sends to every server: its version and the compiler's. The
-/// crate exports no version, and a build script could only read what Cargo.lock promises.
-async fn client_metadata() -> io::Result<Document> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let port = Some(listener.local_addr()?.port());
-    let address = ServerAddress::Tcp { host: "127.0.0.1".to_owned(), port };
-    let options = ClientOptions::builder().hosts(vec![address]).build();
-    let client = Client::with_options(options).map_err(io::Error::other)?;
-    let (mut stream, _) = listener.accept().await?;
-    let length = stream.read_i32_le().await?;
-    let mut message = vec![0; (length as usize).saturating_sub(4)];
-    stream.read_exact(&mut message).await?;
-    client.shutdown().immediate(true).await;
-    let field = b"\x03client\0";
-    let at = message.windows(field.len()).position(|bytes| bytes == field);
-    let mut metadata = &message[at.ok_or(io::ErrorKind::InvalidData)? + field.len()..];
-    Document::from_reader(&mut metadata).map_err(io::Error::other)
-}
-
-async fn open(uri: &str, name: &str) -> mongodb::error::Result<(Database, Value)> {
-    let options = ClientOptions::parse(uri).await?;
-    let database = Client::with_options(options.clone())?.database(name);
-    database.run_command(doc! { "ping": 1 }).await?;
-    let build = database.run_command(doc! { "buildInfo": 1 }).await?;
-    // Servers before 4.4.2 do not know hello.
-    let hello = match database.run_command(doc! { "hello": 1 }).await {
-        Ok(hello) => hello,
-        Err(_) => database.run_command(doc! { "isMaster": 1 }).await?,
-    };
-    let answer = json!({
-        "type": "opened",
-        "resolved": resolved(&options),
-        "server": {
-            "version": build.get_str("version").ok(),
-            "max_wire_version": hello.get("maxWireVersion").and_then(Bson::as_i32),
-        },
-    });
-    Ok((database, answer))
-}
-
-/// The options as the driver parsed them. An option that the URI leaves open is null: the driver
-/// does not export its defaults.
-fn resolved(options: &ClientOptions) -> Value {
-    let read_preference = match &options.selection_criteria {
-        Some(SelectionCriteria::ReadPreference(preference)) => json!(preference)["mode"].clone(),
-        _ => Value::Null,
-    };
-    let compressors = options.compressors.iter().flatten();
-    let names = compressors.map(|compressor| format!("{compressor:?}").to_lowercase());
-    let names = names.map(|name| name.split(' ').next().unwrap_or_default().to_owned());
-    let compressors: Vec<String> = names.collect();
-    json!({
-        "max_pool_size": options.max_pool_size,
-        "min_pool_size": options.min_pool_size,
-        // Unset: the driver sends none.
-        "write_concern": options.write_concern.clone().unwrap_or_default(),
-        "read_concern": json!(options.read_concern)["level"],
-        "read_preference": read_preference,
-        "compressors": compressors,
-        "retry_writes": options.retry_writes,
-        "retry_reads": options.retry_reads,
-        "commands": { "count": "aggregate" }, // of count_documents
-        "tls": matches!(options.tls, Some(Tls::Enabled(_))),
-    })
-}
-
-fn refusal(error: &Error, uri: &str) -> Failure {
-    let code = match &*error.kind {
-        ErrorKind::Authentication { .. } => "auth",
-        ErrorKind::Command(error) if error.code == 18 => "auth",
-        ErrorKind::ServerSelection { .. } | ErrorKind::Io(_) | ErrorKind::DnsResolve { .. } => {
-            "connect"
-        }
-        _ => "internal",
-    };
-    Failure { code, message: masked(error.kind.to_string(), uri) }
-}
-
-/// Masks the URI's user and password, in case the driver's message repeats them.
-fn masked(message: String, uri: &str) -> String {
-    let authority = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    let Some((credentials, _)) = authority.split_once('@') else { return message };
-    let message = message.replace(credentials, "***");
-    match credentials.split_once(':') {
-        Some((_, password)) if !password.is_empty() => message.replace(password, "***"),
-        _ => message,
-    }
 }

@@ -1,20 +1,20 @@
-//! Documents made for an operation: templates, pools, and the stamps that both carry.
+//! Documents made for an operation: templates, and the stamps that they carry.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mongodb::bson::{oid::ObjectId, spec::BinarySubtype, Binary, Bson, DateTime, Document};
+use mongodb::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::errors::Failure;
 use crate::timing::Clock;
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Stamp {
     path: Vec<String>,
+    #[serde(default)]
     from: Source,
     #[serde(default)]
     add: i64,
@@ -22,9 +22,10 @@ pub struct Stamp {
     form: Form,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Source {
+    #[default]
     Key,
     Sequence,
     Producer,
@@ -32,7 +33,7 @@ enum Source {
     TimeMs,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(tag = "as", rename_all = "lowercase")]
 enum Form {
     Int32,
@@ -50,34 +51,41 @@ enum Form {
         prefix: [u8; 4],
     },
     Guid,
+    #[serde(rename = "guid_string")]
+    GuidString,
 }
 
 /// The values that stamps take.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
+    /// Those of the record: `shift` moves them on.
     pub key: i64,
-    /// Between the keys of two items of an insert_many.
-    #[serde(skip)]
-    pub key_step: i64,
     #[serde(deserialize_with = "hex::deserialize")]
     pub guid: [u8; 16],
-    pub lap: u32,
-    pub item: u32,
+    pub shift: u64,
     pub sequence: i64,
     pub producer: i64,
     pub made_ns: i64,
     pub time_ms: i64,
+    /// The shift between two items of a batch.
+    #[serde(skip)]
+    pub item_step: u64,
     /// If it is set, `made_ns` and `time_ms` are read when a stamp asks for them.
     #[serde(skip)]
     pub clock: Option<Clock>,
 }
 
 impl Input {
-    fn value(&self, source: &Source) -> i64 {
+    pub fn item(&self, item: u32) -> Input {
+        let shift = self.shift + u64::from(item) * self.item_step;
+        Input { shift, sequence: self.sequence + i64::from(item), ..*self }
+    }
+
+    fn value(&self, source: Source) -> i64 {
         match source {
-            Source::Key => self.key + self.key_step * i64::from(self.item),
-            Source::Sequence => self.sequence + i64::from(self.item),
+            Source::Key => self.key + self.shift as i64,
+            Source::Sequence => self.sequence,
             Source::Producer => self.producer,
             Source::MadeNs => self.clock.map_or(self.made_ns, |clock| clock.now_ns() as i64),
             Source::TimeMs => self.clock.map_or(self.time_ms, |_| {
@@ -87,20 +95,16 @@ impl Input {
         }
     }
 
-    fn guid(&self) -> Vec<u8> {
-        let mut guid = self.guid.to_vec();
-        for (at, number) in [(0, self.lap), (12, self.item)] {
-            for (byte, mask) in guid[at..at + 4].iter_mut().zip(number.to_be_bytes()) {
-                *byte ^= mask;
-            }
-        }
-        guid
+    /// The low half of the shift goes into the first four bytes, the high one into the last four.
+    fn guid(&self) -> Uuid {
+        let mask = u128::from(self.shift as u32) | (u128::from(self.shift >> 32) << 96);
+        Uuid::from_bytes((u128::from_le_bytes(self.guid) ^ mask).to_le_bytes())
     }
 }
 
 impl Stamp {
     fn bson(&self, input: &Input) -> Bson {
-        let value = input.value(&self.from) + self.add;
+        let value = input.value(self.from) + self.add;
         match &self.form {
             Form::Int32 => Bson::Int32(value as i32),
             Form::Int64 => Bson::Int64(value),
@@ -113,14 +117,13 @@ impl Stamp {
                 bytes[4..].copy_from_slice(&value.to_be_bytes());
                 Bson::ObjectId(ObjectId::from_bytes(bytes))
             }
-            Form::Guid => {
-                Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: input.guid() })
-            }
+            Form::Guid => Bson::Binary(Binary::from_uuid(input.guid())),
+            Form::GuidString => Bson::String(input.guid().to_string()),
         }
     }
 }
 
-/// The value that a stamp replaces. It is never `None` after `check`.
+/// The value that a stamp replaces.
 fn slot<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(document.get_mut(first)?, |value, step| match value {
@@ -130,7 +133,7 @@ fn slot<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson>
     })
 }
 
-fn stamped(document: &Document, stamps: &[Stamp], input: &Input) -> Document {
+pub fn stamped(document: &Document, stamps: &[Stamp], input: &Input) -> Document {
     let mut copy = document.clone();
     for stamp in stamps {
         if let Some(value) = slot(&mut copy, &stamp.path) {
@@ -138,44 +141,6 @@ fn stamped(document: &Document, stamps: &[Stamp], input: &Input) -> Document {
         }
     }
     copy
-}
-
-fn check(document: &Document, stamps: &[Stamp]) -> Result<(), String> {
-    let mut copy = document.clone();
-    match stamps.iter().find(|stamp| slot(&mut copy, &stamp.path).is_none()) {
-        Some(stamp) => Err(format!("nothing to stamp at {}", stamp.path.join("."))),
-        None => Ok(()),
-    }
-}
-
-#[derive(Deserialize)]
-pub struct TemplateMessage {
-    pub document: Map<String, Value>,
-    #[serde(default)]
-    pub stamps: Vec<Stamp>,
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "TemplateMessage")]
-pub struct Template {
-    pub document: Document,
-    stamps: Vec<Stamp>,
-}
-
-impl TryFrom<TemplateMessage> for Template {
-    type Error = String;
-
-    fn try_from(message: TemplateMessage) -> Result<Template, String> {
-        let document = Document::try_from(message.document).map_err(|error| error.to_string())?;
-        check(&document, &message.stamps)?;
-        Ok(Template { document, stamps: message.stamps })
-    }
-}
-
-impl Template {
-    pub fn make(&self, input: &Input) -> Document {
-        stamped(&self.document, &self.stamps, input)
-    }
 }
 
 pub type Pool = Arc<Vec<Document>>;
@@ -192,30 +157,40 @@ pub fn read_pool(path: &Path) -> Result<Pool, Failure> {
     Ok(Arc::new(documents))
 }
 
-/// The documents of a pool as templates.
-#[derive(Deserialize)]
-pub struct Pooled {
+/// One document of a pool, or (`documents` of an operation) any of them, with its stamps.
+#[derive(Clone, Deserialize)]
+pub struct Template {
     pool: usize,
+    #[serde(default)]
+    document: usize,
     #[serde(default)]
     stamps: Vec<Stamp>,
     #[serde(skip)]
     documents: Pool,
 }
 
-impl Pooled {
+impl Template {
     pub fn fill(&mut self, pools: &[Pool]) -> Result<(), Failure> {
-        let pool = pools.get(self.pool).filter(|pool| !pool.is_empty());
-        self.documents = pool.ok_or_else(|| Failure::protocol("no such pool, or empty"))?.clone();
-        let mut checks = self.documents.iter().map(|document| check(document, &self.stamps));
-        checks.try_for_each(|checked| checked.map_err(Failure::protocol))
+        let pool = pools.get(self.pool).filter(|pool| self.document < pool.len());
+        self.documents = pool.ok_or_else(|| Failure::internal("no such pool document"))?.clone();
+        Ok(())
     }
 
-    pub fn make(&self, number: usize, input: &Input) -> Document {
+    pub fn make(&self, input: &Input) -> Document {
+        stamped(&self.documents[self.document], &self.stamps, input)
+    }
+
+    pub fn nth(&self, number: usize, input: &Input) -> Document {
         stamped(&self.documents[number % self.documents.len()], &self.stamps, input)
     }
+}
 
-    pub fn make_many(&self, number: usize, batch: u32, input: &Input) -> Vec<Document> {
-        let item = |item| self.make(number + item as usize, &Input { item, ..input.clone() });
-        (0..batch).map(item).collect()
-    }
+/// The stages of `{"pipeline": […]}`.
+pub fn stages(mut pipeline: Document) -> Vec<Document> {
+    let Some(Bson::Array(stages)) = pipeline.remove("pipeline") else { return Vec::new() };
+    let documents = stages.into_iter().filter_map(|stage| match stage {
+        Bson::Document(stage) => Some(stage),
+        _ => None,
+    });
+    documents.collect()
 }

@@ -1,9 +1,8 @@
 //! Answers of type `error`, and the errors that `ended` counts.
 
-use std::io;
-
-use mongodb::error::{Error, ErrorKind, WriteFailure};
 use serde::Serialize;
+
+use crate::operations::{code_and_name, Error};
 
 /// An answer of type `error`.
 #[derive(Debug)]
@@ -38,7 +37,9 @@ impl ErrorEntry {
     /// An error that the server or the driver reports.
     pub fn of(error: &Error) -> ErrorEntry {
         let (code, name) = code_and_name(error);
-        ErrorEntry { code, name, count: 1, message: error.kind.to_string() }
+        // That of a batch holds all of its write errors.
+        let message = error.kind.to_string().chars().take(1000).collect();
+        ErrorEntry { code, name, count: 1, message }
     }
 
     /// An error that only this adapter detects.
@@ -51,39 +52,5 @@ pub fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
     match entries.iter_mut().find(|entry| (entry.code, &entry.name) == (found.code, &found.name)) {
         Some(entry) => entry.count += found.count,
         None => entries.push(found),
-    }
-}
-
-/// The server's code, or 0, and its name, or that of the driver's variant.
-fn code_and_name(error: &Error) -> (i32, String) {
-    let (code, name) = match &*error.kind {
-        ErrorKind::Command(error) => (error.code, Some(error.code_name.clone())),
-        ErrorKind::Write(WriteFailure::WriteError(error)) => (error.code, error.code_name.clone()),
-        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => {
-            (error.code, Some(error.code_name.clone()))
-        }
-        ErrorKind::InsertMany(error) => match (&error.write_errors, &error.write_concern_error) {
-            (Some(errors), _) if !errors.is_empty() => {
-                (errors[0].code, errors[0].code_name.clone())
-            }
-            (_, Some(error)) => (error.code, Some(error.code_name.clone())),
-            _ => (0, None),
-        },
-        _ => (0, None),
-    };
-    let variant = || {
-        let kind = format!("{:?}", error.kind);
-        kind.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_owned()
-    };
-    (code, name.filter(|name| !name.is_empty()).unwrap_or_else(variant))
-}
-
-/// Whether the error is a timeout: of the socket, of server selection, or one of the server's
-/// (MaxTimeMSExpired, NetworkTimeout, ExceededTimeLimit).
-pub fn is_timeout(error: &Error) -> bool {
-    match &*error.kind {
-        ErrorKind::Io(error) => error.kind() == io::ErrorKind::TimedOut,
-        ErrorKind::ServerSelection { .. } => true,
-        _ => matches!(code_and_name(error).0, 50 | 89 | 262),
     }
 }

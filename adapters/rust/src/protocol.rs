@@ -1,107 +1,63 @@
-//! The contract's formats: messages, keys, schedule, samples.
+//! The contract's formats: messages, schedule, samples.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::documents::{Input, Template};
+use crate::documents::{Input, Stamp};
 use crate::errors::Failure;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
     Hello {
-        protocol: Versions,
+        protocol: u32,
         epoch_ns: String,
     },
     Clock,
     Open {
-        uri: String,
+        clients: Vec<Target>,
+        deal: Deal,
         database: String,
-        role: String,
     },
-    Prepare(Box<Prepare>),
+    /// A worker's or a consumer's.
+    Prepare(Value),
     Turn {
-        start_ns: u64,
         until_ns: u64,
     },
     End,
     Close,
     Render {
-        #[serde(flatten)]
-        template: Template,
+        #[serde(deserialize_with = "hex::deserialize")]
+        template: Vec<u8>,
+        stamps: Vec<Stamp>,
         input: Input,
     },
 }
 
+/// The driver parses the URI: its parts are for others.
 #[derive(Deserialize)]
-pub struct Versions {
-    pub min: u32,
-    pub max: u32,
+pub struct Target {
+    pub uri: String,
 }
 
-#[derive(Deserialize)]
-pub struct Prepare {
-    pub role: String,
-    pub warmup: bool,
-    pub samples: PathBuf,
-    pub schedule: PathBuf,
-    pub pools: Vec<PathBuf>,
-    pub document_form: String,
-    pub workers: usize,
-    pub first_worker: u16,
-    pub limits: Option<Vec<u64>>,
-    pub pacing: Value,
-    pub counter: Counter,
-    pub errors_consecutive_max: u32,
-    #[serde(default)]
-    pub operations: Vec<Value>,
-    pub consumer: Option<Value>,
+/// How operations are dealt to clients.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deal {
+    #[default]
+    Worker,
+    Operation,
 }
 
 /// Parses one line, into a map first: serde alone would accept `[1]` as the second message.
 pub fn parse(line: &[u8]) -> Result<Message, Failure> {
     let fields: Map<String, Value> = serde_json::from_slice(line).map_err(Failure::protocol)?;
-    if !fields.get("type").is_some_and(Value::is_string) {
-        return Err(Failure::protocol("a message has a type"));
-    }
     Message::deserialize(Value::Object(fields)).map_err(Failure::protocol)
-}
-
-/// The keys that this process makes itself.
-#[derive(Clone, Copy, Deserialize)]
-pub struct Counter {
-    pub first: i64,
-    pub stride: i64,
-    pub loaded: i64,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyRule {
-    #[default]
-    Schedule,
-    Counter,
-    Latest,
-}
-
-impl KeyRule {
-    /// `made` counts the documents that this worker has made for insertion.
-    pub fn key(self, counter: Counter, worker: u16, made: i64, recorded: i64) -> i64 {
-        let nth = |n: i64| counter.first + i64::from(worker) + counter.stride * n;
-        match self {
-            KeyRule::Schedule => recorded,
-            KeyRule::Counter => nth(made),
-            KeyRule::Latest => match made - 1 - recorded {
-                back if back < 0 => (counter.loaded + back).max(0),
-                back => nth(back),
-            },
-        }
-    }
 }
 
 /// The schedule file, kept as bytes. A record is decoded when it is taken: decoded ones would need
@@ -112,48 +68,36 @@ pub struct Schedule {
     slice_records: u64,
     pub slices: usize,
     lap_ns: u64,
+    lap_step: u64,
 }
 
 pub struct Record {
     pub intended_ns: u64,
     pub key: i64,
+    /// What its lap adds to key and guid.
+    pub shift: u64,
     pub document: usize,
+    pub count: u32,
     pub operation: usize,
     pub guid: [u8; 16],
-    pub lap: u32,
 }
 
 const HEADER_BYTES: usize = 32;
 
 impl Schedule {
-    pub fn read(path: &Path, operations: usize) -> Result<Schedule, Failure> {
+    pub fn read(path: &Path, lap_step: u64) -> Result<Schedule, Failure> {
         let wrong = |what: &str| Failure::internal(format!("{}: {what}", path.display()));
         let bytes = fs::read(path).map_err(|error| wrong(&error.to_string()))?;
-        if bytes.len() < HEADER_BYTES || !bytes.starts_with(b"MDYNSCH1") {
+        if bytes.len() < HEADER_BYTES || !bytes.starts_with(b"MDYNSCH2") {
             return Err(wrong("no schedule"));
         }
-        let record_bytes = u32_at(&bytes, 8) as usize;
-        let records = u32_at(&bytes, 12) as usize;
-        let slices = u32_at(&bytes, 16) as usize;
-        if !matches!(record_bytes, 24 | 40) || bytes.len() != HEADER_BYTES + records * record_bytes
-        {
+        let [record_bytes, records, slices, parts] =
+            [8, 12, 16, 20].map(|offset| u32_at(&bytes, offset) as usize);
+        if bytes.len() != HEADER_BYTES + (records + parts) * record_bytes {
             return Err(wrong("header and length do not agree"));
         }
-        if slices == 0 || !records.is_multiple_of(slices) {
-            return Err(wrong("slices are not of equal length"));
-        }
-        let mut all = bytes[HEADER_BYTES..].chunks_exact(record_bytes);
-        if all.any(|record| usize::from(record[20]) >= operations) {
-            return Err(wrong("a record of no operation"));
-        }
-        let lap_ns = u64_at(&bytes, 24);
-        Ok(Schedule {
-            bytes,
-            record_bytes,
-            slice_records: (records / slices) as u64,
-            slices,
-            lap_ns,
-        })
+        let (slice_records, lap_ns) = ((records / slices) as u64, u64_at(&bytes, 24));
+        Ok(Schedule { bytes, record_bytes, slice_records, slices, lap_ns, lap_step })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -167,16 +111,17 @@ impl Schedule {
         let offset = HEADER_BYTES + position as usize * self.record_bytes;
         let bytes = &self.bytes[offset..offset + self.record_bytes];
         let mut guid = [0; 16];
-        if let Some(found) = bytes.get(24..40) {
+        if let Some(found) = bytes.get(32..48) {
             guid.copy_from_slice(found);
         }
         Record {
             intended_ns: u64_at(bytes, 0) + lap * self.lap_ns,
             key: u64_at(bytes, 8) as i64,
+            shift: if bytes[25] & 1 == 1 { lap * self.lap_step } else { 0 },
             document: u32_at(bytes, 16) as usize,
-            operation: usize::from(bytes[20]),
+            count: u32_at(bytes, 20),
+            operation: usize::from(bytes[24]),
             guid,
-            lap: lap as u32,
         }
     }
 }
@@ -201,6 +146,8 @@ pub struct Sample {
 
 const SAMPLE_BYTES: usize = 32;
 const BUFFER_BYTES: usize = 32_768 * SAMPLE_BYTES;
+/// A buffer that has waited so long is written, so that the core sees what goes on.
+const WAIT_NS: u64 = 1_000_000_000;
 
 impl Sample {
     fn bytes(&self) -> [u8; SAMPLE_BYTES] {
@@ -219,19 +166,37 @@ impl Sample {
 /// One worker's buffer in front of the file that all workers of the process share.
 pub struct Samples {
     buffer: Vec<u8>,
+    written_ns: u64,
     file: Arc<Mutex<File>>,
 }
 
 impl Samples {
-    pub fn new(file: Arc<Mutex<File>>) -> Samples {
-        Samples { buffer: Vec::with_capacity(BUFFER_BYTES), file }
+    /// The file that several buffers share.
+    pub fn create(path: &Path) -> Result<Arc<Mutex<File>>, Failure> {
+        let file = File::create(path);
+        let file =
+            file.map_err(|error| Failure::internal(format!("{}: {error}", path.display())))?;
+        Ok(Arc::new(Mutex::new(file)))
+    }
+
+    pub fn new(file: &Arc<Mutex<File>>) -> Samples {
+        let buffer = Vec::with_capacity(BUFFER_BYTES);
+        Samples { buffer, written_ns: 0, file: Arc::clone(file) }
+    }
+
+    /// A turn begins: nothing has waited yet.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.written_ns = now_ns;
     }
 
     pub fn push(&mut self, sample: &Sample) -> io::Result<()> {
         self.buffer.extend_from_slice(&sample.bytes());
-        if self.buffer.len() < BUFFER_BYTES {
+        let end_ns = sample.start_ns + sample.service_ns;
+        // A burst's samples do not come in the order of time.
+        if self.buffer.len() < BUFFER_BYTES && end_ns.saturating_sub(self.written_ns) < WAIT_NS {
             return Ok(());
         }
+        self.written_ns = end_ns;
         // While this thread writes, its other tasks move to another thread.
         tokio::task::block_in_place(|| self.flush())
     }
@@ -246,6 +211,3 @@ impl Samples {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

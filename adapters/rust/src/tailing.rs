@@ -1,30 +1,14 @@
-//! Tails a capped collection: the driver's calls, and how to continue after a failed cursor.
+//! Tails a capped collection: what a message is, and how to go on behind a cursor that failed.
 
 use std::time::Duration;
 
-use mongodb::bson::{doc, Bson, RawBson, RawDocument, RawDocumentBuf};
-use mongodb::error::Result;
-use mongodb::options::CursorType;
-use mongodb::{Collection, Cursor};
+use mongodb::bson::{raw, RawBson, RawDocument};
 
 use crate::errors::ErrorEntry;
+use crate::operations::{is_there, tail, Messages, Tail};
 
-/// For this time the server holds a getMore that has nothing to return.
-const AWAIT: Duration = Duration::from_millis(100);
 /// Between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
-
-type Messages = Collection<RawDocumentBuf>;
-
-/// Without a sort: a scan returns a capped collection in natural order.
-async fn tail(messages: &Messages) -> Result<Cursor<RawDocumentBuf>> {
-    messages.find(doc! {}).cursor_type(CursorType::TailableAwait).max_await_time(AWAIT).await
-}
-
-async fn is_there(messages: &Messages, id: &RawBson) -> Result<bool> {
-    let id = Bson::try_from(id.clone()).map_err(mongodb::error::Error::custom)?;
-    Ok(messages.find_one(doc! { "_id": id }).await?.is_some())
-}
 
 pub struct Message {
     pub producer: i64,
@@ -42,24 +26,21 @@ pub enum Found {
 pub struct Tailing {
     messages: Messages,
     marker_field: String,
-    cursor: Option<Cursor<RawDocumentBuf>>,
+    cursor: Option<Tail>,
     /// `_id` of the last document that was read; None if that has been overwritten.
     last: Option<RawBson>,
     pub opened: u64,
     pub positions_lost: u64,
 }
 
-struct Content {
-    id: Option<RawBson>,
-    sentinel: bool,
-    /// None for the sentinel and for documents that are not the workload's.
-    found: Option<Found>,
+fn id_of(document: &RawDocument) -> Option<RawBson> {
+    document.get("_id").ok().flatten().map(|id| id.to_raw_bson())
 }
 
-/// Reads field by field. Rejected: a struct deserialised by serde, with which a message takes half
-/// as long again.
-fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Result<Content> {
-    let (mut id, mut sentinel, mut marker) = (None, false, false);
+/// `_id`, and what else there is; None for documents that are not the workload's. Reads field by
+/// field. Rejected: a struct deserialised by serde, with which a message takes half as long again.
+fn read(document: &RawDocument, marker: &str) -> raw::Result<(Option<RawBson>, Option<Found>)> {
+    let (mut id, mut marked) = (None, false);
     let (mut producer, mut sequence, mut made_ns) = (None, None, None);
     for element in document.iter_elements() {
         let element = element?;
@@ -72,33 +53,28 @@ fn content(document: &RawDocument, marker_field: &str) -> mongodb::bson::raw::Re
             "producer" => producer = integer()?,
             "sequence" => sequence = integer()?,
             "made_ns" => made_ns = integer()?,
-            "sentinel" => sentinel = true,
-            name => marker |= name == marker_field,
+            name => marked |= name == marker,
         }
     }
     let found = match (producer, sequence, made_ns) {
-        _ if marker => Some(Found::Marker),
+        _ if marked => Some(Found::Marker),
         (Some(producer), Some(sequence), Some(made_ns)) => {
             Some(Found::Message(Message { producer, sequence, made_ns }))
         }
         _ => None,
     };
-    Ok(Content { id, sentinel, found })
+    Ok((id, found))
 }
 
 impl Tailing {
     /// Opens a cursor and moves it past the sentinel.
-    pub async fn open(
-        messages: Messages,
-        marker_field: String,
-    ) -> std::result::Result<Tailing, String> {
+    pub async fn open(messages: Messages, marker_field: String) -> Result<Tailing, String> {
         let mut cursor = tail(&messages).await.map_err(|error| error.kind.to_string())?;
         let there = cursor.advance().await.map_err(|error| error.kind.to_string())?;
-        let content = if there { Some(content(cursor.current(), &marker_field)) } else { None };
-        let content = content.transpose().map_err(|error| error.to_string())?;
-        let sentinel = content.filter(|content| content.sentinel);
-        let sentinel = sentinel.ok_or_else(|| format!("no sentinel in {}", messages.name()))?;
-        let last = sentinel.id;
+        if !there || !matches!(cursor.current().get("sentinel"), Ok(Some(_))) {
+            return Err(format!("no sentinel in {}", messages.name()));
+        }
+        let last = id_of(cursor.current());
         Ok(Tailing {
             messages,
             marker_field,
@@ -121,10 +97,10 @@ impl Tailing {
                 }
             };
             let failed = match cursor.advance().await {
-                Ok(true) => match content(cursor.current(), &self.marker_field) {
-                    Ok(content) => {
-                        self.last = content.id;
-                        match content.found {
+                Ok(true) => match read(cursor.current(), &self.marker_field) {
+                    Ok((id, found)) => {
+                        self.last = id;
+                        match found {
                             Some(found) => return found,
                             None => continue,
                         }
@@ -140,7 +116,7 @@ impl Tailing {
     }
 
     /// Continues after the last document, or with the oldest one if that has been overwritten.
-    async fn reopen(&mut self) -> std::result::Result<(), ErrorEntry> {
+    async fn reopen(&mut self) -> Result<(), ErrorEntry> {
         let of = |error| ErrorEntry::of(&error);
         loop {
             let kept = match &self.last {
@@ -157,8 +133,7 @@ impl Tailing {
                         continue;
                     }
                     while cursor.advance().await.map_err(of)? {
-                        let here = cursor.current().get("_id").ok().flatten();
-                        if here.is_some_and(|id| id.to_raw_bson() == *last) {
+                        if id_of(cursor.current()).as_ref() == Some(last) {
                             self.cursor = Some(cursor);
                             return Ok(());
                         }
@@ -185,17 +160,14 @@ mod tests {
     use mongodb::bson::rawdoc;
 
     #[test]
-    fn documents_are_messages_sentinel_marker_or_somebody_elses() {
-        let read = |document: &RawDocument| content(document, "marker").expect("well-formed");
+    fn documents_are_messages_the_marker_or_somebody_elses() {
+        let found = |document: &RawDocument| read(document, "marker").expect("well-formed");
         let message = rawdoc! { "_id": 7, "producer": 3, "sequence": 4_i64, "made_ns": 5_i64 };
-        let found = read(&message);
-        assert_eq!(found.id, Some(RawBson::Int32(7)));
-        let Some(Found::Message(message)) = found.found else { panic!("no message") };
+        let (id, Some(Found::Message(message))) = found(&message) else { panic!("no message") };
+        assert_eq!(id, Some(RawBson::Int32(7)));
         assert_eq!((message.producer, message.sequence, message.made_ns), (3, 4, 5));
-        let sentinel = read(&rawdoc! { "_id": 1, "sentinel": true });
-        assert!(sentinel.sentinel && sentinel.found.is_none());
-        let marker = read(&rawdoc! { "producer": 3, "marker": true });
-        assert!(matches!(marker.found, Some(Found::Marker)));
-        assert!(read(&rawdoc! { "_id": 1, "producer": 3 }).found.is_none());
+        let marker = found(&rawdoc! { "producer": 3, "marker": true });
+        assert!(matches!(marker.1, Some(Found::Marker)));
+        assert!(found(&rawdoc! { "_id": 1, "sentinel": true }).1.is_none());
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// CLOCK_MONOTONIC in nanoseconds since the epoch. `Instant` reads the same clock, but does not
 /// give its value.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Clock {
     pub epoch_ns: u64,
 }
@@ -89,14 +89,4 @@ impl Alarm {
         }
         Ok(())
     }
-}
-
-/// Sleeps until a turn starts, if that lies ahead. Returns T0, and the time when the turn began.
-pub async fn begin(clock: Clock, stop: &Arc<Stop>, start_ns: u64) -> io::Result<(u64, u64)> {
-    let ahead = start_ns > clock.now_ns();
-    if ahead {
-        Alarm::new(clock, stop)?.sleep_until(start_ns).await?;
-    }
-    let began_ns = clock.now_ns();
-    Ok((if ahead { start_ns } else { began_ns }, began_ns))
 }

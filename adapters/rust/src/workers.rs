@@ -5,20 +5,36 @@ use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use mongodb::Database;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use tokio::task::coop::consume_budget;
 use tokio::task::JoinSet;
 
+use crate::calls::{Answer, Calls, Operation};
 use crate::documents::{read_pool, Input, Pool};
-use crate::errors::{count_error, is_timeout, ErrorEntry, Failure};
-use crate::operations::{Arguments, Operation, Timed};
-use crate::protocol::{Counter, KeyRule, Prepare, Sample, Samples, Schedule};
-use crate::timing::{begin, Alarm, Clock, Stop};
+use crate::errors::{count_error, ErrorEntry, Failure};
+use crate::operations::{self, is_timeout, Database};
+use crate::protocol::{Deal, Sample, Samples, Schedule};
+use crate::timing::{Alarm, Clock, Stop};
+
+#[derive(Deserialize)]
+struct Prepare {
+    samples: PathBuf,
+    schedule: PathBuf,
+    pools: Vec<PathBuf>,
+    workers: usize,
+    first_worker: u16,
+    limits: Option<Vec<u64>>,
+    pacing: Pacing,
+    lap_step: u64,
+    item_step: u64,
+    errors_consecutive_max: u32,
+    operations: Vec<Value>,
+}
 
 #[derive(Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
@@ -41,10 +57,11 @@ struct Plan {
     schedule: Schedule,
     slices: Vec<Slice>,
     operations: Vec<Operation>,
+    clients: usize,
+    deal: Deal,
     pacing: Pacing,
-    counter: Counter,
+    item_step: u64,
     errors_consecutive_max: u32,
-    outcome_flag: u8,
 }
 
 /// A worker's part of the schedule. If there is one slice alone, all workers share it as a queue.
@@ -61,22 +78,34 @@ struct Turn {
 }
 
 /// An operation that was taken from the schedule.
-struct Job {
+pub struct Job {
     index: u64,
     operation: usize,
-    document: usize,
+    client: usize,
+    pub document: usize,
+    pub count: u32,
     /// None in a closed loop, where it is due whenever it starts.
     intended_ns: Option<u64>,
-    input: Input,
+    pub input: Input,
+}
+
+struct Timed {
+    start_ns: u64,
+    end_ns: u64,
+    answer: operations::Result<Answer>,
 }
 
 impl Plan {
-    fn make(&self, job: &Job) -> Arguments {
-        self.operations[job.operation].make(job.document, &job.input)
+    fn make(&self, job: &Job) -> Calls {
+        self.operations[job.operation].make(job)
     }
 
-    async fn call(&self, job: &Job, arguments: Arguments) -> Timed {
-        self.operations[job.operation].call(self.clock, arguments).await
+    async fn call(&self, job: &Job, calls: Calls) -> Timed {
+        let operation = &self.operations[job.operation];
+        let start_ns = self.clock.now_ns();
+        let answer = operation.call(job.client, calls).await;
+        let end_ns = self.clock.now_ns();
+        Timed { start_ns, end_ns, answer }
     }
 
     fn exhausted(&self) -> bool {
@@ -84,27 +113,19 @@ impl Plan {
     }
 }
 
-/// A worker's counts of one turn.
-#[derive(Default)]
-struct Tally {
-    operations: u64,
-    by_deadline: u64,
-    errors: u64,
-    ended_ns: u64,
-}
-
 struct Worker {
     plan: Arc<Plan>,
+    /// In this process, from 0.
+    worker: usize,
     slice: usize,
+    /// In all processes.
     number: u16,
     alarm: Option<Alarm>,
     samples: Samples,
-    made: i64,
     errors_consecutive: u32,
     gave_up: bool,
     /// The last reading of the clock, to be compared with the deadline.
     last_ns: u64,
-    tally: Tally,
     documents: u64,
     sum: i64,
     errors: Vec<ErrorEntry>,
@@ -121,15 +142,14 @@ impl Worker {
         let sleeps = matches!(plan.pacing, Pacing::Rate | Pacing::Awaited { think_ns: 1.. });
         Ok(Worker {
             plan: Arc::clone(plan),
+            worker,
             slice: if plan.slices.len() == 1 { 0 } else { worker },
             number: first_worker + worker as u16,
             alarm: sleeps.then(|| Alarm::new(plan.clock, &plan.stop)).transpose()?,
-            samples: Samples::new(Arc::clone(file)),
-            made: 0,
+            samples: Samples::new(file),
             errors_consecutive: 0,
             gave_up: false,
             last_ns: 0,
-            tally: Tally::default(),
             documents: 0,
             sum: 0,
             errors: Vec::new(),
@@ -140,7 +160,7 @@ impl Worker {
     /// To wake it costs more than to spawn one, and the worker's state would need a lock.
     async fn turn(mut self, began_ns: u64, turn: Turn) -> io::Result<Worker> {
         self.last_ns = began_ns;
-        self.tally = Tally { ended_ns: began_ns, ..Tally::default() };
+        self.samples.begin(began_ns);
         match self.plan.pacing {
             Pacing::Awaited { think_ns } => self.one_by_one(turn, think_ns).await?,
             Pacing::Rate => self.one_by_one(turn, 0).await?,
@@ -159,9 +179,9 @@ impl Worker {
                     break;
                 }
             }
-            let arguments = self.plan.make(&job);
-            let timed = self.plan.call(&job, arguments).await;
-            self.record(&job, timed, turn)?;
+            let calls = self.plan.make(&job);
+            let timed = self.plan.call(&job, calls).await;
+            self.record(&job, timed)?;
             if think_ns > 0 {
                 // A worker whose think time ends after the deadline stops at once.
                 self.last_ns += think_ns;
@@ -183,14 +203,14 @@ impl Worker {
             if in_flight.len() == size {
                 if let Some(oldest) = in_flight.pop_front() {
                     let (timed, job) = oldest.await?;
-                    self.record(&job, timed, turn)?;
+                    self.record(&job, timed)?;
                 }
             }
             consume_budget().await;
         }
         for task in in_flight {
             let (timed, job) = task.await?;
-            self.record(&job, timed, turn)?;
+            self.record(&job, timed)?;
         }
         Ok(())
     }
@@ -203,7 +223,7 @@ impl Worker {
             in_flight.spawn(self.issued(job));
             while let Some(ended) = in_flight.try_join_next() {
                 let (timed, job) = ended?;
-                self.record(&job, timed, turn)?;
+                self.record(&job, timed)?;
             }
             // Without a sample, nothing else has read the clock yet.
             self.last_ns = self.plan.clock.now_ns();
@@ -211,7 +231,7 @@ impl Worker {
         }
         while let Some(ended) = in_flight.join_next().await {
             let (timed, job) = ended?;
-            self.record(&job, timed, turn)?;
+            self.record(&job, timed)?;
         }
         Ok(())
     }
@@ -219,8 +239,8 @@ impl Worker {
     /// The call as a future for a task of its own. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Timed, Job)> + Send + 'static {
         let plan = Arc::clone(&self.plan);
-        let arguments = plan.make(&job);
-        async move { (plan.call(&job, arguments).await, job) }
+        let calls = plan.make(&job);
+        async move { (plan.call(&job, calls).await, job) }
     }
 
     async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
@@ -231,7 +251,7 @@ impl Worker {
     }
 
     /// The next operation; None if the worker has to stop before it.
-    fn take(&mut self, turn: Turn) -> Option<Job> {
+    fn take(&self, turn: Turn) -> Option<Job> {
         let plan = &*self.plan;
         if self.gave_up || self.last_ns >= turn.until_ns || plan.stop.is_raised() {
             return None;
@@ -245,33 +265,36 @@ impl Worker {
         let take = |number| (number < slice.limit && due(number)).then_some(number + 1);
         let index = slice.next.fetch_update(Relaxed, Relaxed, take).ok()?;
         let record = plan.schedule.record(self.slice, index);
-        let operation = &plan.operations[record.operation];
-        let counted = operation.key == KeyRule::Counter;
-        let input = Input {
-            key: operation.key.key(plan.counter, self.number, self.made, record.key),
-            key_step: if counted { plan.counter.stride } else { 0 },
-            guid: record.guid,
-            lap: record.lap,
-            sequence: index as i64,
-            producer: i64::from(self.number),
-            clock: Some(plan.clock),
-            ..Input::default()
+        // Workers that share a queue have one slice, number 0.
+        let client = match plan.deal {
+            Deal::Worker => self.worker,
+            Deal::Operation => self.slice + index as usize,
         };
-        self.made += operation.inserts();
         Some(Job {
             index,
             operation: record.operation,
+            client: client % plan.clients,
             document: record.document,
+            count: record.count,
             intended_ns: match plan.pacing {
                 Pacing::Rate => Some(turn.origin_ns + record.intended_ns),
                 Pacing::Burst => Some(turn.origin_ns),
                 _ => None,
             },
-            input,
+            input: Input {
+                key: record.key,
+                guid: record.guid,
+                shift: record.shift,
+                item_step: plan.item_step,
+                sequence: index as i64,
+                producer: i64::from(self.number),
+                clock: Some(plan.clock),
+                ..Input::default()
+            },
         })
     }
 
-    fn record(&mut self, job: &Job, timed: Timed, turn: Turn) -> io::Result<()> {
+    fn record(&mut self, job: &Job, timed: Timed) -> io::Result<()> {
         let outcome = match &timed.answer {
             Ok(answer) => {
                 self.documents += answer.documents;
@@ -286,7 +309,6 @@ impl Worker {
         } else {
             self.errors_consecutive += 1;
             self.gave_up |= self.errors_consecutive >= self.plan.errors_consecutive_max;
-            self.tally.errors += 1;
             let entry = match &timed.answer {
                 Err(error) => ErrorEntry::of(error),
                 Ok(_) => {
@@ -296,9 +318,6 @@ impl Worker {
             };
             count_error(&mut self.errors, entry);
         }
-        self.tally.operations += 1;
-        self.tally.by_deadline += u64::from(timed.end_ns <= turn.until_ns);
-        self.tally.ended_ns = self.tally.ended_ns.max(timed.end_ns);
         self.last_ns = self.last_ns.max(timed.end_ns);
         self.samples.push(&Sample {
             intended_ns: job.intended_ns.unwrap_or(timed.start_ns),
@@ -306,89 +325,70 @@ impl Worker {
             service_ns: timed.end_ns - timed.start_ns,
             index: job.index as u32,
             operation: job.operation as u8,
-            outcome: outcome | self.plan.outcome_flag,
+            outcome,
             worker: self.number,
         })
     }
 }
 
-/// A phase between `armed` and `ended`.
+/// A phase between `ready` and `ended`.
 pub struct Phase {
     plan: Arc<Plan>,
     workers: Vec<Worker>,
     origin_ns: Option<u64>,
-    operations: u64,
 }
 
 impl Phase {
     pub fn prepare(
-        message: Prepare,
-        database: Option<&Database>,
+        message: &Value,
+        clients: &[Database],
+        deal: Deal,
         clock: Clock,
         stop: &Arc<Stop>,
     ) -> Result<Phase, Failure> {
-        if message.document_form != "native" {
-            return Err(Failure::unsupported(format!("documents as {}", message.document_form)));
-        }
-        let pacing = Pacing::deserialize(message.pacing).map_err(Failure::unsupported)?;
-        let schedule = Schedule::read(&message.schedule, message.operations.len())?;
+        // The core's messages are right, but for a pacing that is not known here.
+        let message = Prepare::deserialize(message).map_err(Failure::unsupported)?;
+        let schedule = Schedule::read(&message.schedule, message.lap_step)?;
         let pools = message.pools.iter().map(|path| read_pool(path));
         let pools: Vec<Pool> = pools.collect::<Result<_, _>>()?;
-        let operations = message.operations.into_iter();
-        let operations =
-            operations.map(|operation| Operation::prepare(operation, database, &pools));
+        let operations = message.operations.iter();
+        let operations = operations.map(|operation| Operation::prepare(operation, clients, &pools));
         let operations = operations.collect::<Result<_, _>>()?;
-        if message.workers == 0 || ![1, message.workers].contains(&schedule.slices) {
-            return Err(Failure::protocol("a slice for each worker, or one for all"));
-        }
         let limits = message.limits.unwrap_or_else(|| vec![u64::MAX; schedule.slices]);
-        if limits.len() != schedule.slices {
-            return Err(Failure::protocol("a limit for each slice"));
-        }
         let slice = |limit: &u64| Slice {
             next: AtomicU64::new(0),
             limit: if schedule.is_empty() { 0 } else { *limit },
         };
-        let file = File::create(&message.samples).map_err(|error| {
-            Failure::internal(format!("{}: {error}", message.samples.display()))
-        })?;
         let plan = Plan {
             clock,
             stop: Arc::clone(stop),
             slices: limits.iter().map(slice).collect(),
             schedule,
             operations,
-            pacing,
-            counter: message.counter,
+            clients: clients.len().max(1),
+            deal,
+            pacing: message.pacing,
+            item_step: message.item_step,
             errors_consecutive_max: message.errors_consecutive_max,
-            outcome_flag: if message.warmup { 128 } else { 0 },
         };
-        let (plan, file) = (Arc::new(plan), Arc::new(Mutex::new(file)));
+        let (plan, file) = (Arc::new(plan), Samples::create(&message.samples)?);
         let workers = (0..message.workers)
             .map(|worker| Worker::new(&plan, &file, message.first_worker, worker));
         let workers = workers.collect::<io::Result<_>>().map_err(Failure::internal)?;
-        Ok(Phase { plan, workers, origin_ns: None, operations: 0 })
+        Ok(Phase { plan, workers, origin_ns: None })
     }
 
-    pub async fn turn(&mut self, start_ns: u64, until_ns: u64) -> Result<Value, Failure> {
-        let begun = begin(self.plan.clock, &self.plan.stop, start_ns).await;
-        let (first_ns, began_ns) = begun.map_err(Failure::internal)?;
-        let turn = Turn { origin_ns: *self.origin_ns.get_or_insert(first_ns), until_ns };
+    pub async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {
+        let began_ns = self.plan.clock.now_ns();
+        let turn = Turn { origin_ns: *self.origin_ns.get_or_insert(began_ns), until_ns };
         let tasks = self.workers.drain(..).map(|worker| tokio::spawn(worker.turn(began_ns, turn)));
         for task in tasks.collect::<Vec<_>>() {
             let worker = task.await.map_err(Failure::internal)?.map_err(Failure::internal)?;
             self.workers.push(worker);
         }
-        let tally = |field: fn(&Tally) -> u64| self.workers.iter().map(move |w| field(&w.tally));
-        let operations: u64 = tally(|tally| tally.operations).sum();
-        self.operations += operations;
         Ok(json!({
-            "type": "turned",
+            "type": "turn_done",
             "began_ns": began_ns,
-            "ended_ns": tally(|tally| tally.ended_ns).max().unwrap_or(began_ns),
-            "operations": operations,
-            "completed_by_deadline": tally(|tally| tally.by_deadline).sum::<u64>(),
-            "errors": tally(|tally| tally.errors).sum::<u64>(),
             "exhausted": self.plan.exhausted(),
             "gave_up": self.workers.iter().any(|worker| worker.gave_up),
         }))
@@ -405,8 +405,6 @@ impl Phase {
         }
         json!({
             "type": "ended",
-            "operations": self.operations,
-            "samples": self.operations,
             "totals": { "documents": documents, "sum": sum },
             "errors": errors,
         })
