@@ -96,7 +96,7 @@ func (a *adapter) answer(line []byte) (kind string) {
 		if errors.As(err, &own) {
 			code = own.code
 		}
-		reply = fields{"type": "error", "code": code, "message": err.Error()}
+		reply = fields{"type": "error", "code": code, "message": told(err)}
 	}
 	text, err := json.Marshal(reply)
 	if err != nil {

@@ -106,7 +106,8 @@ func TestAcknowledged(t *testing.T) {
 
 func TestOptionsTheDriverIgnoresAreRefused(t *testing.T) {
 	refused := (*refusal)(nil)
-	for _, option := range []string{"waitQueueTimeoutMS=5", "socketTimeoutMS=5"} {
+	for _, option := range []string{"waitQueueTimeoutMS=5", "socketTimeoutMS=5",
+		"maxPoolSize=many"} {
 		_, err := newClient("mongodb://127.0.0.1:1/?"+option, "x")
 		if !errors.As(err, &refused) || refused.code != "unsupported" {
 			t.Errorf("%s: %v", option, err)

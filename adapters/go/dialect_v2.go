@@ -40,7 +40,7 @@ func encode(from document) ([]byte, error) { return bson.Marshal(from) }
 var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
-	"clients"}
+	"unordered", "clients"}
 
 // client is one of `open`, with its database.
 type client struct {
@@ -64,8 +64,8 @@ func newClient(uri, database string) (*client, error) {
 	}
 	opts := options.Client().ApplyURI(uri)
 	c, err := mongo.Connect(opts)
-	if err != nil {
-		return nil, err
+	if err != nil { // it has not yet looked for a server
+		return nil, refuse("unsupported", "%v", err)
 	}
 	return &client{c, uri, opts, c.Database(database)}, nil
 }

@@ -254,6 +254,9 @@ func (p *phase) turn(until int64) (fields, error) {
 	case <-p.gone:
 		os.Exit(0)
 	}
+	if p.stop.Err() != nil { // a turn that was stopped has no answer
+		os.Exit(0)
+	}
 	exhausted, gaveUp := true, false
 	for _, q := range p.queues {
 		exhausted = exhausted && q.exhausted()
@@ -283,6 +286,11 @@ func (p *phase) result() fields {
 // messageBytes bounds what is told of an error: that of a batch names each of its documents.
 const messageBytes = 4096
 
+func told(err error) string {
+	text := err.Error()
+	return text[:min(len(text), messageBytes)]
+}
+
 // note counts an error and returns its outcome.
 func (p *phase) note(err error) byte {
 	code, name, outcome := 0, "WrongAnswer", byte(1)
@@ -301,7 +309,6 @@ func (p *phase) note(err error) byte {
 			return outcome
 		}
 	}
-	message := err.Error()
-	p.errors = append(p.errors, &errorCount{code, name, 1, message[:min(len(message), messageBytes)]})
+	p.errors = append(p.errors, &errorCount{code, name, 1, told(err)})
 	return outcome
 }

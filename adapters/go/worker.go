@@ -87,7 +87,7 @@ type worker struct {
 
 func (w *worker) work() {
 	for t := range w.turns {
-		w.reading, w.written = t.began, t.began
+		w.reading, w.written, w.due = t.began, t.began, 0
 		switch w.phase.Pacing.Mode {
 		case "window":
 			w.window(t)
@@ -252,9 +252,9 @@ func (f *flight) fly() {
 // land writes the sample of an operation that has ended.
 func (w *worker) land(f *flight) {
 	p, outcome := w.phase, byte(0)
-	w.totals.documents += f.answer.documents
-	w.totals.sum += f.answer.sum
 	if f.err == nil {
+		w.totals.documents += f.answer.documents
+		w.totals.sum += f.answer.sum
 		w.failures = 0
 	} else {
 		outcome = p.note(f.err)

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pymongo4 as dialect
 from documents import PARTS, clock_ns, render
-from phase import NO_CLIENTS, Clients, Refusal
+from phase import MESSAGE_MAX, NO_CLIENTS, Clients, Refusal
 
 PROTOCOL = 2
 
@@ -94,6 +94,10 @@ class Adapter:
         except Exception as fault:
             self.refuse(fault)
         else:
+            self.reply(kind, fields)
+
+    def reply(self, kind: str, fields: dict) -> None:
+        if kind != "turn_done" or not self.done:  # a turn that was stopped has no answer
             send(kind, **fields)
 
     def handler(self, line: bytes):
@@ -108,7 +112,7 @@ class Adapter:
         if code == "internal":
             traceback.print_exception(type(fault), fault, fault.__traceback__)
         message = str(fault) if isinstance(fault, Refusal) else f"{type(fault).__name__}: {fault}"
-        send("error", code=code, message=message)
+        send("error", code=code, message=message[:MESSAGE_MAX])
 
     def on_hello(self, message: dict):
         require(message["protocol"] == PROTOCOL, f"protocol {PROTOCOL} only", "protocol")

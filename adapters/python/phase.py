@@ -21,6 +21,7 @@ HELD_NS = 1_000_000_000  # a buffer is written at the latest so long after it wa
 NAP_NS = 100_000_000  # a sleeper looks this often whether it has been stopped
 QUEUED = ("rate", "burst")  # pacings whose workers share one queue
 TIMEOUT_CODES = (50, 262)
+MESSAGE_MAX = 4_096  # characters that are told of an error
 
 
 class Refusal(Exception):
@@ -87,7 +88,7 @@ class Faults:
         self.in_a_row += 1
         code, name, is_timeout = dialect.describe(fault)
         if (code, name) not in self.named:
-            self.named[code, name] = [0, str(fault)[:4_096]]
+            self.named[code, name] = [0, str(fault)[:MESSAGE_MAX]]
         self.named[code, name][0] += 1
         if isinstance(fault, dialect.WrongAnswer):
             return 1
@@ -216,6 +217,7 @@ class Phase:
             self.due_of = self.pace()
         for worker in self.workers:
             worker.samples.due_ns = began_ns + HELD_NS
+            worker.ended_ns = -sys.maxsize  # think time does not go on from turn to turn
         return began_ns
 
     def done(self, began_ns: int) -> dict:

@@ -26,7 +26,7 @@ from pymongo.read_concern import ReadConcern
 
 AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
 EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
-          "unacknowledged", "clients", "lazy_insert"]  # fmt: skip
+          "unacknowledged", "unordered", "clients", "lazy_insert"]  # fmt: skip
 NUMBERS = {
     "int32": int,
     "int64": Int64,
@@ -93,23 +93,21 @@ def opened(client) -> dict:
     return {"acknowledged": client.write_concern.acknowledged, "resolved": resolved}
 
 
-def is_timeout(fault: Exception) -> bool:
-    # The property came with 4.2 and sees more than classes do; before that, the classes.
-    classes = (errors.NetworkTimeout, errors.ExecutionTimeout, errors.WTimeoutError)
-    classes += (errors.ServerSelectionTimeoutError,)
-    return getattr(fault, "timeout", isinstance(fault, classes))
-
-
 def describe(fault: Exception) -> tuple[int, str, bool]:
-    """The server's error code or 0, its name for it or the driver's class, whether a timeout."""
+    """The server's error code or 0, its name for it or the driver's class, whether a timeout.
+
+    Of the server's errors the code alone tells timeouts.
+    """
     name = type(fault).__name__
     if not isinstance(fault, errors.OperationFailure):
-        return 0, name, is_timeout(fault)
+        # The property came with 4.2 and sees more than classes do; before that, the classes.
+        classes = (errors.NetworkTimeout, errors.ServerSelectionTimeoutError)
+        return 0, name, getattr(fault, "timeout", isinstance(fault, classes))
     details = fault.details or {}
     # A BulkWriteError has a code of the driver's own, 65; the server's codes are inside.
     inner = details.get("writeErrors") or details.get("writeConcernErrors") or [details]
     code = inner[0].get("code") or fault.code or 0
-    return code, inner[0].get("codeName") or name, is_timeout(fault)
+    return code, inner[0].get("codeName") or name, False
 
 
 # What comes of an answer: documents and their sum, or nothing. All raise for a wrong one.

@@ -15,7 +15,7 @@ from pymongo import AsyncMongoClient
 import pymongo4 as dialect
 from alarm import Alarm
 from documents import clock_ns
-from harness import NO_CLIENTS, Adapter, refused, send
+from harness import NO_CLIENTS, Adapter, refused
 from phase import NAP_NS, Phase, Samples, Worker
 from pymongo4_asyncio import AsyncioCalls
 
@@ -177,7 +177,7 @@ class TaskAdapter(Adapter):
             except Exception as fault:
                 self.refuse(fault)
             else:
-                send(kind, **fields)
+                self.reply(kind, fields)
 
     async def on_open(self, message: dict):
         clients = []

@@ -124,6 +124,8 @@ class Dialect(unittest.TestCase):
         self.assertEqual(pymongo4.describe(bulk), (11000, "BulkWriteError", False))
         named = errors.OperationFailure("no", 59, {"code": 59, "codeName": "CommandNotFound"})
         self.assertEqual(pymongo4.describe(named), (59, "CommandNotFound", False))
+        late = errors.WTimeoutError("late", 64, {"code": 64})
+        self.assertEqual(pymongo4.describe(late), (64, "WTimeoutError", False))
         lost = errors.AutoReconnect("connection closed")
         self.assertEqual(pymongo4.describe(lost), (0, "AutoReconnect", False))
 

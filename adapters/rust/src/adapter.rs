@@ -24,7 +24,7 @@ use tokio::signal::unix::{signal, SignalKind};
 
 use consumer::Consumer;
 use documents::stamped;
-use errors::Failure;
+use errors::{Failure, MESSAGE_MAX};
 use operations::Database;
 use protocol::{parse, Deal, Message};
 use timing::{Clock, Stop};
@@ -62,6 +62,9 @@ async fn main() -> io::Result<()> {
         }
         if open {
             let answer = adapter.answer(&line).await;
+            if stop.is_raised() {
+                break; // a turn that was stopped has no answer
+            }
             open = answer["type"] != "closed";
             let mut stdout = io::stdout().lock();
             writeln!(stdout, "{FRAME}{answer}")?;
@@ -94,9 +97,10 @@ impl Adapter {
             Ok(message) => self.dispatch(message).await,
             Err(failure) => Err(failure),
         };
-        answer.unwrap_or_else(
-            |failure| json!({ "type": "error", "code": failure.code, "message": failure.message }),
-        )
+        answer.unwrap_or_else(|Failure { code, message }| {
+            let message: String = message.chars().take(MESSAGE_MAX).collect();
+            json!({ "type": "error", "code": code, "message": message })
+        })
     }
 
     async fn dispatch(&mut self, message: Message) -> Result<Value, Failure> {

@@ -12,8 +12,16 @@ use tokio::net::TcpListener;
 use crate::errors::Failure;
 use crate::operations::{close, ping, Client, Database, Error};
 
+/// Options that the driver parses and passes over, in lower case. Since 3.5 it refuses the second.
+const UNUSED: [&str; 2] = ["waitqueuetimeoutms", "sockettimeoutms"];
+
 /// The database of a client that reached its server, and the options that the client resolved.
 pub async fn connect(uri: &str, database: &str) -> Result<(Database, Value), Failure> {
+    let query = uri.split_once('?').map_or("", |(_, query)| query).to_lowercase();
+    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+    if let Some(name) = names.find(|name| UNUSED.contains(name)) {
+        return Err(Failure::unsupported(format!("the driver does not use the option {name}")));
+    }
     let options = ClientOptions::parse(uri).await.map_err(refused)?;
     let acknowledgment = options.write_concern.as_ref().and_then(|concern| concern.w.as_ref());
     if acknowledgment == Some(&Acknowledgment::Nodes(0)) {
@@ -121,6 +129,8 @@ mod tests {
         let cases = [
             ("w=0", "unsupported"),
             ("sausage=1", "unsupported"),
+            ("maxPoolSize=many", "unsupported"),
+            ("waitQueueTimeoutMS=5", "unsupported"),
             ("serverSelectionTimeoutMS=100", "connect"),
         ];
         for (option, code) in cases {

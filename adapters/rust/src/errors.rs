@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use crate::operations::{code_and_name, Error};
 
+/// Characters of a message that are told: that of a batch holds all of its write errors.
+pub const MESSAGE_MAX: usize = 4096;
+
 /// An answer of type `error`.
 #[derive(Debug)]
 pub struct Failure {
@@ -37,8 +40,7 @@ impl ErrorEntry {
     /// An error that the server or the driver reports.
     pub fn of(error: &Error) -> ErrorEntry {
         let (code, name) = code_and_name(error);
-        // That of a batch holds all of its write errors.
-        let message = error.kind.to_string().chars().take(1000).collect();
+        let message = error.kind.to_string().chars().take(MESSAGE_MAX).collect();
         ErrorEntry { code, name, count: 1, message }
     }
 

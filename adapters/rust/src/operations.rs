@@ -24,7 +24,7 @@ pub const KINDS: &str = "noop insert_one insert_many find_one find update_one de
     estimated_count replace_one find_one_and_update read_modify_write aggregate command drop";
 
 /// The driver refuses unacknowledged writes, and its `run_command` takes no concerns.
-pub const EXTRAS: &str = "write_concern read_concern read_preference clients lazy_insert";
+pub const EXTRAS: &str = "write_concern read_concern read_preference unordered clients lazy_insert";
 
 type Items = Collection<Document>;
 

@@ -296,11 +296,12 @@ impl Worker {
 
     fn record(&mut self, job: &Job, timed: Timed) -> io::Result<()> {
         let outcome = match &timed.answer {
-            Ok(answer) => {
+            Ok(answer) if answer.right => {
                 self.documents += answer.documents;
                 self.sum += answer.sum;
-                u8::from(!answer.right)
+                0
             }
+            Ok(_) => 1,
             Err(error) if is_timeout(error) => 3,
             Err(_) => 2,
         };
