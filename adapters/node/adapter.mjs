@@ -4,7 +4,7 @@ import { render } from './documents.mjs';
 import { connect, driver, opened } from './operations.mjs';
 import { stop } from './phase.mjs';
 import { KIND_NAMES } from './plan.mjs';
-import { now_ns, printLine, Refusal, setEpoch } from './protocol.mjs';
+import { now_ns, printLine, Refusal, setEpoch, told } from './protocol.mjs';
 import { PACING_NAMES, Workers } from './workers.mjs';
 
 const PROTOCOL = 2;
@@ -26,7 +26,7 @@ const HANDLERS = {
       capabilities: {
         operations: KIND_NAMES,
         pacing: PACING_NAMES,
-        extras: [...EXTRAS, 'unacknowledged', 'clients'],
+        extras: [...EXTRAS, 'unacknowledged', 'unordered', 'clients'],
         shapes: [],
         alters: [],
         uri: 'standard',
@@ -97,7 +97,7 @@ async function answer(line) {
     if (message.type === 'close') process.exit(0);
   } catch (error) {
     const code = error instanceof Refusal ? error.code : 'internal';
-    printLine({ type: 'error', code, message: error.message });
+    printLine({ type: 'error', code, message: told(error.message) });
   }
 }
 

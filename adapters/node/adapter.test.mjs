@@ -105,6 +105,8 @@ test('errors: the code or 0, a name, timeouts of the driver and of the server', 
   assert.deepEqual(told('MongoServerError', { code: 11000 }), [11000, 'MongoServerError', false]);
   assert.deepEqual(told('MongoServerError', { code: 50, codeName: 'Max' }), [50, 'Max', true]);
   assert.deepEqual(told('MongoNetworkTimeoutError', {}), [0, 'MongoNetworkTimeoutError', true]);
+  const [, , waited] = told('MongoServerSelectionError', {});
+  assert.equal(waited, true);
   assert.deepEqual(told('Error', { code: 'ECONNRESET' }), [0, 'Error', false]);
 });
 
@@ -126,6 +128,7 @@ test('open is refused: no server there, an option that the driver does not know'
     connect({ uri: `mongodb://127.0.0.1:1/?${query}` }, 'x').catch(({ code }) => code);
   assert.equal(await refused('serverSelectionTimeoutMS=100'), 'connect');
   assert.equal(await refused('noSuchOption=1'), 'unsupported');
+  assert.equal(await refused('maxPoolSize=many'), 'unsupported');
 });
 
 test('SIGTERM is seen among no-ops, whose promises never reach the event loop', async () => {

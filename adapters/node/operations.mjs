@@ -1,7 +1,7 @@
 // The dialect: connecting, and the measured calls as users of the driver write them.
 import { createRequire } from 'node:module';
 import { MongoClient } from 'mongodb';
-import { Refusal } from './protocol.mjs';
+import { Refusal, told } from './protocol.mjs';
 
 const require = createRequire(import.meta.url);
 const { version } = require('mongodb/package.json');
@@ -28,9 +28,9 @@ export const KINDS = {
     right: (answer, { read }) => answer && read(answer),
   },
   find: {
-    call: ({ collection, read }, { filter, options }) =>
-      drained(collection.find(filter, options), read),
-    right: () => true,
+    call: ({ collection, number }, { filter, options }) =>
+      drained(collection.find(filter, options), number),
+    right: added,
   },
   update_one: {
     writes: true,
@@ -68,7 +68,7 @@ export const KINDS = {
       return { document, updated: document && (await collection.updateOne(filter, update)) };
     },
     right: ({ document, updated }, { read, answered }) =>
-      document && read(document) && (!answered || matched(updated)),
+      document && (!answered || matched(updated)) && read(document),
   },
   bulk_write: {
     writes: true,
@@ -79,9 +79,9 @@ export const KINDS = {
       answer.deletedCount === asked.deleted,
   },
   aggregate: {
-    call: ({ collection, read }, { pipeline }) =>
-      drained(collection.aggregate(pipeline.pipeline), read),
-    right: () => true,
+    call: ({ collection, number }, { pipeline }) =>
+      drained(collection.aggregate(pipeline.pipeline), number),
+    right: added,
   },
   command: {
     call: ({ database, options, concerns }, { command }) =>
@@ -111,8 +111,19 @@ export const PARTS = {
 };
 
 /** A cursor is iterated and not made an array: that would hold a large answer as a whole. */
-async function drained(cursor, read) {
-  for await (const document of cursor) read(document);
+async function drained(cursor, number) {
+  const found = { documents: 0, sum: 0 };
+  for await (const document of cursor) {
+    found.documents += 1;
+    found.sum += number(document);
+  }
+  return found;
+}
+
+function added({ documents, sum }, { totals }) {
+  totals.documents += documents;
+  totals.sum += sum;
+  return true;
 }
 
 function counted(answer, { totals }) {
@@ -163,9 +174,10 @@ export async function connect({ uri }, name) {
   }
 }
 
-function refusalCode({ name, message, code, syscall }) {
+function refusalCode({ name, code, syscall }) {
   if ([11, 18, 8000].includes(code)) return 'auth'; // UserNotFound, AuthenticationFailed, Atlas
-  if (name === 'MongoParseError' && /not supported/.test(message)) return 'unsupported';
+  // Of an option, or of a value of one.
+  if (name === 'MongoParseError') return 'unsupported';
   return /ServerSelection|Network/.test(name) || syscall ? 'connect' : 'internal';
 }
 
@@ -192,8 +204,8 @@ export function opened({ options }) {
 export function describe(error) {
   const code = Number.isInteger(error.code) ? error.code : 0;
   const slow = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-  const timeout = slow || /Timeout/.test(error.name);
-  return { code, name: error.codeName ?? error.name, message: error.message, timeout };
+  const timeout = slow || /Timeout|ServerSelection/.test(error.name);
+  return { code, name: error.codeName ?? error.name, message: told(error.message), timeout };
 }
 
 /** Of the loaded package. Driver 4 looks for a compiled encoder, bson-ext; later ones have none. */

@@ -13,12 +13,19 @@ const NOOP = {
 };
 export const KIND_NAMES = ['noop', ...Object.keys(KINDS)];
 
-/** Adds a document to the totals; a value that stays a Long lies beyond 2^53, or was made here. */
-function reader(totals, name) {
+/** What a document adds to the sum; a Long is a value beyond 2^53, or was made here. */
+function summed(name) {
   return (document) => {
     const value = name ? (document[name] ?? 0) : 0;
+    return typeof value === 'number' ? value : value.toNumber();
+  };
+}
+
+/** Adds a document to the totals. */
+function reader(totals, number) {
+  return (document) => {
     totals.documents += 1;
-    totals.sum += typeof value === 'number' ? value : value.toNumber();
+    totals.sum += number(document);
     return true;
   };
 }
@@ -31,7 +38,9 @@ export function prepareOperation(definition, phase) {
   if (lazy) throw new Refusal('unsupported', 'a lazy insert_many');
   const { call, right, writes } = KINDS[kind] ?? NOOP;
   const answered = write_concern ? write_concern.w !== 0 : phase.acknowledged;
-  const shared = { read: reader(phase.totals, sum_field), totals: phase.totals, answered };
+  const { totals } = phase;
+  const number = summed(sum_field);
+  const shared = { read: reader(totals, number), number, totals, answered };
   const bound = KINDS[kind] ? phase.databases.map((it) => bind(definition, it)) : [{}];
   const targets = bound.map((it) => ({ ...it, ...shared }));
   const make = maker(definition, targets[0].options, phase);

@@ -11,6 +11,9 @@ export class Refusal extends Error {
   }
 }
 
+/** What is told of an error: the message of a batch's names each of its documents. */
+export const told = (message) => String(message).slice(0, 4096);
+
 /** Node writes to a pipe synchronously on POSIX: the answer is flushed. */
 export const printLine = (answer) => process.stdout.write(`\x1e${JSON.stringify(answer)}\n`);
 

@@ -140,7 +140,7 @@ function refused(error) {
   if (error instanceof protocol.Refusal) return error;
   if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
     text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
-  } else if (/MongoParseError.*not supported/.test(text)) {
+  } else if (/MongoParseError/.test(text)) {
     code = 'unsupported';
   } else if (/auth/i.test(text) || [11, 18, 8000].indexOf(error.code) >= 0) {
     code = 'auth';
@@ -161,7 +161,7 @@ function parse(line) {
 
 function failure(error) {
   var code = error instanceof protocol.Refusal ? error.code : 'internal';
-  return { type: 'error', code: code, message: String(error.message || error) };
+  return { type: 'error', code: code, message: protocol.told(error.message || error) };
 }
 
 function answer(line, next) {

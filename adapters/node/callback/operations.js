@@ -32,15 +32,15 @@ function readModifyWrite(find, update) {
   return {
     call: function call(target, made, done) {
       find.call(target, made, function (error, document) {
-        if (error) return done(error);
-        if (!find.right(document, target, made)) return done(null, null);
+        if (error || !document) return done(error, null);
         update.call(target, made, function (failed, answer) {
-          done(failed, { updated: answer });
+          done(failed, { document: document, updated: answer });
         });
       });
     },
     right: function right(answer, target, made) {
-      return answer && (!target.answered || update.right(answer.updated, target, made));
+      if (!answer || (target.answered && !update.right(answer.updated, target, made))) return false;
+      return find.right(answer.document, target, made);
     }
   };
 }
@@ -65,15 +65,37 @@ exports.compiled = function compiled() {
   });
 };
 
-/** Adds a document to the totals; a long is one beyond 2^53, or was made here. */
-function reader(totals, name) {
-  return function read(document) {
+/** What a document adds to the sum; a long is a value beyond 2^53, or was made here. */
+function summed(name) {
+  return function number(document) {
     var value = name ? document[name] : 0;
+    return typeof value === 'number' ? value : value ? value.toNumber() : 0;
+  };
+}
+
+/** Adds a document to the totals. */
+function reader(totals, number) {
+  return function read(document) {
     totals.documents += 1;
-    totals.sum += typeof value === 'number' ? value : value ? value.toNumber() : 0;
+    totals.sum += number(document);
     return true;
   };
 }
+
+/** What a cursor gives: added to the totals when it was read to its end. */
+exports.found = function found(target) {
+  var it = { documents: 0, sum: 0 };
+  it.take = function take(document) {
+    it.documents += 1;
+    it.sum += target.number(document);
+  };
+  return it;
+};
+exports.added = function added(found, target) {
+  target.totals.documents += found.documents;
+  target.totals.sum += found.sum;
+  return true;
+};
 
 /** `phase` has pools, plans, schedule, totals, item_step, dialect and connection. */
 exports.prepare = function prepare(definition, phase) {
@@ -81,7 +103,8 @@ exports.prepare = function prepare(definition, phase) {
   var kind = definition.kind;
   var concern = definition.write_concern;
   var answered = concern ? concern.w !== 0 : phase.connection.acknowledged;
-  var read = reader(phase.totals, definition.sum_field);
+  var number = summed(definition.sum_field);
+  var read = reader(phase.totals, number);
   var targets = [{}];
   if (!kinds.hasOwnProperty(kind)) throw new Refusal('unsupported', 'operation kind ' + kind);
   if (definition.shape) throw new Refusal('unsupported', 'shape ' + definition.shape);
@@ -93,6 +116,7 @@ exports.prepare = function prepare(definition, phase) {
   }
   targets.forEach(function (target) {
     target.read = read;
+    target.number = number;
     target.totals = phase.totals;
     target.answered = answered;
   });
@@ -198,16 +222,21 @@ exports.gone = function gone(done) {
 };
 
 /**
- * The options of a client's parts by lower-case name; those that the driver does not know are
- * refused: an arm that is called after an option has to have it.
+ * The options of a client's parts by lower-case name; those that the driver does not know, and
+ * values that are no numbers, are refused: an arm that is called after an option has to have it.
  */
 exports.options = function options(entry, known, driver) {
   var found = {};
   Object.keys(entry.options).forEach(function (name) {
-    if (known.indexOf(name.toLowerCase()) < 0) {
+    var key = name.toLowerCase();
+    var value = entry.options[name];
+    if (known.indexOf(key) < 0) {
       throw new Refusal('unsupported', driver + ' knows no option ' + name);
     }
-    found[name.toLowerCase()] = entry.options[name];
+    if (/(ms|size|seconds|compressionlevel)$/.test(key) && !/^-?\d+$/.test(value)) {
+      throw new Refusal('unsupported', name + ' is no number: ' + value);
+    }
+    found[key] = value;
   });
   return found;
 };

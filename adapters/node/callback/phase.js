@@ -218,10 +218,12 @@ Phase.prototype.failed = function failed(error) {
   var result = error.result || {};
   var told = typeof error.code === 'number' ? error.code : result.code;
   var code = typeof told === 'number' ? told : 0;
-  var message = error.message || error.errmsg || String(error);
+  var message = protocol.told(error.message || error.errmsg || error.err || error);
   var timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
+  // Up to 2 a socket's timeout has no name of its own.
+  var waited = /^connection .* timed out/.test(message);
   this.note(code, error.codeName || result.codeName || error.name || 'Error', message);
-  return timeout || /Timeout/.test(error.name) ? TIMEOUT : FAILED;
+  return timeout || waited || /Timeout|ServerSelection/.test(error.name) ? TIMEOUT : FAILED;
 };
 
 Phase.prototype.note = function note(code, name, message) {

@@ -14,6 +14,11 @@ function Refusal(code, message) {
 }
 exports.Refusal = Refusal;
 
+/** What is told of an error: the message of a batch's names each of its documents. */
+exports.told = function told(message) {
+  return String(message).slice(0, 4096);
+};
+
 /** Zeroed. `new Buffer`, the only way before 4.5, is not zeroed and warns since 10. */
 exports.allocate = function allocate(size) {
   var buffer;

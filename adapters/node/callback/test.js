@@ -82,12 +82,18 @@ test('documents are deep copies, of bytes as well', function (done) {
   done();
 });
 
-test('options that the driver does not know are refused', function (done) {
+test('options that the driver does not know, or no number, are refused', function (done) {
   function refused() {
     operations.options(entry('mongodb://h/?zz=1', { zz: '1' }), ['w'], 'it');
   }
+  function noNumber() {
+    operations.options(entry('mongodb://h/?maxPoolSize=x', { maxPoolSize: 'x' }), ['maxpoolsize']);
+  }
   assert.throws(refused, function (error) {
     return error.code === 'unsupported' && /zz/.test(error.message);
+  });
+  assert.throws(noNumber, function (error) {
+    return error.code === 'unsupported';
   });
   done();
 });

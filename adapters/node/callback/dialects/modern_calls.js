@@ -15,7 +15,7 @@ var RIGHT = {
   find_one: function findOne(answer, target) {
     return answer && target.read(answer);
   },
-  find: operations.always,
+  find: operations.added,
   update_one: matched,
   replace_one: matched,
   delete_one: function deleteOne(answer) {
@@ -34,7 +34,7 @@ var RIGHT = {
       answer.deletedCount === made.asked.deleted
     );
   },
-  aggregate: operations.always,
+  aggregate: operations.added,
   command: function command(answer) {
     return answer.ok === 1;
   },
@@ -106,7 +106,15 @@ function failing(answer) {
 
 /** `forEach` of version 2 gives no promise; `next` does in all. */
 function read(cursor, target, done) {
-  return done ? cursor.forEach(target.read, done) : drained(cursor, target.read);
+  var found = operations.found(target);
+  if (!done) {
+    return drained(cursor, found.take).then(function () {
+      return found;
+    });
+  }
+  return cursor.forEach(found.take, function (error) {
+    done(error, found);
+  });
 }
 
 function drained(cursor, take) {
@@ -153,7 +161,13 @@ exports.models = {
   }
 };
 
-exports.extras = ['write_concern', 'read_concern', 'read_preference', 'command_concerns'];
+exports.extras = [
+  'write_concern',
+  'read_concern',
+  'read_preference',
+  'command_concerns',
+  'unordered'
+];
 
 /**
  * Where an operation goes. `find` is called differently by each generation; `nested`: the write

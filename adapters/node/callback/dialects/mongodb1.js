@@ -55,9 +55,9 @@ var CALLBACKS = {
   },
   find: {
     call: function find(target, made, done) {
-      each(target.collection.find(made.filter, made.options), target.read, done);
+      each(target.collection.find(made.filter, made.options), target, done);
     },
-    right: operations.always
+    right: operations.added
   },
   update_one: written(function updateOne(collection, made, options, done) {
     collection.update(made.filter, made.update, options, done);
@@ -113,9 +113,9 @@ var CALLBACKS = {
   aggregate: {
     // Servers since 3.6 want a cursor; the driver's own asks for one document at a time.
     call: function aggregate(target, made, done) {
-      each(target.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), target.read, done);
+      each(target.collection.aggregate(made.pipeline.pipeline, { cursor: {} }), target, done);
     },
-    right: operations.always
+    right: operations.added
   },
   command: {
     call: function command(target, made, done) {
@@ -160,10 +160,11 @@ var MODELS = {
 };
 
 /** A cursor is iterated and not made an array: that would hold a large answer as a whole. */
-function each(cursor, read, done) {
+function each(cursor, target, done) {
+  var found = operations.found(target);
   cursor.each(function (error, document) {
-    if (error || !document) return done(error);
-    read(document);
+    if (error || !document) return done(error, found);
+    found.take(document);
   });
 }
 
@@ -277,7 +278,11 @@ module.exports = function dialect() {
     bind: bind,
     reading: operations.reading('fields'),
     models: MODELS,
-    capabilities: { extras: ['write_concern', 'read_preference'], alters: [], uri: 'plain' },
+    capabilities: {
+      extras: ['write_concern', 'read_preference', 'unordered'],
+      alters: [],
+      uri: 'plain'
+    },
     types: bsonTypes(
       mongodb,
       function (document) {

@@ -45,12 +45,15 @@ var CALLBACKS = {
   find: {
     call: function find(target, made, done) {
       var cursor = target.collection.find(made.filter, made.projection);
+      var found = operations.found(target);
       if (made.options.limit) cursor.limit(made.options.limit);
       // Without a limit it asks for the server's own size all the same.
       if (made.options.batchSize > 1) cursor.batchSize(made.options.batchSize);
-      cursor.forEach(target.read, done);
+      cursor.forEach(found.take, function (error) {
+        done(error, found);
+      });
     },
-    right: operations.always
+    right: operations.added
   },
   update_one: written(function updateOne(target, made, done) {
     target.collection.update(made.filter, made.update, target.options.upsert, done);
