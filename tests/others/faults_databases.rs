@@ -43,6 +43,30 @@ fn begin(lab: &Lab, uri: &str) -> (Child, String) {
     (child, name)
 }
 
+/// Seen after an error: the last write of a killed adapter made the dropped database anew, without
+/// a marker.
+#[test]
+fn late_writes_of_killed_adapters_bring_no_database_back() {
+    let test = "faults_databases/late_writes_of_killed_adapters_bring_no_database_back";
+    let Some(server) = own_server(test, &[]) else { return };
+    let name = new_database();
+    with_client(server.uri(), async |client| {
+        let mut admin = Admin::connect(server.uri(), &name).await.expect("a client");
+        admin.claim("test").await.expect("it is free");
+        let items = client.database(&name).collection("items");
+        items.insert_one(doc! { "made": "before" }).await?;
+        let late = async {
+            for number in 0..20 {
+                items.insert_one(doc! { "late": number }).await.expect("an insert");
+            }
+        };
+        let (dropped, ()) = tokio::join!(admin.drop_database(), late);
+        dropped.expect("it is ours");
+        Ok(())
+    });
+    assert!(!names(server.uri()).contains(&name), "{:?}", names(server.uri()));
+}
+
 #[test]
 fn only_databases_with_our_marker_are_cleaned_away() {
     let test = "faults_databases/only_databases_with_our_marker_are_cleaned_away";

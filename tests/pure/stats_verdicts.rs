@@ -132,7 +132,7 @@ fn inconclusive() {
         false,
         "INCONCLUSIVE: between -7.6 % and +11.8 %; about 20 more rounds needed.",
     );
-    assert_eq!(wide.warnings, ["with this scatter even 40 rounds would probably not decide"]);
+    assert_eq!(wide.warnings, ["B: with this scatter even 40 rounds would probably not decide"]);
     let last = slower_by(&spread(0.5, 30.0, 40), Quantity::Throughput, RUNS, 0.02);
     assert!(last.sentence.ends_with("; more than 40 rounds would be needed."), "{}", last.sentence);
     assert_eq!(last.rounds_needed, None);
@@ -141,6 +141,12 @@ fn inconclusive() {
         Verdict::Inconclusive,
         false,
         "INCONCLUSIVE: 5 paired rounds give no 95 % interval; at least 6 needed.",
+    );
+    says(
+        &slower_by(&[1.0; 1], Quantity::Throughput, RUNS, 0.05),
+        Verdict::Inconclusive,
+        false,
+        "INCONCLUSIVE: 1 paired round gives no 95 % interval; at least 6 needed.",
     );
     assert_eq!((rounds_for_an_interval(0.05), rounds_for_an_interval(0.01)), (6, 8));
 }

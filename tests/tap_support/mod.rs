@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use record::records::Tap as Summary;
-use tap::control::{Answer, Command};
+use tap::control::{Command, Event};
 use tap::exchange::Exchange;
 use tap::recording::{Recording, read};
 use tap::summary::summarise;
@@ -46,13 +46,13 @@ impl Tap {
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let folder = tempfile::tempdir().expect("a folder");
         let mut tap = Self { child, stdin, stdout, addresses: Vec::new(), folder };
-        let Answer::Listening { addresses } = tap.answer() else { panic!("not the first line") };
+        let Event::Listening { addresses } = tap.answer() else { panic!("not the first line") };
         assert_eq!(addresses.len(), arms);
         tap.addresses = addresses;
         tap
     }
 
-    fn answer(&mut self) -> Answer {
+    fn answer(&mut self) -> Event {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("a line");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
@@ -74,7 +74,7 @@ impl Tap {
         let command = Command::Rotate { prefix: name.map(|name| self.prefix(name)) };
         let line = serde_json::to_string(&command).expect("serialises");
         writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("it listens");
-        assert_eq!(self.answer(), Answer::Rotated);
+        assert_eq!(self.answer(), Event::Rotated);
     }
 
     pub fn recorded(&self, name: &str, arm: usize) -> (Vec<Exchange>, Recording) {

@@ -30,14 +30,14 @@ pub struct Session {
     commands: u64,
     replies: i32,
     /// What is known of the answer under way.
-    answer: Answer,
+    answer: Delivery,
     /// None: the client is no socket, and stays.
     pub(super) socket: Option<Arc<TcpStream>>,
 }
 
 /// What is to be done with the bytes of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct Delivery {
     /// They are held back.
     pub hold: Option<Held>,
     /// The connection is closed behind them.
@@ -63,7 +63,7 @@ impl Session {
             draws,
             commands: 0,
             replies: 0,
-            answer: Answer::default(),
+            answer: Delivery::default(),
             socket: None,
         }
     }
@@ -75,10 +75,10 @@ impl Session {
         header: &Header,
         message: &[u8],
         reply: &mut Vec<u8>,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<Delivery, WireError> {
         reply.clear();
         let request = Request::parse(header, message)?;
-        self.answer = Answer::default();
+        self.answer = Delivery::default();
         self.replies = self.replies.wrapping_add(1);
         let ids = (self.replies, header.request_id);
         match request {

@@ -9,7 +9,7 @@ use bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use base::clock::wall;
 use base::error::{Error, Exit, Result};
@@ -28,6 +28,8 @@ const PREFIX: &str = "mongodyno_";
 
 const UNAUTHORIZED: i32 = 13;
 
+/// Within it a write of a killed adapter has reached its server.
+const LATE: Duration = Duration::from_millis(100);
 /// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -203,6 +205,19 @@ impl Admin {
             return Ok(()); // nothing of ours is there
         }
         self.check_marker().await?;
+        // The marker goes last. A killed adapter's last write may still be on its way, and would
+        // make the dropped database anew, as one that nobody knows for ours.
+        loop {
+            let mut names = self.database.list_collection_names().await.or_refused()?;
+            names.retain(|name| name != MARKER && !name.starts_with("system."));
+            if names.is_empty() {
+                break;
+            }
+            for name in names {
+                self.database.collection::<Document>(&name).drop().await.or_refused()?;
+            }
+            sleep(LATE).await;
+        }
         match self.database.drop().await {
             Err(error) if is_unauthorized(&error) => {}
             dropped => return dropped.or_refused(),

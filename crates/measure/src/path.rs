@@ -15,7 +15,7 @@ use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use server::ServerRecord;
 use server::uri::{only_host, with_host};
-use tap::control::{Answer, Command as Control};
+use tap::control::{Command as Control, Event};
 use tap::refusal;
 
 /// Limit for writing its buffers.
@@ -80,7 +80,7 @@ impl Path {
             answers: BufReader::new(child.stdout.take().expect("it is piped")).lines(),
             _child: child,
         };
-        let Answer::Listening { addresses } = path.answer().await? else {
+        let Event::Listening { addresses } = path.answer().await? else {
             return Err(path.lost("it did not begin with where it listens"));
         };
         let through = |address: &std::net::SocketAddr| with_host(uri, &address.to_string());
@@ -103,13 +103,13 @@ impl Path {
         let written = self.stdin.write_all(line.as_bytes()).await;
         written.map_err(|error| self.lost(&error.to_string()))?;
         match self.answer().await? {
-            Answer::Rotated => Ok(()),
-            Answer::Failed { message } => Err(self.lost(&message)),
-            Answer::Listening { .. } => Err(self.lost("it answered something else")),
+            Event::Rotated => Ok(()),
+            Event::Failed { message } => Err(self.lost(&message)),
+            Event::Listening { .. } => Err(self.lost("it answered something else")),
         }
     }
 
-    async fn answer(&mut self) -> Result<Answer> {
+    async fn answer(&mut self) -> Result<Event> {
         let line = timeout(ANSWER_LIMIT, self.answers.next_line()).await;
         let line = line.map_err(|_| self.lost("it does not answer"))?;
         let line = line.ok().flatten().ok_or_else(|| self.lost("it ended"))?;

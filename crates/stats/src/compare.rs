@@ -252,7 +252,8 @@ impl Comparison {
             self.rounds_needed = more_rounds(wanted, finding.rounds as f64);
             if wanted > f64::from(MAX_ROUNDS) {
                 self.warnings.push(format!(
-                    "with this scatter even {MAX_ROUNDS} rounds would probably not decide"
+                    "{}: with this scatter even {MAX_ROUNDS} rounds would probably not decide",
+                    finding.name_b
                 ));
             }
             self.sentence = finding.inconclusive_sentence(self.rounds_needed, MAX_ROUNDS, &aside);

@@ -132,8 +132,9 @@ pub fn not_comparable_sentence(reasons: &[String]) -> String {
 /// Too few rounds for any interval; section 3.5 has no template for it.
 pub fn too_few_sentence(rounds_kept: usize, needed: usize, alpha: f64) -> String {
     format!(
-        "INCONCLUSIVE: {} give no {} interval; at least {needed} needed.",
+        "INCONCLUSIVE: {} {} no {} interval; at least {needed} needed.",
         rounds(rounds_kept),
+        if rounds_kept == 1 { "gives" } else { "give" },
         level(1.0 - alpha)
     )
 }

@@ -62,7 +62,7 @@ pub(super) struct Connection {
 #[derive(Debug, Default)]
 struct Account {
     waiting: VecDeque<(i32, Exchange)>,
-    early: VecDeque<Answer>,
+    early: VecDeque<ReplyEnd>,
     /// Shape of the request whose answers go on by themselves.
     streaming: Option<u32>,
     records: Vec<u8>,
@@ -70,7 +70,7 @@ struct Account {
 
 /// A reply that is through.
 #[derive(Debug, Clone, Copy)]
-struct Answer {
+struct ReplyEnd {
     message: Message,
     /// Others follow without a request.
     more: bool,
@@ -95,7 +95,7 @@ impl Account {
         self.waiting.push_back((id, exchange));
     }
 
-    fn reply(&mut self, connection: u32, reply: Answer) {
+    fn reply(&mut self, connection: u32, reply: ReplyEnd) {
         let id = reply.message.header.response_to;
         if let Some(at) = self.waiting.iter().position(|(it, _)| *it == id) {
             let (_, mut exchange) = self.waiting.remove(at).expect("just found");
@@ -127,7 +127,7 @@ impl Account {
     }
 }
 
-fn complete(exchange: &mut Exchange, Answer { message, carried, .. }: &Answer) {
+fn complete(exchange: &mut Exchange, ReplyEnd { message, carried, .. }: &ReplyEnd) {
     exchange.reply_first_ns = message.first_ns;
     exchange.reply_last_ns = message.read_ns;
     exchange.reply_out_ns = message.written_ns;
@@ -168,7 +168,7 @@ impl Watch {
             Self::Replies(follower) => {
                 follower.follow(bytes, passed, |message, reply| {
                     let (more, carried) = (reply.more_to_come(), reply.carried());
-                    it.reply(Answer { message, more, carried });
+                    it.reply(ReplyEnd { message, more, carried });
                 })?;
                 follower.encrypted
             }
@@ -396,9 +396,9 @@ impl Connection {
         self.hand_on_if_many(account);
     }
 
-    fn reply(&self, answer: Answer) {
+    fn reply(&self, reply: ReplyEnd) {
         let mut account = self.account.lock().expect("no panic");
-        account.reply(self.number, answer);
+        account.reply(self.number, reply);
         self.hand_on_if_many(account);
     }
 

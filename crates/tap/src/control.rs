@@ -41,7 +41,7 @@ pub enum Command {
 /// To the core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Answer {
+pub enum Event {
     /// The first line.
     Listening {
         /// By arm.
@@ -90,12 +90,12 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
         let output = outputs[arm].clone();
         Box::new(move |records| output.write(records))
     })?;
-    let mut answer = |it: &Answer| {
+    let mut answer = |it: &Event| {
         let line = serde_json::to_string(it).expect("answers serialise");
         // A core that has gone is found at the next line.
         let _ = writeln!(answers, "{line}").and_then(|()| answers.flush());
     };
-    answer(&Answer::Listening { addresses: proxy.addresses().to_vec() });
+    answer(&Event::Listening { addresses: proxy.addresses().to_vec() });
     let spec = start.link.as_ref().map(ToString::to_string);
     let mut before: Option<PathBuf> = None;
     for line in commands.lines() {
@@ -109,14 +109,14 @@ pub fn serve(start: &Start, commands: impl BufRead, answers: &mut impl Write) ->
         answer(&match closed {
             Ok(()) => {
                 before = prefix;
-                Answer::Rotated
+                Event::Rotated
             }
             Err(error) => {
                 before = None;
                 for output in &outputs {
                     output.exchange(None);
                 }
-                Answer::Failed { message: error.to_string() }
+                Event::Failed { message: error.to_string() }
             }
         });
     }

@@ -28,22 +28,22 @@ pub struct Answered {
 /// Adds up what the right answers of a phase must come to.
 pub struct Expectation {
     /// By operation.
-    answers: Vec<Answer>,
+    rules: Vec<Rule>,
     total: Expected,
 }
 
 impl Expectation {
     pub fn new(plan: &Plan, phase: &Phase) -> Self {
-        let answers = phase.operations.iter().map(|made| answer(plan, made)).collect();
-        Self { answers, total: Expected { documents: Some(0), sum: Some(0) } }
+        let rules = phase.operations.iter().map(|made| rule(plan, made)).collect();
+        Self { rules, total: Expected { documents: Some(0), sum: Some(0) } }
     }
 
     /// Adds an operation of the process whose schedule this is.
     pub fn add(&mut self, schedule: &Schedule, answered: Answered) {
-        let answer = self.answers.get(usize::from(answered.operation));
+        let rule = self.rules.get(usize::from(answered.operation));
         let record = schedule.record(answered.slice, answered.index);
-        let add = match (answer, record) {
-            (Some(answer), Some((record, _))) => answer.to(record.key),
+        let add = match (rule, record) {
+            (Some(rule), Some((record, _))) => rule.to(record.key),
             _ => Expected { documents: None, sum: None },
         };
         self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
@@ -56,7 +56,7 @@ impl Expectation {
 }
 
 /// How an operation's answer follows from its key.
-enum Answer {
+enum Rule {
     /// It adds nothing.
     Nothing,
     /// It cannot be known.
@@ -67,26 +67,24 @@ enum Answer {
     Range { length: u64, loaded: u64, limit: u64, sum_add: Option<i64> },
 }
 
-fn answer(plan: &Plan, made: &Operation) -> Answer {
+fn rule(plan: &Plan, made: &Operation) -> Rule {
     match about(made.kind).answers {
         Answers::ByFilter => {}
-        Answers::Unknown => return Answer::Unknown,
-        Answers::Nothing => return Answer::Nothing,
+        Answers::Unknown => return Rule::Unknown,
+        Answers::Nothing => return Rule::Nothing,
     }
     let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
-        return Answer::Unknown;
+        return Rule::Unknown;
     };
     if made.key != KeySource::Schedule {
-        return Answer::Unknown;
+        return Rule::Unknown;
     }
     let sum_add = sum_add(made, collection);
     let limit = made.limit.filter(|limit| *limit > 0).map_or(u64::MAX, |limit| limit as u64);
     match meaning(made, collection) {
-        Meaning::One => Answer::One { sum_add },
-        Meaning::Range(length) => {
-            Answer::Range { length, loaded: collection.loaded, limit, sum_add }
-        }
-        Meaning::Other => Answer::Unknown,
+        Meaning::One => Rule::One { sum_add },
+        Meaning::Range(length) => Rule::Range { length, loaded: collection.loaded, limit, sum_add },
+        Meaning::Other => Rule::Unknown,
     }
 }
 
@@ -99,7 +97,7 @@ fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
     collection.stamps.iter().find(is_it).map(|stamp| stamp.add)
 }
 
-impl Answer {
+impl Rule {
     fn to(&self, key: u64) -> Expected {
         let value = |key: u64, add: i64| key.checked_add_signed(add);
         match self {

@@ -106,7 +106,7 @@ impl PhaseComparison<'_> {
                     judged.biases.iter().for_each(|bias| say(&bias.caution));
                 }
                 if !arm.is_aa {
-                    comparison.warnings.iter().for_each(|it| say(&format!("{}: {it}", arm.id)));
+                    comparison.warnings.iter().for_each(|it| say(it));
                     self.run_cautions(arm).iter().for_each(|it| say(it));
                     if let Some(it) = self.timed(arm).making(comparison.threshold_percent) {
                         say(&it);
