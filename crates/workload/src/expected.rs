@@ -141,7 +141,7 @@ impl Documents {
         let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
         let key = record.key;
         let dense = self.population.is_dense();
-        let (keys, gone) = match self.meaning {
+        let (keys, gaps) = match self.meaning {
             Meaning::One => return Some(self.of_keys(1, Some(u128::from(key)))),
             _ if dense => {
                 let end = self.population.next_key_loaded();
@@ -158,7 +158,7 @@ impl Documents {
             }
             _ => return None,
         };
-        let (found, sum) = if gone {
+        let (found, sum) = if gaps {
             let there = || keys.clone().filter(|key| self.population.contains(*key));
             (there().count() as u64, there().map(u128::from).sum::<u128>())
         } else {

@@ -294,7 +294,7 @@ fn add_parts(
             let message = "a part has no write concern of its own";
             check.wrong(concern.place, message, "give it to the bulk_write");
         }
-        let name = part.value.name.as_ref().map_or(word.value.name(), |name| &name.value);
+        let name = part.value.name.as_ref().map_or(word.value.name(), |name| name.value.as_str());
         let name = format!("{}/{name}", operations[bulk].name);
         let Some(made) = operation(check, site, &own, &name, word.place) else { continue };
         if made.collection != operations[bulk].collection {

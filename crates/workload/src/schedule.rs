@@ -495,8 +495,7 @@ impl Deletions {
         population: &Population,
         guids: bool,
     ) -> Self {
-        let in_turn = matches!(phase.keys, KeyChoice::Sequential)
-            || matches!(phase.keys, KeyChoice::Contiguous { .. });
+        let in_turn = matches!(phase.keys, KeyChoice::Sequential | KeyChoice::Contiguous { .. });
         // The guids of two loaded documents have nothing to do with each other.
         let from_the_first = !matches!(phase.keys, KeyChoice::Contiguous { from } if from > 0.0);
         let advance = in_turn

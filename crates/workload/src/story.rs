@@ -109,8 +109,8 @@ impl Site<'_> {
         let population = Population::before(self.plan, self.number, self.collection);
         let (name, collection) = (&self.made.name, &self.collection.name);
         let inserting = about(self.made.kind).inserts;
-        let keyed = self.made.templates().flat_map(|template| &template.stamps);
-        let keyed = keyed.into_iter().any(|stamp| {
+        let mut stamps = self.made.templates().flat_map(|template| &template.stamps);
+        let keyed = stamps.any(|stamp| {
             stamp.from == StampSource::Key
                 || matches!(stamp.form, StampForm::Guid | StampForm::GuidString)
         });
@@ -130,11 +130,15 @@ impl Site<'_> {
             && range > population.len()
         {
             let documents = population.len();
+            let place = given.value.range.as_ref().map_or(place, |at| at.place);
             let message = format!("a range of {range} of {documents} keys");
             check.wrong(place, message, format!("from 1 to {}", documents.max(1)));
         }
         self.check_shape(check, place);
         if inserting {
+            let keys = &given.value;
+            let counted = keys.operations.as_ref().or(keys.documents.as_ref());
+            let place = counted.map_or(place, |at| at.place);
             self.check_inserted(check, place, population.next_key());
         }
     }
@@ -150,14 +154,19 @@ impl Site<'_> {
             check.wrong(place, message, "make `batch:` larger");
         }
         let largest = first + count.saturating_mul(inserts(self.made));
+        let digits = largest.to_string().len();
         let narrow = |stamp: &&super::plan::Stamp| {
-            stamp.from == StampSource::Key && stamp.form == StampForm::Int32
+            let int = stamp.form == StampForm::Int32 && largest > i32::MAX as u64;
+            let short = stamp.width.is_some_and(|width| digits > width as usize);
+            stamp.from == StampSource::Key && (int || short)
         };
-        let stamps = self.made.documents.iter().flat_map(|documents| &documents.stamps);
-        if let Some(stamp) = stamps.into_iter().find(narrow).filter(|_| largest > i32::MAX as u64) {
+        let mut stamps = self.made.documents.iter().flat_map(|documents| &documents.stamps);
+        if let Some(stamp) = stamps.find(narrow) {
             let path = stamp.path.join(".");
-            let message = format!("{largest} keys do not fit the int `{path}`");
-            check.wrong(place, message, format!("make `{path}` a long"));
+            let int = stamp.form == StampForm::Int32;
+            let (what, way) = if int { ("int", "a long") } else { ("text", "wider") };
+            let message = format!("{largest} keys do not fit the {what} `{path}`");
+            check.wrong(place, message, format!("make `{path}` {way}"));
         }
     }
 

@@ -135,7 +135,7 @@ impl<'s> Making<'_, '_, 's> {
     /// Documents from the key on are looked for.
     pub fn filter_from_key(&mut self) -> Option<()> {
         let collection = self.collection()?;
-        let stamp = ordered_stamp(self.check, self.keys, collection, self.place)?;
+        let stamp = key_stamp(self.check, self.keys, collection)?;
         let name = stamp.path.join(".");
         let low = Stamp { path: vec![name.clone(), "$gte".to_owned()], ..stamp.clone() };
         let bounds = Document::from_iter([("$gte".to_owned(), placeholder(&low))]);
@@ -235,7 +235,7 @@ fn read_filter(
         return Some(template(check, filter, None));
     }
     let Some(range) = &keys.range else { return filter_by(check, keys, collection) };
-    let stamp = ordered_stamp(check, keys, collection, range.place)?;
+    let stamp = key_stamp(check, keys, collection)?;
     if stamp.form == StampForm::Guid || stamp.form == StampForm::GuidString {
         let message = format!("guids of `{}` have no upper end", stamp.path.join("."));
         check.wrong(range.place, message, "`operation: scan` with a `limit:`, or another `by:`");
@@ -252,24 +252,6 @@ fn read_filter(
     let bounds = [("$gte".to_owned(), placeholder(&low)), ("$lt".to_owned(), placeholder(&high))];
     let document = Document::from_iter([(name, Bson::Document(Document::from_iter(bounds)))]);
     Some(Template { document, stamps: vec![low, high] })
-}
-
-/// The stamp of a field whose values have an order: numbers in text need a width for that.
-fn ordered_stamp<'a>(
-    check: &mut Check<'_>,
-    keys: &OperationKeys,
-    collection: &'a Collection,
-    place: Location,
-) -> Option<&'a Stamp> {
-    let stamp = key_stamp(check, keys, collection)?;
-    if stamp.form == StampForm::String && stamp.width.is_none() {
-        let name = stamp.path.join(".");
-        let place = keys.by.as_ref().map_or(place, |by| by.place);
-        let message = format!("the texts of `{name}` are not in the order of their numbers");
-        check.wrong(place, message, format!("give `{name}` a `width:`"));
-        return None;
-    }
-    Some(stamp)
 }
 
 /// What stands in a template where a stamp comes.

@@ -8,7 +8,7 @@ use crate::kind::{Kind, Word, for_every_kind};
 use crate::plan::{Count, Operation};
 
 pub use about::{About, Answers, Concerns, Counted};
-pub(crate) use making::{Making, Site, needed};
+pub(crate) use making::{Making, Site};
 
 macro_rules! declare {
     ({ $($kind:ident: $file:ident,)* } { $($find:ident: $find_file:ident,)* }) => {
