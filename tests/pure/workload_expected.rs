@@ -82,17 +82,17 @@ fn totals_of_a_story_follow_from_what_was_inserted_and_deleted() {
     // Keys 100 to 106 hold the numbers 110 to 116.
     let loaded: u64 = (10..110).sum();
     let all = loaded + (110..117).sum::<u64>();
-    let read = |phase: &str, count| totals_after(inserts, &format!("continues: true, {phase}"), count);
-    assert_eq!(read("operation: find_one, keys: sequential", 107), of(107, all));
-    assert_eq!(read("operation: estimated_count", 1), of(107, 0));
+    let then = |before, phase: &str, count| {
+        totals_after(before, &format!("continues: true, operation: {phase}"), count)
+    };
+    assert_eq!(then(inserts, "find_one, keys: sequential", 107), of(107, all));
+    assert_eq!(then(inserts, "estimated_count", 1), of(107, 0));
     let deletes = "  - {operation: delete_one, keys: sequential, operations: 30}\n";
     let rest = loaded - (10..40).sum::<u64>();
-    let left = |phase: &str, count| totals_after(deletes, &format!("continues: true, {phase}"), count);
-    assert_eq!(left("operation: full_scan", 1), of(70, rest));
-    assert_eq!(left("operation: find_one, keys: sequential", 70), of(70, rest));
+    assert_eq!(then(deletes, "full_scan", 1), of(70, rest));
+    assert_eq!(then(deletes, "find_one, keys: sequential", 70), of(70, rest));
     let drops = "  - {operation: drop, operations: 1}\n";
-    let none = totals_after(drops, "continues: true, operation: estimated_count", 3);
-    assert_eq!(none, of(0, 0));
+    assert_eq!(then(drops, "estimated_count", 3), of(0, 0));
 }
 
 #[test]

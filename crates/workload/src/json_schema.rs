@@ -17,8 +17,8 @@ pub fn schema() -> serde_json::Value {
 /// The text of a key ends with the operations that have it; nearly all have a collection.
 fn name_operations(keys: &mut serde_json::Value) {
     for (key, schema) in keys.as_object_mut().into_iter().flatten() {
-        let having = Word::ALL.iter().filter(|word| about_word(**word).keys.contains(&key.as_str()));
-        let names: Vec<&str> = having.map(|word| word.name()).collect();
+        let having = |word: &&Word| about_word(**word).keys.contains(&key.as_str());
+        let names: Vec<&str> = Word::ALL.iter().filter(having).map(|word| word.name()).collect();
         if key != "collection" && !names.is_empty() {
             let text = schema["description"].as_str().unwrap_or_default();
             schema["description"] = format!("{text} For {}.", names.join(", ")).into();

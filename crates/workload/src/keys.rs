@@ -205,7 +205,8 @@ mod tests {
             let asked = |position| Asked { sequence, of: 3, position };
             (0..size).map(|position| keys.number(&mut random, asked(position))).collect()
         };
-        assert_eq!([range(0, 3), range(1, 3), range(2, 4)].concat(), [1, 2, 0, 4, 5, 3, 8, 9, 6, 7]);
+        let ranges = [range(0, 3), range(1, 3), range(2, 4)].concat();
+        assert_eq!(ranges, [1, 2, 0, 4, 5, 3, 8, 9, 6, 7]);
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub fn operation(
         None
     };
     let collection = index.map(|index| &site.collections[index]);
-    let mut made = Operation::new(name, word.kind(), collection.map_or("", |collection| &collection.name));
+    let of = collection.map_or("", |collection| &collection.name);
+    let mut made = Operation::new(name, word.kind(), of);
     made.write_concern = keys.write_concern.as_ref().map(|concern| write_concern(check, concern));
     made.read_concern = keys.read_concern.as_ref().map(|level| level.value.clone());
     made.read_preference = keys.read_preference.as_ref().map(|mode| mode.value.clone());

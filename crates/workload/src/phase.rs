@@ -349,7 +349,8 @@ fn check_deletes(check: &mut Check<'_>, given: &At<schema::Phase>, operations: &
         )
     {
         let message = "each document can be deleted only once";
-        check.wrong(keys.place, message, "`keys: sequential`, `contiguous` or `uniform` (shuffled)");
+        let hint = "`keys: sequential`, `contiguous` or `uniform` (shuffled)";
+        check.wrong(keys.place, message, hint);
     }
 }
 

@@ -157,8 +157,8 @@ pub fn document_for_key(
     stamped(collection, pool, key, &input)
 }
 
-/// The document that a counted phase has inserted with a key. Sequence, producer and clocks are 0 in
-/// it, for the core does not know them.
+/// The document that a counted phase has inserted with a key. Sequence, producer and clocks are 0
+/// in it, for the core does not know them.
 pub fn inserted_document(
     plan: &Plan,
     phase: usize,

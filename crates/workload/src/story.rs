@@ -115,7 +115,7 @@ impl Site<'_> {
                 || matches!(stamp.form, StampForm::Guid | StampForm::GuidString)
         });
         if (keyed || inserting) && !population.is_known() {
-            let message = format!("`{name}` cannot know the documents that `{collection}` has by now");
+            let message = format!("`{name}` cannot know which documents `{collection}` holds");
             let hint = "before it: one operation that inserts or deletes, and an end by \
                         `operations:` or `documents:` alone";
             check.wrong(place, message, hint);

@@ -264,6 +264,6 @@ fn shows(projection: &Document, field: &str) -> bool {
     let keeps = |value: &Bson| !matches!(value, Bson::Int32(0) | Bson::Boolean(false));
     match projection.get(field) {
         Some(value) => keeps(value),
-        None => field == "_id" || !projection.iter().any(|(name, it)| name != "_id" && keeps(it)),
+        None => field == "_id" || !projection.values().any(keeps),
     }
 }
