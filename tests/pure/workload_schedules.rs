@@ -212,7 +212,7 @@ fn inserted_documents_can_be_foretold() {
 
 #[test]
 fn every_document_is_inserted_once() {
-    for keys in ["uniform", "contiguous"] {
+    for keys in ["uniform", "contiguous", "hashed"] {
         let inserts = workload(&format!(
             "  - {{operation: insert_many, collection: plain, batch: 8, documents: 1003, \
              workers: 3, keys: {keys}}}\n"

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::keys::{behind, range_of};
+use super::keys::{behind, range_of, scattered};
 use super::operations::{about, inserts};
 use super::plan::{Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan};
 use super::random::guid_of;
@@ -15,6 +15,11 @@ use super::steps::{self, Steps};
 pub struct Keyed {
     pub key: u64,
     pub guid: [u8; 16],
+}
+
+/// The workers of a phase, or its one queue.
+fn sequences(phase: &Phase) -> u64 {
+    if phase.pacing.is_open() { 1 } else { phase.all_workers() }
 }
 
 /// How a phase deals keys to the documents that one operation inserts. Of the sequences (workers,
@@ -36,7 +41,7 @@ pub struct Dealing {
 impl Dealing {
     /// Without a number of operations, `units` is 0: only what needs none may be asked.
     pub fn new(plan: &Plan, phase: &Phase, made: &Operation, first: u64) -> Self {
-        let of = if phase.pacing.is_open() { 1 } else { phase.all_workers() };
+        let of = sequences(phase);
         let batch = inserts(made).max(1);
         let (units, unit) = match (made.count, phase.limit) {
             (Some(Count::Rest { documents, .. }), _) => (documents, 1),
@@ -59,6 +64,13 @@ impl Dealing {
     pub fn key(&self, sequence: u64, n: u64) -> u64 {
         let begin = if self.contiguous { self.before(sequence) } else { sequence };
         self.first + begin + n * self.item_step()
+    }
+
+    /// Another place for the batch that begins at the n-th document, but for a short last one.
+    pub fn scattered(&self, sequence: u64, n: u64) -> u64 {
+        let batches = self.documents(sequence) / self.batch;
+        let batch = n / self.batch;
+        if batch < batches { scattered(batch, batches) * self.batch } else { n }
     }
 
     /// Documents of a sequence, all laps together.
@@ -273,8 +285,8 @@ impl Population {
         let documents = self.len();
         let mut gone = Vec::new();
         match phase.keys {
-            KeyChoice::Contiguous { from } if !phase.pacing.is_open() => {
-                let of = phase.all_workers();
+            KeyChoice::Contiguous { from } => {
+                let of = sequences(phase);
                 for worker in 0..of {
                     let own = range_of(documents, worker, of);
                     let size = own.end - own.start;
@@ -285,9 +297,7 @@ impl Population {
                     gone.push(own.start..own.start + wanted - (end - start));
                 }
             }
-            KeyChoice::Sequential | KeyChoice::Contiguous { .. } => {
-                gone.push(0..count.min(documents));
-            }
+            KeyChoice::Sequential => gone.push(0..count.min(documents)),
             // Shuffled: which ones are gone is known where all are.
             _ if count >= documents => gone.push(0..documents),
             _ => self.known = false,

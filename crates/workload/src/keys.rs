@@ -41,6 +41,9 @@ impl Keys {
         match self.choice {
             KeyChoice::Sequential => (asked.sequence + asked.of * asked.position) % self.space,
             KeyChoice::Uniform => random.below(self.space),
+            KeyChoice::Hashed => {
+                scattered((asked.sequence + asked.of * asked.position) % self.space, self.space)
+            }
             KeyChoice::Zipfian { .. } => mix64(self.offset(random) + 1) % self.space,
             KeyChoice::Latest { .. } => self.back(self.offset(random)),
             KeyChoice::Hotspot { keys, operations } => {
@@ -74,6 +77,27 @@ impl Keys {
 pub fn range_of(space: u64, one: u64, of: u64) -> Range<u64> {
     let end = |one: u64| (u128::from(space) * u128::from(one) / u128::from(of.max(1))) as u64;
     end(one)..end(one + 1)
+}
+
+/// A fixed permutation of the numbers below `space`: a Feistel network of four rounds, gone through
+/// until it is back in the space. Multiplying by a constant would be shorter, and as even as no
+/// hash is.
+pub fn scattered(number: u64, space: u64) -> u64 {
+    let bits = u64::BITS - space.saturating_sub(1).leading_zeros();
+    let half = bits.div_ceil(2).max(1);
+    let mask = (1 << half) - 1;
+    let mut value = number;
+    loop {
+        let (mut left, mut right) = (value >> half, value & mask);
+        for round in 1..=4_u64 {
+            let mixed = mix64(right.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            (left, right) = (right, left ^ (mixed & mask));
+        }
+        value = left << half | right;
+        if value < space.max(1) {
+            return value;
+        }
+    }
 }
 
 /// Numbers of a range that it is begun behind.
@@ -181,11 +205,24 @@ mod tests {
                 KeyChoice::Latest { theta: 0.99 },
                 KeyChoice::Hotspot { keys: 0.2, operations: 0.8 },
                 KeyChoice::Contiguous { from: 0.5 },
+                KeyChoice::Hashed,
             ] {
                 let keys = Keys::new(choice, space);
                 let mut number = |i| keys.number(&mut random, asked(i));
                 assert!((0..1000).all(|i| number(i) < space), "{choice:?} {space}");
             }
+        }
+    }
+
+    #[test]
+    fn scattered_numbers_are_all_there_and_far_from_their_neighbours() {
+        for space in [1, 2, 3, 1000, 4096, 4097] {
+            let mut numbers: Vec<u64> = (0..space).map(|it| scattered(it, space)).collect();
+            let near = numbers.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < space / 10);
+            let near = near.count() as u64;
+            assert!(space < 1000 || near < space / 3, "{near} of {space} are near the one before");
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..space));
         }
     }
 

@@ -166,6 +166,7 @@ fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
     match keys.value.name {
         KeysName::Sequential => KeyChoice::Sequential,
         KeysName::Uniform => KeyChoice::Uniform,
+        KeysName::Hashed => KeyChoice::Hashed,
         KeysName::Zipfian | KeysName::Latest => {
             if !within(theta) {
                 let message = format!("an exponent of {theta}");

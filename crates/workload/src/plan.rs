@@ -147,6 +147,8 @@ pub enum KeyChoice {
         /// Exponent.
         theta: f64,
     },
+    /// Every key once, in an order without order; new documents get theirs in such an order too.
+    Hashed,
     /// Few keys often: this share of the keys gets that share of the operations.
     Hotspot {
         /// Share of the keys, the first ones.

@@ -140,6 +140,15 @@ pub fn fits_one_lap(phase: &Phase, batches: u64) -> bool {
     batches.div_ceil(phase.all_workers()) <= FILE_RECORDS_MAX / u64::from(phase.workers)
 }
 
+/// Whether the operations of a phase are all in the schedule's first lap.
+pub fn has_one_lap(phase: &Phase) -> bool {
+    let Limit::Operations { count, .. } = phase.limit else { return false };
+    if phase.pacing.is_open() {
+        return count <= FILE_RECORDS_MAX;
+    }
+    count.div_ceil(phase.all_workers()) <= slice_records_max(phase)
+}
+
 struct Maker<'a> {
     plan: &'a Plan,
     phase: &'a Phase,
@@ -286,9 +295,14 @@ impl<'a> Maker<'a> {
             if record.count == 0 {
                 return None;
             }
-            let key = self.dealing()?.key(sequence.number, sequence.inserted);
+            let dealing = self.dealing()?;
+            let mut n = sequence.inserted;
+            if self.phase.keys == KeyChoice::Hashed {
+                n = dealing.scattered(sequence.number, n);
+            }
+            let key = dealing.key(sequence.number, n);
             record.advances = true;
-            record.document = (sequence.inserted % pool) as u32;
+            record.document = (n % pool) as u32;
             Keyed { key, guid: guid_of(self.plan.seed, key) }
         } else if about.deletes {
             let deletions = self.deletions.as_ref()?;

@@ -188,9 +188,9 @@ with_shared_keys! {
         name: Option<At<String>>,
         /// Several operations, each with its weight, in place of `operation`.
         mix: Option<At<Vec<At<Mixed>>>>,
-        /// How keys are chosen: sequential, uniform (default), zipfian, latest, hotspot, contiguous
-        /// (a range for each worker), or with numbers: {zipfian: 0.8}, {hotspot: [0.2, 0.8]},
-        /// {contiguous: 0.5}.
+        /// How keys are chosen: sequential, uniform (default), zipfian, latest, hashed (each once, out
+        /// of order), hotspot, contiguous (a range for each worker), or with numbers:
+        /// {zipfian: 0.8}, {hotspot: [0.2, 0.8]}, {contiguous: 0.5}.
         keys: Option<At<Keys>>,
         /// Goes on with the documents that the phase before it left, in the same processes.
         continues: Option<At<bool>>,
@@ -247,6 +247,8 @@ pub enum KeysName {
     Zipfian,
     /// The newest often.
     Latest,
+    /// Every key once, in an order without order; new documents too.
+    Hashed,
     /// A fifth of the keys for four fifths of the operations.
     Hotspot,
     /// A range of keys for each worker, in order.
@@ -323,7 +325,8 @@ struct KeysVisitor;
 impl<'de> Visitor<'de> for KeysVisitor {
     type Value = Keys;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sequential, uniform, zipfian, latest, hotspot, contiguous or {zipfian: 0.8}")
+        f.write_str("sequential, uniform, zipfian, latest, hashed, hotspot, contiguous ")?;
+        f.write_str("or {zipfian: 0.8}")
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Keys, E> {
         let name = KeysName::deserialize(StrDeserializer::<E>::new(value))?;

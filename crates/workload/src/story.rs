@@ -11,7 +11,7 @@ use super::operations::{about, inserts};
 use super::plan::{
     Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan, StampForm, StampSource,
 };
-use super::schedule::fits_one_lap;
+use super::schedule::{fits_one_lap, has_one_lap};
 use super::schema;
 
 /// One phase that cannot take turns makes all of its story whole runs.
@@ -43,7 +43,7 @@ pub fn check_plan(check: &mut Check<'_>, plan: &Plan) {
     for (number, given) in loaded.file.phases.value.iter().enumerate() {
         let phase = &plan.phases[number];
         continues_something(check, plan, number, given);
-        contiguous_inserts(check, phase, given);
+        dealt_keys(check, phase, given);
         drops_once(check, phase, given);
         for made in &phase.operations {
             if let Some(collection) = plan.collection(made) {
@@ -73,16 +73,26 @@ fn continues_something(
     }
 }
 
-/// Each worker's range is as long as what it inserts.
-fn contiguous_inserts(check: &mut Check<'_>, phase: &Phase, given: &At<schema::Phase>) {
+/// Keys that are not dealt in turn are dealt among so many.
+fn dealt_keys(check: &mut Check<'_>, phase: &Phase, given: &At<schema::Phase>) {
     let inserting = phase.operations.iter().any(|made| about(made.kind).inserts);
     let Some(keys) = given.value.keys.as_ref().filter(|_| inserting) else { return };
-    if !matches!(phase.keys, KeyChoice::Contiguous { .. }) {
-        return;
-    }
-    if phase.operations.len() > 1 || matches!(phase.limit, Limit::Duration { .. }) {
-        let message = "nobody knows how long the range of a worker's new keys is";
-        check.wrong(keys.place, message, "one operation, and `operations:` or `documents:`");
+    let counted = matches!(phase.limit, Limit::Operations { .. }) && phase.operations.len() == 1;
+    let hint = "one operation, and `operations:` or `documents:`";
+    match phase.keys {
+        KeyChoice::Contiguous { .. } if !counted => {
+            let message = "nobody knows how long the range of a worker's new keys is";
+            check.wrong(keys.place, message, hint);
+        }
+        KeyChoice::Hashed if !counted => {
+            let message = "nobody knows among how many new keys these are scattered";
+            check.wrong(keys.place, message, hint);
+        }
+        KeyChoice::Hashed if !has_one_lap(phase) => {
+            let message = "so many new keys are not scattered over a whole schedule";
+            check.wrong(keys.place, message, "fewer operations, or insert_many with a `batch:`");
+        }
+        _ => {}
     }
 }
 
