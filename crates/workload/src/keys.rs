@@ -93,7 +93,7 @@ pub fn scattered(number: u64, space: u64) -> u64 {
             let mixed = mix64(right.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             (left, right) = (right, left ^ (mixed & mask));
         }
-        value = left << half | right;
+        value = (left << half) | right;
         if value < space.max(1) {
             return value;
         }

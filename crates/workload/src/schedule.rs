@@ -429,10 +429,17 @@ impl<'a> Maker<'a> {
         let most = slice_records_max(self.phase);
         let single = self.phase.single();
         if let Some(deletions) = &self.deletions {
+            if !deletes_alone(self.phase) {
+                return most;
+            }
             // One slice more than fits would leave documents undeleted: the file's bound alone.
-            let keys = deletions.documents.div_ceil(all).max(1);
             let file = FILE_RECORDS_MAX / u64::from(self.phase.workers);
-            return if single.is_some() { keys.min(file).max(1) } else { most };
+            let asked = match self.phase.limit {
+                Limit::Operations { count, .. } => count.div_ceil(all),
+                Limit::Duration { .. } => u64::MAX,
+            };
+            let keys = deletions.documents.div_ceil(all).min(asked);
+            return keys.min(file).max(1);
         }
         let Some((number, made)) = single else {
             return slice_records(self.phase, self.request.seconds, 1);
@@ -516,7 +523,7 @@ impl Deletions {
             && from_the_first
             && !guids
             && !phase.pacing.is_open()
-            && phase.single().is_some()
+            && deletes_alone(phase)
             && population.is_dense();
         let documents = population.len();
         let shuffled = (!in_turn).then(|| shuffled(plan, phase, request, documents));
@@ -552,6 +559,11 @@ impl Deletions {
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a.max(1) } else { gcd(b, a % b) }
+}
+
+/// Whether a phase does nothing but delete one document after the other.
+fn deletes_alone(phase: &Phase) -> bool {
+    phase.single().is_some_and(|(_, made)| about(made.kind).deletes)
 }
 
 /// The numbers of all documents in another order.
