@@ -188,8 +188,8 @@ with_shared_keys! {
         name: Option<At<String>>,
         /// Several operations, each with its weight, in place of `operation`.
         mix: Option<At<Vec<At<Mixed>>>>,
-        /// How keys are chosen: sequential, uniform (default), zipfian, latest, hashed (each once, out
-        /// of order), hotspot, contiguous (a range for each worker), or with numbers:
+        /// How keys are chosen: sequential, uniform (default), zipfian, latest, hashed (each once,
+        /// out of order), hotspot, contiguous (a range for each worker), or with numbers:
         /// {zipfian: 0.8}, {hotspot: [0.2, 0.8]}, {contiguous: 0.5}.
         keys: Option<At<Keys>>,
         /// Goes on with the documents that the phase before it left, in the same processes.

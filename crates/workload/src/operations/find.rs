@@ -15,5 +15,6 @@ pub const ABOUT: About = About {
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.limit();
     making.filter()?;
-    making.read_documents()
+    making.read_documents();
+    Some(())
 }

@@ -15,5 +15,6 @@ pub const ABOUT: About = About {
 /// The same for a read and an update in two calls.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     update_one::make(making)?;
-    making.read_documents()
+    making.read_documents();
+    Some(())
 }

@@ -12,5 +12,6 @@ pub const ABOUT: About =
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.made.filter = Some(Template { document: Document::new(), stamps: Vec::new() });
-    making.read_documents()
+    making.read_documents();
+    Some(())
 }

@@ -94,17 +94,16 @@ impl<'s> Making<'_, '_, 's> {
     }
 
     /// All that says how documents are read: their fields, their class, what is added up.
-    pub fn read_documents(&mut self) -> Option<()> {
+    pub fn read_documents(&mut self) {
         self.sum_field();
         self.shape();
-        self.made.batch_size = self.keys.batch_size.as_ref().map(|size| size.value);
+        self.batch_size();
         if let Some(projection) = &self.keys.projection {
             let made = template(self.check, projection, None);
             let summed = self.made.sum_field.take();
             self.made.sum_field = summed.filter(|field| shows(&made.document, field));
             self.made.projection = Some(made);
         }
-        Some(())
     }
 
     /// The class that maps its documents.
@@ -159,6 +158,10 @@ impl<'s> Making<'_, '_, 's> {
 
     pub fn upsert(&mut self) {
         self.made.upsert = self.keys.upsert.as_ref().map(|upsert| upsert.value);
+    }
+
+    pub fn batch_size(&mut self) {
+        self.made.batch_size = self.keys.batch_size.as_ref().map(|size| size.value);
     }
 }
 

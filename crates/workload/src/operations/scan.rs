@@ -14,5 +14,6 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.filter_from_key()?;
     needed(making.check, making.keys.limit.as_ref(), "limit", making.place)?;
     making.limit();
-    making.read_documents()
+    making.read_documents();
+    Some(())
 }
