@@ -280,6 +280,22 @@ fn a_phase_that_goes_on_reads_what_was_inserted_before_it() {
 }
 
 #[test]
+fn a_collection_that_is_kept_goes_on_with_new_keys() {
+    let text = COLLECTIONS.replace("  plain:\n", "  plain:\n    keep: experiment\n");
+    let phase = "  - {operation: insert_one, collection: plain, operations: 300, workers: 2}\n";
+    let loaded =
+        workload::parse(&format!("{text}{phase}"), Path::new("test.yaml"), &BTreeMap::new());
+    let mut kept = loaded.and_then(|loaded| workload::build(&loaded, 7)).unwrap();
+    assert!(kept.plan.phases[0].whole_run_reason.is_some());
+    let mut keys = BTreeSet::new();
+    for run in 0..3 {
+        kept.plan.runs_before = run;
+        keys.extend(of(&kept, 0).schedule.records.iter().map(|record| record.key));
+    }
+    assert_eq!(keys, (1000..1900).collect());
+}
+
+#[test]
 fn a_mix_keeps_its_weights() {
     let mixed = workload(
         "  - collection: plain\n    mix:\n      - {operation: find_one, weight: 90}\n      \

@@ -64,6 +64,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     }
     let uri_options = options(&mut check);
     let name = file.name.as_ref().map_or(&loaded.stem, |name| &name.value).clone();
+    story::keep_whole_runs(&mut phases, &collections);
     story::spread_whole_runs(&mut phases);
     let plan = Plan {
         workload: name,
@@ -74,6 +75,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         uri_options,
         collections,
         phases,
+        runs_before: 0,
     };
     if check.problems.is_empty() {
         story::check_plan(&mut check, &plan);

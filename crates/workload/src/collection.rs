@@ -37,6 +37,7 @@ pub fn collection(
         name: name.value.clone(),
         indexes,
         capped,
+        kept: given.value.keep.as_ref().is_some_and(|it| it.value == schema::Keep::Experiment),
         loaded,
         stamps,
         pool_documents: pool.documents().len() as u32,

@@ -145,7 +145,10 @@ pub struct Population {
 impl Population {
     pub fn before(plan: &Plan, phase: usize, collection: &Collection) -> Self {
         let mut population = Self::loaded(plan.seed, collection.loaded);
-        for earlier in &plan.phases[plan.story(phase).start..phase] {
+        let story = plan.story(phase);
+        let runs = if collection.kept { plan.runs_before } else { 0 };
+        let whole = (0..runs).flat_map(|_| &plan.phases[story.clone()]);
+        for earlier in whole.chain(&plan.phases[story.start..phase]) {
             population.go_on(plan, earlier, collection);
         }
         population

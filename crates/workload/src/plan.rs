@@ -31,6 +31,9 @@ pub struct Plan {
     pub collections: Vec<Collection>,
     /// Phases in the order of the file.
     pub phases: Vec<Phase>,
+    /// Runs of arms before this one that filled the collections that are kept.
+    #[serde(default)]
+    pub runs_before: u32,
 }
 
 /// One collection: how it is made, what documents it holds.
@@ -42,6 +45,10 @@ pub struct Collection {
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
     pub capped: Option<Capped>,
+    /// Whether it goes from arm to arm, with all that they have inserted. Else each arm that writes
+    /// has its own, made anew each round.
+    #[serde(default)]
+    pub kept: bool,
     /// Documents loaded before the first phase that reads them; their keys are 0..loaded.
     pub loaded: u64,
     /// Pool of documents (file contents are made by `pool::write`), keys and other stamps.

@@ -49,6 +49,9 @@ pub struct Collection {
     /// Secondary indexes.
     #[serde(default)]
     pub indexes: Vec<At<Index>>,
+    /// How long what phases write stays there: `round` (default; for each arm anew), or
+    /// `experiment` (from arm to arm: how does speed depend on what is already there?).
+    pub keep: Option<At<Keep>>,
     /// Makes it a capped collection.
     pub capped: Option<At<Capped>>,
     /// BSON size of every document in bytes; a field with `length: fill` makes it up.
@@ -61,6 +64,16 @@ pub struct Collection {
     /// With `file`: top-level field by which documents are found (default `_id`). Like `_id` it
     /// is replaced by a value made of the document's number.
     pub key: Option<At<String>>,
+}
+
+/// How long documents stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// Each arm begins anew.
+    Round,
+    /// Each arm goes on where the one before it ended.
+    Experiment,
 }
 
 /// Limits of a capped collection.

@@ -14,6 +14,19 @@ use super::plan::{
 use super::schedule::{fits_one_lap, has_one_lap};
 use super::schema;
 
+/// Arms that hand a collection on work one after the other.
+pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
+    for phase in phases.iter_mut().filter(|phase| phase.whole_run_reason.is_none()) {
+        let kept = |made: &Operation| {
+            collections.iter().any(|it| it.kept && it.name == made.collection)
+        };
+        if let Some(made) = phase.operations.iter().find(|made| kept(made)) {
+            let reason = format!("`{}` is kept from arm to arm", made.collection);
+            phase.whole_run_reason = Some(reason);
+        }
+    }
+}
+
 /// One phase that cannot take turns makes all of its story whole runs.
 pub fn spread_whole_runs(phases: &mut [Phase]) {
     let continues = |number: usize, phases: &[Phase]| {
@@ -39,6 +52,14 @@ pub fn spread_whole_runs(phases: &mut [Phase]) {
 
 /// Looks at the phases of a plan, each of which is right by itself.
 pub fn check_plan(check: &mut Check<'_>, plan: &Plan) {
+    check_run(check, plan);
+    if plan.collections.iter().any(|it| it.kept) && check.problems.is_empty() {
+        // The second arm finds what the first one left.
+        check_run(check, &Plan { runs_before: 1, ..plan.clone() });
+    }
+}
+
+fn check_run(check: &mut Check<'_>, plan: &Plan) {
     let loaded = check.loaded;
     for (number, given) in loaded.file.phases.value.iter().enumerate() {
         let phase = &plan.phases[number];
