@@ -1,8 +1,9 @@
-//! The core replays the document vectors of the contract to the byte.
+//! The core renders the document vectors of the contract to the byte, and knows its examples.
 
 use std::fs;
 use std::path::Path;
 
+use adapter::messages::{Answer, Request};
 use bson::Document;
 use serde_json::Value;
 use workload::plan::Stamp;
@@ -47,4 +48,22 @@ fn a_stamp_that_changes_the_length_is_refused() {
     assert!(render(&template, &stamps, &Input { key: 99, ..Input::default() }).is_ok());
     let wider = render(&template, &stamps, &Input { key: 100, ..Input::default() });
     assert_eq!(wider, Err(StampError::Length(15, 16)));
+}
+
+#[test]
+fn the_examples_of_the_contract_are_messages() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/SPEC.md");
+    let text = fs::read_to_string(path).unwrap();
+    let blocks = text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut examples = 0;
+    for block in blocks {
+        for example in serde_json::Deserializer::from_str(block).into_iter::<Value>() {
+            let example = example.unwrap();
+            let request = serde_json::from_value::<Request>(example.clone());
+            let answer = serde_json::from_value::<Answer>(example.clone());
+            assert!(request.is_ok() || answer.is_ok(), "{example}: {request:?}, {answer:?}");
+            examples += 1;
+        }
+    }
+    assert!(examples >= 5, "only {examples} examples found");
 }
