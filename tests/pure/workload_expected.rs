@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use workload::{
-    self, Answered, Expectation, Expected, Request, Workload, WorkloadError, document_for_key,
-    schedule,
+    self, Answered, Expectation, Expected, Request, Workers, Workload, WorkloadError,
+    document_for_key, schedule,
 };
 
 fn build(text: &str, path: &Path) -> Result<Workload, WorkloadError> {
@@ -16,6 +16,11 @@ fn build(text: &str, path: &Path) -> Result<Workload, WorkloadError> {
 
 /// Of the first operations of the one worker, all answered rightly.
 fn totals(phase: &str, count: u64) -> Expected {
+    totals_after("", phase, count)
+}
+
+/// The same where phases come before, and it goes on with what they left.
+fn totals_after(before: &str, phase: &str, count: u64) -> Expected {
     let text = format!(
         "why: test
 collections:
@@ -24,13 +29,15 @@ collections:
     document:
       number: {{type: long, value: key, add: 10}}
 phases:
-  - {{{phase}}}
+{before}  - {{{phase}}}
 "
     );
     let made = build(&text, Path::new("test.yaml")).unwrap_or_else(|error| panic!("{error}"));
-    let request = Request { phase: 0, process: 0, round: 0, seconds: 1.0 };
+    let phase = made.plan.phases.len() - 1;
+    let workers = Workers::all(made.plan.phases[phase].workers);
+    let request = Request { phase, workers, round: 0, seconds: 1.0 };
     let scheduled = schedule(&made.plan, &request).schedule;
-    let mut expectation = Expectation::new(&made.plan, &made.plan.phases[0]);
+    let mut expectation = Expectation::new(&made.plan, phase);
     for index in 0..count {
         expectation.add(&scheduled, Answered { slice: 0, index, operation: 0 });
     }
@@ -57,6 +64,35 @@ fn totals_follow_from_the_keys() {
     assert_eq!(totals("operation: find, filter: {number: 3}", 5), unknown);
     assert_eq!(totals("operation: aggregate, pipeline: [{$count: n}]", 1), unknown);
     assert_eq!(totals("operation: delete_one", 5), of(0, 0));
+    // All hundred numbers are 10 to 109.
+    assert_eq!(totals("operation: full_scan", 2), of(200, 2 * sum));
+    assert_eq!(totals("operation: estimated_count", 2), of(200, 0));
+    assert_eq!(totals("operation: count, filter: {}", 1), of(100, 0));
+    let without = totals("operation: full_scan, projection: {_id: 1}", 1);
+    assert_eq!(without, of(100, 0));
+    assert_eq!(totals(&format!("{sequential}scan, by: number, limit: 200"), 1), of(100, sum));
+    let scan = totals(&format!("{sequential}scan, by: number, limit: 7"), 95);
+    assert_eq!(scan, Expected { documents: Some(94 * 7 + 6), sum: None });
+}
+
+#[test]
+fn totals_of_a_story_follow_from_what_was_inserted_and_deleted() {
+    let of = |documents, sum| Expected { documents: Some(documents), sum: Some(sum) };
+    let inserts = "  - {operation: insert_one, operations: 7, workers: 2}\n";
+    // Keys 100 to 106 hold the numbers 110 to 116.
+    let loaded: u64 = (10..110).sum();
+    let all = loaded + (110..117).sum::<u64>();
+    let then = |before, phase: &str, count| {
+        totals_after(before, &format!("continues: true, operation: {phase}"), count)
+    };
+    assert_eq!(then(inserts, "find_one, keys: sequential", 107), of(107, all));
+    assert_eq!(then(inserts, "estimated_count", 1), of(107, 0));
+    let deletes = "  - {operation: delete_one, keys: sequential, operations: 30}\n";
+    let rest = loaded - (10..40).sum::<u64>();
+    assert_eq!(then(deletes, "full_scan", 1), of(70, rest));
+    assert_eq!(then(deletes, "find_one, keys: sequential", 70), of(70, rest));
+    let drops = "  - {operation: drop, operations: 1}\n";
+    assert_eq!(then(drops, "estimated_count", 3), of(0, 0));
 }
 
 #[test]

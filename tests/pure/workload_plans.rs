@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use workload::{self, BUILTINS, Request, Schedule, Workload, schedule};
+use workload::{self, BUILTINS, Request, Schedule, Workers, Workload, schedule};
 
 fn open(name: &str) -> Workload {
     workload::open(name, &BTreeMap::new(), 7).unwrap_or_else(|error| panic!("{error}"))
@@ -19,7 +19,8 @@ fn crud_comes_down_to_files() {
         assert_eq!((collection.document_bytes_mean, collection.document_bytes_max), (275.0, 275));
     }
     for phase in 0..crud.plan.phases.len() {
-        let request = Request { phase, process: 0, round: 1, seconds: 3.0 };
+        let workers = Workers::all(crud.plan.phases[phase].workers);
+        let request = Request { phase, workers, round: 1, seconds: 3.0 };
         let scheduled = schedule(&crud.plan, &request);
         let path = folder.path().join("schedule");
         scheduled.schedule.write(&path).unwrap();
@@ -43,9 +44,31 @@ fn every_builtin_plans_and_says_why() {
         assert!(workload.plan.why.len() > 80, "{} has no why", builtin.name);
         assert_eq!(workload.plan.workload, builtin.name);
         for phase in 0..workload.plan.phases.len() {
-            let request = Request { phase, process: 0, round: 0, seconds: 0.5 };
+            let workers = Workers::all(workload.plan.phases[phase].workers);
+            let request = Request { phase, workers, round: 0, seconds: 0.5 };
             let scheduled = schedule(&workload.plan, &request);
             assert!(!scheduled.schedule.records.is_empty());
         }
     }
+}
+
+#[test]
+fn a_plan_survives_its_json() {
+    for builtin in BUILTINS {
+        let plan = open(builtin.name).plan;
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(serde_json::from_str::<workload::plan::Plan>(&text).unwrap() == plan);
+    }
+}
+
+#[test]
+fn pools_shrink_where_many_processes_hold_them() {
+    let mut crud = open("crud");
+    let before = crud.plan.clone();
+    crud.fit(1);
+    assert!(crud.plan == before);
+    // 256 MiB / 1000 processes / 275 bytes.
+    crud.fit(1000);
+    assert_eq!(crud.plan.collections[0].pool_documents, 976);
+    assert_eq!(crud.pools[0].documents().len(), 976);
 }

@@ -10,11 +10,11 @@ use super::check::Check;
 use super::collection::collection;
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
-use super::operations::inserts;
 use super::phase::phase;
-use super::plan::{KeySource, Limit, Phase, Plan, StampForm, StampSource};
+use super::plan::{Phase, Plan};
 use super::pool::Pool;
 use super::schema;
+use super::story;
 use super::tree::Tree;
 
 /// A workload ready to run.
@@ -23,6 +23,18 @@ pub struct Workload {
     pub plan: Plan,
     /// The pools of `plan.collections`, in their order.
     pub pools: Vec<Pool>,
+}
+
+impl Workload {
+    /// Makes the pools so small that as many processes as an arm may have can hold them: one pool
+    /// for all arms, for pools that differ would measure different documents.
+    pub fn fit(&mut self, processes: u32) {
+        for (pool, collection) in self.pools.iter_mut().zip(&mut self.plan.collections) {
+            pool.fit(processes);
+            collection.pool_documents = pool.documents().len() as u32;
+            (collection.document_bytes_mean, collection.document_bytes_max) = pool.sizes();
+        }
+    }
 }
 
 /// Checks a workload and computes its plan.
@@ -45,7 +57,6 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     for given in &file.phases.value {
         let Some(made) = phase(&mut check, given, &collections, &names, seed) else { continue };
         same_name(&mut check, given, &made, &phases);
-        check_inserted(&mut check, given, &made, &collections);
         phases.push(made);
     }
     if file.why.value.trim().is_empty() {
@@ -53,9 +64,8 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     }
     let uri_options = options(&mut check);
     let name = file.name.as_ref().map_or(&loaded.stem, |name| &name.value).clone();
-    if let Some(error) = loaded.error(check.problems) {
-        return Err(error);
-    }
+    story::keep_whole_runs(&mut phases, &collections);
+    story::spread_whole_runs(&mut phases);
     let plan = Plan {
         workload: name,
         workload_sha256: hex(&Sha256::digest(loaded.text.as_bytes())),
@@ -65,7 +75,14 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         uri_options,
         collections,
         phases,
+        runs_before: 0,
     };
+    if check.problems.is_empty() {
+        story::check_plan(&mut check, &plan);
+    }
+    if let Some(error) = loaded.error(check.problems) {
+        return Err(error);
+    }
     Ok(Workload { plan, pools })
 }
 
@@ -82,32 +99,6 @@ fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, bef
     if made.name.is_empty() || made.name.len() > 60 || !made.name.chars().all(fits) {
         let message = format!("`{}` is no good phase name", made.name);
         check.wrong(place, message, "letters, digits, `_`, `-` and `.`, at most 60");
-    }
-}
-
-/// Keys of inserted documents must fit the int they go into.
-fn check_inserted(
-    check: &mut Check<'_>,
-    given: &At<schema::Phase>,
-    made: &Phase,
-    collections: &[super::plan::Collection],
-) {
-    let Limit::Operations { count, .. } = made.limit else { return };
-    for operation in made.operations.iter().filter(|made| made.key == KeySource::Counter) {
-        let Some(collection) = collections.iter().find(|it| it.name == operation.collection) else {
-            continue;
-        };
-        let largest = collection.loaded + count.saturating_mul(inserts(operation));
-        let narrow = collection
-            .stamps
-            .iter()
-            .find(|stamp| stamp.from == StampSource::Key && stamp.form == StampForm::Int32);
-        if let Some(stamp) = narrow.filter(|_| largest > i32::MAX as u64) {
-            let path = stamp.path.join(".");
-            let place = given.value.operations.as_ref().map_or(given.place, |at| at.place);
-            let message = format!("{largest} keys do not fit the int `{path}`");
-            check.wrong(place, message, format!("make `{path}` a long"));
-        }
     }
 }
 

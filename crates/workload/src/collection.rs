@@ -25,7 +25,7 @@ pub fn collection(
     let default = if given.value.file.is_some() { pool.documents().len() as u64 } else { 0 };
     let loaded = given.value.documents.as_ref().map_or(default, |documents| documents.value);
     if let Some(documents) = &given.value.documents {
-        check_keys(check, documents, &stamps, given.value.size_bytes.is_some());
+        check_keys(check, documents, &stamps);
     }
     let capped = given.value.capped.as_ref().map(|capped| capped_of(check, capped));
     let indexes = given.value.indexes.iter().map(|index| index_of(check, index)).collect();
@@ -37,6 +37,7 @@ pub fn collection(
         name: name.value.clone(),
         indexes,
         capped,
+        kept: given.value.keep.as_ref().is_some_and(|it| it.value == schema::Keep::Experiment),
         loaded,
         stamps,
         pool_documents: pool.documents().len() as u32,
@@ -126,25 +127,16 @@ fn check_fill(check: &mut Check<'_>, keys: &schema::Collection, layout: &Layout)
         let message = format!("{fills} fields have `length: fill`");
         check.wrong(document.place, message, "only one can make up the size");
     }
-    match (&keys.size_bytes, fills > 0) {
-        (None, true) => {
+    match &keys.size_bytes {
+        None if fills > 0 => {
             let hint = "add `size_bytes:` to the collection";
             check.wrong(document.place, "`length: fill` fills up to a size that is missing", hint);
         }
-        (Some(size), _) => {
-            if size.value > DOCUMENT_BYTES_MAX {
-                let message = format!("a document of {} bytes is too large", size.value);
-                check.wrong(size.place, message, format!("at most {DOCUMENT_BYTES_MAX} (16 MiB)"));
-            }
-            let unpadded =
-                |stamp: &&Stamp| stamp.form == StampForm::String && stamp.width.is_none();
-            if let Some(stamp) = layout.stamps.iter().find(unpadded) {
-                let path = stamp.path.join(".");
-                let message = format!("the length of `{path}` changes with its number");
-                check.wrong(size.place, message, format!("give `{path}` a `width:`"));
-            }
+        Some(size) if size.value > DOCUMENT_BYTES_MAX => {
+            let message = format!("a document of {} bytes is too large", size.value);
+            check.wrong(size.place, message, format!("at most {DOCUMENT_BYTES_MAX} (16 MiB)"));
         }
-        (None, false) => {}
+        _ => {}
     }
 }
 
@@ -186,7 +178,7 @@ fn generate(
     }
 }
 
-fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp], sized: bool) {
+fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp]) {
     if documents.value > DOCUMENTS_MAX {
         let message = format!("{} documents are too many", documents.value);
         check.wrong(documents.place, message, format!("at most {DOCUMENTS_MAX}"));
@@ -199,10 +191,10 @@ fn check_keys(check: &mut Check<'_>, documents: &At<u64>, stamps: &[Stamp], size
             let message = format!("the key {largest} does not fit the int `{path}`");
             check.wrong(documents.place, message, format!("make `{path}` a long"));
         }
-        let width = stamp.width.unwrap_or(40) as usize;
-        if sized && stamp.form == StampForm::String && largest.to_string().len() > width {
+        let width = stamp.width.map_or(usize::MAX, |width| width as usize);
+        if stamp.form == StampForm::String && largest.to_string().len() > width {
             let message = format!("the key {largest} is wider than `{path}` ({width} digits)");
-            check.wrong(documents.place, message, "make `width` larger: sizes would differ");
+            check.wrong(documents.place, message, "make `width` larger, or load fewer documents");
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
+use super::inserted::Population;
 use super::meaning::{Meaning, meaning};
 use super::operations::{Answers, about};
-use super::plan::{Collection, KeySource, Operation, Phase, Plan, StampSource};
-use super::schedule::Schedule;
+use super::plan::{Collection, Operation, Phase, Plan, StampSource};
+use super::schedule::{Record, Schedule};
+
+/// Keys of one range that are looked up one by one, where documents have gaps between them.
+const LOOKED_UP_MAX: u64 = 100_000;
 
 /// Totals of the right answers; None where the core cannot know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +37,9 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    pub fn new(plan: &Plan, phase: &Phase) -> Self {
-        let rules = phase.operations.iter().map(|made| rule(plan, made)).collect();
+    pub fn new(plan: &Plan, number: usize) -> Self {
+        let operations = &plan.phases[number].operations;
+        let rules = operations.iter().map(|made| rule(plan, number, made)).collect();
         Self { rules, total: Expected { documents: Some(0), sum: Some(0) } }
     }
 
@@ -43,8 +48,8 @@ impl Expectation {
         let rule = self.rules.get(usize::from(answered.operation));
         let record = schedule.record(answered.slice, answered.index);
         let add = match (rule, record) {
-            (Some(rule), Some((record, _))) => rule.to(record.key),
-            _ => Expected { documents: None, sum: None },
+            (Some(rule), Some((record, _))) => rule.to(record),
+            _ => UNKNOWN,
         };
         self.total.documents = self.total.documents.zip(add.documents).map(|(a, b)| a + b);
         self.total.sum = self.total.sum.zip(add.sum).map(|(a, b)| a + b);
@@ -55,40 +60,62 @@ impl Expectation {
     }
 }
 
-/// How an operation's answer follows from its key.
+const NOTHING: Expected = Expected { documents: Some(0), sum: Some(0) };
+const UNKNOWN: Expected = Expected { documents: None, sum: None };
+
+/// How an operation's answer follows from its record.
 enum Rule {
     /// It adds nothing.
     Nothing,
     /// It cannot be known.
     Unknown,
-    /// One document.
-    One { sum_add: Option<i64> },
-    /// The documents of a range, cut at `loaded` and at a limit.
-    Range { length: u64, loaded: u64, limit: u64, sum_add: Option<i64> },
+    Of(Documents),
 }
 
-fn rule(plan: &Plan, made: &Operation) -> Rule {
+/// The documents that a filter selects among those of a collection.
+struct Documents {
+    meaning: Meaning,
+    population: Population,
+    /// Added to the key in the summed field; None where nothing is summed.
+    sum_add: Option<i64>,
+}
+
+fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
+    let phase = &plan.phases[number];
     match about(made.kind).answers {
-        Answers::ByFilter => {}
+        Answers::ByFilter | Answers::All => {}
         Answers::Unknown => return Rule::Unknown,
         Answers::Nothing => return Rule::Nothing,
     }
     let Some(collection) = plan.collection(made).filter(|it| it.capped.is_none()) else {
         return Rule::Unknown;
     };
-    if made.key != KeySource::Schedule {
+    let population = Population::before(plan, number, collection);
+    let changes = phase.operations.iter().any(|other| {
+        other.collection == made.collection && (about(other.kind).writes)(other)
+    });
+    let meaning = match about(made.kind).answers {
+        Answers::All => Meaning::All,
+        _ => meaning(made, collection),
+    };
+    let counts_all = meaning == Meaning::All && changes;
+    if !population.is_known() || meaning == Meaning::Other || counts_all {
         return Rule::Unknown;
     }
+    let foreign = || plan.phases.iter().any(|phase| has_foreign_documents(plan, phase, collection));
     let sum_add = sum_add(made, collection);
-    let limit = made.limit.filter(|limit| *limit > 0).map_or(u64::MAX, |limit| limit as u64);
-    match meaning(made, collection) {
-        Meaning::One => Rule::One { sum_add },
-        Meaning::Range(length) => Rule::Range { length, loaded: collection.loaded, limit, sum_add },
-        Meaning::Other => Rule::Unknown,
+    if sum_add.is_some() && foreign() {
+        return Rule::Unknown;
     }
+    Rule::Of(Documents { meaning, population, sum_add })
 }
 
-/// The number added to the key in the summed field; None where nothing is summed.
+/// Whether a phase puts documents of another collection's form into this one.
+fn has_foreign_documents(plan: &Plan, phase: &Phase, collection: &Collection) -> bool {
+    let mut into = phase.operations.iter().filter(|made| made.collection == collection.name);
+    into.any(|made| plan.pool(phase, made).is_some_and(|from| from.name != collection.name))
+}
+
 fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
     let field = made.sum_field.as_ref()?;
     let is_it = |stamp: &&super::plan::Stamp| {
@@ -98,31 +125,61 @@ fn sum_add(made: &Operation, collection: &Collection) -> Option<i64> {
 }
 
 impl Rule {
-    fn to(&self, key: u64) -> Expected {
-        let value = |key: u64, add: i64| key.checked_add_signed(add);
+    fn to(&self, record: &Record) -> Expected {
         match self {
-            Self::Nothing => Expected { documents: Some(0), sum: Some(0) },
-            Self::Unknown => Expected { documents: None, sum: None },
-            Self::One { sum_add } => {
-                let sum = sum_add.map_or(Some(0), |add| value(key, add));
-                Expected { documents: Some(1), sum }
-            }
-            Self::Range { length, loaded, limit, sum_add } => {
-                let found = (*length).min(loaded.saturating_sub(key));
-                let documents = Some(found.min(*limit));
-                if sum_add.is_some() && found > *limit {
-                    // Which of them the server picks is not said.
-                    return Expected { documents, sum: None };
-                }
-                let sum = match sum_add {
-                    None => Some(0),
-                    Some(_) if found == 0 => Some(0),
-                    Some(add) => {
-                        value(key, *add).map(|first| found * first + found * (found - 1) / 2)
-                    }
-                };
-                Expected { documents, sum }
-            }
+            Self::Nothing => NOTHING,
+            // Where a record moves on, its last lap is the adapter's to say.
+            Self::Of(_) if record.advances => UNKNOWN,
+            Self::Of(documents) => documents.to(record).unwrap_or(UNKNOWN),
+            Self::Unknown => UNKNOWN,
         }
+    }
+}
+
+impl Documents {
+    fn to(&self, record: &Record) -> Option<Expected> {
+        let limit = if record.count == 0 { u64::MAX } else { record.count.into() };
+        let key = record.key;
+        let dense = self.population.is_dense();
+        let (keys, gaps) = match self.meaning {
+            Meaning::One => return Some(self.of_keys(1, Some(u128::from(key)))),
+            _ if dense => {
+                let end = self.population.next_key_loaded();
+                let first = end - self.population.len();
+                match self.meaning {
+                    Meaning::Range(length) => (key.max(first)..(key + length).min(end), false),
+                    Meaning::From => (key.max(first)..end, false),
+                    _ => (first..end, false),
+                }
+            }
+            Meaning::Range(length) if length <= LOOKED_UP_MAX => (key..key + length, true),
+            Meaning::All if self.sum_add.is_none() => {
+                return Some(self.of_keys(self.population.len().min(limit), None));
+            }
+            _ => return None,
+        };
+        let (found, sum) = if gaps {
+            let there = || keys.clone().filter(|key| self.population.contains(*key));
+            (there().count() as u64, there().map(u128::from).sum::<u128>())
+        } else {
+            let found = keys.end.saturating_sub(keys.start);
+            let (first, number) = (u128::from(keys.start), u128::from(found));
+            (found, number * first + number * number.saturating_sub(1) / 2)
+        };
+        // Which of them the server picks is not said.
+        let sum = Some(sum).filter(|_| found <= limit);
+        Some(self.of_keys(found.min(limit), sum))
+    }
+
+    /// So many documents, whose keys have this sum.
+    fn of_keys(&self, documents: u64, keys: Option<u128>) -> Expected {
+        let sum = match self.sum_add {
+            None => Some(0),
+            Some(add) => keys.and_then(|keys| {
+                let keys = i128::try_from(keys).ok()?;
+                u64::try_from(keys + i128::from(add) * i128::from(documents)).ok()
+            }),
+        };
+        Expected { documents: Some(documents), sum }
     }
 }

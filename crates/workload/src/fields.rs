@@ -33,6 +33,9 @@ pub enum FieldType {
     Date,
     /// UUID: binary subtype 4.
     Guid,
+    /// UUID as 36 characters; with `value: key` alone.
+    #[serde(rename = "guid_string")]
+    GuidString,
     /// true or false.
     Bool,
     /// Nested document (`fields`).
@@ -44,7 +47,10 @@ pub enum FieldType {
 impl FieldType {
     /// Its name in YAML.
     pub fn name(self) -> String {
-        format!("{self:?}").to_lowercase()
+        match self {
+            Self::GuidString => "guid_string".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        }
     }
 }
 
@@ -67,7 +73,7 @@ pub struct FieldKeys {
     pub add: Option<At<i64>>,
     /// string with `value`: text before the number. objectid: 8 hex digits before the key.
     pub prefix: Option<At<String>>,
-    /// string with `value`: the number is padded with zeros to so many digits.
+    /// string with `value`: the number is padded with zeros to so many digits (default 16).
     pub width: Option<At<u32>>,
     /// int, long, double, date (ms since 1970): smallest random value.
     pub min: Option<At<f64>>,

@@ -1,7 +1,7 @@
 //! The JSON Schema of a workload, out of the types that read it.
 
-use super::kind::Kind;
-use super::operations::about;
+use super::kind::Word;
+use super::operations::about_word;
 use super::schema::File;
 
 /// The JSON Schema of a workload file, for editors.
@@ -17,8 +17,8 @@ pub fn schema() -> serde_json::Value {
 /// The text of a key ends with the operations that have it; nearly all have a collection.
 fn name_operations(keys: &mut serde_json::Value) {
     for (key, schema) in keys.as_object_mut().into_iter().flatten() {
-        let having = Kind::ALL.iter().filter(|kind| about(**kind).keys.contains(&key.as_str()));
-        let names: Vec<&str> = having.map(|kind| kind.name()).collect();
+        let having = |word: &&Word| about_word(**word).keys.contains(&key.as_str());
+        let names: Vec<&str> = Word::ALL.iter().filter(having).map(|word| word.name()).collect();
         if key != "collection" && !names.is_empty() {
             let text = schema["description"].as_str().unwrap_or_default();
             schema["description"] = format!("{text} For {}.", names.join(", ")).into();

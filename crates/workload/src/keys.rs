@@ -1,5 +1,7 @@
 //! How keys are chosen.
 
+use std::ops::Range;
+
 use super::numbers::pow;
 use super::plan::KeyChoice;
 use super::random::{Random, mix64};
@@ -7,12 +9,20 @@ use super::random::{Random, mix64};
 /// From here on zeta is an integral: the error is below 1e-9.
 const ZETA_SUMMED: u64 = 10_000;
 
-/// A choice among the keys below `space`.
+/// A choice among the documents of a collection, by their numbers below `space`.
 #[derive(Debug, Clone)]
 pub struct Keys {
     space: u64,
     choice: KeyChoice,
     zipfian: Option<Zipfian>,
+}
+
+/// Who asks: one of `of` sequences, and how often it has asked before.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    pub sequence: u64,
+    pub of: u64,
+    pub position: u64,
 }
 
 impl Keys {
@@ -21,18 +31,34 @@ impl Keys {
             KeyChoice::Zipfian { theta } | KeyChoice::Latest { theta } => {
                 Some(Zipfian::new(space.max(1), theta))
             }
-            KeyChoice::Sequential | KeyChoice::Uniform => None,
+            _ => None,
         };
         Self { space: space.max(1), choice, zipfian }
     }
 
-    /// The key of the operation at a position of the whole sequence.
-    pub fn key(&self, random: &mut Random, position: u64) -> u64 {
+    /// The number of a document.
+    pub fn number(&self, random: &mut Random, asked: Asked) -> u64 {
         match self.choice {
-            KeyChoice::Sequential => position % self.space,
+            KeyChoice::Sequential => (asked.sequence + asked.of * asked.position) % self.space,
             KeyChoice::Uniform => random.below(self.space),
+            KeyChoice::Hashed => {
+                scattered((asked.sequence + asked.of * asked.position) % self.space, self.space)
+            }
             KeyChoice::Zipfian { .. } => mix64(self.offset(random) + 1) % self.space,
-            KeyChoice::Latest { .. } => self.space - 1 - self.offset(random),
+            KeyChoice::Latest { .. } => self.back(self.offset(random)),
+            KeyChoice::Hotspot { keys, operations } => {
+                let hot = ((self.space as f64 * keys).ceil() as u64).clamp(1, self.space);
+                if hot == self.space || random.unit() < operations {
+                    random.below(hot)
+                } else {
+                    hot + random.below(self.space - hot)
+                }
+            }
+            KeyChoice::Contiguous { from } => {
+                let own = range_of(self.space, asked.sequence, asked.of);
+                let size = (own.end - own.start).max(1);
+                own.start + (behind(size, from) + asked.position) % size
+            }
         }
     }
 
@@ -40,6 +66,43 @@ impl Keys {
     pub fn offset(&self, random: &mut Random) -> u64 {
         self.zipfian.as_ref().map_or(0, |zipfian| zipfian.rank(random.unit()))
     }
+
+    /// So far back from the newest, or the oldest.
+    pub fn back(&self, offset: u64) -> u64 {
+        self.space - 1 - offset.min(self.space - 1)
+    }
+}
+
+/// The share that one of `of` has of the numbers below `space`.
+pub fn range_of(space: u64, one: u64, of: u64) -> Range<u64> {
+    let end = |one: u64| (u128::from(space) * u128::from(one) / u128::from(of.max(1))) as u64;
+    end(one)..end(one + 1)
+}
+
+/// A fixed permutation of the numbers below `space`: a Feistel network of four rounds, gone through
+/// until it is back in the space. Multiplying by a constant would be shorter, and as even as no
+/// hash is.
+pub fn scattered(number: u64, space: u64) -> u64 {
+    let bits = u64::BITS - space.saturating_sub(1).leading_zeros();
+    let half = bits.div_ceil(2).max(1);
+    let mask = (1 << half) - 1;
+    let mut value = number;
+    loop {
+        let (mut left, mut right) = (value >> half, value & mask);
+        for round in 1..=4_u64 {
+            let mixed = mix64(right.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            (left, right) = (right, left ^ (mixed & mask));
+        }
+        value = (left << half) | right;
+        if value < space.max(1) {
+            return value;
+        }
+    }
+}
+
+/// Numbers of a range that it is begun behind.
+pub fn behind(size: u64, from: f64) -> u64 {
+    ((size as f64 * from) as u64).min(size.saturating_sub(1))
 }
 
 /// Gray et al., "Quickly generating billion-record synthetic databases", as YCSB has it.
@@ -96,6 +159,10 @@ fn zeta(items: u64, theta: f64) -> f64 {
 mod tests {
     use super::*;
 
+    const fn asked(position: u64) -> Asked {
+        Asked { sequence: 0, of: 1, position }
+    }
+
     #[test]
     fn zipfian_has_the_frequencies_of_the_law() {
         let keys = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 1000);
@@ -120,10 +187,10 @@ mod tests {
     fn zipfian_scatters_its_hot_keys_and_latest_does_not() {
         let mut random = Random::new(1, "test", &[]);
         let zipfian = Keys::new(KeyChoice::Zipfian { theta: 0.99 }, 10_000);
-        let low = (0..10_000).filter(|_| zipfian.key(&mut random, 0) < 1000).count();
+        let low = (0..10_000).filter(|_| zipfian.number(&mut random, asked(0)) < 1000).count();
         assert!((400..2500).contains(&low), "{low} of 10000 in the first tenth");
         let latest = Keys::new(KeyChoice::Latest { theta: 0.99 }, 10_000);
-        let newest = (0..10_000).filter(|_| latest.key(&mut random, 0) >= 9000).count();
+        let newest = (0..10_000).filter(|_| latest.number(&mut random, asked(0)) >= 9000).count();
         assert!(newest > 7000, "{newest} of 10000 in the newest tenth");
     }
 
@@ -136,11 +203,47 @@ mod tests {
                 KeyChoice::Uniform,
                 KeyChoice::Zipfian { theta: 0.5 },
                 KeyChoice::Latest { theta: 0.99 },
+                KeyChoice::Hotspot { keys: 0.2, operations: 0.8 },
+                KeyChoice::Contiguous { from: 0.5 },
+                KeyChoice::Hashed,
             ] {
                 let keys = Keys::new(choice, space);
-                assert!((0..1000).all(|i| keys.key(&mut random, i) < space), "{choice:?} {space}");
+                let mut number = |i| keys.number(&mut random, asked(i));
+                assert!((0..1000).all(|i| number(i) < space), "{choice:?} {space}");
             }
         }
+    }
+
+    #[test]
+    fn scattered_numbers_are_all_there_and_far_from_their_neighbours() {
+        for space in [1, 2, 3, 1000, 4096, 4097] {
+            let mut numbers: Vec<u64> = (0..space).map(|it| scattered(it, space)).collect();
+            let near = numbers.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < space / 10);
+            let near = near.count() as u64;
+            assert!(space < 1000 || near < space / 3, "{near} of {space} are near the one before");
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..space));
+        }
+    }
+
+    #[test]
+    fn a_hotspot_gets_its_share() {
+        let mut random = Random::new(1, "test", &[]);
+        let keys = Keys::new(KeyChoice::Hotspot { keys: 0.2, operations: 0.8 }, 1000);
+        let hot = (0..10_000).filter(|_| keys.number(&mut random, asked(0)) < 200).count();
+        assert!((7800..8200).contains(&hot), "{hot} of 10000 in the first fifth");
+    }
+
+    #[test]
+    fn ranges_cover_all_numbers_once_each() {
+        let mut random = Random::new(1, "test", &[]);
+        let keys = Keys::new(KeyChoice::Contiguous { from: 0.5 }, 10);
+        let mut range = |sequence, size: u64| -> Vec<u64> {
+            let asked = |position| Asked { sequence, of: 3, position };
+            (0..size).map(|position| keys.number(&mut random, asked(position))).collect()
+        };
+        let ranges = [range(0, 3), range(1, 3), range(2, 4)].concat();
+        assert_eq!(ranges, [1, 2, 0, 4, 5, 3, 8, 9, 6, 7]);
     }
 
     #[test]

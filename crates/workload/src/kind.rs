@@ -3,28 +3,40 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Gives every kind and the name of its file, which is its name in YAML, to the macro `$with`.
+/// Gives every kind and the name of its file, which is its name in YAML, to the macro `$with`; then
+/// the words of YAML that are a `find` with another filter.
 macro_rules! for_every_kind {
     ($with:ident) => {
         $with! {
-            Noop: noop,
-            InsertOne: insert_one,
-            InsertMany: insert_many,
-            FindOne: find_one,
-            Find: find,
-            UpdateOne: update_one,
-            ReplaceOne: replace_one,
-            DeleteOne: delete_one,
-            Count: count,
-            Aggregate: aggregate,
-            Command: command,
+            {
+                Noop: noop,
+                InsertOne: insert_one,
+                InsertMany: insert_many,
+                FindOne: find_one,
+                Find: find,
+                UpdateOne: update_one,
+                ReplaceOne: replace_one,
+                DeleteOne: delete_one,
+                Count: count,
+                EstimatedCount: estimated_count,
+                FindOneAndUpdate: find_one_and_update,
+                ReadModifyWrite: read_modify_write,
+                BulkWrite: bulk_write,
+                Aggregate: aggregate,
+                Command: command,
+                Drop: drop,
+            }
+            {
+                FullScan: full_scan,
+                Scan: scan,
+            }
         }
     };
 }
 pub(crate) use for_every_kind;
 
 macro_rules! define {
-    ($($kind:ident: $name:ident,)*) => {
+    ({ $($kind:ident: $name:ident,)* } { $($find:ident: $find_name:ident,)* }) => {
         /// The operations a driver is asked for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
@@ -33,12 +45,38 @@ macro_rules! define {
         }
 
         impl Kind {
-            pub(crate) const ALL: &[Self] = &[$(Self::$kind,)*];
-
             /// Its name in YAML.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($name),)*
+                }
+            }
+        }
+
+        /// The operations of YAML: each kind, and finds of a certain form.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Word {
+            $($kind,)*
+            $($find,)*
+        }
+
+        impl Word {
+            pub const ALL: &[Self] = &[$(Self::$kind,)* $(Self::$find,)*];
+
+            /// As it is written.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => stringify!($name),)*
+                    $(Self::$find => stringify!($find_name),)*
+                }
+            }
+
+            /// As adapters get it.
+            pub fn kind(self) -> Kind {
+                match self {
+                    $(Self::$kind => Kind::$kind,)*
+                    $(Self::$find)|* => Kind::Find,
                 }
             }
         }

@@ -19,6 +19,8 @@ const ARRAY_VALUES_MAX: f64 = 1_000_000.0;
 
 /// Digits of a stamped string, at most.
 const WIDTH_MAX: u32 = 1000;
+/// Digits of a stamped string that names no width: those of 2^53.
+const WIDTH: u32 = 16;
 
 /// 2020-01-01 and 2026-01-01 in ms since 1970: the range of random dates.
 const DATES_MS: (f64, f64) = (1_577_836_800_000.0, 1_767_225_600_000.0);
@@ -117,7 +119,9 @@ fn random(
         FieldType::String | FieldType::Bytes => &["type", "length", "fill"],
         FieldType::Document => &["type", "fields"],
         FieldType::Array => &["type", "of", "length"],
-        FieldType::Bool | FieldType::ObjectId | FieldType::Guid => &["type"],
+        FieldType::Bool | FieldType::ObjectId | FieldType::Guid | FieldType::GuidString => {
+            &["type"]
+        }
     };
     only(check, keys, place, &format!("type {}", kind.name()), allowed);
     Some(match kind {
@@ -141,6 +145,10 @@ fn random(
         FieldType::Bool => Shape::Bool,
         FieldType::ObjectId => Shape::ObjectId,
         FieldType::Guid => Shape::Guid,
+        FieldType::GuidString => {
+            check.wrong(place, "a guid_string is made of the key", "add `value: key`");
+            return None;
+        }
         FieldType::String => Shape::String(length(check, keys, 16), fill(keys)),
         FieldType::Bytes => Shape::Bytes(length(check, keys, 16), fill(keys)),
         FieldType::Document => {
@@ -317,10 +325,11 @@ pub fn stamp(
         FieldType::String => StampForm::String,
         FieldType::ObjectId if is_key => StampForm::ObjectId,
         FieldType::Guid if is_key => StampForm::Guid,
+        FieldType::GuidString if is_key => StampForm::GuidString,
         other => {
             let message = format!("the type {} cannot take this value", other.name());
-            let hint = "value: key goes into int, long, double, date, string, objectid and guid, \
-                        the others not into objectid and guid";
+            let hint = "value: key goes into int, long, double, date, string, objectid, guid and \
+                        guid_string, the others not into the last three";
             check.wrong(kind_place, message, hint);
             return None;
         }
@@ -336,7 +345,9 @@ pub fn stamp(
     {
         check.wrong(width.place, "`width` belongs to strings, up to 1000", "remove it");
     }
-    let width = keys.width.as_ref().map(|width| width.value.min(WIDTH_MAX));
+    // Without a width a document's length would change with its number.
+    let width = keys.width.as_ref().map_or(WIDTH, |width| width.value.clamp(1, WIDTH_MAX));
+    let width = Some(width).filter(|_| form == StampForm::String);
     let add = keys.add.as_ref().map_or(0, |add| add.value);
     Some(Stamp { path: Vec::new(), form, from: value.value, add, prefix, width })
 }

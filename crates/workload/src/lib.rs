@@ -14,6 +14,7 @@ mod document;
 pub mod error;
 pub mod expected;
 mod fields;
+pub mod inserted;
 mod json_schema;
 mod keys;
 mod kind;
@@ -33,6 +34,8 @@ pub mod schedule;
 mod schedule_file;
 pub mod schema;
 pub mod stamp;
+pub mod steps;
+mod story;
 mod substitute;
 mod template;
 mod tree;
@@ -43,7 +46,10 @@ pub use build::{DRIVER_OPTIONS, Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};
 pub use error::WorkloadError;
 pub use expected::{Answered, Expectation, Expected};
+pub use inserted::Population;
 pub use json_schema::schema;
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
-pub use schedule::{Record, Request, Schedule, Scheduled, counter, schedule};
+pub use schedule::{
+    Record, Request, Schedule, Scheduled, Steps, Workers, schedule, split,
+};

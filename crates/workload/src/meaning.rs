@@ -1,14 +1,17 @@
 //! The documents that an operation asks for, as far as the core can know them.
 
-use super::plan::{Collection, KeySource, Operation, Stamp, StampForm, StampSource, Template};
+use super::plan::{Collection, Operation, Stamp, StampForm, StampSource};
 
-/// The loaded documents that a filter selects.
+/// The documents that a filter selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// The document of the key.
     One,
     /// So many keys from the key on.
     Range(u64),
+    /// All from the key on.
+    From,
+    All,
     /// Something else, or no filter at all.
     Other,
 }
@@ -16,8 +19,10 @@ pub enum Meaning {
 /// The meaning of an operation's filter.
 pub fn meaning(operation: &Operation, collection: &Collection) -> Meaning {
     let Some(filter) = &operation.filter else { return Meaning::Other };
-    let fields = filter.document.as_object().map_or(0, serde_json::Map::len);
-    let first = filter.stamps.first().filter(|_| fields == 1);
+    if filter.document.is_empty() {
+        return Meaning::All;
+    }
+    let first = filter.stamps.first().filter(|_| filter.document.len() == 1);
     let Some(first) = first else { return Meaning::Other };
     let same = |stamp: &&Stamp| {
         stamp.from == StampSource::Key
@@ -29,11 +34,15 @@ pub fn meaning(operation: &Operation, collection: &Collection) -> Meaning {
     if !collection.stamps.iter().any(|stamp| same(&stamp)) {
         return Meaning::Other;
     }
+    let is = |stamp: &Stamp, name: &str| stamp.path.get(1).is_some_and(|it| it == name);
+    let by_number = !matches!(first.form, StampForm::Guid | StampForm::GuidString);
     match &filter.stamps[..] {
         [one] if one.path.len() == 1 => Meaning::One,
+        [low] if is(low, "$gte") && by_number => Meaning::From,
         [low, high]
-            if low.path.get(1).is_some_and(|name| name == "$gte")
-                && high.path.get(1).is_some_and(|name| name == "$lt")
+            if is(low, "$gte")
+                && is(high, "$lt")
+                && by_number
                 && low.path[0] == high.path[0]
                 && high.add > low.add =>
         {
@@ -43,27 +52,18 @@ pub fn meaning(operation: &Operation, collection: &Collection) -> Meaning {
     }
 }
 
-/// Keys that an operation may choose among. A range lies within the loaded keys, so that each
-/// answer has the same length.
-pub fn key_space(operation: &Operation, collection: Option<&Collection>) -> u64 {
-    let Some(collection) = collection else { return 1 };
-    match meaning(operation, collection) {
-        Meaning::Range(range) => collection.loaded.saturating_sub(range - 1).max(1),
-        Meaning::One | Meaning::Other => collection.loaded.max(1),
+/// The part of so many documents that an operation may choose among. A range lies within them, so
+/// that each answer has the same length.
+pub fn key_space(operation: &Operation, collection: Option<&Collection>, documents: u64) -> u64 {
+    match collection.map(|collection| meaning(operation, collection)) {
+        None => 1,
+        Some(Meaning::Range(range)) => documents.saturating_sub(range - 1).max(1),
+        Some(_) => documents.max(1),
     }
 }
 
 /// Whether some stamp of the operation takes the record's guid.
 pub fn takes_guid(operation: &Operation) -> bool {
-    let templates = [&operation.filter, &operation.update, &operation.pipeline, &operation.command];
-    let in_templates =
-        templates.into_iter().flatten().flat_map(|template: &Template| template.stamps.iter());
-    let in_documents = operation.documents.iter().flat_map(|documents| documents.stamps.iter());
-    in_templates.chain(in_documents).any(|stamp| stamp.form == StampForm::Guid)
-}
-
-/// Whether an operation looks for a guid of the schedule. Guids change from lap to lap, so such a
-/// slice has one lap only.
-pub fn needs_one_lap(operation: &Operation) -> bool {
-    operation.key == KeySource::Schedule && takes_guid(operation)
+    let guid = |stamp: &Stamp| matches!(stamp.form, StampForm::Guid | StampForm::GuidString);
+    operation.stamps().any(guid)
 }

@@ -4,9 +4,9 @@ use serde_saphyr::Location;
 
 use super::check::Check;
 use super::error::did_you_mean;
-use super::kind::Kind;
+use super::kind::Word;
 use super::operation_keys::{check_keys, check_words, write_concern};
-use super::operations::{Making, Site, about};
+use super::operations::{Making, Site, about_word};
 use super::plan::{Collection, Operation};
 use super::schema::OperationKeys;
 
@@ -18,22 +18,23 @@ pub fn operation(
     name: &str,
     place: Location,
 ) -> Option<Operation> {
-    let kind = keys.operation.as_ref()?.value;
-    let about = about(kind);
-    check_keys(check, keys, kind);
+    let word = keys.operation.as_ref()?.value;
+    let about = about_word(word);
+    check_keys(check, keys, word);
     let index = if about.has_collection() {
         Some(find_collection(check, site, keys, place)?)
     } else {
         None
     };
     let collection = index.map(|index| &site.collections[index]);
-    let mut made = Operation::new(name, kind, collection.map_or("", |collection| &collection.name));
+    let of = collection.map_or("", |collection| &collection.name);
+    let mut made = Operation::new(name, word.kind(), of);
     made.write_concern = keys.write_concern.as_ref().map(|concern| write_concern(check, concern));
     made.read_concern = keys.read_concern.as_ref().map(|level| level.value.clone());
     made.read_preference = keys.read_preference.as_ref().map(|mode| mode.value.clone());
     check_words(check, keys);
     if let Some(collection) = collection {
-        needs_documents(check, collection, keys, kind, place);
+        needs_documents(check, site, collection, keys, place);
     }
     (about.make)(&mut Making { check, site, keys, made: &mut made, index, place })?;
     Some(made)
@@ -65,16 +66,20 @@ fn find_collection(
     site.collections.iter().position(|collection| collection.name == name)
 }
 
+/// In a story an earlier phase may have inserted them: `story.rs` looks after that.
 fn needs_documents(
     check: &mut Check<'_>,
+    site: &Site<'_>,
     collection: &Collection,
     keys: &OperationKeys,
-    kind: Kind,
     place: Location,
 ) {
-    let inserts = about(kind).inserts || keys.upsert.as_ref().is_some_and(|upsert| upsert.value);
-    if !inserts && collection.loaded == 0 {
-        let message = format!("{} on `{}`, which has no documents", kind.name(), collection.name);
+    let Some(word) = keys.operation.as_ref().map(|word| word.value) else { return };
+    let without = about_word(word).inserts
+        || keys.upsert.as_ref().is_some_and(|upsert| upsert.value)
+        || matches!(word, Word::BulkWrite | Word::EstimatedCount | Word::Drop | Word::FullScan);
+    if !without && !site.continues && collection.loaded == 0 {
+        let message = format!("{} on `{}`, which has no documents", word.name(), collection.name);
         check.wrong(place, message, format!("give `{}` some `documents:`", collection.name));
     }
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::at::At;
 use super::check::Check;
 use super::error::did_you_mean;
-use super::kind::Kind;
-use super::operations::{About, Concerns, about};
+use super::kind::{Kind, Word};
+use super::operations::{About, Concerns, about, about_word};
 use super::schema::{OperationKeys, WriteConcern};
 use super::tree::Tree;
 
@@ -21,9 +21,9 @@ pub fn takes_read_concern(kind: Kind) -> bool {
 }
 
 /// Complains of keys that this operation does not have.
-pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, kind: Kind) {
-    let About { keys: known, concerns, .. } = about(kind);
-    let operation = kind.name();
+pub fn check_keys(check: &mut Check<'_>, keys: &OperationKeys, word: Word) {
+    let About { keys: known, concerns, .. } = about_word(word);
+    let operation = word.name();
     for (name, place) in keys.given() {
         let fits = match name {
             "operation" => true,

@@ -54,11 +54,15 @@ pub fn limit_of(
     check: &mut Check<'_>,
     keys: &schema::Phase,
     pacing: Pacing,
+    batches: Option<u64>,
     place: Location,
 ) -> Limit {
     let seconds = keys.duration.as_ref().map(|at| time(check, at, 0.001));
     if pacing == (Pacing::Burst {}) && keys.operations.is_none() {
         check.wrong(place, "a burst needs a size", "add `operations:`");
+    }
+    if let Some(count) = batches {
+        return Limit::Operations { count, seconds_max: seconds };
     }
     if let Some(operations) = &keys.operations {
         if operations.value == 0 || operations.value > OPERATIONS_MAX {

@@ -5,16 +5,17 @@ use serde_saphyr::Location;
 
 use super::at::At;
 use super::check::Check;
+use super::kind::Word;
 use super::operation::operation;
-use super::operations::{Concerns, Site, about, inserts};
+use super::operations::{Concerns, Site, about, about_word, inserts};
 use super::pacing::{limit_of, pacing_of, warmup_of};
 use super::plan::{
-    Collection, KeyChoice, KeySource, Kind, Operation, Pacing, Phase, Stamp, StampForm,
-    StampSource, Template,
+    Collection, Count, KeyChoice, Kind, Operation, Pacing, Part, Phase, Stamp, StampForm,
+    StampSource,
 };
-use super::schema::{self, DocumentForm, KeysName, OperationKeys};
+use super::schema::{self, KeysName, OperationKeys};
 
-/// The stamps that make a document a message (SPEC section 8).
+/// The stamps that make a document a message (SPEC section 9).
 const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
     ("producer", StampSource::Producer, StampForm::Int32),
     ("sequence", StampSource::Sequence, StampForm::Int64),
@@ -22,6 +23,10 @@ const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
 ];
 /// YCSB's exponent.
 const THETA: f64 = 0.99;
+/// YCSB's hot share of the keys, and share of the operations that go to them.
+const HOTSPOT: [f64; 2] = [0.2, 0.8];
+/// What a bulk_write may be made of.
+const PARTS: [Word; 4] = [Word::InsertOne, Word::UpdateOne, Word::ReplaceOne, Word::DeleteOne];
 /// The sample's worker number is a u16.
 const WORKERS_MAX: u32 = 65_536;
 /// A turn has time for 40 operations of each worker and lasts a second at most.
@@ -41,21 +46,30 @@ pub fn phase(
         (None, None) => "mix".to_owned(),
     };
     let choice = key_choice(check, keys);
-    let mut site =
-        Site { collections, names: names.to_vec(), seed, phase: &name, pools: Vec::new() };
-    let (mut operations, weights) = operations_of(check, given, &mut site)?;
-    choose_sources(check, given.place, &mut operations, choice);
-    check_deletes(check, given, &operations);
     let (workers, processes) = concurrency(check, keys);
     let pacing = pacing_of(check, keys);
-    let limit = limit_of(check, keys, pacing, given.place);
+    let continues = keys.continues.as_ref().is_some_and(|it| it.value);
+    let mut site = Site {
+        collections,
+        names: names.to_vec(),
+        seed,
+        phase: &name,
+        continues,
+        documents: keys.documents.as_ref().map(|documents| documents.value),
+        all_workers: u64::from(workers) * u64::from(processes),
+        shapes: check.loaded.file.shapes.names().collect(),
+        pools: Vec::new(),
+    };
+    let (operations, weights) = operations_of(check, given, &mut site)?;
+    check_deletes(check, given, &operations);
+    let batches = batches_of(check, keys, &operations, pacing, site.all_workers);
+    let limit = limit_of(check, keys, pacing, batches, given.place);
     let consumer = consumer_of(check, keys, &operations, collections);
     let whole_run_reason = match whole_run_reason(&operations, pacing) {
         None if consumer => Some("its consumer reads one arm's messages at a time".to_owned()),
         reason => reason,
     };
     let pools = site.pools;
-    let document_form = keys.document_form.as_ref().map_or(DocumentForm::Native, |it| it.value);
     Some(Phase {
         writes: operations.iter().any(|made| (about(made.kind).writes)(made)),
         operations,
@@ -66,12 +80,42 @@ pub fn phase(
         pacing,
         limit,
         consumer,
+        continues,
         warmup_s: warmup_of(check, keys),
-        document_form: format!("{document_form:?}").to_lowercase(),
         whole_run_reason,
         pools,
         name,
     })
+}
+
+/// Batches until all `documents` are inserted.
+fn batches_of(
+    check: &mut Check<'_>,
+    keys: &schema::Phase,
+    operations: &[Operation],
+    pacing: Pacing,
+    all_workers: u64,
+) -> Option<u64> {
+    let documents = keys.documents.as_ref()?;
+    let [Operation { count: Some(Count::Rest { batch, documents: all }), .. }] = operations else {
+        let hint = "`operation: insert_many`; other phases end by `operations:`";
+        check.wrong(documents.place, "`documents` belongs to one insert_many", hint);
+        return None;
+    };
+    if let Some(operations) = &keys.operations {
+        let message = "`operations` and `documents` exclude each other";
+        check.wrong(operations.place, message, "keep one");
+    }
+    if pacing.is_open() {
+        let hint = "`operations:`, or leave `rate` and `burst` away";
+        check.wrong(documents.place, "an open loop has no share of documents", hint);
+    }
+    if *all == 0 {
+        check.wrong(documents.place, "0 documents", "1 or more");
+    }
+    let (share, larger) = (all / all_workers, all % all_workers);
+    let batches = |documents: u64| documents.div_ceil(u64::from(*batch));
+    Some(larger * batches(share + 1) + (all_workers - larger) * batches(share))
 }
 
 /// Whether somebody reads along: then every operation makes one message.
@@ -116,16 +160,39 @@ fn consumer_of(
 
 fn key_choice(check: &mut Check<'_>, keys: &schema::Phase) -> KeyChoice {
     let Some(keys) = &keys.keys else { return KeyChoice::Uniform };
-    let theta = keys.value.theta.unwrap_or(THETA);
-    if !(theta > 0.0 && theta < 1.0) {
-        let message = format!("an exponent of {theta}");
-        check.wrong(keys.place, message, "between 0 and 1, both excluded; 0.99 in YCSB");
-    }
+    let numbers = keys.value.numbers;
+    let theta = numbers.map_or(THETA, |[theta, _]| theta);
+    let within = |share: f64| share > 0.0 && share < 1.0;
     match keys.value.name {
         KeysName::Sequential => KeyChoice::Sequential,
         KeysName::Uniform => KeyChoice::Uniform,
-        KeysName::Zipfian => KeyChoice::Zipfian { theta },
-        KeysName::Latest => KeyChoice::Latest { theta },
+        KeysName::Hashed => KeyChoice::Hashed,
+        KeysName::Zipfian | KeysName::Latest => {
+            if !within(theta) {
+                let message = format!("an exponent of {theta}");
+                check.wrong(keys.place, message, "between 0 and 1, both excluded; 0.99 in YCSB");
+            }
+            match keys.value.name {
+                KeysName::Latest => KeyChoice::Latest { theta },
+                _ => KeyChoice::Zipfian { theta },
+            }
+        }
+        KeysName::Hotspot => {
+            let [hot, operations] = numbers.unwrap_or(HOTSPOT);
+            if !(within(hot) && within(operations)) {
+                let message = format!("a hotspot of {hot} of the keys for {operations}");
+                check.wrong(keys.place, message, "shares between 0 and 1: `{hotspot: [0.2, 0.8]}`");
+            }
+            KeyChoice::Hotspot { keys: hot, operations }
+        }
+        KeysName::Contiguous => {
+            let from = numbers.map_or(0.0, |[from, _]| from);
+            if !(0.0..1.0).contains(&from) {
+                let message = format!("a range that is begun behind {from} of it");
+                check.wrong(keys.place, message, "from 0 to below 1: `{contiguous: 0.5}`");
+            }
+            KeyChoice::Contiguous { from }
+        }
     }
 }
 
@@ -136,10 +203,12 @@ fn operations_of(
 ) -> Option<(Vec<Operation>, Vec<u32>)> {
     let keys = &given.value;
     match (&keys.operation, &keys.mix) {
-        (Some(kind), None) => {
-            let name = kind.value.name();
-            let made = operation(check, site, &keys.operation_keys(), name, kind.place)?;
-            Some((vec![made], vec![1]))
+        (Some(word), None) => {
+            let (shared, name) = (keys.operation_keys(), word.value.name());
+            let made = operation(check, site, &shared, name, word.place)?;
+            let (mut operations, mut weights) = (vec![made], vec![1]);
+            add_parts(check, site, &shared, &mut operations, &mut weights);
+            Some((operations, weights))
         }
         (None, Some(mix)) => mixed(check, keys, mix, site),
         (Some(kind), Some(_)) => {
@@ -165,19 +234,23 @@ fn mixed(
     let mut operations: Vec<Operation> = Vec::new();
     let mut weights = Vec::new();
     for item in &mix.value {
-        let Some(kind) = &item.value.operation else {
+        let Some(word) = &item.value.operation else {
             check.wrong(item.place, "`operation` is missing", "`operation: find_one`");
             continue;
         };
-        let keys = inherit(item.value.operation_keys(), &shared, kind.value);
+        let keys = inherit(item.value.operation_keys(), &shared, word.value);
         let name = item.value.name.as_ref();
-        let name = name.map_or(kind.value.name(), |name| name.value.as_str());
+        let name = name.map_or(word.value.name(), |name| name.value.as_str());
         if operations.iter().any(|made| made.name == name) {
             let message = format!("two operations of this mix are called `{name}`");
             check.wrong(item.place, message, "give one of them another `name:`");
         }
-        operations.extend(operation(check, site, &keys, name, kind.place));
+        let made = operation(check, site, &keys, name, word.place);
         weights.push(item.value.weight.as_ref().map_or(1, |weight| weight.value));
+        if let Some(made) = made {
+            operations.push(made);
+            add_parts(check, site, &keys, &mut operations, &mut weights);
+        }
     }
     if mix.value.is_empty() || weights.iter().all(|weight| *weight == 0) && !weights.is_empty() {
         check.wrong(mix.place, "all weights of the mix are 0", "give one at least a `weight:`");
@@ -190,9 +263,62 @@ fn mixed(
     (operations.len() == weights.len()).then_some((operations, weights))
 }
 
+/// The parts of the last operation, where that is a bulk_write: operations that are never drawn by
+/// themselves.
+fn add_parts(
+    check: &mut Check<'_>,
+    site: &mut Site<'_>,
+    keys: &OperationKeys,
+    operations: &mut Vec<Operation>,
+    weights: &mut Vec<u32>,
+) {
+    let bulk = operations.len() - 1;
+    let Some(parts) = keys.parts.as_ref().filter(|_| operations[bulk].kind == Kind::BulkWrite)
+    else {
+        return;
+    };
+    for part in &parts.value {
+        let Some(word) = &part.value.operation else {
+            check.wrong(part.place, "`operation` is missing", "`operation: insert_one`");
+            continue;
+        };
+        if !PARTS.contains(&word.value) {
+            let message = format!("a bulk_write has no {}", word.value.name());
+            let known = PARTS.map(Word::name).join(", ");
+            check.wrong(word.place, message, format!("one of: {known}"));
+            continue;
+        }
+        let own = part.value.operation_keys();
+        let collection = own.collection.or(keys.collection.clone());
+        let own = OperationKeys { collection, ..part.value.operation_keys() };
+        if let Some(concern) = &own.write_concern {
+            let message = "a part has no write concern of its own";
+            check.wrong(concern.place, message, "give it to the bulk_write");
+        }
+        let name = part.value.name.as_ref().map_or(word.value.name(), |name| name.value.as_str());
+        let name = format!("{}/{name}", operations[bulk].name);
+        let Some(made) = operation(check, site, &own, &name, word.place) else { continue };
+        if made.collection != operations[bulk].collection {
+            let message = "a bulk_write works on one collection";
+            check.wrong(word.place, message, "leave the part's `collection` away");
+        }
+        let weight = part.value.weight.as_ref().map_or(1, |weight| weight.value);
+        let operation = operations.len() as u8;
+        operations[bulk].parts.push(Part { operation, weight });
+        operations.push(made);
+        weights.push(0);
+    }
+    if operations[bulk].parts.iter().all(|part| part.weight == 0) {
+        check.wrong(parts.place, "no part has a weight", "give one at least a `weight:`");
+    }
+    if operations.len() > 256 {
+        check.wrong(parts.place, "more than 256 operations", "make several phases");
+    }
+}
+
 /// Collection and concerns of the phase, where the operation has none of its own.
-fn inherit(own: OperationKeys, shared: &OperationKeys, kind: Kind) -> OperationKeys {
-    let about = about(kind);
+fn inherit(own: OperationKeys, shared: &OperationKeys, word: Word) -> OperationKeys {
+    let about = about_word(word);
     let writes = about.concerns == Concerns::Write;
     let reads = about.concerns == Concerns::Read;
     let somewhere = about.has_collection();
@@ -205,54 +331,27 @@ fn inherit(own: OperationKeys, shared: &OperationKeys, kind: Kind) -> OperationK
     }
 }
 
-/// `latest` looks back from what the phase inserts; where it inserts nothing, the schedule
-/// itself holds the newest keys.
-fn choose_sources(
-    check: &mut Check<'_>,
-    place: Location,
-    operations: &mut [Operation],
-    choice: KeyChoice,
-) {
-    let inserts = |made: &&Operation| made.key == KeySource::Counter;
-    let inserted = operations.iter().find(inserts).map(|made| made.collection.clone());
-    let (Some(inserted), KeyChoice::Latest { .. }) = (inserted, choice) else { return };
-    let elsewhere = |made: &&Operation| !made.collection.is_empty() && made.collection != inserted;
-    if let Some(other) = operations.iter().find(elsewhere) {
-        let message = format!("`{}` is not on `{inserted}`, where this phase inserts", other.name);
-        check.wrong(place, message, "`keys: latest` needs one collection, or choose other keys");
-    }
-    for made in operations {
-        if made.key == KeySource::Counter || about(made.kind).deletes {
-            continue;
-        }
-        if made.collection.is_empty() {
-            continue;
-        }
-        made.key = KeySource::Latest;
-        let templates = [&made.filter, &made.update, &made.pipeline, &made.command];
-        let guid =
-            |template: &Template| template.stamps.iter().any(|stamp| stamp.form == StampForm::Guid);
-        if templates.into_iter().flatten().any(guid) {
-            let hint = "`keys: zipfian`, or a key that is no guid";
-            check.wrong(place, "the guid of a document just inserted is not known", hint);
-        }
-    }
-}
-
 fn check_deletes(check: &mut Check<'_>, given: &At<schema::Phase>, operations: &[Operation]) {
     let deletes = |made: &&Operation| about(made.kind).deletes;
     let Some(delete) = operations.iter().find(deletes) else { return };
     if let Some(other) = operations.iter().find(|made| {
-        made.collection == delete.collection && inserts(made) == 0 && made.name != delete.name
+        made.collection == delete.collection
+            && inserts(made) == 0
+            && made.parts.is_empty()
+            && made.name != delete.name
     }) {
         let message = format!("`{}` would look for documents already deleted", other.name);
         check.wrong(given.place, message, "delete in another collection or another phase");
     }
     if let Some(keys) = &given.value.keys
-        && !matches!(keys.value.name, KeysName::Sequential | KeysName::Uniform)
+        && !matches!(
+            keys.value.name,
+            KeysName::Sequential | KeysName::Uniform | KeysName::Contiguous
+        )
     {
         let message = "each document can be deleted only once";
-        check.wrong(keys.place, message, "`keys: sequential` or `uniform` (shuffled)");
+        let hint = "`keys: sequential`, `contiguous` or `uniform` (shuffled)";
+        check.wrong(keys.place, message, hint);
     }
 }
 

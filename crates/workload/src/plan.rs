@@ -1,9 +1,11 @@
 //! The plan of a workload: pure data, computed once from a seed, that adapters replay.
 //!
-//! [`Operation`], [`Template`], [`Stamp`], [`Pacing`] and [`Counter`] go into a `prepare` as they
-//! are (`protocol/SPEC.md`, sections 4 and 7). Rejected: types of their own for the wire, a second
-//! copy of the contract.
+//! [`Stamp`] goes into a `prepare` as it is; all else has types of its own on the wire
+//! (`adapter::messages`), for a plan says more than an adapter has to know.
 
+use std::ops::Range;
+
+use bson::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +31,9 @@ pub struct Plan {
     pub collections: Vec<Collection>,
     /// Phases in the order of the file.
     pub phases: Vec<Phase>,
+    /// Runs of arms before this one that filled the collections that are kept.
+    #[serde(default)]
+    pub runs_before: u32,
 }
 
 /// One collection: how it is made, what documents it holds.
@@ -40,6 +45,10 @@ pub struct Collection {
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
     pub capped: Option<Capped>,
+    /// Whether it goes from arm to arm, with all that they have inserted. Else each arm that writes
+    /// has its own, made anew each round.
+    #[serde(default)]
+    pub kept: bool,
     /// Documents loaded before the first phase that reads them; their keys are 0..loaded.
     pub loaded: u64,
     /// Pool of documents (file contents are made by `pool::write`), keys and other stamps.
@@ -91,11 +100,12 @@ pub struct Phase {
     pub limit: Limit,
     /// Seconds of warm-up asked for; None: the adapter's profile.
     pub warmup_s: Option<f64>,
-    /// Form in which documents are given to the driver.
-    pub document_form: String,
-    /// Whether a process of another role reads the documents along, as messages (SPEC section 8).
+    /// Whether a consumer reads the documents along, as messages (SPEC section 9).
     #[serde(default)]
     pub consumer: bool,
+    /// Whether it goes on with what the phase before it left, in the same processes.
+    #[serde(default)]
+    pub continues: bool,
     /// Whether some operation changes its collection. Then every arm has its own, made anew each
     /// round; collections that are only read are shared.
     pub writes: bool,
@@ -107,9 +117,22 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// Workers of all its processes.
+    pub fn all_workers(&self) -> u64 {
+        u64::from(self.workers) * u64::from(self.processes)
+    }
+
     /// Whether nobody works beside its worker.
     pub fn has_one_worker(&self) -> bool {
-        self.workers * self.processes == 1
+        self.all_workers() == 1
+    }
+
+    /// The one operation that is drawn, and its number; None in a mix.
+    pub fn single(&self) -> Option<(usize, &Operation)> {
+        let drawn = self.operations.iter().enumerate().zip(&self.weights);
+        let mut drawn = drawn.filter(|(_, weight)| **weight > 0).map(|(made, _)| made);
+        let only = drawn.next()?;
+        drawn.next().is_none().then_some(only)
     }
 }
 
@@ -130,6 +153,20 @@ pub enum KeyChoice {
     Latest {
         /// Exponent.
         theta: f64,
+    },
+    /// Every key once, in an order without order; new documents get theirs in such an order too.
+    Hashed,
+    /// Few keys often: this share of the keys gets that share of the operations.
+    Hotspot {
+        /// Share of the keys, the first ones.
+        keys: f64,
+        /// Share of the operations that go to them.
+        operations: f64,
+    },
+    /// A range of its own for each worker, gone through in order.
+    Contiguous {
+        /// Share of its range that a worker begins behind: 0.5 is the middle.
+        from: f64,
     },
 }
 
@@ -152,7 +189,7 @@ pub enum Limit {
     },
 }
 
-/// How the next operation is issued (SPEC section 4).
+/// How the next operation is issued (SPEC section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum Pacing {
@@ -168,9 +205,9 @@ pub enum Pacing {
     },
     /// Open loop: intended starts come from the schedule.
     Rate {
-        /// Operations per second over all workers and processes; the core's, adapters ignore it.
+        /// Operations per second over all workers and processes.
         per_second: f64,
-        /// Poisson arrivals instead of constant gaps; the core's, adapters ignore it.
+        /// Poisson arrivals instead of constant gaps.
         poisson: bool,
     },
     /// Everything intended at T0.
@@ -184,29 +221,6 @@ impl Pacing {
     }
 }
 
-/// Keys of inserted documents (SPEC section 4, "Keys").
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counter {
-    /// Key of worker 0's first inserted document.
-    pub first: u64,
-    /// Distance between two keys of one worker: the number of workers of the run.
-    pub stride: u64,
-    /// Documents loaded beforehand.
-    pub loaded: u64,
-}
-
-/// Where an operation's key comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KeySource {
-    /// The record's key.
-    Schedule,
-    /// The worker's own counter of inserted documents.
-    Counter,
-    /// An offset back from what this worker inserted last.
-    Latest,
-}
-
 impl Plan {
     /// The plan of an arm that has so many processes of its own, whatever its phases say.
     pub fn with_processes(&self, processes: Option<u32>) -> Self {
@@ -217,9 +231,23 @@ impl Plan {
         plan
     }
 
+    /// The phases that go on with one another, this one among them.
+    pub fn story(&self, phase: usize) -> Range<usize> {
+        let begins = |number: &usize| !self.phases[*number].continues;
+        let first = (0..=phase).rev().find(begins).unwrap_or(0);
+        let next = (phase + 1..self.phases.len()).find(begins);
+        first..next.unwrap_or(self.phases.len())
+    }
+
     /// The collection that an operation works on.
     pub fn collection(&self, made: &Operation) -> Option<&Collection> {
         self.collections.iter().find(|it| it.name == made.collection)
+    }
+
+    /// The collection whose pool an operation's documents come from.
+    pub fn pool(&self, phase: &Phase, made: &Operation) -> Option<&Collection> {
+        let documents = made.documents.as_ref()?;
+        Some(&self.collections[phase.pools[documents.pool as usize] as usize])
     }
 
     /// Whether every operation is one that no server sees.
@@ -231,7 +259,6 @@ impl Plan {
 
 /// One operation template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Operation {
     /// Name in results; unique in its phase.
     pub name: String,
@@ -240,20 +267,27 @@ pub struct Operation {
     /// Collection in the experiment's database.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
-    /// Where its key comes from.
-    pub key: KeySource,
     /// Documents to insert or to replace with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<Documents>,
-    /// Documents of one insert_many.
+    /// Documents of one insert_many, limit of a find, parts of a bulk_write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
-    /// insert_many: stop at the first error.
+    pub count: Option<Count>,
+    /// What a bulk_write is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// insert_many, bulk_write: stop at the first error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordered: Option<bool>,
+    /// insert_many: documents are made while the driver takes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lazy: Option<bool>,
     /// Filter of finds, updates, deletes and counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Template>,
+    /// Fields of finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Template>,
     /// Update document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Template>,
@@ -263,12 +297,12 @@ pub struct Operation {
     /// Command document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Template>,
+    /// Name of the class that the driver's documents are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
     /// Insert where nothing matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upsert: Option<bool>,
-    /// Largest number of documents a find answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<i64>,
     /// Cursor batch size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u32>,
@@ -287,22 +321,24 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation with its keys out of the schedule and nothing else set.
+    /// An operation with nothing else set.
     pub fn new(name: &str, kind: Kind, collection: &str) -> Self {
         Self {
             name: name.to_owned(),
             kind,
             collection: collection.to_owned(),
-            key: KeySource::Schedule,
             documents: None,
-            batch: None,
+            count: None,
+            parts: Vec::new(),
             ordered: None,
+            lazy: None,
             filter: None,
+            projection: None,
             update: None,
             pipeline: None,
             command: None,
+            shape: None,
             upsert: None,
-            limit: None,
             batch_size: None,
             sum_field: None,
             write_concern: None,
@@ -310,6 +346,64 @@ impl Operation {
             read_preference: None,
         }
     }
+
+    /// Its templates, each once.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        let all =
+            [&self.filter, &self.projection, &self.update, &self.pipeline, &self.command];
+        all.into_iter().flatten()
+    }
+
+    /// All stamps of its templates and documents.
+    pub fn stamps(&self) -> impl Iterator<Item = &Stamp> {
+        let documents = self.documents.iter().flat_map(|documents| &documents.stamps);
+        self.templates().flat_map(|template| &template.stamps).chain(documents)
+    }
+}
+
+/// How many documents, or parts, one operation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// Always so many.
+    Fixed {
+        /// Count.
+        count: u32,
+    },
+    /// Drawn for each operation, every number alike.
+    Drawn {
+        /// Smallest.
+        low: u32,
+        /// Largest.
+        high: u32,
+    },
+    /// Batches until a worker's share of all documents is inserted; the last one may be short.
+    Rest {
+        /// Documents of a full batch.
+        batch: u32,
+        /// Documents of all workers together.
+        documents: u64,
+    },
+}
+
+impl Count {
+    /// The largest of one operation.
+    pub fn most(self) -> u32 {
+        match self {
+            Self::Fixed { count } => count,
+            Self::Drawn { high, .. } => high,
+            Self::Rest { batch, .. } => batch,
+        }
+    }
+}
+
+/// One operation that a bulk_write may consist of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Index into the phase's operations.
+    pub operation: u8,
+    /// How often, relative to the others.
+    pub weight: u32,
 }
 
 /// Pool and stamps of the documents an operation writes.
@@ -321,16 +415,38 @@ pub struct Documents {
     pub stamps: Vec<Stamp>,
 }
 
-/// A document in canonical Extended JSON and the values put into it per operation.
+/// A document and the values put into it per operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
-    /// Canonical Extended JSON.
-    pub document: Value,
+    /// In JSON: canonical Extended JSON.
+    #[serde(with = "extended_json")]
+    #[schemars(with = "Value")]
+    pub document: Document,
     /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
 }
 
-/// Replaces the value at `path` (SPEC section 7).
+/// A plan is JSON; BSON's own serde form of it loses the types of numbers.
+mod extended_json {
+    use bson::{Bson, Document};
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub fn serialize<S: Serializer>(document: &Document, to: S) -> Result<S::Ok, S::Error> {
+        Bson::Document(document.clone()).into_canonical_extjson().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Document, D::Error> {
+        match Bson::try_from(Value::deserialize(from)?) {
+            Ok(Bson::Document(document)) => Ok(document),
+            Ok(_) => Err(D::Error::custom("no document")),
+            Err(error) => Err(D::Error::custom(error)),
+        }
+    }
+}
+
+/// Replaces the value at `path` (SPEC section 6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamp {
     /// Field names, array elements by decimal index.
@@ -368,6 +484,8 @@ pub enum StampForm {
     String,
     ObjectId,
     Guid,
+    #[serde(rename = "guid_string")]
+    GuidString,
 }
 
 /// Source of a stamped value.

@@ -8,12 +8,15 @@ use std::path::Path;
 use bson::Document;
 
 use super::document::{Layout, SizeError, size};
-use super::plan::{Collection, Counter};
+use super::inserted::Population;
+use super::plan::{Collection, Plan};
 use super::random::{Random, guid_of};
 use super::stamp::{self, Input, StampError};
 
 /// Bytes of a pool, at most (SPEC section 4).
 pub const POOL_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of a pool in all processes of an arm, at most.
+const PROCESSES_BYTES_MAX: u64 = 256 << 20;
 /// Documents of a pool, at most: enough that neither server nor compression see a pattern.
 pub const POOL_DOCUMENTS_MAX: usize = 10_000;
 
@@ -57,6 +60,19 @@ impl Pool {
         });
         let pool = Self::of(documents);
         error.map_or(Ok(pool), Err)
+    }
+
+    /// Gives up what would be too much where so many processes have a pool each.
+    pub fn fit(&mut self, processes: u32) {
+        let most = PROCESSES_BYTES_MAX / u64::from(processes.max(1));
+        let mut bytes = 0;
+        let fits = |size: &&u64| {
+            bytes += **size;
+            bytes <= most
+        };
+        let count = self.sizes.iter().take_while(fits).count().max(1);
+        self.documents.truncate(count);
+        self.sizes.truncate(count);
     }
 
     pub fn documents(&self) -> &[Document] {
@@ -141,22 +157,19 @@ pub fn document_for_key(
     stamped(collection, pool, key, &input)
 }
 
-/// The document that a worker has inserted with a key in a closed loop, `batch` at once. Sequence,
-/// producer and clocks are 0 in it, for the core does not know them.
+/// The document that a counted phase has inserted with a key. Sequence, producer and clocks are 0
+/// in it, for the core does not know them.
 pub fn inserted_document(
+    plan: &Plan,
+    phase: usize,
     collection: &Collection,
     pool: &Pool,
-    seed: u64,
-    counter: &Counter,
-    batch: u64,
     key: u64,
 ) -> Result<Document, StampError> {
-    let number = key.saturating_sub(counter.first) / counter.stride.max(1);
-    // A record carries the guid of its first document; the others follow from it (SPEC section 7).
-    let item = number % batch.max(1);
-    let guid = guid_of(seed, key - item * counter.stride);
-    let input = Input { key, guid, item, ..Input::default() };
-    stamped(collection, pool, number, &input)
+    let found = Population::after(plan, phase, collection).inserted(key);
+    let (guid, number) = found.ok_or(StampError::NotInserted(key))?;
+    // The guid is final: nothing moves it on.
+    stamped(collection, pool, number, &Input { key, guid, ..Input::default() })
 }
 
 fn stamped(

@@ -1,52 +1,83 @@
 //! Computes the schedules of a phase: which key, which document, which operation, when.
 
-use super::keys::Keys;
-use super::meaning::{key_space, needs_one_lap, takes_guid};
+use super::inserted::{Dealing, Keyed, Population};
+use super::keys::{Asked, Keys, behind, range_of};
+use super::meaning::{key_space, takes_guid};
 use super::operations::{about, inserts};
-use super::plan::{Collection, Counter, KeyChoice, KeySource, Limit, Pacing, Phase, Plan};
+use super::plan::{Collection, Count, KeyChoice, Limit, Operation, Pacing, Part, Phase, Plan};
 use super::random::{Random, guid_of};
 pub use super::schedule_file::{Record, Schedule};
+pub use super::steps::Steps;
 
-/// Records of a slice and of a file, at most: 6 MB and 25 MB.
+/// Records of a slice and of a file, at most: 8 MB and 34 MB.
 const SLICE_RECORDS_MAX: u64 = 262_144;
 const FILE_RECORDS_MAX: u64 = 1_048_576;
-/// Keys of one deleting phase, at most: beyond what fits its files, only memory would grow.
-const DELETED_MAX: u64 = 1 << 24;
+/// Documents of one deleting phase that are shuffled, at most: beyond it, only memory would grow.
+const SHUFFLED_MAX: u64 = 1 << 24;
 /// More than any worker does in a second: a slice rarely comes to its second lap.
 const OPERATIONS_PER_SECOND: f64 = 20_000.0;
-/// The core cannot know the keys of an open loop's inserts. Their guids are made of numbers from
-/// here on, where no key lies.
-const GUID_NUMBERS: u64 = 1 << 60;
+/// Processes that a phase is split over, at most.
+const PROCESSES_MAX: u32 = 64;
 
 /// Which schedule is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
     pub phase: usize,
-    pub process: u32,
+    pub workers: Workers,
     /// Number of the round (or of the warm-up): other numbers give other keys.
     pub round: u64,
     /// Seconds measured, where the phase is not limited by operations.
     pub seconds: f64,
 }
 
-/// A schedule and the limits that go with it into `prepare`.
+/// Which of the phase's workers one process has; all of them are `of`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    pub first: u32,
+    pub count: u32,
+    pub of: u32,
+}
+
+impl Workers {
+    /// All of a phase's in one process.
+    pub fn all(of: u32) -> Self {
+        Self { first: 0, count: of, of }
+    }
+
+    /// Number of the process, and of all processes: each has equally many workers.
+    fn process(self) -> (u64, u64) {
+        (u64::from(self.first / self.count), u64::from(self.of / self.count))
+    }
+}
+
+/// A schedule and what goes with it into `prepare`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduled {
     pub schedule: Schedule,
     /// Largest number of operations per slice; None: none.
     pub limits: Option<Vec<u64>>,
+    pub steps: Steps,
 }
 
-/// Keys of the documents that a phase inserts.
-pub fn counter(plan: &Plan, phase: &Phase) -> Counter {
-    let used = || phase.operations.iter().filter_map(|made| plan.collection(made));
-    let inserted = phase.operations.iter().find(|made| made.key == KeySource::Counter);
-    let loaded = inserted.and_then(|made| plan.collection(made));
-    Counter {
-        first: used().map(|collection| collection.loaded).max().unwrap_or(0),
-        stride: u64::from(phase.workers) * u64::from(phase.processes),
-        loaded: loaded.map_or(0, |collection| collection.loaded),
+/// Splits a phase's workers over processes, equally many for each. Err: why the arm takes no part.
+pub fn split(
+    phase: &Phase,
+    own_processes: Option<u32>,
+    max: Option<u32>,
+) -> Result<Vec<Workers>, String> {
+    let of = phase.workers * own_processes.unwrap_or(phase.processes);
+    let fits = |count: &u32| phase.workers % count == 0;
+    let most = max.unwrap_or(phase.workers).clamp(1, phase.workers);
+    let count = (1..=most).rev().find(fits).unwrap_or(1);
+    let processes = of / count;
+    if count < phase.workers && processes > PROCESSES_MAX {
+        let worker = if most == 1 { "worker" } else { "workers" };
+        return Err(format!(
+            "takes {most} {worker} a process: {of} workers need {processes} processes, at most \
+             {PROCESSES_MAX}"
+        ));
     }
+    Ok((0..processes).map(|process| Workers { first: process * count, count, of }).collect())
 }
 
 pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
@@ -55,18 +86,92 @@ pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
     if phase.pacing.is_open() { maker.open() } else { maker.closed() }
 }
 
+/// Records of one slice, or of the queue, in a phase of one operation, which inserts.
+pub fn insert_records(plan: &Plan, phase: &Phase, made: &Operation) -> u64 {
+    if phase.pacing.is_open() {
+        return queue_records(phase, 0.0);
+    }
+    let pool = plan.pool(phase, made).map_or(1, |it| u64::from(it.pool_documents).max(1));
+    let period = pool / gcd(inserts(made), pool);
+    slice_records(phase, 0.0, period)
+}
+
+/// Records of a slice: enough for the phase, and so many that laps join seamlessly.
+fn slice_records(phase: &Phase, seconds: f64, period: u64) -> u64 {
+    let most = slice_records_max(phase);
+    let all = phase.all_workers();
+    let wanted = match phase.limit {
+        Limit::Operations { count, .. } if count.div_ceil(all) <= most => {
+            return count.div_ceil(all).max(1);
+        }
+        Limit::Operations { .. } => most,
+        Limit::Duration { .. } => {
+            let records = (seconds * OPERATIONS_PER_SECOND).ceil();
+            (records as u64).clamp(1024, most.max(1024)).min(most)
+        }
+    };
+    let rounded = wanted.div_ceil(period) * period;
+    let fitting = if rounded <= most { rounded } else { most / period * period };
+    if fitting == 0 { wanted } else { fitting }
+}
+
+/// Not by the workers of one process: laps are the same however workers are split.
+fn slice_records_max(phase: &Phase) -> u64 {
+    let bulks = phase.operations.iter().filter(|made| !made.parts.is_empty());
+    let parts = bulks.filter_map(|made| made.count).map(Count::most).max().unwrap_or(0);
+    let most = SLICE_RECORDS_MAX.min(FILE_RECORDS_MAX / u64::from(phase.workers));
+    (most / (1 + u64::from(parts))).max(1)
+}
+
+fn queue_records(phase: &Phase, seconds: f64) -> u64 {
+    let wanted = match (phase.limit, phase.pacing) {
+        (Limit::Operations { count, .. }, _) => count,
+        (_, Pacing::Rate { per_second, .. }) => {
+            // A little more than is due, so that the last of them is no lap's first.
+            (per_second * seconds * 1.05).ceil() as u64
+        }
+        _ => 1,
+    };
+    wanted.clamp(1, FILE_RECORDS_MAX).max(u64::from(phase.processes))
+}
+
+/// Whether a slice can hold the batches of a worker: a short one has no second lap.
+pub fn fits_one_lap(phase: &Phase, batches: u64) -> bool {
+    batches.div_ceil(phase.all_workers()) <= FILE_RECORDS_MAX / u64::from(phase.workers)
+}
+
+/// Whether the operations of a phase are all in the schedule's first lap.
+pub fn has_one_lap(phase: &Phase) -> bool {
+    let Limit::Operations { count, .. } = phase.limit else { return false };
+    if phase.pacing.is_open() {
+        return count <= FILE_RECORDS_MAX;
+    }
+    count.div_ceil(phase.all_workers()) <= slice_records_max(phase)
+}
+
 struct Maker<'a> {
     plan: &'a Plan,
     phase: &'a Phase,
     request: &'a Request,
-    counter: Counter,
-    /// Per operation: its collection, its keys.
+    /// Per operation.
     collections: Vec<Option<&'a Collection>>,
+    populations: Vec<Population>,
     keys: Vec<Keys>,
+    /// Documents of its pool.
+    pools: Vec<u64>,
     guids: bool,
-    one_lap: bool,
-    /// Keys to delete, in order; None where nothing is deleted.
-    deleted: Option<Vec<u64>>,
+    /// How keys are dealt to new documents, and their collection.
+    inserted: Option<(Dealing, &'a str)>,
+    deletions: Option<Deletions>,
+}
+
+/// The documents that a phase deletes.
+struct Deletions {
+    documents: u64,
+    /// None: one after the other.
+    shuffled: Option<Vec<u64>>,
+    /// Whether each lap deletes those behind the one before.
+    advance: bool,
 }
 
 /// Where one sequence of records has got to.
@@ -76,30 +181,51 @@ struct Sequence {
     number: u64,
     of: u64,
     position: u64,
+    /// Documents.
     inserted: u64,
     deleted: u64,
+    /// Records of inserts, where somebody looks for what they insert.
+    newest: Vec<Record>,
+}
+
+impl Sequence {
+    fn asked(&self, position: u64) -> Asked {
+        Asked { sequence: self.number, of: self.of, position }
+    }
 }
 
 impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, phase: &'a Phase, request: &'a Request) -> Self {
         let collections: Vec<_> =
             phase.operations.iter().map(|made| plan.collection(made)).collect();
-        let keys = phase
-            .operations
-            .iter()
-            .zip(&collections)
-            .map(|(made, collection)| Keys::new(phase.keys, key_space(made, *collection)));
-        let deletes = phase.operations.iter().zip(&collections);
-        let deletes = deletes.filter(|(made, _)| about(made.kind).deletes);
-        let deletable =
-            deletes.filter_map(|(_, collection)| Some(collection.as_ref()?.loaded)).min();
+        let population = |collection: &Option<&Collection>| match collection {
+            Some(collection) => Population::before(plan, request.phase, collection),
+            None => Population::loaded(plan.seed, 1),
+        };
+        let populations: Vec<_> = collections.iter().map(population).collect();
+        let operations = || phase.operations.iter().zip(&collections).zip(&populations);
+        let keys = operations().map(|((made, collection), population)| {
+            Keys::new(phase.keys, key_space(made, *collection, population.len()))
+        });
+        let pool = |made| plan.pool(phase, made).map_or(0, |it| u64::from(it.pool_documents));
+        let inserting = || operations().filter(|((made, _), _)| about(made.kind).inserts);
+        // Several operations that insert share one deal, so that one pair of steps fits all.
+        let first = inserting().map(|(_, population)| population.next_key()).max().unwrap_or(0);
+        let inserted = inserting().next().map(|((made, _), _)| {
+            (Dealing::new(plan, phase, made, first), made.collection.as_str())
+        });
+        let guids = phase.operations.iter().any(takes_guid);
+        let deleting = operations().filter(|((made, _), _)| about(made.kind).deletes);
+        let deletions = deleting.map(|(_, population)| population).min_by_key(|it| it.len());
+        let deletions = deletions.map(|it| Deletions::new(plan, phase, request, it, guids));
         Self {
             keys: keys.collect(),
-            counter: counter(plan, phase),
-            guids: phase.operations.iter().any(takes_guid),
-            one_lap: phase.operations.iter().any(needs_one_lap),
-            deleted: deletable.map(|loaded| deletion_order(plan, phase, request, loaded)),
+            pools: phase.operations.iter().map(pool).collect(),
+            inserted,
+            guids,
+            deletions,
             collections,
+            populations,
             plan,
             phase,
             request,
@@ -109,72 +235,159 @@ impl<'a> Maker<'a> {
     fn sequence(&self, number: u64, of: u64) -> Sequence {
         let label = format!("schedule/{}", self.phase.name);
         let random = Random::new(self.plan.seed, &label, &[self.request.round, number]);
-        Sequence { random, number, of, position: 0, inserted: 0, deleted: 0 }
+        let newest = Vec::new();
+        Sequence { random, number, of, position: 0, inserted: 0, deleted: 0, newest }
     }
 
-    /// The next record; None where nothing is left to delete.
-    fn record(&self, sequence: &mut Sequence) -> Option<Record> {
+    /// The next record; None where nothing is left to delete or to insert.
+    fn record(&self, sequence: &mut Sequence, parts: &mut Vec<Record>) -> Option<Record> {
         let operation = match &self.phase.weights[..] {
             [_] => 0,
             weights => sequence.random.weighted(weights),
         };
-        let made = &self.phase.operations[operation];
-        let position = sequence.number + sequence.of * sequence.position;
-        let pool = self.collections[operation].map_or(0, |it| u64::from(it.pool_documents));
-        let mut record = Record { operation: operation as u8, ..Record::default() };
-        match made.key {
-            KeySource::Counter => {
-                // In a shared queue no one knows which worker takes it: the key is a number only.
-                let shared = sequence.of == 1 && self.phase.pacing.is_open();
-                let key = position_key(&self.counter, sequence, shared);
-                record.key = if shared { 0 } else { key };
-                record.document = (sequence.inserted % pool.max(1)) as u32;
-                record.guid = guid_of(self.plan.seed, key);
-                sequence.inserted += inserts(made);
-            }
-            KeySource::Latest => record.key = self.keys[operation].offset(&mut sequence.random),
-            KeySource::Schedule if about(made.kind).deletes => {
-                let at = sequence.number + sequence.of * sequence.deleted;
-                record.key = *self.deleted.as_ref()?.get(at as usize)?;
-                sequence.deleted += 1;
-            }
-            KeySource::Schedule => {
-                record.key = self.keys[operation].key(&mut sequence.random, position);
-            }
+        if self.phase.operations[operation].parts.is_empty() {
+            self.one(sequence, operation)
+        } else {
+            self.bulk(sequence, operation, parts)
         }
-        if made.key == KeySource::Schedule {
-            record.guid = guid_of(self.plan.seed, record.key);
+    }
+
+    fn bulk(
+        &self,
+        sequence: &mut Sequence,
+        operation: usize,
+        parts: &mut Vec<Record>,
+    ) -> Option<Record> {
+        let made = &self.phase.operations[operation];
+        let weights: Vec<u32> = made.parts.iter().map(|part| part.weight).collect();
+        let count = made.count.map_or(1, Count::most);
+        let first = parts.len();
+        for _ in 0..count {
+            let Part { operation, .. } = made.parts[sequence.random.weighted(&weights)];
+            let Some(part) = self.one(sequence, usize::from(operation)) else {
+                parts.truncate(first);
+                return None;
+            };
+            parts.push(part);
+        }
+        let (document, operation) = (first as u32, operation as u8);
+        Some(Record { document, count, operation, ..Record::default() })
+    }
+
+    fn one(&self, sequence: &mut Sequence, operation: usize) -> Option<Record> {
+        let made = &self.phase.operations[operation];
+        let about = about(made.kind);
+        let pool = self.pools[operation].max(1);
+        let mut record = Record { operation: operation as u8, ..Record::default() };
+        record.count = match made.count {
+            Some(Count::Fixed { count }) => count,
+            Some(Count::Drawn { low, high }) => {
+                low + sequence.random.below(u64::from(high - low) + 1) as u32
+            }
+            Some(Count::Rest { batch, .. }) => {
+                let share = self.dealing()?.documents(sequence.number);
+                let rest = share - sequence.inserted;
+                rest.min(u64::from(batch)) as u32
+            }
+            None => u32::from(about.inserts),
+        };
+        let keyed = if about.inserts {
+            if record.count == 0 {
+                return None;
+            }
+            let dealing = self.dealing()?;
+            let mut n = sequence.inserted;
+            if self.phase.keys == KeyChoice::Hashed {
+                n = dealing.scattered(sequence.number, n);
+            }
+            let key = dealing.key(sequence.number, n);
+            record.advances = true;
+            record.document = (n % pool) as u32;
+            Keyed { key, guid: guid_of(self.plan.seed, key) }
+        } else if about.deletes {
+            let deletions = self.deletions.as_ref()?;
+            let number = deletions.number(self.phase, sequence)?;
+            record.advances = deletions.advance;
+            sequence.deleted += 1;
+            self.populations[operation].nth(number)
+        } else {
+            let (keyed, advances) = self.looked_for(sequence, operation);
+            record.advances = advances;
             if made.documents.is_some() {
                 record.document = sequence.random.below(pool) as u32;
             }
+            keyed
+        };
+        record.key = keyed.key;
+        if self.guids {
+            record.guid = keyed.guid;
         }
-        if !self.guids {
-            record.guid = [0; 16];
+        if about.inserts {
+            sequence.inserted += u64::from(record.count);
+            if matches!(self.phase.keys, KeyChoice::Latest { .. }) {
+                sequence.newest.push(record);
+            }
         }
         sequence.position += 1;
         Some(record)
     }
 
+    /// The document that an operation works on, and whether it is another one in each lap.
+    fn looked_for(&self, sequence: &mut Sequence, operation: usize) -> (Keyed, bool) {
+        let (keys, population) = (&self.keys[operation], &self.populations[operation]);
+        let made = &self.phase.operations[operation];
+        let fresh = self.inserted.as_ref().filter(|(_, collection)| *collection == made.collection);
+        let (Some((dealing, _)), KeyChoice::Latest { .. }) = (fresh, self.phase.keys) else {
+            let asked = sequence.asked(sequence.position);
+            return (population.nth(keys.number(&mut sequence.random, asked)), false);
+        };
+        let back = keys.offset(&mut sequence.random);
+        let there = (sequence.newest.len() as u64).saturating_sub(self.in_flight());
+        let Some(at) = there.checked_sub(back + 1) else {
+            // Nothing so new yet: as many more back from the newest loaded one.
+            return (population.nth(keys.back(back - there)), false);
+        };
+        let batch = sequence.newest[at as usize];
+        let item = match batch.count {
+            // A guid moved by item and lap at once is none that an adapter could make of a record.
+            count if count > 1 && !self.guids => sequence.random.below(count.into()),
+            _ => 0,
+        };
+        (Keyed { key: batch.key + item * dealing.item_step(), guid: batch.guid }, true)
+    }
+
+    /// The newest inserts that may not have come to their end.
+    fn in_flight(&self) -> u64 {
+        match self.phase.pacing {
+            Pacing::Awaited { .. } => 0,
+            Pacing::Window { size } => size.into(),
+            Pacing::Rate { .. } | Pacing::Burst {} => self.phase.all_workers(),
+        }
+    }
+
+    fn dealing(&self) -> Option<&Dealing> {
+        self.inserted.as_ref().map(|(dealing, _)| dealing)
+    }
+
     /// Closed loop: a slice for each worker of this process.
     fn closed(&self) -> Scheduled {
-        let workers = u64::from(self.phase.workers);
-        let all = workers * u64::from(self.phase.processes);
+        let Workers { first, count, of } = self.request.workers;
+        let all = u64::from(of);
         let wanted = self.slice_records(all);
-        let mut slices = Vec::new();
-        let mut ends = Vec::new();
-        for worker in 0..workers {
-            let number = u64::from(self.request.process) * workers + worker;
+        let (mut slices, mut parts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let mut inserted = 0;
+        for number in (first..first + count).map(u64::from) {
             let mut sequence = self.sequence(number, all);
-            let slice: Vec<Record> =
-                (0..wanted).map_while(|_| self.record(&mut sequence)).collect();
+            let record = |_| self.record(&mut sequence, &mut parts);
+            let slice: Vec<Record> = (0..wanted).map_while(record).collect();
+            inserted = inserted.max(sequence.inserted);
             let asked = match self.phase.limit {
                 Limit::Operations { count, .. } => {
                     Some(count / all + u64::from(number < count % all))
                 }
                 Limit::Duration { .. } => None,
             };
-            let ends_once = self.deleted.is_some() || self.one_lap;
-            let once = ends_once.then_some(slice.len() as u64);
+            let once = self.ends_after(number, all, slice.len() as u64);
             ends.push(asked.into_iter().chain(once).min());
             slices.push(slice);
         }
@@ -183,54 +396,73 @@ impl<'a> Maker<'a> {
             // Slices are equally long; what is filled in lies behind the slice's limit.
             slice.resize(length, Record::default());
         }
-        let schedule = Schedule {
-            slices: self.phase.workers,
-            lap_ns: 0,
-            guids: self.guids,
-            records: slices.concat(),
-        };
-        Scheduled { schedule, limits: ends.into_iter().collect() }
+        let (guids, records) = (self.guids, slices.concat());
+        let schedule = Schedule { slices: count, lap_ns: 0, guids, records, parts };
+        let steps = self.steps(inserted, all, length as u64);
+        Scheduled { schedule, limits: ends.into_iter().collect(), steps }
     }
 
-    /// Records of a slice: enough for the phase, and so many that laps join seamlessly.
-    fn slice_records(&self, all: u64) -> u64 {
-        let workers = u64::from(self.phase.workers);
-        let most = SLICE_RECORDS_MAX.min(FILE_RECORDS_MAX / workers).max(1);
-        if let Some(deleted) = &self.deleted {
-            let single = self.phase.operations.len() == 1;
-            let keys = (deleted.len() as u64).div_ceil(all).max(1);
-            // One slice more than fits would leave documents undeleted: the file's bound alone.
-            return if single { keys.min(FILE_RECORDS_MAX / workers).max(1) } else { most };
+    /// Operations after which nothing is left to do; None where that never comes.
+    fn ends_after(&self, number: u64, of: u64, slice: u64) -> Option<u64> {
+        let rest = |made: &Operation| matches!(made.count, Some(Count::Rest { .. }));
+        match &self.deletions {
+            Some(deletions) if deletions.advance => {
+                Some(deletions.share(self.phase, number, of))
+            }
+            Some(_) => Some(slice),
+            None => self.phase.operations.iter().any(rest).then_some(slice),
         }
-        let wanted = match self.phase.limit {
-            Limit::Operations { count, .. } if count.div_ceil(all) <= most => {
-                return count.div_ceil(all).max(1);
+    }
+
+    fn steps(&self, inserted: u64, of: u64, length: u64) -> Steps {
+        match (&self.inserted, &self.deletions) {
+            (Some((dealing, _)), _) => dealing.steps(inserted),
+            (None, Some(deletions)) if deletions.advance => {
+                let apart = if self.phase.keys == KeyChoice::Sequential { of } else { 1 };
+                Steps { lap: apart * length, item: 0 }
             }
-            Limit::Operations { .. } => most,
-            Limit::Duration { .. } => {
-                let records = (self.request.seconds * OPERATIONS_PER_SECOND).ceil();
-                (records as u64).clamp(1024, most.max(1024)).min(most)
+            _ => Steps::default(),
+        }
+    }
+
+    fn slice_records(&self, all: u64) -> u64 {
+        let most = slice_records_max(self.phase);
+        let single = self.phase.single();
+        if let Some(deletions) = &self.deletions {
+            if !deletes_alone(self.phase) {
+                return most;
             }
+            // One slice more than fits would leave documents undeleted: the file's bound alone.
+            let file = FILE_RECORDS_MAX / u64::from(self.phase.workers);
+            let asked = match self.phase.limit {
+                Limit::Operations { count, .. } => count.div_ceil(all),
+                Limit::Duration { .. } => u64::MAX,
+            };
+            let keys = deletions.documents.div_ceil(all).min(asked);
+            return keys.min(file).max(1);
+        }
+        let Some((number, made)) = single else {
+            return slice_records(self.phase, self.request.seconds, 1);
         };
-        let period = self.period(all);
-        let rounded = wanted.div_ceil(period) * period;
-        let fitting = if rounded <= most { rounded } else { most / period * period };
-        if fitting == 0 { wanted } else { fitting }
+        if let Some(Count::Rest { batch, .. }) = made.count {
+            let share = self.dealing().map_or(0, |dealing| dealing.documents(0));
+            return share.div_ceil(u64::from(batch)).max(1);
+        }
+        slice_records(self.phase, self.request.seconds, self.period(number, made, all))
     }
 
     /// After so many records a phase of one operation is where it began: key and pool document.
-    fn period(&self, all: u64) -> u64 {
-        let ([made], [Some(collection)]) = (&self.phase.operations[..], &self.collections[..])
-        else {
-            return 1;
-        };
-        let pool = u64::from(collection.pool_documents).max(1);
-        match (made.key, self.phase.keys) {
-            (KeySource::Counter, _) => pool / gcd(inserts(made), pool),
-            (KeySource::Schedule, KeyChoice::Sequential) => {
-                let space = key_space(made, Some(collection));
-                space / gcd(all, space)
+    fn period(&self, number: usize, made: &Operation, all: u64) -> u64 {
+        let collection = self.collections[number];
+        let space = key_space(made, collection, self.populations[number].len());
+        match self.phase.keys {
+            _ if about(made.kind).inserts => {
+                let pool = self.pools[number].max(1);
+                pool / gcd(inserts(made), pool)
             }
+            _ if collection.is_none() => 1,
+            KeyChoice::Sequential => space / gcd(all, space),
+            KeyChoice::Contiguous { .. } if space % all == 0 => space / all,
             _ => 1,
         }
     }
@@ -238,22 +470,20 @@ impl<'a> Maker<'a> {
     /// Open loop: one queue for all processes, of which this one takes its share. Together they do
     /// as much as one would.
     fn open(&self) -> Scheduled {
-        let processes = u64::from(self.phase.processes);
-        let process = u64::from(self.request.process);
-        let wanted = self.queue_records().max(processes);
+        let (process, processes) = self.request.workers.process();
+        let wanted = queue_records(self.phase, self.request.seconds).max(processes);
         let mut sequence = self.sequence(0, 1);
         let mut arrivals = Arrivals::new(self);
-        let mut records = Vec::new();
+        let (mut records, mut parts) = (Vec::new(), Vec::new());
         let mut all = 0;
         while all < wanted {
-            let Some(mut record) = self.record(&mut sequence) else { break };
+            let others = parts.len();
+            let Some(mut record) = self.record(&mut sequence, &mut parts) else { break };
             record.intended_ns = arrivals.next();
-            let made = &self.phase.operations[usize::from(record.operation)];
-            if self.guids && made.key == KeySource::Counter {
-                record.guid = guid_of(self.plan.seed, GUID_NUMBERS + all);
-            }
             if all % processes == process {
                 records.push(record);
+            } else {
+                parts.truncate(others);
             }
             all += 1;
         }
@@ -266,50 +496,83 @@ impl<'a> Maker<'a> {
             }
             _ => None,
         };
-        let once = (self.deleted.is_some() || self.one_lap).then_some(length);
+        let once = self.deletions.is_some().then_some(length);
         let limits = asked.into_iter().chain(once).min().map(|limit| vec![limit]);
         if records.is_empty() {
             records.push(Record::default());
         }
         let lap_ns = arrivals.next();
-        let schedule = Schedule { slices: 1, lap_ns, guids: self.guids, records };
-        Scheduled { schedule, limits }
-    }
-
-    fn queue_records(&self) -> u64 {
-        let wanted = match (self.phase.limit, self.phase.pacing) {
-            (Limit::Operations { count, .. }, _) => count,
-            (_, Pacing::Rate { per_second, .. }) => {
-                // A little more than is due, so that the last of them is no lap's first.
-                (per_second * self.request.seconds * 1.05).ceil() as u64
-            }
-            _ => 1,
-        };
-        wanted.clamp(1, FILE_RECORDS_MAX)
+        let schedule = Schedule { slices: 1, lap_ns, guids: self.guids, records, parts };
+        let steps = self.dealing().map(|dealing| dealing.steps(sequence.inserted));
+        Scheduled { schedule, limits, steps: steps.unwrap_or_default() }
     }
 }
 
-fn position_key(counter: &Counter, sequence: &Sequence, shared: bool) -> u64 {
-    if shared {
-        return counter.first + sequence.inserted;
+impl Deletions {
+    fn new(
+        plan: &Plan,
+        phase: &Phase,
+        request: &Request,
+        population: &Population,
+        guids: bool,
+    ) -> Self {
+        let in_turn = matches!(phase.keys, KeyChoice::Sequential | KeyChoice::Contiguous { .. });
+        // The guids of two loaded documents have nothing to do with each other.
+        let from_the_first = !matches!(phase.keys, KeyChoice::Contiguous { from } if from > 0.0);
+        let advance = in_turn
+            && from_the_first
+            && !guids
+            && !phase.pacing.is_open()
+            && deletes_alone(phase)
+            && population.is_dense();
+        let documents = population.len();
+        let shuffled = (!in_turn).then(|| shuffled(plan, phase, request, documents));
+        Self { documents, shuffled, advance }
     }
-    counter.first + sequence.number + counter.stride * sequence.inserted
+
+    /// The number of the next document that a sequence deletes.
+    fn number(&self, phase: &Phase, sequence: &Sequence) -> Option<u64> {
+        if sequence.deleted >= self.share(phase, sequence.number, sequence.of) {
+            return None;
+        }
+        if let KeyChoice::Contiguous { from } = phase.keys {
+            let own = range_of(self.documents, sequence.number, sequence.of);
+            let size = own.end - own.start;
+            return Some(own.start + (behind(size, from) + sequence.deleted) % size);
+        }
+        let at = sequence.number + sequence.of * sequence.deleted;
+        match &self.shuffled {
+            Some(order) => order.get(at as usize).copied(),
+            None => Some(at),
+        }
+    }
+
+    /// Documents that are one sequence's to delete.
+    fn share(&self, phase: &Phase, number: u64, of: u64) -> u64 {
+        if let KeyChoice::Contiguous { .. } = phase.keys {
+            let own = range_of(self.documents, number, of);
+            return own.end - own.start;
+        }
+        (self.documents + of - 1).saturating_sub(number) / of
+    }
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
-/// Every loaded key once: in order, or shuffled where keys are chosen at random.
-fn deletion_order(plan: &Plan, phase: &Phase, request: &Request, loaded: u64) -> Vec<u64> {
-    let most = (FILE_RECORDS_MAX * u64::from(phase.processes)).min(DELETED_MAX);
-    let mut order: Vec<u64> = (0..loaded.min(most)).collect();
-    if phase.keys != KeyChoice::Sequential {
-        let label = format!("deletions/{}", phase.name);
-        let mut random = Random::new(plan.seed, &label, &[request.round]);
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last as u64 + 1) as usize);
-        }
+/// Whether a phase does nothing but delete one document after the other.
+fn deletes_alone(phase: &Phase) -> bool {
+    phase.single().is_some_and(|(_, made)| about(made.kind).deletes)
+}
+
+/// The numbers of all documents in another order.
+fn shuffled(plan: &Plan, phase: &Phase, request: &Request, documents: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..documents.min(SHUFFLED_MAX)).collect();
+    let label = format!("deletions/{}", phase.name);
+    let mut random = Random::new(plan.seed, &label, &[request.round]);
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
     }
     order
 }

@@ -1,24 +1,31 @@
-//! The schedule file of SPEC section 4.
+//! The schedule file of SPEC section 5.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"MDYNSCH1";
+const MAGIC: &[u8; 8] = b"MDYNSCH2";
 const HEADER_BYTES: usize = 32;
-const PLAIN_BYTES: usize = 24;
-const GUID_BYTES: usize = 40;
+const PLAIN_BYTES: usize = 32;
+const GUID_BYTES: usize = 48;
+/// Flag: the key moves on with each lap.
+const ADVANCES: u8 = 1;
 
 /// One operation to come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Record {
     /// Offset from T0 in an open loop.
     pub intended_ns: u64,
+    /// Of the first lap and the first document.
     pub key: u64,
-    /// Pool document.
+    /// Pool document; bulk_write: its first part.
     pub document: u32,
+    /// Documents of an insert_many or noop, limit of a find, parts of a bulk_write.
+    pub count: u32,
     /// Index into the phase's operations.
     pub operation: u8,
+    /// Whether the key moves on with each lap.
+    pub advances: bool,
     /// Written only where the schedule has guids.
     pub guid: [u8; 16],
 }
@@ -33,6 +40,8 @@ pub struct Schedule {
     /// Whether records carry a guid.
     pub guids: bool,
     pub records: Vec<Record>,
+    /// What bulk writes are made of.
+    pub parts: Vec<Record>,
 }
 
 impl Schedule {
@@ -51,8 +60,14 @@ impl Schedule {
         Some((&self.records[at as usize], index / length))
     }
 
+    /// The parts of a bulk_write's record.
+    pub fn parts(&self, bulk: &Record) -> &[Record] {
+        let first = bulk.document as usize;
+        self.parts.get(first..first + bulk.count as usize).unwrap_or_default()
+    }
+
     pub fn bytes(&self) -> u64 {
-        (HEADER_BYTES + self.records.len() * self.record_bytes()) as u64
+        (HEADER_BYTES + (self.records.len() + self.parts.len()) * self.record_bytes()) as u64
     }
 
     fn record_bytes(&self) -> usize {
@@ -70,13 +85,15 @@ impl Schedule {
         file.write_all(&(self.record_bytes() as u32).to_le_bytes())?;
         file.write_all(&(self.records.len() as u32).to_le_bytes())?;
         file.write_all(&self.slices.to_le_bytes())?;
-        file.write_all(&[0; 4])?;
+        file.write_all(&(self.parts.len() as u32).to_le_bytes())?;
         file.write_all(&self.lap_ns.to_le_bytes())?;
-        for record in &self.records {
+        for record in self.records.iter().chain(&self.parts) {
             file.write_all(&record.intended_ns.to_le_bytes())?;
             file.write_all(&record.key.to_le_bytes())?;
             file.write_all(&record.document.to_le_bytes())?;
-            file.write_all(&[record.operation, 0, 0, 0])?;
+            file.write_all(&record.count.to_le_bytes())?;
+            let flags = if record.advances { ADVANCES } else { 0 };
+            file.write_all(&[record.operation, flags, 0, 0, 0, 0, 0, 0])?;
             if self.guids {
                 file.write_all(&record.guid)?;
             }
@@ -96,10 +113,10 @@ impl Schedule {
         let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let record_bytes = u32_at(8)? as usize;
-        let (count, slices) = (u32_at(12)? as usize, u32_at(16)?);
+        let (count, slices, parts) = (u32_at(12)? as usize, u32_at(16)?, u32_at(20)? as usize);
         let right = bytes.starts_with(MAGIC)
             && [PLAIN_BYTES, GUID_BYTES].contains(&record_bytes)
-            && bytes.len() == HEADER_BYTES + count * record_bytes
+            && bytes.len() == HEADER_BYTES + (count + parts) * record_bytes
             && slices > 0
             && count % slices as usize == 0;
         if !right {
@@ -108,16 +125,19 @@ impl Schedule {
         let guids = record_bytes == GUID_BYTES;
         let record = |number: usize| {
             let at = HEADER_BYTES + number * record_bytes;
-            let guid = if guids { bytes.get(at + 24..at + 40)?.try_into().ok()? } else { [0; 16] };
+            let guid = if guids { bytes.get(at + 32..at + 48)?.try_into().ok()? } else { [0; 16] };
             Some(Record {
                 intended_ns: u64_at(at)?,
                 key: u64_at(at + 8)?,
                 document: u32_at(at + 16)?,
-                operation: *bytes.get(at + 20)?,
+                count: u32_at(at + 20)?,
+                operation: *bytes.get(at + 24)?,
+                advances: bytes.get(at + 25)? & ADVANCES != 0,
                 guid,
             })
         };
         let records = (0..count).map(record).collect::<Option<Vec<_>>>()?;
-        Some(Self { slices, lap_ns: u64_at(24)?, guids, records })
+        let parts = (count..count + parts).map(record).collect::<Option<Vec<_>>>()?;
+        Some(Self { slices, lap_ns: u64_at(24)?, guids, records, parts })
     }
 }

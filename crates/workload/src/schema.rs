@@ -12,8 +12,8 @@ use serde_saphyr::Location;
 use base::units::parse_duration;
 
 use super::at::{At, Named, any_of};
-use super::fields::Field;
-use super::kind::Kind;
+use super::fields::{Field, FieldType};
+use super::kind::Word;
 use super::tree::Tree;
 
 /// A workload: documents and phases. `${name}` anywhere takes a parameter's value.
@@ -33,6 +33,9 @@ pub struct File {
     /// Collections by name.
     #[serde(default)]
     pub collections: Named<At<Collection>>,
+    /// Shapes by name: the fields and types of a mapped class, which an adapter has by that name.
+    #[serde(default)]
+    pub shapes: Named<At<Named<At<FieldType>>>>,
     /// Phases, measured in this order. Each phase that writes begins on collections made anew.
     pub phases: At<Vec<At<Phase>>>,
 }
@@ -46,6 +49,9 @@ pub struct Collection {
     /// Secondary indexes.
     #[serde(default)]
     pub indexes: Vec<At<Index>>,
+    /// How long what phases write stays there: `round` (default; for each arm anew), or
+    /// `experiment` (from arm to arm: how does speed depend on what is already there?).
+    pub keep: Option<At<Keep>>,
     /// Makes it a capped collection.
     pub capped: Option<At<Capped>>,
     /// BSON size of every document in bytes; a field with `length: fill` makes it up.
@@ -58,6 +64,16 @@ pub struct Collection {
     /// With `file`: top-level field by which documents are found (default `_id`). Like `_id` it
     /// is replaced by a value made of the document's number.
     pub key: Option<At<String>>,
+}
+
+/// How long documents stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// Each arm begins anew.
+    Round,
+    /// Each arm goes on where the one before it ended.
+    Experiment,
 }
 
 /// Limits of a capped collection.
@@ -118,25 +134,38 @@ macro_rules! with_keys {
 with_shared_keys! {
     {
         /// Name of the operation.
-        operation: Option<At<Kind>>,
+        operation: Option<At<Word>>,
         /// Collection; the only one where there is one.
         collection: Option<At<String>>,
         /// Field that is looked for, one with `value: key`; default `_id`.
         by: Option<At<String>>,
-        /// So many keys from the chosen one on (a field that is a number).
+        /// So many keys from the chosen one on (a field that is no guid).
         range: Option<At<u64>>,
         /// A filter of one's own in place of `by`. Here and in `update`, `pipeline` and `command`,
         /// `{$stamp: key}` is a value made per operation (a long),
         /// `{$stamp: {type: int, value: key, add: 5}}` in full.
         filter: Option<At<Tree>>,
-        /// Largest number of documents.
-        limit: Option<At<u32>>,
+        /// Largest number of documents, or drawn for each operation: `{uniform: [1, 100]}`.
+        limit: Option<At<Amount>>,
+        /// Fields of the documents that are answered, as the server takes it.
+        projection: Option<At<Tree>>,
         /// Documents in one batch of the cursor.
         batch_size: Option<At<u32>>,
-        /// Documents of one call.
-        batch: Option<At<u32>>,
+        /// Documents (parts of a bulk_write) of one call; `all`: a worker's share of the phase's
+        /// `documents` at once.
+        batch: Option<At<Batch>>,
+        /// Operations that a bulk_write is made of, each with its weight: insert_one, update_one,
+        /// replace_one and delete_one.
+        parts: Option<At<Vec<At<Mixed>>>>,
         /// Stop at the first error (default true).
         ordered: Option<At<bool>>,
+        /// The driver is given a sequence and asks for one document after the other (default
+        /// false). Making them lies in the operation's time then.
+        lazy: Option<At<bool>>,
+        /// Takes its documents from another collection, which has the same `_id`.
+        document_of: Option<At<String>>,
+        /// One of the file's `shapes`: documents are of a mapped class of that name.
+        shape: Option<At<String>>,
         /// Fields and their new values, written as in `document`.
         set: Option<At<Named<At<Field>>>>,
         /// An update document in place of `set`.
@@ -172,11 +201,17 @@ with_shared_keys! {
         name: Option<At<String>>,
         /// Several operations, each with its weight, in place of `operation`.
         mix: Option<At<Vec<At<Mixed>>>>,
-        /// How keys are chosen: sequential, uniform (default), zipfian, latest, or with an
-        /// exponent {zipfian: 0.8}.
+        /// How keys are chosen: sequential, uniform (default), zipfian, latest, hashed (each once,
+        /// out of order), hotspot, contiguous (a range for each worker), or with numbers:
+        /// {zipfian: 0.8}, {hotspot: [0.2, 0.8]}, {contiguous: 0.5}.
         keys: Option<At<Keys>>,
+        /// Goes on with the documents that the phase before it left, in the same processes.
+        continues: Option<At<bool>>,
         /// Ends after so many operations, over all workers of an arm.
         operations: Option<At<u64>>,
+        /// Ends after so many documents of insert_many, over all workers of an arm; the last batch
+        /// of each is as short as need be.
+        documents: Option<At<u64>>,
         /// Ends after this time: seconds, or `500ms`, `10s`, `2m` (default 3 s, quick 1 s; none
         /// with `operations`). With `operations`: whichever comes first.
         duration: Option<At<Time>>,
@@ -200,21 +235,7 @@ with_shared_keys! {
         /// collection is capped, and its documents have `producer: {type: int, value: producer}`,
         /// `sequence: {type: long, value: sequence}` and `made_ns: {type: long, value: made_ns}`.
         consumer: Option<At<bool>>,
-        /// How documents are given to the driver: native (default), struct or raw.
-        document_form: Option<At<DocumentForm>>,
     }
-}
-
-/// Form of documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DocumentForm {
-    /// dict, bson.D, Document, plain object.
-    Native,
-    /// A mapped class.
-    Struct,
-    /// Raw BSON.
-    Raw,
 }
 
 /// A write concern.
@@ -239,14 +260,46 @@ pub enum KeysName {
     Zipfian,
     /// The newest often.
     Latest,
+    /// Every key once, in an order without order; new documents too.
+    Hashed,
+    /// A fifth of the keys for four fifths of the operations.
+    Hotspot,
+    /// A range of keys for each worker, in order.
+    Contiguous,
 }
 
 /// A key choice.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
     pub name: KeysName,
-    /// Exponent of zipfian and latest.
-    pub theta: Option<f64>,
+    /// Exponent of zipfian and latest, shares of the others.
+    pub numbers: Option<[f64; 2]>,
+}
+
+/// A number or a range that it is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub enum Amount {
+    Fixed(u32),
+    /// Every number from the first to the second alike.
+    Drawn(u32, u32),
+}
+
+/// Documents of one call.
+#[derive(Debug, Clone, Copy)]
+pub enum Batch {
+    Of(u32),
+    /// All that the worker inserts.
+    All,
+}
+
+impl Batch {
+    /// Its number, where it is one.
+    pub fn count(self) -> Option<u32> {
+        match self {
+            Self::Of(count) => Some(count),
+            Self::All => None,
+        }
+    }
 }
 
 /// A time in seconds.
@@ -285,30 +338,90 @@ struct KeysVisitor;
 impl<'de> Visitor<'de> for KeysVisitor {
     type Value = Keys;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sequential, uniform, zipfian, latest or {zipfian: 0.8}")
+        f.write_str("sequential, uniform, zipfian, latest, hashed, hotspot, contiguous ")?;
+        f.write_str("or {zipfian: 0.8}")
     }
     fn visit_str<E: Error>(self, value: &str) -> Result<Keys, E> {
         let name = KeysName::deserialize(StrDeserializer::<E>::new(value))?;
-        Ok(Keys { name, theta: None })
+        Ok(Keys { name, numbers: None })
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keys, A::Error> {
-        let keys = KeysWithTheta::deserialize(MapAccessDeserializer::new(map))?;
-        let (name, theta) = match keys {
-            KeysWithTheta::Zipfian(theta) => (KeysName::Zipfian, theta),
-            KeysWithTheta::Latest(theta) => (KeysName::Latest, theta),
+        let keys = KeysWithNumbers::deserialize(MapAccessDeserializer::new(map))?;
+        let (name, numbers) = match keys {
+            KeysWithNumbers::Zipfian(theta) => (KeysName::Zipfian, [theta, 0.0]),
+            KeysWithNumbers::Latest(theta) => (KeysName::Latest, [theta, 0.0]),
+            KeysWithNumbers::Hotspot(shares) => (KeysName::Hotspot, shares),
+            KeysWithNumbers::Contiguous(from) => (KeysName::Contiguous, [from, 0.0]),
         };
-        Ok(Keys { name, theta: Some(theta) })
+        Ok(Keys { name, numbers: Some(numbers) })
     }
 }
 
-/// A key choice with its exponent.
+/// A key choice with its numbers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum KeysWithTheta {
+enum KeysWithNumbers {
     /// Exponent, between 0 and 1.
     Zipfian(f64),
     /// Exponent, between 0 and 1.
     Latest(f64),
+    /// Share of the keys, and share of the operations that go to them.
+    Hotspot([f64; 2]),
+    /// Share of its range that a worker begins behind: 0.5 is the middle.
+    Contiguous(f64),
+}
+
+struct AmountVisitor;
+
+impl<'de> Visitor<'de> for AmountVisitor {
+    type Value = Amount;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number or {uniform: [1, 100]}")
+    }
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Amount, E> {
+        let wrong = |_| E::custom(format!("{value} is above {}", u32::MAX));
+        u32::try_from(value).map(Amount::Fixed).map_err(wrong)
+    }
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Amount, E> {
+        let wrong = |_| E::custom(format!("{value} is no number of documents"));
+        u64::try_from(value).map_err(wrong).and_then(|value| self.visit_u64(value))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Amount, A::Error> {
+        let Uniform { uniform: [low, high] } =
+            Uniform::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Amount::Drawn(low, high))
+    }
+}
+
+/// A range that numbers are drawn from.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Uniform {
+    /// Every number from the first to the second alike.
+    uniform: [u32; 2],
+}
+
+struct BatchVisitor;
+
+impl Visitor<'_> for BatchVisitor {
+    type Value = Batch;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, or all")
+    }
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Batch, E> {
+        let wrong = |_| E::custom(format!("{value} is above {}", u32::MAX));
+        u32::try_from(value).map(Batch::Of).map_err(wrong)
+    }
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Batch, E> {
+        let wrong = |_| E::custom(format!("{value} is no number of documents"));
+        u64::try_from(value).map_err(wrong).and_then(|value| self.visit_u64(value))
+    }
+    fn visit_str<E: Error>(self, value: &str) -> Result<Batch, E> {
+        match value {
+            "all" => Ok(Batch::All),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(value), &self)),
+        }
+    }
 }
 
 struct TimeVisitor;
@@ -334,5 +447,17 @@ impl Visitor<'_> for TimeVisitor {
 }
 
 any_of!(Index, IndexVisitor, g, [g.subschema_for::<String>(), g.subschema_for::<IndexKeys>()]);
-any_of!(Keys, KeysVisitor, g, [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithTheta>()]);
+any_of!(
+    Keys,
+    KeysVisitor,
+    g,
+    [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithNumbers>()]
+);
+any_of!(Amount, AmountVisitor, g, [g.subschema_for::<u32>(), g.subschema_for::<Uniform>()]);
+any_of!(
+    Batch,
+    BatchVisitor,
+    g,
+    [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]
+);
 any_of!(Time, TimeVisitor, g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);

@@ -1,4 +1,4 @@
-//! The core's own implementation of SPEC section 7: values put into documents.
+//! The core's own implementation of SPEC section 6: values put into documents.
 
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
@@ -8,22 +8,21 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::plan::{Stamp, StampForm, StampSource};
+use super::steps::guid;
 
 /// The values that stamps are made from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Input {
-    /// The operation's key.
+    /// The document's key, final.
     pub key: u64,
     /// The record's guid, in JSON 32 hex digits.
     #[serde(deserialize_with = "guid_of_hex", serialize_with = "hex_of_guid")]
     #[schemars(with = "String")]
     pub guid: [u8; 16],
-    /// How often the schedule was gone through before.
-    pub lap: u64,
-    /// Number of the document in its `insert_many`.
-    pub item: u64,
-    /// Number of the operation in its worker.
+    /// What the guid moves on by.
+    pub shift: u64,
+    /// Number of the operation in its worker, and the item's number added to it.
     pub sequence: u64,
     /// Number of the worker.
     pub producer: u64,
@@ -55,25 +54,26 @@ pub enum StampError {
     /// An `ObjectId`'s prefix.
     #[error("the prefix `{0}` is not 8 hex digits")]
     Prefix(String),
-    /// Not canonical Extended JSON.
-    #[error("no Extended JSON document: {0}")]
-    Json(String),
+    /// A key that no document has.
+    #[error("no document was inserted with the key {0}")]
+    NotInserted(u64),
+    /// SPEC section 6: drivers of flat BSON overwrite bytes in their place.
+    #[error("the stamps make {1} bytes of {0}")]
+    Length(usize, usize),
 }
 
-/// The BSON of a templated document (Extended JSON) with its stamps put in.
+/// The BSON of a template with its stamps put in.
 pub fn render(
-    document: &serde_json::Value,
+    template: &Document,
     stamps: &[Stamp],
     input: &Input,
 ) -> Result<Vec<u8>, StampError> {
-    let wrong = |what: String| StampError::Json(what);
-    let mut document = match Bson::try_from(document.clone()) {
-        Ok(Bson::Document(document)) => document,
-        Ok(other) => return Err(wrong(format!("{other}"))),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
+    let before = encode(template).len();
+    let mut document = template.clone();
     apply(&mut document, stamps, input)?;
-    Ok(encode(&document))
+    let bytes = encode(&document);
+    let same = bytes.len() == before;
+    if same { Ok(bytes) } else { Err(StampError::Length(before, bytes.len())) }
 }
 
 pub fn apply(document: &mut Document, stamps: &[Stamp], input: &Input) -> Result<(), StampError> {
@@ -109,7 +109,7 @@ fn find<'a>(document: &'a mut Document, path: &[String]) -> Option<&'a mut Bson>
 pub fn value_of(stamp: &Stamp, input: &Input) -> Result<Bson, StampError> {
     let from = match stamp.from {
         StampSource::Key => input.key,
-        StampSource::Sequence => input.sequence + input.item,
+        StampSource::Sequence => input.sequence,
         StampSource::Producer => input.producer,
         StampSource::MadeNs => input.made_ns,
         StampSource::TimeMs => input.time_ms,
@@ -130,8 +130,10 @@ pub fn value_of(stamp: &Stamp, input: &Input) -> Result<Bson, StampError> {
         }
         StampForm::ObjectId => Bson::ObjectId(object_id(stamp, value as u64)?),
         StampForm::Guid => {
-            Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: guid(input).to_vec() })
+            let bytes = guid(input.guid, input.shift).to_vec();
+            Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes })
         }
+        StampForm::GuidString => Bson::String(guid_text(guid(input.guid, input.shift))),
     })
 }
 
@@ -145,13 +147,11 @@ fn object_id(stamp: &Stamp, value: u64) -> Result<ObjectId, StampError> {
     Ok(ObjectId::from_bytes(bytes))
 }
 
-fn guid(input: &Input) -> [u8; 16] {
-    let mut guid = input.guid;
-    let lap = (input.lap as u32).to_be_bytes();
-    let item = (input.item as u32).to_be_bytes();
-    for at in 0..4 {
-        guid[at] ^= lap[at];
-        guid[12 + at] ^= item[at];
+/// 8, 4, 4, 4 and 12 hex digits.
+fn guid_text(guid: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(guid));
+    for at in [20, 16, 12, 8] {
+        text.insert(at, '-');
     }
-    guid
+    text
 }

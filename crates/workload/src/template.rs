@@ -1,4 +1,4 @@
-//! Free YAML to templates: canonical Extended JSON and its stamps.
+//! Free YAML to templates: documents and their stamps.
 
 use bson::{Bson, Document};
 use serde::Deserialize;
@@ -29,11 +29,7 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> T
             Document::new()
         }
     };
-    of_document(document, stamps)
-}
-
-pub fn of_document(document: Document, stamps: Vec<Stamp>) -> Template {
-    Template { document: Bson::Document(document).into_canonical_extjson(), stamps }
+    Template { document, stamps }
 }
 
 fn stamped(

@@ -6,7 +6,7 @@ use super::at::At;
 use super::check::Check;
 use super::tree::Tree;
 
-/// The Extended JSON that SPEC section 7 allows.
+/// The Extended JSON that is understood.
 const EXTENDED: [&str; 6] =
     ["$oid", "$numberInt", "$numberLong", "$numberDouble", "$date", "$binary"];
 

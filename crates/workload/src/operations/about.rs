@@ -9,7 +9,7 @@ pub struct About {
     pub keys: &'static [&'static str],
     /// Concerns and preferences that the driver takes with it.
     pub concerns: Concerns,
-    /// Whether it inserts the documents of the worker's counter: one, or a batch.
+    /// Whether it inserts new documents: one, or a batch.
     pub inserts: bool,
     /// Whether it deletes the document of its key.
     pub deletes: bool,
@@ -41,6 +41,8 @@ pub enum Answers {
     Nothing,
     /// By its filter, where that is made of the key.
     ByFilter,
+    /// All documents of its collection.
+    All,
     Unknown,
 }
 
@@ -51,6 +53,8 @@ pub enum Counted {
     Not,
     /// By this counter: once, or for each inserted document.
     By(&'static str),
+    /// By what its parts are.
+    ByParts,
     /// As `command`, together with the core's own and the drivers' monitoring.
     AsCommand,
 }

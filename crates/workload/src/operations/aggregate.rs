@@ -1,5 +1,7 @@
 //! `aggregate`: a pipeline of one's own.
 
+use bson::Bson;
+
 use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
 use crate::plan::Operation;
@@ -26,6 +28,7 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
 }
 
 fn writes(made: &Operation) -> bool {
-    let text = made.pipeline.as_ref().map(|pipeline| pipeline.document.to_string());
-    text.is_some_and(|text| text.contains("\"$out\":") || text.contains("\"$merge\":"))
+    let stages = made.pipeline.iter().filter_map(|it| it.document.get_array("pipeline").ok());
+    let mut stages = stages.flatten().filter_map(Bson::as_document);
+    stages.any(|stage| stage.contains_key("$out") || stage.contains_key("$merge"))
 }

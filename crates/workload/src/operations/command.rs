@@ -34,7 +34,6 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
 }
 
 fn writes(made: &Operation) -> bool {
-    let command = made.command.as_ref().and_then(|command| command.document.as_object());
-    let name = command.and_then(|command| command.keys().next());
+    let name = made.command.as_ref().and_then(|command| command.document.keys().next());
     name.is_some_and(|name| !READING.contains(&name.as_str()))
 }

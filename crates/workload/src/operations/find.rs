@@ -4,7 +4,7 @@ use super::about::{About, Answers, Concerns, Counted};
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "range", "filter", "limit", "batch_size"],
+    keys: &["collection", "by", "range", "filter", "limit", "projection", "batch_size", "shape"],
     concerns: Concerns::Read,
     reads_documents: true,
     answers: Answers::ByFilter,
@@ -13,8 +13,8 @@ pub const ABOUT: About = About {
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.sum_field();
-    making.made.limit = making.keys.limit.as_ref().map(|limit| i64::from(limit.value));
-    making.batch_size();
-    making.filter()
+    making.limit();
+    making.filter()?;
+    making.read_documents();
+    Some(())
 }

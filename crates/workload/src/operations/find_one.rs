@@ -4,7 +4,7 @@ use super::about::{About, Answers, Concerns, Counted};
 use super::making::Making;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "by", "filter"],
+    keys: &["collection", "by", "filter", "projection", "shape"],
     concerns: Concerns::Read,
     reads_documents: true,
     answers: Answers::ByFilter,
@@ -13,6 +13,7 @@ pub const ABOUT: About = About {
 };
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.sum_field();
-    making.filter()
+    making.filter()?;
+    making.read_documents();
+    Some(())
 }

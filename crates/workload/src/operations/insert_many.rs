@@ -3,13 +3,11 @@
 use super::about::About;
 use super::insert_one;
 use super::making::{Making, needed};
-
-/// The server takes no more in one message.
-const BATCH_MAX: u32 = 100_000;
-const BATCH_BYTES_MAX: f64 = 48_000_000.0;
+use crate::plan::Count;
+use crate::schema::Batch;
 
 pub const ABOUT: About = About {
-    keys: &["collection", "batch", "ordered"],
+    keys: &["collection", "document_of", "batch", "ordered", "lazy", "shape"],
     inserts: true,
     ..About::write("opcounters.insert", make)
 };
@@ -18,26 +16,28 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     insert_one::make(making)?;
     let (keys, place) = (making.keys, making.place);
     making.made.ordered = keys.ordered.as_ref().map(|ordered| ordered.value);
-    let Some(batch) = needed(making.check, keys.batch.as_ref(), "batch", place) else {
-        return Some(());
+    making.made.lazy = keys.lazy.as_ref().map(|lazy| lazy.value);
+    let batch = needed(making.check, keys.batch.as_ref(), "batch", place)?;
+    let documents = making.site.documents;
+    let size = match (batch.value, documents) {
+        (Batch::Of(0), _) => {
+            making.check.wrong(batch.place, "a batch of 0 documents", "1 or more");
+            return None;
+        }
+        (Batch::Of(size), _) => size,
+        (Batch::All, Some(documents)) => {
+            let share = documents.div_ceil(making.site.all_workers);
+            u32::try_from(share).unwrap_or(u32::MAX)
+        }
+        (Batch::All, None) => {
+            let hint = "add `documents:` to the phase";
+            making.check.wrong(batch.place, "`batch: all` of how many documents?", hint);
+            return None;
+        }
     };
-    making.made.batch = Some(batch.value);
-    if batch.value == 0 || batch.value > BATCH_MAX {
-        let message = format!("a batch of {} documents", batch.value);
-        making.check.wrong(batch.place, message, format!("from 1 to {BATCH_MAX}"));
-        return Some(());
-    }
-    let mean = making.collection()?.document_bytes_mean;
-    let bytes = mean * f64::from(batch.value);
-    if bytes > BATCH_BYTES_MAX {
-        let message = format!(
-            "a batch of {} documents of {} bytes has {} MB",
-            batch.value,
-            figures::fixed(mean, 0),
-            figures::fixed(bytes / 1e6, 1)
-        );
-        let most = (BATCH_BYTES_MAX / mean).floor();
-        making.check.wrong(batch.place, message, format!("a message has 48 MB: at most {most}"));
-    }
+    making.made.count = Some(match documents {
+        Some(documents) => Count::Rest { batch: size, documents },
+        None => Count::Fixed { count: size },
+    });
     Some(())
 }

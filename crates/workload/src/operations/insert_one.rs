@@ -2,13 +2,15 @@
 
 use super::about::About;
 use super::making::Making;
-use crate::plan::KeySource;
 
-pub const ABOUT: About =
-    About { keys: &["collection"], inserts: true, ..About::write("opcounters.insert", make) };
+pub const ABOUT: About = About {
+    keys: &["collection", "document_of", "shape"],
+    inserts: true,
+    ..About::write("opcounters.insert", make)
+};
 
 /// The same for one and for many.
 pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.made.key = KeySource::Counter;
+    making.shape();
     making.documents()
 }

@@ -6,10 +6,12 @@ use serde_saphyr::Location;
 use crate::at::At;
 use crate::check::Check;
 use crate::error::did_you_mean;
-use crate::plan::{Collection, Documents, Operation, Stamp, StampForm, StampSource, Template};
-use crate::schema::OperationKeys;
+use crate::plan::{
+    Collection, Count, Documents, Operation, Stamp, StampForm, StampSource, Template,
+};
+use crate::schema::{Amount, OperationKeys};
 use crate::stamp::{Input, value_of};
-use crate::template::{of_document, template};
+use crate::template::template;
 
 /// The phase and workload, as an operation sees them.
 pub struct Site<'a> {
@@ -20,6 +22,14 @@ pub struct Site<'a> {
     /// Seed of constants drawn once.
     pub seed: u64,
     pub phase: &'a str,
+    /// Whether the phase goes on with what the one before it left.
+    pub continues: bool,
+    /// Documents that the phase inserts in all, where that ends it.
+    pub documents: Option<u64>,
+    /// Workers of all its processes.
+    pub all_workers: u64,
+    /// Names of the file's shapes.
+    pub shapes: Vec<&'a str>,
     /// Collections whose pools this phase uses, in the order of `prepare`.
     pub pools: Vec<u32>,
 }
@@ -42,10 +52,69 @@ impl<'s> Making<'_, '_, 's> {
         self.index.map(|index| &self.site.collections[index])
     }
 
-    /// The pool of its collection becomes that of its documents.
+    /// The pool of its collection, or of the one that it names, becomes that of its documents.
     pub fn documents(&mut self) -> Option<()> {
-        self.made.documents = Some(documents_of(self.site, self.index?));
+        let from = match &self.keys.document_of {
+            None => self.index?,
+            Some(name) => self.another_with_the_same_id(name)?,
+        };
+        self.made.documents = Some(documents_of(self.site, from));
         Some(())
+    }
+
+    fn another_with_the_same_id(&mut self, name: &At<String>) -> Option<usize> {
+        let known = self.site.collections;
+        let Some(from) = known.iter().position(|it| it.name == name.value) else {
+            let hint = did_you_mean(&name.value, self.site.names.iter().copied());
+            let message = format!("there is no collection `{}`", name.value);
+            self.check.wrong_maybe(name.place, message, hint);
+            return None;
+        };
+        let id = |number: usize| known[number].stamps.iter().find(|it| it.path == ["_id"]);
+        if id(from) != id(self.index?) {
+            let message = format!("the `_id` of `{}` is another than here", name.value);
+            self.check.wrong(name.place, message, "give both collections the same `_id:`");
+        }
+        Some(from)
+    }
+
+    /// A `find` may answer so many documents.
+    pub fn limit(&mut self) {
+        let Some(limit) = &self.keys.limit else { return };
+        self.made.count = Some(match limit.value {
+            Amount::Fixed(count) => Count::Fixed { count },
+            Amount::Drawn(low, high) => Count::Drawn { low, high },
+        });
+        if let Amount::Drawn(low, high) = limit.value
+            && (low == 0 || low > high)
+        {
+            let message = format!("a limit drawn from {low} to {high}");
+            self.check.wrong(limit.place, message, "`{uniform: [1, 100]}`: the smaller one first");
+        }
+    }
+
+    /// All that says how documents are read: their fields, their class, what is added up.
+    pub fn read_documents(&mut self) {
+        self.sum_field();
+        self.shape();
+        self.batch_size();
+        if let Some(projection) = &self.keys.projection {
+            let made = template(self.check, projection, None);
+            let summed = self.made.sum_field.take();
+            self.made.sum_field = summed.filter(|field| shows(&made.document, field));
+            self.made.projection = Some(made);
+        }
+    }
+
+    /// The class that maps its documents.
+    pub fn shape(&mut self) {
+        let Some(shape) = &self.keys.shape else { return };
+        if !self.site.shapes.contains(&shape.value.as_str()) {
+            let hint = did_you_mean(&shape.value, self.site.shapes.iter().copied());
+            let hint = hint.or(Some("list its fields under `shapes:`".to_owned()));
+            self.check.wrong_maybe(shape.place, format!("no shape `{}`", shape.value), hint);
+        }
+        self.made.shape = Some(shape.value.clone());
     }
 
     /// The document of the key is looked for.
@@ -62,8 +131,20 @@ impl<'s> Making<'_, '_, 's> {
         Some(())
     }
 
+    /// Documents from the key on are looked for.
+    pub fn filter_from_key(&mut self) -> Option<()> {
+        let collection = self.collection()?;
+        let stamp = key_stamp(self.check, self.keys, collection)?;
+        let name = stamp.path.join(".");
+        let low = Stamp { path: vec![name.clone(), "$gte".to_owned()], ..stamp.clone() };
+        let bounds = Document::from_iter([("$gte".to_owned(), placeholder(&low))]);
+        let document = Document::from_iter([(name, Bson::Document(bounds))]);
+        self.made.filter = Some(Template { document, stamps: vec![low] });
+        Some(())
+    }
+
     /// The field that is added up: the one looked for, else any whole number made of the key.
-    pub fn sum_field(&mut self) {
+    fn sum_field(&mut self) {
         let whole = |stamp: &&Stamp| {
             stamp.path.len() == 1
                 && stamp.from == StampSource::Key
@@ -137,7 +218,7 @@ fn filter_by(
     let value = value_of(stamp, &Input::default()).ok()?;
     // A filter on an inner field is one name with a dot, not a path.
     let stamp = Stamp { path: vec![name.clone()], ..stamp.clone() };
-    Some(of_document(Document::from_iter([(name, value)]), vec![stamp]))
+    Some(Template { document: Document::from_iter([(name, value)]), stamps: vec![stamp] })
 }
 
 fn read_filter(
@@ -158,23 +239,34 @@ fn read_filter(
     }
     let Some(range) = &keys.range else { return filter_by(check, keys, collection) };
     let stamp = key_stamp(check, keys, collection)?;
-    if matches!(stamp.form, StampForm::Guid | StampForm::ObjectId | StampForm::String) {
-        let message = format!("`{}` is no number: it has no ranges", stamp.path.join("."));
-        let place = keys.by.as_ref().map_or(range.place, |by| by.place);
-        check.wrong(place, message, "`by:` a field `{type: long, value: key}`");
+    if stamp.form == StampForm::Guid || stamp.form == StampForm::GuidString {
+        let message = format!("guids of `{}` have no upper end", stamp.path.join("."));
+        check.wrong(range.place, message, "`operation: scan` with a `limit:`, or another `by:`");
         return None;
     }
-    if range.value == 0 || range.value > collection.loaded {
-        let message = format!("a range of {} of {} keys", range.value, collection.loaded);
-        check.wrong(range.place, message, format!("from 1 to {}", collection.loaded.max(1)));
+    if range.value == 0 {
+        check.wrong(range.place, "a range of 0 keys", "1 or more");
         return None;
     }
     let name = stamp.path.join(".");
     let low = Stamp { path: vec![name.clone(), "$gte".to_owned()], ..stamp.clone() };
     let add = stamp.add + i64::try_from(range.value).unwrap_or(i64::MAX / 2);
     let high = Stamp { path: vec![name.clone(), "$lt".to_owned()], add, ..stamp.clone() };
-    let bound = |stamp: &Stamp| value_of(stamp, &Input::default()).unwrap_or(Bson::Int32(0));
-    let bounds =
-        Document::from_iter([("$gte".to_owned(), bound(&low)), ("$lt".to_owned(), bound(&high))]);
-    Some(of_document(Document::from_iter([(name, Bson::Document(bounds))]), vec![low, high]))
+    let bounds = [("$gte".to_owned(), placeholder(&low)), ("$lt".to_owned(), placeholder(&high))];
+    let document = Document::from_iter([(name, Bson::Document(Document::from_iter(bounds)))]);
+    Some(Template { document, stamps: vec![low, high] })
+}
+
+/// What stands in a template where a stamp comes.
+fn placeholder(stamp: &Stamp) -> Bson {
+    value_of(stamp, &Input::default()).unwrap_or(Bson::Int32(0))
+}
+
+/// Whether a document still has a field after a projection.
+fn shows(projection: &Document, field: &str) -> bool {
+    let keeps = |value: &Bson| !matches!(value, Bson::Int32(0) | Bson::Boolean(false));
+    match projection.get(field) {
+        Some(value) => keeps(value),
+        None => field == "_id" || !projection.values().any(keeps),
+    }
 }

@@ -4,26 +4,42 @@
 mod about;
 mod making;
 
-use crate::kind::{Kind, for_every_kind};
-use crate::plan::Operation;
+use crate::kind::{Kind, Word, for_every_kind};
+use crate::plan::{Count, Operation};
 
 pub use about::{About, Answers, Concerns, Counted};
 pub(crate) use making::{Making, Site};
 
 macro_rules! declare {
-    ($($kind:ident: $file:ident,)*) => {
+    ({ $($kind:ident: $file:ident,)* } { $($find:ident: $find_file:ident,)* }) => {
         $(mod $file;)*
+        $(mod $find_file;)*
 
         pub fn about(kind: Kind) -> &'static About {
             match kind {
                 $(Kind::$kind => &$file::ABOUT,)*
             }
         }
+
+        pub(crate) fn about_word(word: Word) -> &'static About {
+            match word {
+                $(Word::$kind => &$file::ABOUT,)*
+                $(Word::$find => &$find_file::ABOUT,)*
+            }
+        }
     };
 }
 for_every_kind!(declare);
 
-/// Documents that one operation inserts.
+/// Documents that one operation inserts, a full batch of them.
 pub fn inserts(operation: &Operation) -> u64 {
-    if about(operation.kind).inserts { u64::from(operation.batch.unwrap_or(1)) } else { 0 }
+    if !about(operation.kind).inserts {
+        return 0;
+    }
+    u64::from(operation.count.map_or(1, Count::most))
+}
+
+/// Whether its calls insert different numbers of documents: then only their records tell.
+pub fn varies(operation: &Operation) -> bool {
+    about(operation.kind).inserts && matches!(operation.count, Some(Count::Rest { .. }))
 }

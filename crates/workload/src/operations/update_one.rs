@@ -11,7 +11,7 @@ use crate::document::one_value;
 use crate::fields::Field;
 use crate::layout;
 use crate::plan::{Collection, Stamp, StampSource, Template};
-use crate::template::{of_document, template};
+use crate::template::template;
 use crate::tree::Tree;
 
 pub const ABOUT: About = About {
@@ -19,7 +19,8 @@ pub const ABOUT: About = About {
     ..About::write("opcounters.update", make)
 };
 
-fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+/// The same for those that answer the document.
+pub fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.filter_by_key()?;
     making.made.update = Some(update(making)?);
     making.upsert();
@@ -66,7 +67,8 @@ fn set_of(
         .iter()
         .map(|(name, shape)| (name.clone(), one_value(shape, site.seed, &label)))
         .collect();
-    of_document(Document::from_iter([("$set".to_owned(), Bson::Document(values))]), stamps)
+    let document = Document::from_iter([("$set".to_owned(), Bson::Document(values))]);
+    Template { document, stamps }
 }
 
 fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collection) {

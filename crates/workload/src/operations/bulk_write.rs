@@ -1,0 +1,27 @@
+//! `bulk_write`: inserts, updates, replacements and deletions in one call. Its parts are operations
+//! of their own, which `phase.rs` makes.
+
+use super::about::{About, Concerns, Counted};
+use super::making::{Making, needed};
+use crate::plan::Count;
+
+pub const ABOUT: About = About {
+    keys: &["collection", "batch", "parts", "ordered"],
+    concerns: Concerns::Write,
+    counted: Counted::ByParts,
+    writes: |_| true,
+    ..About::new(make)
+};
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    let (keys, place) = (making.keys, making.place);
+    making.made.ordered = keys.ordered.as_ref().map(|ordered| ordered.value);
+    needed(making.check, keys.parts.as_ref(), "parts", place)?;
+    let batch = needed(making.check, keys.batch.as_ref(), "batch", place)?;
+    let count = batch.value.count().filter(|count| *count > 0);
+    if count.is_none() {
+        making.check.wrong(batch.place, "a bulk_write has a number of parts", "such as 100");
+    }
+    making.made.count = Some(Count::Fixed { count: count? });
+    Some(())
+}

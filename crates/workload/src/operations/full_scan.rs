@@ -1,0 +1,17 @@
+//! `full_scan`: a `find` of all documents.
+
+use bson::Document;
+
+use super::about::About;
+use super::find;
+use super::making::Making;
+use crate::plan::Template;
+
+pub const ABOUT: About =
+    About { keys: &["collection", "projection", "batch_size", "shape"], make, ..find::ABOUT };
+
+fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
+    making.made.filter = Some(Template { document: Document::new(), stamps: Vec::new() });
+    making.read_documents();
+    Some(())
+}
