@@ -145,7 +145,7 @@ fn endless_output_of_an_adapter_is_cut() {
 
 #[tokio::test]
 async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_answer() {
-    let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()]);
+    let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()], vec![]);
     let log = crate::support::scratch("deaf").join("log");
     let mut process = AdapterProcess::spawn(&environment, &log).expect("it starts");
     let deaf = async {

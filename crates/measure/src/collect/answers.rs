@@ -28,7 +28,7 @@ impl<'a> RightAnswers<'a> {
     }
 
     pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
-        let Some(expectation) = self.expectation.as_mut().filter(|_| sample.result() == 0) else {
+        let Some(expectation) = self.expectation.as_mut().filter(|_| sample.outcome == 0) else {
             return Ok(());
         };
         let schedule = match &mut self.schedule {

@@ -82,7 +82,7 @@ pub fn read(
         }
         counts.take(sample);
         let own_lag_ns = lateness.as_mut().map(|it| it.take(sample));
-        if sample.result() == 0 {
+        if sample.outcome == 0 {
             drift.take(sample);
             intervals.take(sample, own_lag_ns);
         }
