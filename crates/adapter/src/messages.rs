@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, Document};
+use bson::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -243,21 +243,16 @@ impl Operation {
 
 /// A plan's operation as adapters get it; its templates are appended to `templates`, which is the
 /// pool of number `pool`.
-///
-/// # Panics
-/// On a template that is no Extended JSON: plans are checked when they are made.
 pub fn operation(made: &plan::Operation, pool: u32, templates: &mut Vec<Document>) -> Operation {
     let mut reference = |template: Option<&plan::Template>| {
-        let template = template?;
-        let Ok(Bson::Document(document)) = Bson::try_from(template.document.clone()) else {
-            panic!("templates are Extended JSON documents");
-        };
-        templates.push(document);
+        let plan::Template { document, stamps } = template?;
+        templates.push(document.clone());
         let document = u32::try_from(templates.len() - 1).expect("few templates");
-        Some(Reference { pool, document, stamps: template.stamps.clone() })
+        Some(Reference { pool, document, stamps: stamps.clone() })
     };
     Operation {
         filter: reference(made.filter.as_ref()),
+        projection: reference(made.projection.as_ref()),
         update: reference(made.update.as_ref()),
         pipeline: reference(made.pipeline.as_ref()),
         command: reference(made.command.as_ref()),
@@ -266,7 +261,9 @@ pub fn operation(made: &plan::Operation, pool: u32, templates: &mut Vec<Document
             .documents
             .as_ref()
             .map(|it| Documents { pool: it.pool, stamps: it.stamps.clone() }),
+        shape: made.shape.clone(),
         ordered: made.ordered,
+        lazy: made.lazy,
         upsert: made.upsert,
         batch_size: made.batch_size,
         sum_field: made.sum_field.clone(),

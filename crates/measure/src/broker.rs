@@ -9,9 +9,9 @@ use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
 use crate::context::PhaseContext;
 use crate::measured::Read;
 use crate::unacknowledged::drain;
-use adapter::messages::{Consumer, Prepare, Role};
+use adapter::messages::{Consumer, ConsumerPrepare, Prepare};
 use base::error::{Error, Result};
-use workload::plan::{Counter, Limit, Pacing, Phase};
+use workload::plan::{Limit, Phase};
 
 /// Field of the document after the last message.
 const MARKER_FIELD: &str = "marker";
@@ -96,26 +96,14 @@ fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepar
         // The marker ends it.
         Limit::Duration { .. } => u64::from(u32::MAX),
     };
-    Prepare {
-        phase: phase.name.clone(),
-        role: Role::Consumer,
-        warmup: false,
+    Prepare::Consumer(ConsumerPrepare {
         samples: samples.to_string_lossy().into_owned(),
-        schedule: String::new(),
-        pools: vec![],
-        document_form: phase.document_form.clone(),
-        workers: 1,
-        first_worker: 0,
-        limits: None,
-        pacing: Pacing::Awaited { think_ns: 0 },
-        counter: Counter { first: 0, stride: 1, loaded: 0 },
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![],
-        consumer: Some(Consumer {
+        consumer: Consumer {
             collection: collection.to_owned(),
             expected,
             idle_ms: IDLE.as_millis() as u64,
             marker_field: MARKER_FIELD.to_owned(),
-        }),
-    }
+        },
+    })
 }

@@ -17,11 +17,10 @@ use crate::progress::Progress;
 use crate::shuffle;
 use crate::stop::Stop;
 use crate::unacknowledged::{counters, drain};
-use adapter::messages::{Prepare, Role};
+use adapter::messages::{Prepare, WorkerPrepare};
 use base::error::Result;
 use stats::threshold::Interleave;
 use workload::plan::{Collection, Phase, Plan};
-use workload::schedule;
 
 /// Documents between two words about how far a collection is loaded.
 const LOADED_EVERY: u64 = 1_000;
@@ -171,8 +170,9 @@ async fn prepare(
             if phase.writes { own_name(name, slots[place], warmup) } else { name.to_owned() }
         };
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
-        let plan = context.plan.with_processes(arm.own_processes);
-        arm.prepare(prepares(context.inputs, &plan, which, own)).await;
+        let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);
+        let prepares = prepares(context.inputs, plan, which, own);
+        arm.prepare(prepares).await;
     }
 }
 
@@ -189,7 +189,8 @@ pub struct Which {
     pub warmup: bool,
 }
 
-/// The `prepare` of each process; `own` names a collection as it is called on the server.
+/// The `prepare` of each process, by the arm's own plan; `own` names a collection as it is called on
+/// the server.
 pub fn prepares(
     inputs: &InputFiles,
     plan: &Plan,
@@ -197,26 +198,25 @@ pub fn prepares(
     own: impl Fn(&str) -> String,
 ) -> Vec<Prepare> {
     let phase = &plan.phases[which.phase];
-    let mut operations = phase.operations.clone();
+    let mut operations = inputs.operations(which.phase).to_vec();
     for operation in operations.iter_mut().filter(|it| !it.collection.is_empty()) {
         operation.collection = own(&operation.collection);
     }
-    let prepare = |process| Prepare {
-        phase: phase.name.clone(),
-        role: Role::Worker,
-        warmup: which.warmup,
-        samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
-        schedule: inputs.schedule(which.phase, phase.processes, process),
-        pools: inputs.pools(phase),
-        document_form: phase.document_form.clone(),
-        workers: phase.workers,
-        first_worker: process * phase.workers,
-        limits: inputs.limits(which.phase, phase.processes, process),
-        pacing: phase.pacing,
-        counter: schedule::counter(plan, phase),
-        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: operations.clone(),
-        consumer: None,
+    let prepare = |process| {
+        let (limits, steps) = inputs.scheduled(which.phase, phase, process);
+        Prepare::Worker(WorkerPrepare {
+            samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
+            schedule: inputs.schedule(which.phase, phase, process),
+            pools: inputs.pools(phase, which.phase),
+            workers: phase.workers,
+            first_worker: process * phase.workers,
+            limits: limits.clone(),
+            pacing: phase.pacing.into(),
+            lap_step: steps.lap,
+            item_step: steps.item,
+            errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+            operations: operations.clone(),
+        })
     };
     (0..phase.processes).map(prepare).collect()
 }

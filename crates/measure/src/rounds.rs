@@ -166,12 +166,14 @@ impl Runner {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            if !group.iter().any(|arm| self.configurations[*arm].takes(&name)) {
+            let taking = self.gather(number, &name, &mut arms, &mut runs);
+            if taking == 0 {
                 continue;
             }
+            let (arms, runs) = (&mut arms[..taking], &mut runs[..taking]);
             self.sampler.label(round, &name);
             self.progress.phase(&name, number, phases);
-            self.phase(round, number, (&mut arms, consumer.as_mut()), &mut runs, rng).await?;
+            self.phase(round, number, (arms, consumer.as_mut()), runs, rng).await?;
         }
         self.sampler.label(round, "");
         if let Some(mut consumer) = consumer {
@@ -183,6 +185,25 @@ impl Runner {
             arm.close().await;
         }
         Ok(runs)
+    }
+
+    /// Moves the arms that take part in a phase to the front, with their runs, and counts them.
+    fn gather(
+        &self,
+        number: usize,
+        name: &str,
+        arms: &mut [LiveArm],
+        runs: &mut [Run],
+    ) -> usize {
+        let mut taking = 0;
+        for place in 0..arms.len() {
+            if self.configurations[arms[place].index].takes(number, name) {
+                arms.swap(taking, place);
+                runs.swap(taking, place);
+                taking += 1;
+            }
+        }
+        taking
     }
 
     async fn phase(
@@ -290,8 +311,8 @@ impl Runner {
         measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
-        let own = self.configurations[measured.arm].environment.processes;
-        let plan = &self.experiment.plan.with_processes(own);
+        let part = self.configurations[measured.arm].part.as_ref();
+        let plan = &part.expect("it was measured").plan.clone();
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
             .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())

@@ -157,7 +157,7 @@ impl Growing {
             bytes.resize(left / SAMPLE_BYTES * SAMPLE_BYTES, 0);
             self.file.read_exact_at(&mut bytes, self.read_bytes)?;
             self.read_bytes += bytes.len() as u64;
-            for sample in bytes.as_chunks().0 {
+            for sample in bytes.as_chunks::<SAMPLE_BYTES>().0 {
                 take(&Sample::from_bytes(sample));
             }
         }
