@@ -11,7 +11,7 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::{Installed, install_all};
+use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;

@@ -11,7 +11,7 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::{Installed, install_all};
+use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;

@@ -115,27 +115,28 @@ impl Target<'_> {
         longest.unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
     }
 
-    /// For a driver that takes no option which nobody asked for, the time to wait for a server
-    /// stands beside the URI alone.
     fn open(&self, kind: UriKind) -> Request {
-        let client = |uri: &&str| {
-            let said = parts(uri);
-            ClientTarget {
-                uri: match kind {
-                    UriKind::Standard => (*uri).to_owned(),
-                    UriKind::Plain => without_option(uri, "serverSelectionTimeoutMS"),
-                },
-                hosts: said.hosts,
-                user: said.user,
-                password: said.password,
-                options: said.options,
-            }
-        };
         Request::Open {
-            clients: self.clients.iter().map(client).collect(),
+            clients: self.clients.iter().map(|uri| client_target(uri, kind)).collect(),
             deal: Deal::Worker,
             database: self.database.to_owned(),
         }
+    }
+}
+
+/// A connection string with its parts. For a driver that takes no option which nobody asked for,
+/// the time to wait for a server stands beside it alone.
+pub fn client_target(uri: &str, kind: UriKind) -> ClientTarget {
+    let said = parts(uri);
+    ClientTarget {
+        uri: match kind {
+            UriKind::Standard => uri.to_owned(),
+            UriKind::Plain => without_option(uri, "serverSelectionTimeoutMS"),
+        },
+        hosts: said.hosts,
+        user: said.user,
+        password: said.password,
+        options: said.options,
     }
 }
 

@@ -53,7 +53,7 @@ impl Installed {
                     Some((id, _)) => format!("--consumer {id}: its adapter cannot read messages"),
                     None => "no adapter of these arms can read messages".to_owned(),
                 },
-                "name one that can with --consumer, such as rust",
+                "name one that can with --consumer NAME",
             )),
         }
     }
