@@ -210,8 +210,7 @@ async fn one(
     let by_name = !args.drivers.is_empty();
     let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
     let installed = install.await?;
-    let consumer =
-        if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
     let environments = installed.arms;
     say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",

@@ -83,8 +83,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
     let installed = install.await?;
-    let consumer =
-        if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
     let environments = installed.arms;
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate =

@@ -32,9 +32,8 @@ impl Absorber {
     /// Starts one, with options of `mongodyno absorber`.
     pub async fn start(options: &BTreeMap<String, String>, log: &Path) -> Result<Self, String> {
         let text = |error: base::error::Error| error.to_string();
-        let flag = |(name, value): (&String, &String)| {
-            format!("--{}={value}", name.replace('_', "-"))
-        };
+        let flag =
+            |(name, value): (&String, &String)| format!("--{}={value}", name.replace('_', "-"));
         let mut start = StartOptions::new(log);
         start.extra_flags = options.iter().map(flag).collect();
         let reached = Reached::at("absorber", None).await.map_err(text)?;

@@ -163,7 +163,9 @@ impl Conversation<'_> {
         let Capabilities { operations, pacing, extras, shapes, .. } = self.declared;
         let known = |word: &str| {
             (word == "consumer" && self.declared.consumer_ns.is_some())
-                || [operations, pacing, extras, shapes].iter().any(|it| it.iter().any(|it| it == word))
+                || [operations, pacing, extras, shapes]
+                    .iter()
+                    .any(|it| it.iter().any(|it| it == word))
         };
         let most = self.declared.concurrency.max.unwrap_or(u32::MAX);
         let workers = line.workers.filter(|workers| *workers > most);
@@ -197,7 +199,8 @@ impl Conversation<'_> {
             self.absorber(asked)?.create(&asked.collection, asked.capped)?;
         } else if let Some(asked) = &line.insert {
             let alters = self.declared.alters.clone();
-            let made = asked.documents.iter().map(|it| Ok::<_, String>(altered(document(it)?, &alters)));
+            let made =
+                asked.documents.iter().map(|it| Ok::<_, String>(altered(document(it)?, &alters)));
             let made = made.collect::<Result<Vec<_>, _>>()?;
             self.absorber(asked)?.insert(&asked.collection, made)?;
         } else if let Some(asked) = &line.drop {
@@ -235,7 +238,8 @@ impl Conversation<'_> {
         let mut text = text.replace("{dir}", &folder).replace("{epoch}", &self.epoch.to_string());
         for (number, absorber) in self.absorbers.iter().enumerate() {
             let suffix = if number == 0 { String::new() } else { (number + 1).to_string() };
-            text = text.replace(&format!("{{uri{suffix}}}"), &format!("mongodb://{}/", absorber.host));
+            text =
+                text.replace(&format!("{{uri{suffix}}}"), &format!("mongodb://{}/", absorber.host));
             text = text.replace(&format!("{{host{suffix}}}"), &absorber.host);
         }
         with_times(&text, self.epoch.now_ns())
@@ -277,9 +281,10 @@ impl Conversation<'_> {
     /// Waits until just these documents are there.
     async fn documents(&mut self, asked: &Collection) -> Result<(), String> {
         let alters: Vec<Alters> = self.declared.alters.clone();
-        let wanted = asked.expect.iter().map(|it| {
-            Ok::<_, String>(comparable(&altered(document(it)?, &alters), &alters))
-        });
+        let wanted = asked
+            .expect
+            .iter()
+            .map(|it| Ok::<_, String>(comparable(&altered(document(it)?, &alters), &alters)));
         let mut wanted = wanted.collect::<Result<Vec<_>, _>>()?;
         wanted.sort_unstable();
         let began_ns = self.epoch.now_ns();
@@ -349,7 +354,9 @@ fn matches(wanted: &Value, found: &Value, place: &str) -> Result<(), String> {
             })
         }
         // Some languages write whole numbers with a point.
-        (Value::Number(wanted), Value::Number(found)) if wanted.as_f64() == found.as_f64() => Ok(()),
+        (Value::Number(wanted), Value::Number(found)) if wanted.as_f64() == found.as_f64() => {
+            Ok(())
+        }
         _ if wanted == found => Ok(()),
         _ => Err(format!("{place} is {found}, expected {wanted}")),
     }

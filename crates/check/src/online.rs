@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf};
 
-use crate::bench::Bench;
 use crate::altered::{altered, comparable};
+use crate::bench::Bench;
 use crate::{ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start};
 use adapter::environment::Environment;
 use adapter::messages::{Alters, Deal, Ended, Request};

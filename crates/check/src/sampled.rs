@@ -121,7 +121,11 @@ fn counted(
     same("samples by worker", &by_worker, wanted.by_worker.as_ref())?;
     let operations = tally(samples.iter().map(|it| it.operation));
     same("samples by operation", &operations, wanted.operations.as_ref())?;
-    same("samples by outcome", &tally(samples.iter().map(|it| it.outcome)), wanted.outcomes.as_ref())?;
+    same(
+        "samples by outcome",
+        &tally(samples.iter().map(|it| it.outcome)),
+        wanted.outcomes.as_ref(),
+    )?;
     if let Some([first, last]) = wanted.workers {
         let odd: Vec<u16> =
             workers.keys().copied().filter(|it| !(first..=last).contains(it)).collect();

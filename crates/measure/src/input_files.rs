@@ -12,8 +12,8 @@ use base::error::{Error, Result};
 use record::folder::Folder;
 use workload::plan::{Collection, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
-use workload::stamp::encode;
 use workload::schedule::{self, Record, Schedule, Workers};
+use workload::stamp::encode;
 use workload::steps::Steps;
 
 const NOOP_RECORDS: usize = 1024;

@@ -188,13 +188,7 @@ impl Runner {
     }
 
     /// Moves the arms that take part in a phase to the front, with their runs, and counts them.
-    fn gather(
-        &self,
-        number: usize,
-        name: &str,
-        arms: &mut [LiveArm],
-        runs: &mut [Run],
-    ) -> usize {
+    fn gather(&self, number: usize, name: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
         let mut taking = 0;
         for place in 0..arms.len() {
             if self.configurations[arms[place].index].takes(number, name) {

@@ -184,12 +184,8 @@ fn run_gates(
 ) -> Vec<Gate> {
     let failed: u64 = run.by_operation.iter().map(|it| it.failed + it.wrong).sum();
     let seen: u64 = run.by_operation.iter().map(|it| it.count).sum();
-    let counts = gates::RunCounts {
-        operations,
-        errors: failed,
-        received: Some(seen),
-        checksum: None,
-    };
+    let counts =
+        gates::RunCounts { operations, errors: failed, received: Some(seen), checksum: None };
     let mut checked =
         vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {

@@ -74,7 +74,8 @@ mod tests {
         let both = [first.to_bytes(), sample(0, 300, 300, 5).to_bytes()].concat();
         std::fs::write(&paths[0], both).expect("a file");
         let turned = tail.turn(&[done(300, true), done(300, true)], 400).expect("samples");
-        let expected = Turned { began_ns: 300, ended_ns: 305, operations: 1, errors: 0, ..expected };
+        let expected =
+            Turned { began_ns: 300, ended_ns: 305, operations: 1, errors: 0, ..expected };
         assert_eq!(turned, Turned { exhausted: true, ..expected });
         assert!(Tail::open(&["/nowhere/x.bin".to_owned()]).is_err());
     }
