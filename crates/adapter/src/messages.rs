@@ -417,11 +417,13 @@ pub struct Ended {
     pub consumer: Option<Consumed>,
 }
 
-/// Garbage collections of a phase.
+/// Garbage collections of a phase. Some runtimes tell their number alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeCost {
-    pub gc_count: u64,
-    pub gc_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc_count: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc_ns: Option<u64>,
 }
 
 /// How a consumer read, SPEC section 9.

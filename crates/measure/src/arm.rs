@@ -339,8 +339,11 @@ impl LiveArm {
             all.consumer = all.consumer.or(ended.consumer);
             if let Some(cost) = ended.runtime {
                 let sum = all.runtime.get_or_insert_default();
-                sum.gc_count += cost.gc_count;
-                sum.gc_ns += cost.gc_ns;
+                let add = |sum: &mut Option<u64>, more: Option<u64>| {
+                    *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0) + more));
+                };
+                add(&mut sum.gc_count, cost.gc_count);
+                add(&mut sum.gc_ns, cost.gc_ns);
             }
             for error in ended.errors {
                 match all

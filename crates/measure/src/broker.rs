@@ -39,6 +39,7 @@ pub async fn turn(
     length: Duration,
     samples: PathBuf,
 ) -> Result<(Option<Turn>, Counters, Option<Read>)> {
+    let unacknowledged = context.unacknowledged;
     let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
     let (Some(consumer), Some(admin)) = (consumer, admin) else {
         unreachable!("a phase with a consumer has one, and a server")
@@ -53,7 +54,7 @@ pub async fn turn(
     let produce = async {
         let turn = sampler.during(arm.turn(epoch, length)).await?;
         let after = sampler.counters().await?;
-        if unacknowledged(phase) {
+        if unacknowledged {
             drain(admin, collection).await?;
         }
         admin.flag(collection, MARKER_FIELD).await?;
@@ -83,11 +84,6 @@ pub async fn turn(
 async fn lose(arm: &mut LiveArm, consumer: &LiveArm) {
     let reason = consumer.failed.as_deref().unwrap_or_default();
     arm.fail(&format!("its consumer is lost: {reason}")).await;
-}
-
-fn unacknowledged(phase: &Phase) -> bool {
-    let zero = |wc: &serde_json::Value| wc["w"] == serde_json::json!(0);
-    phase.operations.iter().any(|made| made.write_concern.as_ref().is_some_and(zero))
 }
 
 fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepare {

@@ -59,6 +59,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let by_operation = counts.by_operation();
     let seen = by_operation.iter().map(|it| it.count).sum();
     let tap = tapped.map(|it| through_tap(it, measured, calls, seen)).transpose()?;
+    let runtime = measured.ended.as_ref().and_then(|ended| ended.runtime);
     let mut run = PhaseRun {
         phase: phase.name.clone(),
         turns: measured.turns.len() as u32,
@@ -86,6 +87,8 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         }),
         drift: collected.drift.ratio(),
         document_ns: measured.document_ns,
+        gc_count: runtime.and_then(|it| it.gc_count),
+        gc_ns: runtime.and_then(|it| it.gc_ns),
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),
         gates: Vec::new(),

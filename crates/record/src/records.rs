@@ -310,6 +310,11 @@ pub struct PhaseRun {
     /// where none is made or the adapter does not tell.
     #[serde(default)]
     pub document_ns: Option<f64>,
+    /// Garbage collections of the runtime, where it tells; ns as it counts them.
+    #[serde(default)]
+    pub gc_count: Option<u64>,
+    #[serde(default)]
+    pub gc_ns: Option<u64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Sizes from collStats before and after (bytes).
