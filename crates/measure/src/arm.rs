@@ -40,6 +40,8 @@ pub struct LiveArm {
     pub position: u32,
     /// The reason why it left this round; its processes are gone.
     pub failed: Option<String>,
+    /// Why its adapter or driver cannot do the present phase, as its `prepare` was answered.
+    pub refused: Option<String>,
     /// The options its driver resolved, from the first process.
     pub opened: Option<Opened>,
     /// Times from the message to the first operation, us.
@@ -194,6 +196,7 @@ impl LiveArm {
             index,
             position,
             failed: Some(reason),
+            refused: None,
             opened: None,
             wakeups_us: Vec::new(),
             turn_grace: Duration::ZERO,
@@ -247,21 +250,28 @@ impl LiveArm {
         let name = self.send_all(request).await;
         let mut answers = Vec::new();
         for process in self.processes.iter_mut().take(self.active) {
-            answers.push(process.answer(name, timeout).await?);
+            answers.push(process.answer(name, timeout).await);
         }
-        Ok(answers)
+        // All are read, so that none of them is taken for the answer to the next request.
+        answers.into_iter().collect()
     }
 
-    /// Sends each process its `prepare`. Processes without one stay idle until the next phase.
+    /// Sends each process its `prepare`. Processes without one stay idle until the next phase. An
+    /// arm that cannot do the phase lives on, and has no turns in it.
     pub async fn prepare(&mut self, prepares: Vec<Prepare>) {
         if !self.alive() {
             return;
         }
+        self.refused = None;
         self.active = prepares.len();
         self.samples = prepares.iter().map(|it| it.samples().to_owned()).collect();
         let request = |number: usize| Request::Prepare(Box::new(prepares[number].clone()));
         let answers = match self.request_all(request, PREPARE_TIMEOUT).await {
             Ok(answers) => answers,
+            Err(Failure::Refused { code, message, .. }) if code == "unsupported" => {
+                self.refused = Some(message);
+                return;
+            }
             Err(failure) => return self.fail(&failure).await,
         };
         if let Some(answer) = answers.iter().find(|answer| !matches!(answer, Answer::Ready)) {
@@ -274,9 +284,10 @@ impl LiveArm {
         }
     }
 
-    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was lost.
+    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was
+    /// lost, or takes no part in the phase.
     pub async fn turn(&mut self, epoch: &Epoch, length: Duration) -> Option<Turn> {
-        if !self.alive() {
+        if !self.alive() || self.refused.is_some() {
             return None;
         }
         let cpu_before = self.cpu_ns();
@@ -315,9 +326,9 @@ impl LiveArm {
         Some(Turn { turned, until_ns, cpu_ns })
     }
 
-    /// Ends the phase. None: the arm was lost.
+    /// Ends the phase. None: the arm was lost, or takes no part in it.
     pub async fn end(&mut self) -> Option<Ended> {
-        if !self.alive() {
+        if !self.alive() || self.refused.is_some() {
             return None;
         }
         let answers = match self.request_all(|_| Request::End, PREPARE_TIMEOUT).await {

@@ -82,7 +82,8 @@ pub async fn turn(
 }
 
 async fn lose(arm: &mut LiveArm, consumer: &LiveArm) {
-    let reason = consumer.failed.as_deref().unwrap_or_default();
+    let reason = consumer.failed.as_ref().or(consumer.refused.as_ref());
+    let reason = reason.map_or("", String::as_str);
     arm.fail(&format!("its consumer is lost: {reason}")).await;
 }
 

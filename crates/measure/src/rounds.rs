@@ -166,7 +166,7 @@ impl Runner {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            let taking = self.gather(number, &name, &mut arms, &mut runs);
+            let taking = self.gather(&name, &mut arms, &mut runs);
             if taking == 0 {
                 continue;
             }
@@ -188,10 +188,12 @@ impl Runner {
     }
 
     /// Moves the arms that take part in a phase to the front, with their runs, and counts them.
-    fn gather(&self, number: usize, name: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
+    fn gather(&self, phase: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
         let mut taking = 0;
         for place in 0..arms.len() {
-            if self.configurations[arms[place].index].takes(number, name) {
+            let arm = arms[place].index;
+            let able = !self.experiment.arms[arm].not_measured.contains_key(phase);
+            if able && self.configurations[arm].takes(phase) {
                 arms.swap(taking, place);
                 runs.swap(taking, place);
                 taking += 1;
@@ -270,6 +272,9 @@ impl Runner {
             self.experiment.settings.interleave[number].turn_ms.get_or_insert(length_ms);
         }
         for (place, measured) in measured.iter().enumerate() {
+            if let Some(reason) = &arms[place].refused {
+                self.leave_out(arms[place].index, number, reason);
+            }
             if !arms[place].alive() || measured.ended.is_none() {
                 continue;
             }
@@ -282,6 +287,14 @@ impl Runner {
             }
         }
         Ok(())
+    }
+
+    /// An arm whose driver cannot do a phase after all is not asked for it again.
+    fn leave_out(&mut self, arm: usize, number: usize, reason: &str) {
+        let phase = &self.experiment.plan.phases[number].name;
+        let record = &mut self.experiment.arms[arm];
+        self.progress.note(&format!("{}: {phase} not measured: {reason}", record.id));
+        record.not_measured.insert(phase.clone(), reason.to_owned());
     }
 
     /// Connection strings told which arms wait for no answers; here the drivers themselves say it.

@@ -86,10 +86,8 @@ pub struct ArmConfiguration {
 }
 
 impl ArmConfiguration {
-    /// Whether it takes part in a phase, by its number and name.
-    pub fn takes(&self, number: usize, phase: &str) -> bool {
+    pub fn takes(&self, phase: &str) -> bool {
         self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
-            && self.part.as_ref().is_none_or(|part| part.missing[number].is_none())
     }
 }
 
