@@ -158,6 +158,17 @@ async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_a
 }
 
 #[test]
+fn an_adapter_of_an_older_contract_is_named() {
+    let lab = Lab::new();
+    let refusal = r#"{"type":"error","code":"protocol","message":"no version in common"}"#;
+    lab.scripted("old", &format!("read line; echo '{refusal}'; sleep 60"));
+    let text = said(&lab.experiment(&["old"], &["--rounds", "1"]));
+    let expected = "the adapter speaks protocol 1, this mongodyno speaks 2; update the adapter";
+    assert!(text.contains(expected), "{text}");
+    lab.assert_nothing_runs();
+}
+
+#[test]
 fn private_documents_stay_private() {
     let lab = Lab::new();
     lab.fake("even", &[QUICK, "op_ns=100000"]);

@@ -1,6 +1,6 @@
 //! Checks on a server: right answers, receipts, the bytes that arrived, reported failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
 use record::samples::{Sample, Samples};
+use server::uri::with_options;
 use stats::gates::Gate;
 use workload::build::{Workload, build};
 use workload::inserted::Population;
@@ -41,10 +42,19 @@ const OUTCOME_ERROR: u8 = 2;
 /// All checks on a server, in a database that is claimed. Undeclared abilities are left out, and
 /// named.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
-    let mut checked = vec![Checked::of(
-        "open: a server that is not there is a `connect` error",
-        unreachable(environment, bench).await,
-    )];
+    let nobody = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500";
+    let unknown = BTreeMap::from([("mdynUnknown".to_owned(), "1".to_owned())]);
+    let unknown = with_options(bench.uri, &unknown);
+    let mut checked = vec![
+        Checked::of(
+            "open: a server that is not there is a `connect` error",
+            refused(environment, bench, nobody, "connect").await,
+        ),
+        Checked::of(
+            "open: an option without effect is an `unsupported` error",
+            refused(environment, bench, &unknown, "unsupported").await,
+        ),
+    ];
     let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
     match operations {
         Ok(mut session) => session.operations(&mut checked).await,
@@ -59,17 +69,23 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
     checked
 }
 
-async fn unreachable(environment: &Environment, bench: &Bench<'_>) -> Result<(), String> {
+/// Whether `open` of a connection string is answered by an error of this code.
+async fn refused(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    uri: &str,
+    code: &str,
+) -> Result<(), String> {
     let mut process = start(environment, bench.folder.path(), bench.epoch).await?;
     let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
     let open = Request::Open {
-        clients: vec![client_target("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500", kind)],
+        clients: vec![client_target(uri, kind)],
         deal: Deal::Worker,
         database: bench.database.clone(),
     };
     let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
-    let problem = answer.err().ok_or("it claims to have opened a port nobody listens on")?;
-    if !problem.contains("(connect)") {
+    let problem = answer.err().ok_or("it claims to have opened it")?;
+    if !problem.contains(&format!("({code})")) {
         return Err(problem);
     }
     process.close().await.map_err(|it| it.to_string())
@@ -93,7 +109,7 @@ impl<'a> Session<'a> {
         text: &str,
         name: &str,
     ) -> Result<Self, String> {
-        let no_sets = std::collections::BTreeMap::new();
+        let no_sets = BTreeMap::new();
         let path = Path::new(name).with_extension("yaml");
         let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
         let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;

@@ -61,22 +61,63 @@ pub fn missing(hello: &Hello, phase: &Phase, clients: usize) -> Option<String> {
 
 /// Words of `extras` that an operation needs.
 fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
-    let unacknowledged = made.write_concern.as_ref().is_some_and(|it| it["w"] == 0);
     let concerns = [
-        (made.write_concern.is_some() && !unacknowledged, "write_concern"),
+        (made.write_concern.is_some(), "write_concern"),
         (made.read_concern.is_some(), "read_concern"),
         (made.read_preference.is_some(), "read_preference"),
     ];
-    let on_command = made.kind == Kind::Command && concerns.iter().any(|(given, _)| *given);
-    let of_collection = made.kind != Kind::Command;
-    let concerns = concerns.into_iter().filter(move |(given, _)| *given && of_collection);
-    concerns.map(|(_, word)| word).chain(
-        [
-            (on_command, "command_concerns"),
-            (unacknowledged, "unacknowledged"),
-            (made.lazy == Some(true), "lazy_insert"),
-        ]
-        .into_iter()
-        .filter_map(|(needed, word)| needed.then_some(word)),
-    )
+    let is_command = made.kind == Kind::Command;
+    let on_command = is_command && concerns.iter().any(|(given, _)| *given);
+    let others = [
+        (on_command, "command_concerns"),
+        (made.write_concern.as_ref().is_some_and(|it| it["w"] == 0), "unacknowledged"),
+        (made.ordered == Some(false), "unordered"),
+        (made.lazy == Some(true), "lazy_insert"),
+    ];
+    let concerns = concerns.into_iter().filter(move |_| !is_command);
+    concerns.chain(others).filter_map(|(needed, word)| needed.then_some(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::test_support::phase;
+    use serde_json::json;
+
+    fn hello(capabilities: &serde_json::Value) -> Hello {
+        serde_json::from_value(json!({
+            "protocol": 2, "adapter": "x",
+            "driver": {"name": "x", "version": "1", "native": null},
+            "runtime": {"name": "x", "version": "1"},
+            "clock": {"source": "x", "resolution_ns": 1.0},
+            "capabilities": capabilities,
+        }))
+        .expect("a hello")
+    }
+
+    #[test]
+    fn what_is_not_declared_is_named() {
+        let able = hello(&json!({
+            "operations": ["find_one"], "pacing": ["awaited"], "extras": ["write_concern"],
+            "concurrency": {"kind": "threads"},
+        }));
+        let plain = phase("workers: 2", 1);
+        assert_eq!(missing(&able, &plain, 1), None);
+        assert_eq!(missing(&able, &plain, 2).as_deref(), Some("several clients"));
+        let said = |keys: &str| missing(&able, &phase(keys, 1), 1);
+        assert_eq!(said("think: 1ms").as_deref(), Some("the pacing think"));
+        assert_eq!(said("window: 3").as_deref(), Some("the pacing window"));
+        let with = |change: fn(&mut Operation)| {
+            let mut phase = phase("workers: 2", 1);
+            change(&mut phase.operations[0]);
+            missing(&able, &phase, 1)
+        };
+        assert_eq!(with(|it| it.kind = Kind::Count).as_deref(), Some("the operation count"));
+        assert_eq!(with(|it| it.write_concern = Some(json!({"w": 1}))), None);
+        let unanswered = with(|it| it.write_concern = Some(json!({"w": 0})));
+        assert_eq!(unanswered.as_deref(), Some("unacknowledged"));
+        assert_eq!(with(|it| it.ordered = Some(false)).as_deref(), Some("unordered"));
+        let shaped = with(|it| it.shape = Some("Item".to_owned()));
+        assert_eq!(shaped.as_deref(), Some("the shape Item"));
+    }
 }

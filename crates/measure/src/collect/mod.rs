@@ -10,7 +10,7 @@ mod lateness;
 mod queue;
 mod tail;
 #[cfg(test)]
-mod test_support;
+pub mod test_support;
 
 use std::path::PathBuf;
 
