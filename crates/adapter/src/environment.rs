@@ -66,8 +66,8 @@ impl Environment {
     }
 }
 
-/// A command without the variables of `scrub`, and without the credentials of `MDYN_URI`: an adapter
-/// hears of them in `open` and nowhere else.
+/// A command without the variables of `scrub`, and without the credentials of `MDYN_URI`: an
+/// adapter hears of them in `open` and nowhere else.
 pub(crate) fn scrubbed(
     folder: &Path,
     program: &str,

@@ -36,8 +36,8 @@ pub struct Manifest {
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
     /// Variables of a user's environment that leak into this language's runtime or tools. After
-    /// [`discover`] those of all manifests: an option for one runtime may reach the tools of another
-    /// adapter.
+    /// [`discover`] those of all manifests: an option for one runtime may reach the tools of
+    /// another adapter.
     #[serde(default)]
     pub scrub: Vec<String>,
     /// Program and arguments, run in the environment folder.

@@ -189,8 +189,8 @@ pub struct Which {
     pub warmup: bool,
 }
 
-/// The `prepare` of each process, by the arm's own plan; `own` names a collection as it is called on
-/// the server.
+/// The `prepare` of each process, by the arm's own plan; `own` names a collection as it is called
+/// on the server.
 pub fn prepares(
     inputs: &InputFiles,
     plan: &Plan,
