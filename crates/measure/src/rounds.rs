@@ -95,8 +95,9 @@ impl Runner {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
         for (number, collection) in plan.collections.iter().enumerate() {
-            let read = plan.phases.iter().any(|phase| {
-                !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
+            let read = plan.phases.iter().enumerate().any(|(number, phase)| {
+                let reads = phase.operations.iter().any(|it| it.collection == collection.name);
+                reads && !phase::has_own(plan, number)
             });
             if read {
                 let documents = self.inputs.documents(plan, number);
@@ -166,7 +167,11 @@ impl Runner {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            let taking = self.gather(&name, &mut arms, &mut runs);
+            let begins = self.experiment.plan.story(number).start == number;
+            if begins {
+                self.slots.clear();
+            }
+            let taking = self.gather(begins, &name, &mut arms, &mut runs);
             if taking == 0 {
                 continue;
             }
@@ -188,12 +193,14 @@ impl Runner {
     }
 
     /// Moves the arms that take part in a phase to the front, with their runs, and counts them.
-    fn gather(&self, phase: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
+    /// A story that an arm was not in from its first phase goes on without it.
+    fn gather(&self, begins: bool, phase: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
         let mut taking = 0;
         for place in 0..arms.len() {
             let arm = arms[place].index;
             let able = !self.experiment.arms[arm].not_measured.contains_key(phase);
-            if able && self.configurations[arm].takes(phase) {
+            let is_in = begins || self.slots.contains_key(&arm);
+            if able && is_in && self.configurations[arm].takes(phase) {
                 arms.swap(taking, place);
                 runs.swap(taking, place);
                 taking += 1;
@@ -232,6 +239,7 @@ impl Runner {
             admin: self.admin.as_ref(),
             sampler: &mut self.sampler,
             rng,
+            slots: &mut self.slots,
             progress: &mut self.progress,
             stop: &self.stop,
             round,

@@ -1,5 +1,6 @@
 //! The state of the rounds, and the start of an arm's processes.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::able::Part;
@@ -57,6 +58,8 @@ pub struct Runner {
     /// None where cores need not be kept awake.
     pub awake: Option<Awake>,
     pub sampler: Sampler,
+    /// By arm, which of the collections of the present story is its own.
+    pub slots: BTreeMap<usize, usize>,
     pub inputs: InputFiles,
     pub progress: Progress,
     pub stop: Stop,

@@ -259,6 +259,7 @@ impl Setup {
             waits: self.waits,
             judge: self.judge,
             awake: None,
+            slots: BTreeMap::new(),
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             inputs,
             progress,
