@@ -295,8 +295,8 @@ mod tests {
         let options = [("appName", "a b"), ("readPreferenceTags", ""), ("w", "majority")];
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(said.options, BTreeMap::from(options));
-        let plain = parts("mongodb+srv://name/");
-        assert_eq!(plain, Parts { hosts: vec!["name".to_owned()], ..Parts::default() });
+        let plain = parts("mongodb+srv://c.mongodb.net/");
+        assert_eq!(plain, Parts { hosts: vec!["c.mongodb.net".to_owned()], ..Parts::default() });
         assert_eq!(parts(""), Parts::default());
         assert_eq!(without_option("mongodb://h/?W=1&j=true", "w"), "mongodb://h/?j=true");
     }
