@@ -145,7 +145,7 @@ impl Conversation<'_> {
             if let Some(missing) = self.missing(&line) {
                 return Ok(Held::LeftOut(missing));
             }
-            self.line(line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
+            self.line(&line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
         }
         Ok(Held::Whole)
     }
@@ -175,7 +175,7 @@ impl Conversation<'_> {
         (!missing.is_empty()).then(|| missing.join(", "))
     }
 
-    async fn line(&mut self, line: Line) -> Result<(), String> {
+    async fn line(&mut self, line: &Line) -> Result<(), String> {
         if let Some(options) = &line.absorber {
             let log = self.folder.join(format!("absorber{}.log", self.absorbers.len()));
             self.absorbers.push(Absorber::start(options, &log).await?);
@@ -213,10 +213,10 @@ impl Conversation<'_> {
             if made > most {
                 return Err(format!("{made} connections were made, at most {most}"));
             }
-        } else if let Some(Memory { grown_mib_max }) = line.memory {
+        } else if let Some(Memory { grown_mib_max }) = &line.memory {
             let now = rss_bytes(self.process.pid()).map_or(0, |(now, _)| now);
             let grown_mib = now.saturating_sub(self.rss_bytes) >> 20;
-            if grown_mib > grown_mib_max {
+            if grown_mib > *grown_mib_max {
                 return Err(format!("its memory has grown by {grown_mib} MiB since `ready`"));
             }
         } else if let Some(ms) = line.wait_ms {
