@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use adapter::messages::{Ended, Totals, Turned};
+use adapter::messages::{Ended, Totals};
 use base::child;
-use measure::arm::Turn;
+use measure::arm::{Turn, Turned};
 use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::summary::{Source, summarise};
@@ -93,13 +93,8 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let file = PathBuf::from(inputs.samples(1, 0, number, 0, false));
     let turns = write_samples(count, &file).map_err(|error| error.to_string())?;
     let mut measured = Measured::new(0);
-    measured.ended = Some(Ended {
-        operations: count,
-        samples: count,
-        totals: Totals { documents: count, sum: 0 },
-        errors: vec![],
-        consumer: None,
-    });
+    measured.ended =
+        Some(Ended { totals: Totals { documents: count, sum: 0 }, ..Ended::default() });
     measured.turns = turns;
     measured.turn_length = Duration::from_nanos(TURN_NS);
 

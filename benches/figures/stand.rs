@@ -10,7 +10,6 @@ use adapter::choice::Asked;
 use adapter::environment::Environment;
 use adapter::install::Installation;
 use adapter::manifest::discover;
-use adapter::messages::Role;
 use base::clock::Epoch;
 use measure::admin::Admin;
 use measure::arm::{LiveArm, Target};
@@ -117,16 +116,16 @@ impl Stand {
         phase: &str,
         number: usize,
     ) -> Result<Driven, String> {
-        let target = Target { role: Role::Worker, uri, database };
+        let target = Target { clients: vec![uri], database, plan: Some(&self.plan) };
         let log = self.folder.join(&format!("adapter{number}.log"));
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
         let prepares = prepares(&self.inputs, &self.plan, which, str::to_owned);
-        let samples = PathBuf::from(&prepares[0].samples);
+        let samples = PathBuf::from(prepares[0].samples());
         fs::create_dir_all(samples.parent().expect("below the folder"))
             .map_err(|error| error.to_string())?;
         let arm = self.runtime.block_on(async {
             let epoch = &self.epoch;
-            let mut arm = LiveArm::start(number, 0, environment, 1, &log, epoch, &target).await;
+            let mut arm = LiveArm::start(number, 0, environment, &log, epoch, &target).await;
             arm.prepare(prepares).await;
             arm
         });

@@ -8,8 +8,6 @@ use crate::cli::{AdaptersAction, AdaptersArgs};
 use adapter::environment;
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use base::paths::work_dir;
-use check::vectors;
 use measure::arms;
 use measure::install::install;
 use measure::stop::Requests;
@@ -27,7 +25,7 @@ pub async fn run(args: AdaptersArgs) -> Result<()> {
     }
 }
 
-/// Runs the adapter's own tests, with the vectors that this binary carries.
+/// Runs the adapter's own tests.
 async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
     let arm = arms::parse(manifests, adapter)?;
     let name = &arm.manifest.name;
@@ -40,18 +38,12 @@ async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Resul
     }
     let mut requests = Requests::watch();
     let environment = install(&arm, &mut requests).await?;
-    let vectors = work_dir()?.join("check").join(format!("vectors-{}", bson::Uuid::new()));
-    vectors::write(&vectors)?;
     let mut command = environment.command(&words);
-    if std::env::var_os("MDYN_VECTORS").is_none() {
-        command.env("MDYN_VECTORS", &vectors);
-    }
     if let Some(uri) = uri {
         command.env("MDYN_URI", uri);
     }
-    let status = requests.or(Command::from(command).kill_on_drop(true).status()).await;
-    let _ = std::fs::remove_dir_all(&vectors);
-    let status = status?.map_err(|error| {
+    let status = requests.or(Command::from(command).kill_on_drop(true).status()).await?;
+    let status = status.map_err(|error| {
         Error::environment(format!("cannot run the tests of {name}: {error}"), "")
     })?;
     if uri.is_none() {

@@ -36,7 +36,8 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     let installed = install_all(&arms, None, true, &mut Vec::new(), &mut requests).await?;
     let mut environments: Vec<_> = installed.arms.into_iter().map(|(_, it)| it).collect();
     if !is_adapter {
-        environments.push(Environment::of_command(&args.command));
+        let scrub = manifests.first().map_or(Vec::new(), |it| it.scrub.clone());
+        environments.push(Environment::of_command(&args.command, scrub));
     }
     // Not the process's id: two containers may share both the id and the cache.
     let path = work_dir()?.join("check").join(new_database());

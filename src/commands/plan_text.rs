@@ -87,7 +87,8 @@ fn operations(phase: &Phase) -> String {
         } else {
             format!(" on {}", operation.collection)
         };
-        let batch = operation.batch.map_or(String::new(), |batch| format!(" of {batch}"));
+        let batch = operation.count.filter(|_| operation.documents.is_some());
+        let batch = batch.map_or(String::new(), |count| format!(" of {}", count.most()));
         format!("{share}{}{batch}{on}", operation.name)
     };
     let each: Vec<String> = phase.operations.iter().zip(&phase.weights).map(one).collect();

@@ -11,7 +11,7 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::{Installed, install_all};
+use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -164,6 +164,7 @@ async fn one(
     });
     let manifests = discover(args.adapters_dir.as_deref())?;
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
+    workload.fit(arms::processes(&workload.plan, &arms));
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let settings = Settings {
         seed,
@@ -196,9 +197,9 @@ async fn one(
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
-    let consumer = workload.plan.phases.iter().any(|phase| phase.consumer);
-    let consumer =
-        consumer.then(|| arms::consumer(&manifests, args.consumer.as_deref())).transpose()?;
+    let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
+    let consumer = args.consumer.as_deref().filter(|_| reads);
+    let consumer = consumer.map(|asked| arms::parse(&manifests, asked)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
     let server = if serverless {
         None
@@ -208,7 +209,9 @@ async fn one(
     let mut requests = Requests::watch();
     let by_name = !args.drivers.is_empty();
     let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
-    let Installed { arms: environments, consumer } = install.await?;
+    let installed = install.await?;
+    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let environments = installed.arms;
     say!(
         "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
         duration(until_look),

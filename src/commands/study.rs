@@ -11,7 +11,7 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::{Installed, install_all};
+use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -76,12 +76,15 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
     let consumer = was.or(plan.consumer);
-    let consumer = reads.then(|| arms::consumer(&manifests, consumer.as_deref())).transpose()?;
+    let consumer = consumer.filter(|_| reads);
+    let consumer = consumer.map(|asked| arms::parse(&manifests, &asked)).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
-    let Installed { arms: environments, consumer } = install.await?;
+    let installed = install.await?;
+    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let environments = installed.arms;
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate =
         settings::estimate(&plan.workload.plan, &profiles, plan.quick, settings.measured_s);

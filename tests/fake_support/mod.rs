@@ -430,6 +430,8 @@ pub fn steps(lab: &Lab) -> Vec<Step> {
         .flat_map(|(round, arms)| arms.into_iter().map(move |arm| (round + 1, arm)))
         .collect();
     assert_eq!(started.len(), arms.len(), "one process for each arm and round");
+    let record = lab.record();
+    let phases = record["plan"]["phases"].as_array().expect("phases");
     let (mut greeted, mut of_pid, mut steps) = (0, BTreeMap::new(), Vec::new());
     for line in json_lines(&lab.path("trace")) {
         let pid = line["pid"].as_u64().expect("a pid");
@@ -443,8 +445,13 @@ pub fn steps(lab: &Lab) -> Vec<Step> {
             greeted += 1;
         }
         let (round, arm) = of_pid[&pid].clone();
-        let phase = line["phase"].as_str().unwrap_or_default().to_owned();
-        let warmup = line["warmup"].as_bool().unwrap_or_default();
+        // r01-arm0-phase2-process0-warmup; noop-0 is the calibration.
+        let samples = line["samples"].as_str().unwrap_or_default();
+        let number = samples.split_once("-phase").and_then(|(_, rest)| rest.split('-').next());
+        let number: Option<usize> = number.and_then(|number| number.parse().ok());
+        let phase = number.map(|number| phases[number]["name"].as_str().expect("a name"));
+        let phase = phase.unwrap_or(samples.split('-').next().unwrap_or_default()).to_owned();
+        let warmup = samples.ends_with("-warmup") || samples.starts_with("noop");
         steps.push(Step { round, arm, phase, warmup, message });
     }
     // The clock is asked until one answer comes quickly: the count is chance.

@@ -1,7 +1,7 @@
 //! From exchanges to figures, with exchanges made by hand; and whether arms did the same work.
 
 use record::records::{Tap, TapCommand};
-use record::samples::{Sample, WARMUP};
+use record::samples::Sample;
 use tap::Shape;
 use tap::exchange::{Exchange, flags};
 use tap::fairness::{Side, fairness};
@@ -84,7 +84,7 @@ fn summarise(
     samples: impl IntoIterator<Item = Sample>,
     operations: u64,
 ) -> Tap {
-    let calls = samples.into_iter().filter_map(|it| Call::of(&it)).collect();
+    let calls = samples.into_iter().map(|it| Call::of(&it)).collect();
     tap::summary::summarise(exchanges, recording, turns, calls, operations)
 }
 
@@ -120,12 +120,9 @@ fn the_links_time_is_taken_off_the_servers() {
 }
 
 #[test]
-fn only_what_came_in_during_the_turns_counts_and_the_warm_up_does_not() {
+fn only_what_came_in_during_the_turns_counts() {
     let (exchanges, mut samples) = finds(300);
-    samples.truncate(4);
-    for it in &mut samples[2..] {
-        it.outcome |= WARMUP;
-    }
+    samples.truncate(2);
     // Requests at 1100 and 2100, and none between 2200 and 5000.
     let turns = [(2200, 3000), (1000, 2150)];
     let tap = summarise(&exchanges, &recording(), &turns, samples, 2);

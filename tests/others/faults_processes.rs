@@ -145,7 +145,7 @@ fn endless_output_of_an_adapter_is_cut() {
 
 #[tokio::test]
 async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_answer() {
-    let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()]);
+    let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()], vec![]);
     let log = crate::support::scratch("deaf").join("log");
     let mut process = AdapterProcess::spawn(&environment, &log).expect("it starts");
     let deaf = async {
@@ -155,6 +155,17 @@ async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_a
     };
     let failure = tokio::time::timeout(HANG, deaf).await.expect("it does not hang");
     assert!(matches!(failure, Err(Failure::Hung { request: "close", .. })), "{failure:?}");
+}
+
+#[test]
+fn an_adapter_of_an_older_contract_is_named() {
+    let lab = Lab::new();
+    let refusal = r#"{"type":"error","code":"protocol","message":"no version in common"}"#;
+    lab.scripted("old", &format!("read line; echo '{refusal}'; sleep 60"));
+    let text = said(&lab.experiment(&["old"], &["--rounds", "1"]));
+    let expected = "the adapter speaks protocol 1, this mongodyno speaks 2; update the adapter";
+    assert!(text.contains(expected), "{text}");
+    lab.assert_nothing_runs();
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn of_two_that_install_the_same_the_second_waits_and_says_so() {
 #[test]
 fn a_server_that_refuses_is_named_before_anything_is_installed() {
     let lab = Lab::new();
-    scripted(&lab, "dear", &touch(&lab, "installed"), "consumer_rank = 1");
+    scripted(&lab, "dear", &touch(&lab, "installed"), "");
     let noop = fixture("workloads/noop.yaml").display().to_string();
     let uri = ["--uri", "mongodb://127.0.0.1:9/"];
     let verbs: [&[&str]; 3] = [

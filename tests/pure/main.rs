@@ -9,6 +9,7 @@ mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod contract_examples;
 mod layout;
 mod report_broker;
 mod report_broker_page;

@@ -11,24 +11,6 @@ use crate::manifest::{Manifest, Missing};
 use base::child;
 use base::error::Error;
 
-/// Variables that would let packages of the user's machine into an environment, and the one with
-/// credentials: an adapter hears of them in `open` and nowhere else.
-const SCRUBBED: [&str; 13] = [
-    "MDYN_URI",
-    "NODE_PATH",
-    "NODE_OPTIONS",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "VIRTUAL_ENV",
-    "GEM_HOME",
-    "GEM_PATH",
-    "PERL5LIB",
-    "CLASSPATH",
-    "GOFLAGS",
-    "RUSTFLAGS",
-];
-
 /// An adapter ready to start.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -54,11 +36,13 @@ pub struct Environment {
     pub lock_sha256: Option<String>,
     /// Cores that its processes keep to; none: all of them.
     pub cores: Vec<usize>,
+    /// Variables of the user's environment that are kept from its processes.
+    pub scrub: Vec<String>,
 }
 
 impl Environment {
     /// A command as it stands, without installation: `check -- COMMAND`.
-    pub fn of_command(command: &[String]) -> Self {
+    pub fn of_command(command: &[String], scrub: Vec<String>) -> Self {
         Self {
             adapter: command.join(" "),
             version: String::new(),
@@ -71,24 +55,32 @@ impl Environment {
             simulated: false,
             lock_sha256: None,
             cores: Vec::new(),
+            scrub,
         }
     }
 
     /// A command of this environment, with its folder, without the user's packages.
     pub fn command(&self, words: &[String]) -> Command {
         let (program, arguments) = words.split_first().expect("a command has a program");
-        scrubbed(&self.folder, program, arguments)
+        scrubbed(&self.folder, program, arguments, &self.scrub)
     }
 }
 
-pub(crate) fn scrubbed(folder: &Path, program: &str, arguments: &[String]) -> Command {
+/// A command without the variables of `scrub`, and without the credentials of `MDYN_URI`: an
+/// adapter hears of them in `open` and nowhere else.
+pub(crate) fn scrubbed(
+    folder: &Path,
+    program: &str,
+    arguments: &[String],
+    scrub: &[String],
+) -> Command {
     // Relative programs are relative to the environment: the child's cwd is not yet its own when
     // the system looks for the program.
     let program =
         if program.starts_with('.') { folder.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    for name in SCRUBBED {
+    for name in scrub.iter().map(String::as_str).chain(["MDYN_URI"]) {
         command.env_remove(name);
     }
     child::own(&mut command);

@@ -136,6 +136,7 @@ impl<'a> Installation<'a> {
             simulated: self.manifest.simulated,
             lock_sha256: lock.map(|bytes| hex(&Sha256::digest(bytes))),
             cores: Vec::new(),
+            scrub: self.manifest.scrub.clone(),
         }
     }
 
@@ -181,7 +182,7 @@ impl<'a> Installation<'a> {
             )
         };
         let (output, input) = io::pipe().map_err(cannot_run)?;
-        let mut command = scrubbed(&self.folder, program, arguments);
+        let mut command = scrubbed(&self.folder, program, arguments, &self.manifest.scrub);
         child::die_with_parent(&mut command);
         // A group of its own: Ctrl-C in the terminal is for the core, which ends the whole group.
         command.process_group(0);

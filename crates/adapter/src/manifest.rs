@@ -3,7 +3,7 @@
 //! Adapters are found, never listed: those embedded in the binary, and the folders below
 //! `--adapters-dir`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,9 +35,11 @@ pub struct Manifest {
     pub versions: String,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
-    /// Rank among the consumers of messages: 1 needs the least time for each. None without this
-    /// role.
-    pub consumer_rank: Option<u32>,
+    /// Variables of a user's environment that leak into this language's runtime or tools. After
+    /// [`discover`] those of all manifests: an option for one runtime may reach the tools of
+    /// another adapter.
+    #[serde(default)]
+    pub scrub: Vec<String>,
     /// Program and arguments, run in the environment folder.
     pub start: Vec<String>,
     /// Lock file after installation.
@@ -169,6 +171,9 @@ impl Manifest {
             if text.is_empty() || text.starts_with('.') || !text.chars().all(plain) {
                 return Err(format!("`{key}` is of letters, digits and . _ - +, not {text:?}"));
             }
+        }
+        if let Some(name) = self.scrub.iter().find(|it| it.is_empty() || it.contains(['=', '\0'])) {
+            return Err(format!("`scrub` has {name:?}, which is no name of a variable"));
         }
         if !(0.0..=3600.0).contains(&self.warmup_s) {
             return Err(format!("`warmup_s` is from 0 to 3600, not {}", self.warmup_s));
@@ -328,5 +333,10 @@ pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
             found.insert(manifest.name.clone(), manifest);
         }
     }
-    Ok(found.into_values().collect())
+    let mut found: Vec<Manifest> = found.into_values().collect();
+    let scrub: BTreeSet<String> = found.iter().flat_map(|it| it.scrub.clone()).collect();
+    for manifest in &mut found {
+        manifest.scrub = scrub.iter().cloned().collect();
+    }
+    Ok(found)
 }

@@ -3,35 +3,33 @@
 //! All types serialize and deserialize: the hidden fake adapter speaks with the same types, and
 //! `protocol/messages.schema.json` is generated from them.
 
+use std::collections::BTreeMap;
+
+use bson::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use workload::plan::{Counter, Operation, Pacing, Stamp};
+use workload::plan::{self, Kind, Stamp};
 use workload::stamp::Input;
 
-pub const PROTOCOL_VERSION: u32 = 1;
-
-/// Versions of the contract the core speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProtocolRange {
-    pub min: u32,
-    pub max: u32,
-}
+/// The version of the contract that the core speaks.
+pub const PROTOCOL: u32 = 2;
+/// Stands before each answer; all else on stdout is chatter.
+pub const FRAME: u8 = 0x1e;
 
 /// Requests of the core, one a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
-    Hello { protocol: ProtocolRange, epoch_ns: String },
+    Hello { protocol: u32, epoch_ns: String },
     Clock,
-    Open { uri: String, database: String, role: Role },
+    Open { clients: Vec<ClientTarget>, deal: Deal, database: String },
     Prepare(Box<Prepare>),
-    Turn { start_ns: u64, until_ns: u64 },
+    Turn { until_ns: u64 },
     End,
     Close,
-    Stop,
-    Render { document: Value, stamps: Vec<Stamp>, input: Input },
+    Render { template: String, stamps: Vec<Stamp>, input: Input },
 }
 
 impl Request {
@@ -45,42 +43,72 @@ impl Request {
             Self::Turn { .. } => "turn",
             Self::End => "end",
             Self::Close => "close",
-            Self::Stop => "stop",
             Self::Render { .. } => "render",
         }
     }
 }
 
-/// Role of a process in a run.
+/// A connection string, with its parts for drivers that parse none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientTarget {
+    pub uri: String,
+    pub hosts: Vec<String>,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub options: BTreeMap<String, String>,
+}
+
+/// To which of several clients an operation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum Deal {
     Worker,
-    Consumer,
+    Operation,
+}
+
+/// SPEC section 4, and 9 for consumers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Prepare {
+    Worker(WorkerPrepare),
+    Consumer(ConsumerPrepare),
+}
+
+impl Prepare {
+    /// Path of the file that the adapter writes.
+    pub fn samples(&self) -> &str {
+        match self {
+            Self::Worker(prepare) => &prepare.samples,
+            Self::Consumer(prepare) => &prepare.samples,
+        }
+    }
 }
 
 /// SPEC section 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Prepare {
-    pub phase: String,
-    pub role: Role,
-    pub warmup: bool,
+pub struct WorkerPrepare {
     pub samples: String,
     pub schedule: String,
     pub pools: Vec<String>,
-    pub document_form: String,
     pub workers: u32,
     pub first_worker: u32,
     pub limits: Option<Vec<u64>>,
     pub pacing: Pacing,
-    pub counter: Counter,
+    pub lap_step: u64,
+    pub item_step: u64,
     pub errors_consecutive_max: u32,
     pub operations: Vec<Operation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub consumer: Option<Consumer>,
 }
 
-/// SPEC section 8.
+/// SPEC section 9.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConsumerPrepare {
+    pub samples: String,
+    pub errors_consecutive_max: u32,
+    pub consumer: Consumer,
+}
+
+/// SPEC section 9.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consumer {
     pub collection: String,
@@ -89,15 +117,172 @@ pub struct Consumer {
     pub marker_field: String,
 }
 
-/// Answers of an adapter, one a line.
+/// How the next operation is issued (SPEC section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum Pacing {
+    Awaited {
+        #[serde(default, skip_serializing_if = "is_zero")]
+        think_ns: u64,
+    },
+    Window {
+        size: u32,
+    },
+    Rate {},
+    Burst {},
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+impl Pacing {
+    /// The word that declares it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Awaited { think_ns: 0 } => "awaited",
+            Self::Awaited { .. } => "think",
+            Self::Window { .. } => "window",
+            Self::Rate {} => "rate",
+            Self::Burst {} => "burst",
+        }
+    }
+}
+
+impl From<plan::Pacing> for Pacing {
+    fn from(pacing: plan::Pacing) -> Self {
+        match pacing {
+            plan::Pacing::Awaited { think_ns } => Self::Awaited { think_ns },
+            plan::Pacing::Window { size } => Self::Window { size },
+            plan::Pacing::Rate { .. } => Self::Rate {},
+            plan::Pacing::Burst {} => Self::Burst {},
+        }
+    }
+}
+
+/// One of the operations that records name by their index.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Operation {
+    pub name: String,
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub collection: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<Documents>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordered: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lazy: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upsert: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum_field: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_concern: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_concern: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_preference: Option<String>,
+}
+
+/// Documents out of a pool: which, the record says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Documents {
+    pub pool: u32,
+    pub stamps: Vec<Stamp>,
+}
+
+/// Always the same document of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    pub pool: u32,
+    pub document: u32,
+    pub stamps: Vec<Stamp>,
+}
+
+impl Operation {
+    /// An operation that is given nothing.
+    pub fn new(name: &str, kind: Kind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            collection: String::new(),
+            documents: None,
+            filter: None,
+            projection: None,
+            update: None,
+            pipeline: None,
+            command: None,
+            shape: None,
+            ordered: None,
+            lazy: None,
+            upsert: None,
+            batch_size: None,
+            sum_field: None,
+            write_concern: None,
+            read_concern: None,
+            read_preference: None,
+        }
+    }
+}
+
+/// A plan's operation as adapters get it; its templates are appended to `templates`, which is the
+/// pool of number `pool`.
+pub fn operation(made: &plan::Operation, pool: u32, templates: &mut Vec<Document>) -> Operation {
+    let mut reference = |template: Option<&plan::Template>| {
+        let plan::Template { document, stamps } = template?;
+        templates.push(document.clone());
+        let document = u32::try_from(templates.len() - 1).expect("few templates");
+        Some(Reference { pool, document, stamps: stamps.clone() })
+    };
+    Operation {
+        filter: reference(made.filter.as_ref()),
+        projection: reference(made.projection.as_ref()),
+        update: reference(made.update.as_ref()),
+        pipeline: reference(made.pipeline.as_ref()),
+        command: reference(made.command.as_ref()),
+        collection: made.collection.clone(),
+        documents: made
+            .documents
+            .as_ref()
+            .map(|it| Documents { pool: it.pool, stamps: it.stamps.clone() }),
+        shape: made.shape.clone(),
+        ordered: made.ordered,
+        lazy: made.lazy,
+        upsert: made.upsert,
+        batch_size: made.batch_size,
+        sum_field: made.sum_field.clone(),
+        write_concern: made.write_concern.clone(),
+        read_concern: made.read_concern.clone(),
+        read_preference: made.read_preference.clone(),
+        ..Operation::new(&made.name, made.kind)
+    }
+}
+
+/// Answers of an adapter, one a line, each behind [`FRAME`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Answer {
     Hello(Box<Hello>),
     Clock { now_ns: u64 },
     Opened(Box<Opened>),
-    Armed,
-    Turned(Turned),
+    Ready,
+    TurnDone(TurnDone),
     Ended(Ended),
     Closed,
     Rendered { bson: String },
@@ -111,8 +296,8 @@ impl Answer {
             Self::Hello(_) => "hello",
             Self::Clock { .. } => "clock",
             Self::Opened(_) => "opened",
-            Self::Armed => "armed",
-            Self::Turned(_) => "turned",
+            Self::Ready => "ready",
+            Self::TurnDone(_) => "turn_done",
             Self::Ended(_) => "ended",
             Self::Closed => "closed",
             Self::Rendered { .. } => "rendered",
@@ -156,25 +341,42 @@ pub struct Clock {
     pub resolution_ns: f64,
 }
 
-/// Abilities of an adapter: skips are computed from them, never from lists of adapters.
+/// Abilities of an adapter: which arms take part is computed from them, never from lists of
+/// adapters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     pub operations: Vec<String>,
-    pub roles: Vec<Role>,
     pub pacing: Vec<String>,
-    pub document_forms: Vec<String>,
-    pub concurrency: Concurrency,
-    pub stop: String,
-    /// False: the driver has no type for doubles and sends those with a whole value as int32.
-    #[serde(default = "yes")]
-    pub whole_doubles: bool,
-    /// A `noop` with `documents` makes one for each operation and counts it.
     #[serde(default)]
-    pub noop_makes: bool,
+    pub extras: Vec<String>,
+    #[serde(default)]
+    pub shapes: Vec<String>,
+    #[serde(default)]
+    pub alters: Vec<Alters>,
+    #[serde(default)]
+    pub uri: UriKind,
+    /// Cost of a message; None: it reads none.
+    #[serde(default)]
+    pub consumer_ns: Option<u64>,
+    pub concurrency: Concurrency,
 }
 
-fn yes() -> bool {
-    true
+/// Changes that a driver's natural types make in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Alters {
+    Int64,
+    Double,
+    FieldOrder,
+}
+
+/// Whether a driver takes options that nobody asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UriKind {
+    #[default]
+    Standard,
+    Plain,
 }
 
 /// The kind of a worker.
@@ -191,18 +393,15 @@ pub struct Concurrency {
 /// Answer to `open`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Opened {
+    /// Whether writes with no concern of their own are answered by the server.
+    pub acknowledged: bool,
     pub resolved: Value,
-    pub server: Value,
 }
 
-/// SPEC section 5.
+/// Answer to `turn`: all else is in the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Turned {
+pub struct TurnDone {
     pub began_ns: u64,
-    pub ended_ns: u64,
-    pub operations: u64,
-    pub completed_by_deadline: u64,
-    pub errors: u64,
     pub exhausted: bool,
     pub gave_up: bool,
 }
@@ -210,15 +409,24 @@ pub struct Turned {
 /// Totals of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    pub operations: u64,
-    pub samples: u64,
     pub totals: Totals,
     pub errors: Vec<ErrorEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeCost>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<Consumed>,
 }
 
-/// How a consumer read, SPEC section 8.
+/// Garbage collections of a phase. Some runtimes tell their number alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeCost {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc_count: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc_ns: Option<u64>,
+}
+
+/// How a consumer read, SPEC section 9.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consumed {
     pub cursors: u64,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::environment::Environment;
-use crate::messages::{Answer, Hello, PROTOCOL_VERSION, ProtocolRange, Request};
+use crate::messages::{Answer, FRAME, Hello, PROTOCOL, Request};
 use base::clock::Epoch;
 use base::secrets::{mask_json, mask_text};
 
@@ -24,8 +24,6 @@ const LOG_BYTES_MAX: usize = 8 << 20;
 /// Beginning of a line of stderr, or of a line that is no message, as errors quote it.
 const SAID_CHARACTERS: usize = 500;
 const QUOTED_CHARACTERS: usize = 120;
-/// Stray lines before the awaited answer until the adapter counts as lost.
-const STRAY_LINES_MAX: u32 = 1000;
 /// Most readings of the clock, until one answer comes quickly enough to bound the difference.
 const CLOCK_ECHOES: u32 = 50;
 /// A good enough bound on the difference: well below the time of any message.
@@ -52,6 +50,13 @@ pub enum Failure {
         /// Its last words on stderr.
         said: String,
     },
+    /// Another version of the contract.
+    #[error(
+        "the adapter speaks protocol {protocol}, this mongodyno speaks {}; update the adapter, or \
+         take the mongodyno it came with",
+        PROTOCOL
+    )]
+    OldProtocol { protocol: u32 },
     #[error("the adapter answered `{request}` with something that is no message: {line}")]
     Garbage {
         request: &'static str,
@@ -170,13 +175,13 @@ impl AdapterProcess {
     }
 
     async fn greet(&mut self, epoch: &Epoch) -> Result<(), Failure> {
-        let hello = Request::Hello {
-            protocol: ProtocolRange { min: PROTOCOL_VERSION, max: PROTOCOL_VERSION },
-            epoch_ns: epoch.to_string(),
-        };
+        let hello = Request::Hello { protocol: PROTOCOL, epoch_ns: epoch.to_string() };
         // A JVM on a busy machine needs seconds before it answers.
         match self.request(&hello, Duration::from_secs(30)).await? {
-            Answer::Hello(hello) => self.hello = Some(*hello),
+            Answer::Hello(hello) if hello.protocol == PROTOCOL => self.hello = Some(*hello),
+            Answer::Hello(hello) => {
+                return Err(Failure::OldProtocol { protocol: hello.protocol });
+            }
             other => return Err(Failure::Unexpected { request: "hello", answer: other.name() }),
         }
         for _ in 0..CLOCK_ECHOES {
@@ -263,24 +268,27 @@ impl AdapterProcess {
         timeout: Duration,
     ) -> Result<Answer, Failure> {
         let line = self.answer_line(request, timeout).await?;
-        match serde_json::from_str(&line) {
-            Ok(Answer::Error { code, message }) => {
-                Err(Failure::Refused { request, code, message: mask_text(&message) })
-            }
-            Ok(Answer::Ended(mut ended)) => {
-                ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
-                Ok(Answer::Ended(ended))
-            }
-            Ok(Answer::Opened(mut opened)) => {
-                mask_json(&mut opened.resolved);
-                Ok(Answer::Opened(opened))
-            }
-            Ok(answer) => Ok(answer),
-            Err(error) => {
-                let line = format!("{} ({error})", cut(&mask_text(&line), QUOTED_CHARACTERS));
-                Err(Failure::Garbage { request, line })
-            }
-        }
+        parse(request, &line)
+    }
+
+    /// Waits for the answer to a turn of `length`. An operation may take longer than any limit: the
+    /// adapter is lost when in `rest` neither its processor clock nor its samples have moved.
+    ///
+    /// # Errors
+    /// Any fault of the adapter; a hung one is killed.
+    pub async fn answer_to_turn(
+        &mut self,
+        length: Duration,
+        rest: Duration,
+        samples: &Path,
+    ) -> Result<Answer, Failure> {
+        let pid = self.pid;
+        let signs = || {
+            let bytes = std::fs::metadata(samples).map_or(0, |it| it.len());
+            (base::child::cpu_ns(pid).unwrap_or(0), bytes)
+        };
+        let line = self.line("turn", length, rest, signs).await?;
+        parse("turn", &line)
     }
 
     /// Waits for the line that answers `request`, unparsed (for the vectors).
@@ -292,7 +300,35 @@ impl AdapterProcess {
         request: &'static str,
         timeout: Duration,
     ) -> Result<String, Failure> {
-        match tokio::time::timeout(timeout, self.next_message(request)).await {
+        self.line(request, Duration::ZERO, timeout, || (0, 0)).await
+    }
+
+    /// Waits for `length`, then as long as its `signs` move: processor time in ns, bytes of
+    /// samples.
+    async fn line(
+        &mut self,
+        request: &'static str,
+        length: Duration,
+        rest: Duration,
+        signs: impl Fn() -> (u64, u64),
+    ) -> Result<String, Failure> {
+        let awaited = {
+            let message = self.next_message(request);
+            tokio::pin!(message);
+            let mut awaited = tokio::time::timeout(length, &mut message).await;
+            while awaited.is_err() {
+                let before = signs();
+                awaited = tokio::time::timeout(rest, &mut message).await;
+                let now = signs();
+                // A driver's monitoring takes some microseconds now and then: that is no work.
+                let works = u128::from(now.0.saturating_sub(before.0)) * 1000 > rest.as_nanos();
+                if awaited.is_err() && !works && now.1 == before.1 {
+                    break;
+                }
+            }
+            awaited
+        };
+        match awaited {
             Ok(Ok(Some(line))) => Ok(line),
             Ok(Ok(None)) => Err(self.crashed(request).await),
             Ok(Err(failure)) => {
@@ -302,14 +338,14 @@ impl AdapterProcess {
             Err(_) => {
                 self.kill().await;
                 let said = self.said();
-                Err(Failure::Hung { request, seconds: timeout.as_secs(), said })
+                Err(Failure::Hung { request, seconds: (length + rest).as_secs(), said })
             }
         }
     }
 
+    /// The next answer, without its frame. What stands before it is kept in the log.
     async fn next_message(&mut self, request: &'static str) -> Result<Option<String>, Failure> {
         self.flush().await;
-        let mut stray = 0;
         loop {
             let mut line = Vec::new();
             let mut limited = (&mut self.stdout).take(LINE_BYTES_MAX);
@@ -317,19 +353,26 @@ impl AdapterProcess {
                 Ok(0) | Err(_) => return Ok(None),
                 Ok(_) => {}
             }
-            let text = String::from_utf8_lossy(&line);
-            let text = text.trim_end();
-            if text.starts_with("{\"type\":") {
-                return Ok(Some(text.to_owned()));
+            // JSON holds no such byte; chatter may.
+            let framed = line.iter().rposition(|byte| *byte == FRAME);
+            let chatter = &line[..framed.unwrap_or(line.len())];
+            let text = String::from_utf8_lossy(chatter);
+            if self.hello.is_none() && framed.is_none() && is_old_answer(&text) {
+                return Err(Failure::OldProtocol { protocol: 1 });
             }
-            self.log.lock().expect("no panic while logging").line(text);
-            stray += 1;
-            if stray >= STRAY_LINES_MAX || line.len() as u64 >= LINE_BYTES_MAX {
-                return Err(Failure::Garbage {
-                    request,
-                    line: cut(&mask_text(text), QUOTED_CHARACTERS),
-                });
+            if !text.trim_end().is_empty() {
+                self.log.lock().expect("no panic while logging").line(text.trim_end());
             }
+            let Some(framed) = framed else { continue };
+            let answer = String::from_utf8_lossy(&line[framed + 1..]);
+            if !answer.ends_with('\n') {
+                if (line.len() as u64) < LINE_BYTES_MAX {
+                    return Ok(None); // its last words
+                }
+                let line = cut(&mask_text(&answer), QUOTED_CHARACTERS);
+                return Err(Failure::Garbage { request, line });
+            }
+            return Ok(Some(answer.trim().to_owned()));
         }
     }
 
@@ -407,6 +450,34 @@ async fn keep_log(stderr: ChildStderr, log: Arc<Mutex<Log>>) {
             }
         }
     }
+}
+
+/// An `error` is a [`Failure::Refused`]. Credentials are masked in all that is repeated.
+fn parse(request: &'static str, line: &str) -> Result<Answer, Failure> {
+    match serde_json::from_str(line) {
+        Ok(Answer::Error { code, message }) => {
+            Err(Failure::Refused { request, code, message: mask_text(&message) })
+        }
+        Ok(Answer::Ended(mut ended)) => {
+            ended.errors.iter_mut().for_each(|it| it.message = mask_text(&it.message));
+            Ok(Answer::Ended(ended))
+        }
+        Ok(Answer::Opened(mut opened)) => {
+            mask_json(&mut opened.resolved);
+            Ok(Answer::Opened(opened))
+        }
+        Ok(answer) => Ok(answer),
+        Err(error) => {
+            let line = format!("{} ({error})", cut(&mask_text(line), QUOTED_CHARACTERS));
+            Err(Failure::Garbage { request, line })
+        }
+    }
+}
+
+/// Whether a line without a frame is an answer of version 1.
+fn is_old_answer(line: &str) -> bool {
+    let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    ["hello", "error"].iter().any(|name| line["type"] == *name)
 }
 
 fn cut(text: &str, characters: usize) -> String {

@@ -1,4 +1,5 @@
-//! Consumers on a server (SPEC section 8): their messages, their ends, cursors that die.
+//! A consumer on a real server (SPEC section 9), whose cursors are killed by its own command. All
+//! else is in the vectors.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,43 +11,38 @@ use crate::bench::Bench;
 use crate::consumed::{Sent, judge};
 use crate::{ANSWER_TIMEOUT, Checked, ask, equal, start};
 use adapter::environment::Environment;
-use adapter::messages::{Answer, Consumer, Ended, Request, Role, Turned};
+use adapter::messages::{
+    Answer, Consumer, ConsumerPrepare, Deal, Ended, Prepare, Request, TurnDone,
+};
 use adapter::process::AdapterProcess;
 use measure::admin::Admin;
-use measure::arm::noop_prepare;
+use measure::arm::client_target;
 use record::samples::Samples;
 use workload::plan::{Capped, Collection};
 
+const COLLECTION: &str = "consumed";
 const CAPPED_BYTES: u64 = 1 << 20;
 const MARKER_FIELD: &str = "all_sent";
 /// Length of a turn that ends for another reason.
 const LONG: Duration = Duration::from_secs(20);
-/// `idle_ms` where it is to end a turn.
-const IDLE: Duration = Duration::from_millis(300);
 /// How late a turn may end on a busy machine.
 const LATE: Duration = Duration::from_secs(5);
 /// Time for a consumer to read, before something happens to its cursor.
 const READ: Duration = Duration::from_millis(150);
 const ERRORS_CONSECUTIVE_MAX: u32 = 4;
 
-/// All checks of the role; one line where the adapter does not declare it.
+/// One line where the adapter reads no messages.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
-    let roles = match start(environment, bench.folder.path(), bench.epoch).await {
-        Ok(process) => process.hello.as_ref().map(|it| it.capabilities.roles.clone()),
+    let cost_ns = match start(environment, bench.folder.path(), bench.epoch).await {
+        Ok(process) => process.hello.as_ref().and_then(|it| it.capabilities.consumer_ns),
         Err(problem) => return vec![Checked::of("consumer", Err(problem))],
     };
-    if !roles.is_some_and(|roles| roles.contains(&Role::Consumer)) {
-        let name = "consumer: left out, it does not declare the role";
-        return vec![Checked::of(name, Ok(()))];
+    if cost_ns.is_none() {
+        return vec![Checked::of("consumer: left out, it needs consumer_ns", Ok(()))];
     }
     let lab = Lab { environment, bench, admin };
     vec![
-        Checked::of("consumer: messages, ended by the marker", lab.marker().await),
-        Checked::of("consumer: ended by `expected`", lab.expected().await),
-        Checked::of("consumer: ended by `idle_ms` and `until_ns`", lab.turns().await),
         Checked::of("consumer: cursors that are killed", lab.killed().await),
-        Checked::of("consumer: a position that is overwritten", lab.overwritten().await),
-        Checked::of("consumer: gives up without a collection", lab.dropped().await),
         Checked::of("consumer: stop signal in a turn", lab.stopped().await),
     ]
 }
@@ -58,120 +54,40 @@ struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// A message has its own time of arrival, not that of its batch. Neither the sentinel nor the
-    /// marker is a message. Nothing behind the marker is read.
-    async fn marker(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_marker", None, LONG, 1000).await?;
-        case.begin(LONG).await;
-        case.insert(1).await?;
-        case.insert(60).await?;
-        let marker = doc! { "_id": case.id(), MARKER_FIELD: true };
-        case.load(vec![marker]).await?;
-        let turned = case.turned().await?;
-        equal("`turned.exhausted`", &turned.exhausted, &true)?;
-        equal("`turned.errors`", &turned.errors, &0)?;
-        case.judge_turns(&[turned]).await
-    }
-
-    async fn expected(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_expected", None, LONG, 25).await?;
-        case.begin(LONG).await;
-        case.insert(40).await?;
-        case.sent.truncate(25);
-        let turned = case.turned().await?;
-        equal("`turned.exhausted`", &turned.exhausted, &true)?;
-        case.judge_turns(&[turned]).await
-    }
-
-    /// A turn without messages ends on time. Messages between two turns are read in the next one.
-    async fn turns(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_turns", None, IDLE, 1000).await?;
-        let began_ns = self.bench.epoch.now_ns();
-        case.begin(LONG).await;
-        case.insert(5).await?;
-        let idle = case.turned().await?;
-        case.ends_within("`idle_ms`", began_ns + nanos(IDLE))?;
-        equal("messages before it was idle", &idle.operations, &5)?;
-        equal("`turned.exhausted` of an idle turn", &idle.exhausted, &false)?;
-        let short = IDLE / 3;
-        let until_ns = case.begin(short).await;
-        let late = case.turned().await?;
-        case.ends_within("`until_ns`", until_ns)?;
-        equal("messages of a turn without any", &late.operations, &0)?;
-        case.insert(5).await?;
-        case.begin(LONG).await;
-        let last = case.turned().await?;
-        case.judge_turns(&[idle, late, last]).await
-    }
-
+    /// Twice its cursor dies. It delivers nothing twice, and nothing behind the marker.
     async fn killed(&self) -> Result<(), String> {
         const KILLS: u64 = 2;
-        let mut case = self.case("consumed_killed", None, LONG, 45).await?;
-        case.begin(LONG).await;
+        let mut case = self.case().await?;
+        case.begin().await;
         for _ in 0..KILLS {
             case.insert(15).await?;
             tokio::time::sleep(READ).await;
             case.kill_cursor().await?;
         }
         case.insert(15).await?;
-        let turned = case.turned().await?;
-        equal("`turned.errors`: cursors that failed", &turned.errors, &KILLS)?;
-        let ended = case.ended(&[turned]).await?;
+        let marker = doc! { "_id": case.id(), MARKER_FIELD: true };
+        case.load(vec![marker]).await?;
+        let done = case.turn_done().await?;
+        equal("`turn_done.exhausted`", &done.exhausted, &true)?;
+        let ended = case.ended().await?;
+        let failures: u64 = ended.errors.iter().map(|it| it.count).sum();
+        equal("`ended.errors`: cursors that failed", &failures, &KILLS)?;
+        equal("`totals.documents`", &ended.totals.documents, &(case.sent.len() as u64))?;
         let consumer = ended.consumer.ok_or("`ended` has no `consumer`")?;
         equal("`consumer.positions_lost`", &consumer.positions_lost, &0)?;
         if consumer.cursors <= KILLS {
             return Err(format!("`consumer.cursors` is {} after two kills", consumer.cursors));
         }
-        case.finish(&ended).await
-    }
-
-    /// Between two turns the cursor dies and more is inserted than the collection holds. The rest
-    /// is read, and the gap is told.
-    async fn overwritten(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_overwritten", Some(8), IDLE, 1000).await?;
-        case.begin(LONG).await;
-        case.insert(3).await?;
-        let before = case.turned().await?;
-        equal("messages before the gap", &before.operations, &3)?;
-        case.kill_cursor().await?;
-        case.insert(20).await?;
-        // Servers differ in how far they exceed the limit before they remove documents.
-        let left = self.admin.documents(case.collection).await.map_err(|it| it.to_string())?.len();
-        if left >= 20 {
-            return Err(format!("the server kept {left} documents of a limit of 8"));
-        }
-        case.sent.drain(3..case.sent.len() - left);
-        case.begin(LONG).await;
-        let after = case.turned().await?;
-        let ended = case.ended(&[before, after]).await?;
-        let lost = ended.consumer.map(|it| it.positions_lost);
-        equal("`consumer.positions_lost`", &lost, &Some(1))?;
-        case.finish(&ended).await
-    }
-
-    async fn dropped(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_dropped", None, LONG, 1000).await?;
-        case.begin(LONG).await;
-        case.insert(5).await?;
-        tokio::time::sleep(READ).await;
-        self.admin.drop_collection(case.collection).await.map_err(|it| it.to_string())?;
-        let turned = case.turned().await?;
-        equal("`turned.gave_up`", &turned.gave_up, &true)?;
-        equal("`turned.errors`", &turned.errors, &u64::from(ERRORS_CONSECUTIVE_MAX))?;
-        case.judge_turns(&[turned]).await
+        case.judge()?;
+        case.process.close().await.map_err(|it| it.to_string())
     }
 
     async fn stopped(&self) -> Result<(), String> {
-        let mut case = self.case("consumed_stopped", None, LONG, 1000).await?;
-        case.begin(LONG).await;
+        let mut case = self.case().await?;
+        case.begin().await;
         case.insert(5).await?;
         tokio::time::sleep(READ).await;
-        let declared = case.process.hello.as_ref().map(|it| it.capabilities.stop.clone());
-        if declared.as_deref() == Some("stdin") {
-            case.process.send(&Request::Stop).await;
-        } else {
-            case.process.stop();
-        }
+        case.process.stop();
         match case.process.wait(LATE).await {
             Some(status) if status.success() => case.judge(),
             Some(status) => Err(format!("it ended with {status}")),
@@ -179,50 +95,43 @@ impl Lab<'_> {
         }
     }
 
-    /// A capped collection with a sentinel, and a consumer that is armed behind it.
-    async fn case(
-        &self,
-        collection: &'static str,
-        max_documents: Option<u64>,
-        idle: Duration,
-        expected: u64,
-    ) -> Result<Case<'_>, String> {
+    /// A capped collection with a sentinel, and a consumer that is in position behind it.
+    async fn case(&self) -> Result<Case<'_>, String> {
         let capped = Collection {
-            name: collection.to_owned(),
+            name: COLLECTION.to_owned(),
             indexes: vec![],
-            capped: Some(Capped { size_bytes: CAPPED_BYTES, max_documents }),
+            capped: Some(Capped { size_bytes: CAPPED_BYTES, max_documents: None }),
             loaded: 0,
             stamps: vec![],
             pool_documents: 0,
             document_bytes_mean: 0.0,
             document_bytes_max: 0,
         };
-        self.admin.create(collection, &capped).await.map_err(|it| it.to_string())?;
+        self.admin.create(COLLECTION, &capped).await.map_err(|it| it.to_string())?;
         let folder = self.bench.folder.path();
         let samples = folder.join("consumer.bin");
         let mut process = start(self.environment, folder, self.bench.epoch).await?;
+        let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
         let open = Request::Open {
-            uri: self.bench.uri.to_owned(),
+            clients: vec![client_target(self.bench.uri, kind)],
+            deal: Deal::Worker,
             database: self.bench.database.clone(),
-            role: Role::Consumer,
         };
         ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await?;
-        let mut case = Case { lab: self, collection, process, samples, ids: 0, sent: vec![] };
+        let mut case = Case { lab: self, process, samples, ids: 0, sent: vec![] };
         case.load(vec![doc! { "_id": ObjectId::from_bytes([0; 12]), "sentinel": true }]).await?;
-        let mut prepare = noop_prepare(&case.samples, &PathBuf::new());
-        prepare.role = Role::Consumer;
-        prepare.warmup = false;
-        prepare.limits = None;
-        prepare.errors_consecutive_max = ERRORS_CONSECUTIVE_MAX;
-        prepare.operations = vec![];
-        prepare.consumer = Some(Consumer {
-            collection: collection.to_owned(),
-            expected,
-            idle_ms: u64::try_from(idle.as_millis()).unwrap_or(u64::MAX),
-            marker_field: MARKER_FIELD.to_owned(),
-        });
-        let prepare = Request::Prepare(Box::new(prepare));
-        ask(&mut case.process, &prepare, "armed", ANSWER_TIMEOUT).await?;
+        let prepare = ConsumerPrepare {
+            samples: case.samples.to_string_lossy().into_owned(),
+            errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+            consumer: Consumer {
+                collection: COLLECTION.to_owned(),
+                expected: 1000,
+                idle_ms: LONG.as_millis() as u64,
+                marker_field: MARKER_FIELD.to_owned(),
+            },
+        };
+        let prepare = Request::Prepare(Box::new(Prepare::Consumer(prepare)));
+        ask(&mut case.process, &prepare, "ready", ANSWER_TIMEOUT).await?;
         Ok(case)
     }
 }
@@ -230,8 +139,6 @@ impl Lab<'_> {
 /// One consumer, and its messages.
 struct Case<'a> {
     lab: &'a Lab<'a>,
-    /// Its own: cursors of a dropped collection stay open on the server for a while.
-    collection: &'static str,
     process: AdapterProcess,
     samples: PathBuf,
     ids: u32,
@@ -250,7 +157,7 @@ impl Case<'_> {
     async fn load(&self, documents: Vec<Document>) -> Result<(), String> {
         let documents: Result<Vec<_>, _> = documents.iter().map(RawDocumentBuf::try_from).collect();
         let documents = documents.map_err(|it| it.to_string())?;
-        let loaded = self.lab.admin.load(self.collection, documents.into_iter()).await;
+        let loaded = self.lab.admin.load(COLLECTION, documents.into_iter()).await;
         loaded.map_err(|it| it.to_string())
     }
 
@@ -279,7 +186,7 @@ impl Case<'_> {
     /// Waits for a cursor, which the consumer may be opening, and kills it.
     async fn kill_cursor(&self) -> Result<(), String> {
         for _ in 0..LATE.as_millis() / 20 {
-            let killed = self.lab.admin.kill_cursors(self.collection).await;
+            let killed = self.lab.admin.kill_cursors(COLLECTION).await;
             match killed.map_err(|it| it.to_string())? {
                 0 => tokio::time::sleep(Duration::from_millis(20)).await,
                 _ => return Ok(()),
@@ -288,52 +195,23 @@ impl Case<'_> {
         Err("no cursor is open on the collection".to_owned())
     }
 
-    /// Begins a turn and returns its deadline.
-    async fn begin(&mut self, length: Duration) -> u64 {
-        let until_ns = self.lab.bench.epoch.now_ns() + nanos(length);
-        self.process.send(&Request::Turn { start_ns: 0, until_ns }).await;
-        until_ns
+    async fn begin(&mut self) {
+        let until_ns = self.lab.bench.epoch.now_ns() + LONG.as_nanos() as u64;
+        self.process.send(&Request::Turn { until_ns }).await;
     }
 
-    async fn turned(&mut self) -> Result<Turned, String> {
+    async fn turn_done(&mut self) -> Result<TurnDone, String> {
         match self.process.answer("turn", LONG + LATE).await.map_err(|it| it.to_string())? {
-            Answer::Turned(turned) => Ok(turned),
+            Answer::TurnDone(done) => Ok(done),
             other => Err(format!("it answered `turn` with `{}`", other.name())),
         }
     }
 
-    /// Whether the turn ended after its deadline, within [`LATE`].
-    fn ends_within(&self, what: &str, from_ns: u64) -> Result<(), String> {
-        let now_ns = self.lab.bench.epoch.now_ns();
-        if (from_ns..from_ns + nanos(LATE)).contains(&now_ns) {
-            return Ok(());
+    async fn ended(&mut self) -> Result<Ended, String> {
+        match ask(&mut self.process, &Request::End, "ended", ANSWER_TIMEOUT).await? {
+            Answer::Ended(ended) => Ok(ended),
+            _ => unreachable!("`ask` has looked at its name"),
         }
-        let late_ms = figures::fixed((now_ns as f64 - from_ns as f64) / 1e6, 0);
-        Err(format!("a turn ended {late_ms} ms after {what} should have ended it"))
-    }
-
-    /// Ends the phase, and compares its totals with its turns.
-    async fn ended(&mut self, turns: &[Turned]) -> Result<Ended, String> {
-        let answer = ask(&mut self.process, &Request::End, "ended", ANSWER_TIMEOUT).await?;
-        let Answer::Ended(ended) = answer else { unreachable!("`ask` has looked at its name") };
-        let messages: u64 = turns.iter().map(|it| it.operations).sum();
-        equal("`ended.operations`", &ended.operations, &messages)?;
-        equal("`ended.samples`", &ended.samples, &messages)?;
-        equal("`totals.documents`", &ended.totals.documents, &messages)?;
-        let in_time: u64 = turns.iter().map(|it| it.completed_by_deadline).sum();
-        equal("`completed_by_deadline`", &in_time, &messages)?;
-        Ok(ended)
-    }
-
-    async fn judge_turns(mut self, turns: &[Turned]) -> Result<(), String> {
-        let ended = self.ended(turns).await?;
-        self.finish(&ended).await
-    }
-
-    async fn finish(self, ended: &Ended) -> Result<(), String> {
-        self.judge()?;
-        equal("messages", &ended.operations, &(self.sent.len() as u64))?;
-        self.process.close().await.map_err(|it| it.to_string())
     }
 
     fn judge(&self) -> Result<(), String> {
@@ -341,8 +219,4 @@ impl Case<'_> {
         let samples: Result<Vec<_>, _> = file.collect();
         judge(&self.sent, &samples.map_err(|it| it.to_string())?)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

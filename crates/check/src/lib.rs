@@ -2,17 +2,19 @@
 //! faults on a server. Some operations fail on purpose: an adapter that ignores answers does not
 //! pass.
 
+mod absorbers;
+mod altered;
 pub mod bench;
 mod consumed;
 mod consumer;
+mod conversation;
 pub mod offline;
 pub mod online;
-pub mod vectors;
+mod sampled;
+mod vectors;
 
 use std::path::Path;
 use std::time::Duration;
-
-use bson::{Bson, Document};
 
 use adapter::environment::Environment;
 use adapter::messages::{Answer, Request};
@@ -56,24 +58,6 @@ async fn ask(
         return Ok(answer);
     }
     Err(Failure::Unexpected { request: request.name(), answer: answer.name() }.to_string())
-}
-
-/// The document as a driver without a type for doubles sends it: whole values within int32 become
-/// int32.
-fn without_whole_doubles(document: Document) -> Document {
-    document.into_iter().map(|(name, value)| (name, without_whole_double(value))).collect()
-}
-
-fn without_whole_double(value: Bson) -> Bson {
-    let int32 = f64::from(i32::MIN)..=f64::from(i32::MAX);
-    match value {
-        Bson::Double(double) if double.fract() == 0.0 && int32.contains(&double) => {
-            Bson::Int32(double as i32)
-        }
-        Bson::Document(inner) => Bson::Document(without_whole_doubles(inner)),
-        Bson::Array(items) => Bson::Array(items.into_iter().map(without_whole_double).collect()),
-        other => other,
-    }
 }
 
 /// Fails with a sentence unless two values are equal.

@@ -1,32 +1,32 @@
 //! Checks on a server: right answers, receipts, the bytes that arrived, reported failures.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf};
 
+use crate::altered::{altered, comparable};
 use crate::bench::Bench;
-use crate::{
-    ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start, without_whole_doubles,
-};
+use crate::{ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start};
 use adapter::environment::Environment;
-use adapter::messages::{Ended, Request, Role};
+use adapter::messages::{Alters, Deal, Ended, Request};
 use measure::admin::{Admin, difference};
-use measure::arm::{LiveArm, Target};
+use measure::arm::{LiveArm, Target, client_target};
 use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::phase::{Which, prepares};
 use measure::summary::{Source, summarise};
 use record::records::PhaseRun;
-use record::samples::Samples;
+use record::samples::{Sample, Samples};
+use server::uri::with_options;
 use stats::gates::Gate;
 use workload::build::{Workload, build};
+use workload::inserted::Population;
 use workload::operations::inserts;
 use workload::parse;
-use workload::plan::{Kind, Limit, Pacing, Phase, Plan};
+use workload::plan::{Count, Kind, Limit, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
-use workload::schedule;
 
 const OPERATIONS: &str = include_str!("../../../workloads/check/operations.yaml");
 const FAILURES: &str = include_str!("../../../workloads/check/failures.yaml");
@@ -42,10 +42,19 @@ const OUTCOME_ERROR: u8 = 2;
 /// All checks on a server, in a database that is claimed. Undeclared abilities are left out, and
 /// named.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
-    let mut checked = vec![Checked::of(
-        "open: a server that is not there is a `connect` error",
-        unreachable(environment, bench).await,
-    )];
+    let nobody = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500";
+    let unknown = BTreeMap::from([("mdynUnknown".to_owned(), "1".to_owned())]);
+    let unknown = with_options(bench.uri, &unknown);
+    let mut checked = vec![
+        Checked::of(
+            "open: a server that is not there is a `connect` error",
+            refused(environment, bench, nobody, "connect").await,
+        ),
+        Checked::of(
+            "open: an option without effect is an `unsupported` error",
+            refused(environment, bench, &unknown, "unsupported").await,
+        ),
+    ];
     let operations = Session::open(environment, bench, admin, OPERATIONS, "operations").await;
     match operations {
         Ok(mut session) => session.operations(&mut checked).await,
@@ -60,16 +69,23 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
     checked
 }
 
-async fn unreachable(environment: &Environment, bench: &Bench<'_>) -> Result<(), String> {
+/// Whether `open` of a connection string is answered by an error of this code.
+async fn refused(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    uri: &str,
+    code: &str,
+) -> Result<(), String> {
     let mut process = start(environment, bench.folder.path(), bench.epoch).await?;
+    let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
     let open = Request::Open {
-        uri: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500".to_owned(),
+        clients: vec![client_target(uri, kind)],
+        deal: Deal::Worker,
         database: bench.database.clone(),
-        role: Role::Worker,
     };
     let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
-    let problem = answer.err().ok_or("it claims to have opened a port nobody listens on")?;
-    if !problem.contains("(connect)") {
+    let problem = answer.err().ok_or("it claims to have opened it")?;
+    if !problem.contains(&format!("({code})")) {
         return Err(problem);
     }
     process.close().await.map_err(|it| it.to_string())
@@ -93,7 +109,7 @@ impl<'a> Session<'a> {
         text: &str,
         name: &str,
     ) -> Result<Self, String> {
-        let no_sets = std::collections::BTreeMap::new();
+        let no_sets = BTreeMap::new();
         let path = Path::new(name).with_extension("yaml");
         let loaded = parse(text, &path, &no_sets).map_err(|it| it.to_string())?;
         let workload = build(&loaded, SEED).map_err(|it| it.to_string())?;
@@ -112,26 +128,45 @@ impl<'a> Session<'a> {
             };
             load.await.map_err(|it: base::error::Error| it.to_string())?;
         }
-        let arm = live(environment, bench).await;
-        match arm.failed.clone() {
-            Some(failed) => Err(failed),
-            None => Ok(Self { environment, bench, admin, workload, inputs, arm }),
+        let mut session = Self {
+            environment,
+            bench,
+            admin,
+            workload,
+            inputs,
+            arm: LiveArm::absent(0, 0, String::new()),
+        };
+        session.start().await?;
+        Ok(session)
+    }
+
+    /// Starts the adapter's processes, with the schedules of its part in the workload.
+    async fn start(&mut self) -> Result<(), String> {
+        self.arm = live(self.environment, self.bench, &self.workload.plan).await;
+        if let Some(failed) = &self.arm.failed {
+            return Err(failed.clone());
         }
+        let part = self.arm.part.as_ref().ok_or("it takes no part")?;
+        self.inputs.fit(&part.plan).map_err(|it| it.to_string())
+    }
+
+    /// The plan with the adapter's own processes.
+    fn plan(&self) -> &Plan {
+        self.arm.part.as_ref().map_or(&self.workload.plan, |part| &part.plan)
     }
 
     async fn operations(&mut self, checked: &mut Vec<Checked>) {
         for number in 0..self.workload.plan.phases.len() {
-            let phase = self.workload.plan.phases[number].clone();
-            if let Some(missing) = self.missing(&phase) {
-                checked.push(Checked::of(format!("{}: left out, {missing}", phase.name), Ok(())));
+            let phase = self.plan().phases[number].clone();
+            if let Some(missing) = self.missing(number) {
+                let name = format!("{}: left out, it needs {missing}", phase.name);
+                checked.push(Checked::of(name, Ok(())));
                 continue;
             }
             let result = self.operation(number, &phase).await;
-            if let Some(said) = self.arm.failed.as_ref().filter(|it| it.contains("(unsupported)")) {
-                // A driver's limit, such as no w:0, is no fault of its adapter. A refused `prepare`
-                // is the end of a run, so another process does the rest.
+            if let Some(said) = &self.arm.refused {
+                // A driver's limit, such as no w:0, is no fault of its adapter.
                 checked.push(Checked::of(format!("{}: left out, {said}", phase.name), Ok(())));
-                self.arm = live(self.environment, self.bench).await;
                 continue;
             }
             checked.push(Checked::of(phase.name.clone(), result));
@@ -139,39 +174,12 @@ impl<'a> Session<'a> {
                 return;
             }
         }
-        checked.push(self.making().await);
         self.arm.close().await;
     }
 
-    /// A `noop` with documents makes one for each operation.
-    async fn making(&mut self) -> Checked {
-        const NAME: &str = "noop makes documents";
-        if !self.arm.hello().is_some_and(|it| it.capabilities.noop_makes) {
-            let left_out = format!("{NAME}: left out, it does not declare `noop_makes`");
-            return Checked::of(left_out, Ok(()));
-        }
-        let plan = &self.workload.plan;
-        let inserts = |phase: &Phase| phase.operations[0].documents.is_some();
-        let number = plan.phases.iter().position(inserts).expect("the check inserts");
-        let prepare = self.inputs.making(plan, number).expect("its documents");
-        let made = self.arm.calibrate_making(self.bench.epoch, &prepare).await;
-        let told = format!("`totals.documents` is not one for each operation {}", self.failed());
-        Checked::of(NAME, made.map(|_| ()).ok_or(told))
-    }
-
-    /// The first ability of the phase that the adapter does not declare.
-    fn missing(&self, phase: &Phase) -> Option<String> {
-        let capabilities = &self.arm.hello()?.capabilities;
-        let name = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        for operation in &phase.operations {
-            let kind = name(serde_json::to_value(operation.kind).ok()?);
-            if !capabilities.operations.contains(&kind) {
-                return Some(format!("it does not declare the operation {kind}"));
-            }
-        }
-        let pacing = name(serde_json::to_value(phase.pacing).ok()?["mode"].clone());
-        (!capabilities.pacing.contains(&pacing))
-            .then(|| format!("it does not declare the pacing {pacing}"))
+    /// What a phase needs and the adapter does not declare.
+    fn missing(&self, number: usize) -> Option<String> {
+        self.arm.part.as_ref()?.missing[number].clone()
     }
 
     /// A phase whose every answer must be right.
@@ -202,9 +210,8 @@ impl<'a> Session<'a> {
             if collection == NUMBERED {
                 return self.numbered(number, phase, &found);
             }
-            let hello = self.arm.hello();
-            let whole_doubles = hello.is_none_or(|it| it.capabilities.whole_doubles);
-            inserted(&self.workload, phase, &found, whole_doubles)?;
+            let alters = self.arm.hello().map(|it| &it.capabilities.alters[..]);
+            inserted(&self.workload, self.plan(), number, &found, alters.unwrap_or_default())?;
         }
         if profiled && counts {
             let named = self.arm.opened.as_ref().map(|it| it.resolved["commands"]["count"].clone());
@@ -233,10 +240,8 @@ impl<'a> Session<'a> {
         phase: &Phase,
         found: &[RawDocumentBuf],
     ) -> Result<(), String> {
-        let file = self.inputs.samples(1, 0, number, 0, false);
-        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
-        let batch = phase.operations[0].batch.unwrap_or(1);
-        consumed::numbered(found, samples.filter_map(Result::ok), batch)
+        let batch = phase.operations[0].count.map_or(1, Count::most);
+        consumed::numbered(found, self.samples(number)?.into_iter(), batch)
     }
 
     /// Phases in which every operation fails, in a known way.
@@ -252,8 +257,9 @@ impl<'a> Session<'a> {
         let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());
         checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
         for (number, (name, outcome, code)) in CASES.iter().enumerate() {
-            if let Some(missing) = self.missing(&self.workload.plan.phases[number]) {
-                checked.push(Checked::of(format!("{name}: left out, {missing}"), Ok(())));
+            if let Some(missing) = self.missing(number) {
+                let name = format!("{name}: left out, it needs {missing}");
+                checked.push(Checked::of(name, Ok(())));
                 continue;
             }
             let result = self.failure(number, *outcome, *code).await;
@@ -264,9 +270,7 @@ impl<'a> Session<'a> {
 
     async fn failure(&mut self, number: usize, outcome: u8, code: i64) -> Result<(), String> {
         let (run, ended) = self.phase(number).await?;
-        let file = self.inputs.samples(1, 0, number, 0, false);
-        let samples = Samples::open(Path::new(&file)).map_err(|it| it.to_string())?;
-        let outcomes: Vec<u8> = samples.filter_map(Result::ok).map(|it| it.result()).collect();
+        let outcomes: Vec<u8> = self.samples(number)?.iter().map(|it| it.outcome).collect();
         // The first document of a unique index is a right one.
         let right = usize::from(code == 11000);
         let as_expected = |it: &&u8| **it == outcome;
@@ -284,9 +288,24 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Sample files of a phase, one a process.
+    fn files(&self, number: usize) -> Vec<PathBuf> {
+        let processes = 0..self.plan().phases[number].processes;
+        processes.map(|it| self.inputs.samples(1, 0, number, it, false).into()).collect()
+    }
+
+    fn samples(&self, number: usize) -> Result<Vec<Sample>, String> {
+        let mut all = Vec::new();
+        for file in self.files(number) {
+            let samples = Samples::open(&file).map_err(|it| it.to_string())?;
+            all.extend(samples.filter_map(Result::ok));
+        }
+        Ok(all)
+    }
+
     async fn phase(&mut self, number: usize) -> Result<(PhaseRun, Ended), String> {
         let text = |it: base::error::Error| it.to_string();
-        let plan = &self.workload.plan;
+        let plan = &self.plan().clone();
         let which = Which { round: 1, arm: 0, phase: number, warmup: false };
         self.arm.prepare(prepares(&self.inputs, plan, which, str::to_owned)).await;
         let mut measured = Measured::new(0);
@@ -316,7 +335,7 @@ impl<'a> Session<'a> {
         let source = Source {
             plan,
             number,
-            files: vec![self.inputs.samples(1, 0, number, 0, false).into()],
+            files: self.files(number),
             inputs: &self.inputs,
             exclusive: self.bench.exclusive,
             hlog: format!("hlog/{}.hlog", phase.name),
@@ -331,10 +350,10 @@ impl<'a> Session<'a> {
     }
 }
 
-async fn live(environment: &Environment, bench: &Bench<'_>) -> LiveArm {
+async fn live(environment: &Environment, bench: &Bench<'_>, plan: &Plan) -> LiveArm {
     let log = bench.folder.join("adapter.log");
-    let target = Target { role: Role::Worker, uri: bench.uri, database: &bench.database };
-    LiveArm::start(0, 0, environment, 1, &log, bench.epoch, &target).await
+    let target = Target { clients: vec![bench.uri], database: &bench.database, plan: Some(plan) };
+    LiveArm::start(0, 0, environment, &log, bench.epoch, &target).await
 }
 
 fn unacknowledged(phase: &Phase) -> bool {
@@ -373,47 +392,51 @@ fn right(phase: &Phase, run: &PhaseRun) -> Result<(), String> {
     }
 }
 
-/// Every inserted document, byte for byte as the core makes it.
+/// Every inserted document, byte for byte as the core makes it, but for what the driver alters.
 fn inserted(
     workload: &Workload,
-    phase: &Phase,
+    plan: &Plan,
+    number: usize,
     found: &[RawDocumentBuf],
-    whole_doubles: bool,
+    alters: &[Alters],
 ) -> Result<(), String> {
-    let plan: &Plan = &workload.plan;
+    let phase = &plan.phases[number];
     let operation = &phase.operations[0];
     let at = plan.collections.iter().position(|it| it.name == operation.collection);
     let at = at.ok_or("a collection of the plan")?;
     let (collection, pool) = (&plan.collections[at], &workload.pools[at]);
-    let Limit::Operations { count, .. } = phase.limit else { return Ok(()) };
-    let batch = u64::from(operation.batch.unwrap_or(1));
-    let documents = count * batch;
-    equal("documents on the server", &(found.len() as u64), &(collection.loaded + documents))?;
+    if !matches!(phase.limit, Limit::Operations { .. }) {
+        return Ok(());
+    }
+    let before = Population::before(plan, number, collection);
+    let after = Population::after(plan, number, collection);
+    equal("documents on the server", &(found.len() as u64), &after.len())?;
     if !matches!(phase.pacing, Pacing::Awaited { .. }) {
         return Ok(()); // a shared queue deals records to workers by chance
     }
-    let counter = schedule::counter(plan, phase);
     let mut expected = Vec::new();
-    for key in counter.first..counter.first + documents {
-        let document = inserted_document(collection, pool, plan.seed, &counter, batch, key);
+    for keyed in (before.len()..after.len()).map(|it| after.nth(it)) {
+        let document = inserted_document(plan, number, collection, pool, keyed.key);
         let document = document.map_err(|it| it.to_string())?;
-        let document = if whole_doubles { document } else { without_whole_doubles(document) };
-        expected.push(RawDocumentBuf::try_from(&document).map_err(|it| it.to_string())?);
+        expected.push(comparable(&altered(document, alters), alters));
     }
-    let sorted = |documents: &mut Vec<Vec<u8>>| documents.sort();
-    let mut wanted: Vec<Vec<u8>> =
-        expected.into_iter().map(bson::RawDocumentBuf::into_bytes).collect();
-    let mut there: Vec<Vec<u8>> = found.iter().map(|it| it.as_bytes().to_vec()).collect();
-    sorted(&mut wanted);
-    sorted(&mut there);
-    let differing = wanted.iter().zip(&there).find(|(wanted, there)| wanted != there);
-    match differing {
+    let mut there = Vec::new();
+    for document in found {
+        let document = Document::try_from(&**document).map_err(|it| it.to_string())?;
+        there.push(comparable(&document, alters));
+    }
+    expected.sort_unstable();
+    there.sort_unstable();
+    match expected.iter().find(|it| there.binary_search(it).is_err()) {
         None => Ok(()),
-        Some((wanted, there)) => Err(format!(
-            "a document arrived as {}, expected {}",
-            base::words::hex(there),
-            base::words::hex(wanted)
-        )),
+        Some(missing) => {
+            let other = there.iter().find(|it| expected.binary_search(it).is_err());
+            Err(format!(
+                "a document arrived as {}, expected {}",
+                other.map_or(String::new(), |it| base::words::hex(it)),
+                base::words::hex(missing)
+            ))
+        }
     }
 }
 

@@ -1,17 +1,23 @@
 //! One arm in one round: its living processes, spoken to as one.
 
 use base::say;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use adapter::environment::Environment;
-use adapter::messages::{Answer, Ended, Opened, Prepare, Request, Role, Turned};
+use adapter::messages::{
+    Answer, ClientTarget, Deal, Ended, Hello, Opened, Operation, Pacing, Prepare, Request, UriKind,
+    WorkerPrepare,
+};
 use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
 use server::keep_secret;
-use server::uri::selection_timeout;
-use workload::plan::{Counter, Kind, Operation, Pacing};
+use server::uri::{parts, selection_timeout, without_option};
+use workload::plan::{Kind, Plan};
+
+use crate::able::{self, Part};
+use crate::collect::Tail;
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -19,11 +25,13 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Limit for decoding pools and reading schedules.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Limit beyond a turn's end and the driver's own limits.
+/// Time without a sign of life beyond a turn's end and the driver's own limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
 /// Duration of the calibration that makes documents.
 const MAKING: Duration = Duration::from_millis(150);
 const NOOP_OPERATIONS: u64 = 50_000;
+/// The largest integer of the contract: only limits end such a turn.
+const UNTIL_NS_MAX: u64 = (1 << 53) - 1;
 
 /// An arm's processes in one round.
 pub struct LiveArm {
@@ -32,6 +40,8 @@ pub struct LiveArm {
     pub position: u32,
     /// The reason why it left this round; its processes are gone.
     pub failed: Option<String>,
+    /// Why its adapter or driver cannot do the present phase, as its `prepare` was answered.
+    pub refused: Option<String>,
     /// The options its driver resolved, from the first process.
     pub opened: Option<Opened>,
     /// Times from the message to the first operation, us.
@@ -42,13 +52,31 @@ pub struct LiveArm {
     processes: Vec<AdapterProcess>,
     /// The processes of this phase; phases may need different numbers.
     active: usize,
-    /// A number of processes of the arm's own, in place of the phases' numbers.
-    pub own_processes: Option<u32>,
+    /// Its part in the plan; None for a consumer, and without a running process.
+    pub part: Option<Part>,
+    /// The sample files of this phase, by process.
+    samples: Vec<String>,
+    /// They are read on after each turn.
+    tail: Option<Tail>,
+}
+
+/// One turn of an arm, or of one of its processes: by its samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turned {
+    pub began_ns: u64,
+    /// End of the last operation.
+    pub ended_ns: u64,
+    pub operations: u64,
+    pub completed_by_deadline: u64,
+    /// Operations that were not right.
+    pub errors: u64,
+    pub exhausted: bool,
+    pub gave_up: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
-    /// The answers of its processes, merged.
+    /// Those of its processes, merged.
     pub turned: Turned,
     pub until_ns: u64,
     pub cpu_ns: u64,
@@ -74,60 +102,83 @@ impl Turn {
     }
 }
 
+/// What the processes of an arm connect to, and for what.
 pub struct Target<'a> {
-    pub role: Role,
-    /// URI with the arm's options; credentials only here.
-    pub uri: &'a str,
+    /// URIs with the arm's options; credentials only here. Empty: operations that need no server.
+    pub clients: Vec<&'a str>,
     pub database: &'a str,
+    /// None for a consumer.
+    pub plan: Option<&'a Plan>,
 }
 
 impl Target<'_> {
     fn turn_grace(&self) -> Duration {
-        if self.uri.is_empty() {
-            return Duration::ZERO;
+        let longest = self.clients.iter().map(|uri| selection_timeout(uri)).max();
+        longest.unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
+    }
+
+    fn open(&self, kind: UriKind) -> Request {
+        Request::Open {
+            clients: self.clients.iter().map(|uri| client_target(uri, kind)).collect(),
+            deal: Deal::Worker,
+            database: self.database.to_owned(),
         }
-        selection_timeout(self.uri) * ERRORS_CONSECUTIVE_MAX
+    }
+}
+
+/// A connection string with its parts. For a driver that takes no option which nobody asked for,
+/// the time to wait for a server stands beside it alone.
+pub fn client_target(uri: &str, kind: UriKind) -> ClientTarget {
+    let said = parts(uri);
+    ClientTarget {
+        uri: match kind {
+            UriKind::Standard => uri.to_owned(),
+            UriKind::Plain => without_option(uri, "serverSelectionTimeoutMS"),
+        },
+        hosts: said.hosts,
+        user: said.user,
+        password: said.password,
+        options: said.options,
     }
 }
 
 impl LiveArm {
-    /// Starts the processes of an arm; a failure stays in `failed`.
+    /// Starts the processes of an arm, as many as its part in the plan needs; a failure stays in
+    /// `failed`.
     pub async fn start(
         index: usize,
         position: u32,
         environment: &Environment,
-        processes: u32,
         log: &Path,
         epoch: &Epoch,
         target: &Target<'_>,
     ) -> Self {
-        let mut arm = Self {
-            index,
-            position,
-            failed: None,
-            opened: None,
-            wakeups_us: Vec::new(),
-            turn_grace: target.turn_grace() + TURN_GRACE,
-            processes: Vec::new(),
-            active: processes as usize,
-            own_processes: environment.processes,
-        };
+        let mut arm = Self { failed: None, ..Self::absent(index, position, String::new()) };
+        arm.turn_grace = target.turn_grace() + TURN_GRACE;
         // The adapter may repeat it in its own lines.
-        keep_secret(target.uri);
-        for _ in 0..processes {
+        target.clients.iter().for_each(|uri| keep_secret(uri));
+        loop {
             match AdapterProcess::start(environment, log, epoch).await {
                 Ok(process) => arm.processes.push(process),
                 Err(failure) => return arm.lose(&failure).await,
             }
+            if arm.part.is_none()
+                && let (Some(hello), Some(plan)) = (arm.hello(), target.plan)
+            {
+                let part = able::part(hello, plan, environment.processes, target.clients.len());
+                arm.part = Some(part);
+            }
+            let wanted = arm.part.as_ref().map_or(1, Part::processes);
+            if arm.processes.len() >= wanted as usize {
+                break;
+            }
         }
-        if target.uri.is_empty() {
+        arm.active = arm.processes.len();
+        if target.clients.is_empty() {
             return arm; // `--server none`: operations that need no server
         }
-        let open = Request::Open {
-            uri: target.uri.to_owned(),
-            database: target.database.to_owned(),
-            role: target.role,
-        };
+        let kind = arm.hello().map(|hello| hello.capabilities.uri).unwrap_or_default();
+        let open = target.open(kind);
         match arm.request_all(|_| open.clone(), OPEN_TIMEOUT).await {
             Ok(answers) => {
                 if let Some(Answer::Opened(opened)) = answers.into_iter().next() {
@@ -145,12 +196,15 @@ impl LiveArm {
             index,
             position,
             failed: Some(reason),
+            refused: None,
             opened: None,
             wakeups_us: Vec::new(),
             turn_grace: Duration::ZERO,
             processes: Vec::new(),
             active: 0,
-            own_processes: None,
+            part: None,
+            samples: Vec::new(),
+            tail: None,
         }
     }
 
@@ -169,7 +223,7 @@ impl LiveArm {
         self.processes.clear();
     }
 
-    pub fn hello(&self) -> Option<&adapter::messages::Hello> {
+    pub fn hello(&self) -> Option<&Hello> {
         self.processes.first()?.hello.as_ref()
     }
 
@@ -177,73 +231,104 @@ impl LiveArm {
         self.failed.is_none()
     }
 
+    /// Asks all active processes before the first is awaited: they work side by side.
+    async fn send_all(&mut self, request: impl Fn(usize) -> Request) -> &'static str {
+        let mut name = "";
+        for (number, process) in self.processes.iter_mut().take(self.active).enumerate() {
+            let request = request(number);
+            name = request.name();
+            process.send(&request).await;
+        }
+        name
+    }
+
     async fn request_all(
         &mut self,
         request: impl Fn(usize) -> Request,
         timeout: Duration,
     ) -> Result<Vec<Answer>, Failure> {
-        // All are asked before the first is awaited: they work side by side.
-        let mut names = Vec::new();
-        let active = self.processes.iter_mut().take(self.active);
-        for (number, process) in active.enumerate() {
-            let request = request(number);
-            names.push(request.name());
-            process.send(&request).await;
-        }
+        let name = self.send_all(request).await;
         let mut answers = Vec::new();
-        for (process, name) in self.processes.iter_mut().zip(names) {
-            answers.push(process.answer(name, timeout).await?);
+        for process in self.processes.iter_mut().take(self.active) {
+            answers.push(process.answer(name, timeout).await);
         }
-        Ok(answers)
+        // All are read, so that none of them is taken for the answer to the next request.
+        answers.into_iter().collect()
     }
 
-    /// Sends each process its `prepare`. Processes without one stay idle until the next phase.
+    /// Sends each process its `prepare`. Processes without one stay idle until the next phase. An
+    /// arm that cannot do the phase lives on, and has no turns in it.
     pub async fn prepare(&mut self, prepares: Vec<Prepare>) {
         if !self.alive() {
             return;
         }
+        self.refused = None;
         self.active = prepares.len();
+        self.samples = prepares.iter().map(|it| it.samples().to_owned()).collect();
         let request = |number: usize| Request::Prepare(Box::new(prepares[number].clone()));
-        let answers = self.request_all(request, PREPARE_TIMEOUT).await;
-        if let Err(failure) = expect(answers, "armed", |answer| matches!(answer, Answer::Armed)) {
-            self.fail(&failure).await;
+        let answers = match self.request_all(request, PREPARE_TIMEOUT).await {
+            Ok(answers) => answers,
+            Err(Failure::Refused { code, message, .. }) if code == "unsupported" => {
+                self.refused = Some(message);
+                return;
+            }
+            Err(failure) => return self.fail(&failure).await,
+        };
+        if let Some(answer) = answers.iter().find(|answer| !matches!(answer, Answer::Ready)) {
+            let failure = Failure::Unexpected { request: "prepare", answer: answer.name() };
+            return self.fail(&failure).await;
+        }
+        match Tail::open(&self.samples) {
+            Ok(tail) => self.tail = Some(tail),
+            Err(error) => self.fail(&error.message).await,
         }
     }
 
-    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was lost.
+    /// Runs one turn of all processes, from now until `length` has passed. None: the arm was
+    /// lost, or takes no part in the phase.
     pub async fn turn(&mut self, epoch: &Epoch, length: Duration) -> Option<Turn> {
-        if !self.alive() {
+        if !self.alive() || self.refused.is_some() {
             return None;
         }
         let cpu_before = self.cpu_ns();
         let sent_ns = epoch.now_ns();
         let until_ns = sent_ns + u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
-        let request = |_| Request::Turn { start_ns: 0, until_ns };
-        let answers = match self.request_all(request, length + self.turn_grace).await {
-            Ok(answers) => answers,
-            Err(failure) => {
-                self.fail(&failure).await;
+        let until_ns = until_ns.min(UNTIL_NS_MAX);
+        self.send_all(|_| Request::Turn { until_ns }).await;
+        let (mut done, mut failed) = (Vec::new(), None);
+        for (process, samples) in self.processes.iter_mut().zip(&self.samples) {
+            let samples = Path::new(samples);
+            match process.answer_to_turn(length, self.turn_grace, samples).await {
+                Ok(Answer::TurnDone(answer)) => done.push(answer),
+                Ok(answer) => {
+                    failed = Some(Failure::Unexpected { request: "turn", answer: answer.name() });
+                    break;
+                }
+                Err(failure) => {
+                    failed = Some(failure);
+                    break;
+                }
+            }
+        }
+        if let Some(failure) = failed {
+            self.fail(&failure).await;
+            return None;
+        }
+        let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
+        let turned = match self.tail.as_mut()?.turn(&done, until_ns) {
+            Ok(turned) => turned,
+            Err(error) => {
+                self.fail(&error.message).await;
                 return None;
             }
         };
-        let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
-        let mut total: Option<Turned> = None;
-        for answer in answers {
-            let Answer::Turned(turned) = answer else {
-                let failure = Failure::Unexpected { request: "turn", answer: answer.name() };
-                self.fail(&failure).await;
-                return None;
-            };
-            total = Some(total.map_or(turned, |sum| add(sum, turned)));
-        }
-        let turned = total?;
         self.wakeups_us.push(turned.began_ns.saturating_sub(sent_ns) as f64 / 1e3);
         Some(Turn { turned, until_ns, cpu_ns })
     }
 
-    /// Ends the phase: samples are on disk. None: the arm was lost.
+    /// Ends the phase. None: the arm was lost, or takes no part in it.
     pub async fn end(&mut self) -> Option<Ended> {
-        if !self.alive() {
+        if !self.alive() || self.refused.is_some() {
             return None;
         }
         let answers = match self.request_all(|_| Request::End, PREPARE_TIMEOUT).await {
@@ -260,11 +345,17 @@ impl LiveArm {
                 self.fail(&failure).await;
                 return None;
             };
-            all.operations += ended.operations;
-            all.samples += ended.samples;
             all.totals.documents += ended.totals.documents;
             all.totals.sum += ended.totals.sum;
             all.consumer = all.consumer.or(ended.consumer);
+            if let Some(cost) = ended.runtime {
+                let sum = all.runtime.get_or_insert_default();
+                let add = |sum: &mut Option<u64>, more: Option<u64>| {
+                    *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0) + more));
+                };
+                add(&mut sum.gc_count, cost.gc_count);
+                add(&mut sum.gc_ns, cost.gc_ns);
+            }
             for error in ended.errors {
                 match all
                     .errors
@@ -285,7 +376,7 @@ impl LiveArm {
         let schedule = folder.join("noop.schedule");
         let prepare = noop_prepare(&samples, &schedule);
         // The first process is enough: they are copies of one program.
-        self.prepare(vec![prepare]).await;
+        self.prepare(vec![Prepare::Worker(prepare)]).await;
         let turn = self.turn(epoch, Duration::from_secs(5)).await;
         self.end().await;
         let _ = std::fs::remove_file(samples);
@@ -295,11 +386,8 @@ impl LiveArm {
     }
 
     /// Cost of making one document, ns: the difference between a no-op with and one without a
-    /// document, in the same process. None where the adapter makes no document for a no-op.
-    pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &Prepare) -> Option<f64> {
-        if !self.hello()?.capabilities.noop_makes {
-            return None;
-        }
+    /// document, in the same process.
+    pub async fn calibrate_making(&mut self, epoch: &Epoch, making: &WorkerPrepare) -> Option<f64> {
         let mut plain = making.clone();
         plain.operations[0].documents = None;
         let (plain_ns, _) = self.each_ns(epoch, plain).await?;
@@ -309,8 +397,8 @@ impl LiveArm {
     }
 
     /// Time of one no-op, ns, and whether each made a document.
-    async fn each_ns(&mut self, epoch: &Epoch, prepare: Prepare) -> Option<(f64, bool)> {
-        self.prepare(vec![prepare]).await;
+    async fn each_ns(&mut self, epoch: &Epoch, prepare: WorkerPrepare) -> Option<(f64, bool)> {
+        self.prepare(vec![Prepare::Worker(prepare)]).await;
         let turn = self.turn(epoch, MAKING).await;
         self.wakeups_us.pop();
         let ended = self.end().await?;
@@ -352,48 +440,20 @@ impl LiveArm {
     }
 }
 
-fn add(sum: Turned, more: Turned) -> Turned {
-    Turned {
-        began_ns: sum.began_ns.min(more.began_ns),
-        ended_ns: sum.ended_ns.max(more.ended_ns),
-        operations: sum.operations + more.operations,
-        completed_by_deadline: sum.completed_by_deadline + more.completed_by_deadline,
-        errors: sum.errors + more.errors,
-        exhausted: sum.exhausted && more.exhausted,
-        gave_up: sum.gave_up || more.gave_up,
-    }
-}
-
-fn expect(
-    answers: Result<Vec<Answer>, Failure>,
-    wanted: &'static str,
-    right: impl Fn(&Answer) -> bool,
-) -> Result<(), Failure> {
-    let request = if wanted == "armed" { "prepare" } else { wanted };
-    match answers?.iter().find(|answer| !right(answer)) {
-        Some(answer) => Err(Failure::Unexpected { request, answer: answer.name() }),
-        None => Ok(()),
-    }
-}
-
 /// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] no-ops.
-pub fn noop_prepare(samples: &Path, schedule: &Path) -> Prepare {
-    let path = |path: &Path| PathBuf::from(path).to_string_lossy().into_owned();
-    Prepare {
-        phase: "noop".to_owned(),
-        role: Role::Worker,
-        warmup: true,
+pub fn noop_prepare(samples: &Path, schedule: &Path) -> WorkerPrepare {
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    WorkerPrepare {
         samples: path(samples),
         schedule: path(schedule),
         pools: vec![],
-        document_form: "native".to_owned(),
         workers: 1,
         first_worker: 0,
         limits: Some(vec![NOOP_OPERATIONS]),
         pacing: Pacing::Awaited { think_ns: 0 },
-        counter: Counter { first: 0, stride: 1, loaded: 0 },
+        lap_step: 0,
+        item_step: 0,
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![Operation::new("noop", Kind::Noop, "")],
-        consumer: None,
+        operations: vec![Operation::new("noop", Kind::Noop)],
     }
 }

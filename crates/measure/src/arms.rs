@@ -9,6 +9,7 @@ use base::error::{Error, Result};
 use base::words::nearest;
 use record::records::Unavailable;
 use server::uri;
+use workload::plan::Plan;
 
 const PROCESSES_RANGE: std::ops::RangeInclusive<u32> = 1..=64;
 
@@ -167,34 +168,11 @@ pub fn choose<'a>(
     Ok((good.into_iter().map(arm).collect(), unavailable))
 }
 
-/// The adapter that reads messages: the one asked for, or the first by rank that this machine can
-/// run.
-///
-/// # Errors
-/// The adapter has no such role; this machine can run none.
-pub fn consumer<'a>(manifests: &'a [Manifest], asked: Option<&str>) -> Result<Arm<'a>> {
-    let mut able: Vec<&Manifest> =
-        manifests.iter().filter(|it| it.consumer_rank.is_some()).collect();
-    able.sort_by_key(|it| it.consumer_rank);
-    let there: Vec<&str> = able.iter().map(|it| it.name.as_str()).collect();
-    if let Some(asked) = asked {
-        let arm = parse(manifests, asked)?;
-        if arm.manifest.consumer_rank.is_none() {
-            return Err(Error::usage(
-                format!("--consumer {asked}: its adapter cannot read messages"),
-                format!("there are: {}", there.join(", ")),
-            ));
-        }
-        return Ok(arm);
-    }
-    let able = able.into_iter().find(|manifest| manifest.probe().is_ok());
-    let manifest = able.ok_or_else(|| {
-        Error::environment(
-            format!("no adapter that reads messages can run here: {}", there.join(", ")),
-            "`mongodyno adapters list` says what each of them needs",
-        )
-    })?;
-    Ok(Arm { words: manifest.name.clone(), manifest, asked: Asked::default() })
+/// The most processes of any arm, which all decode the pools.
+pub fn processes(plan: &Plan, arms: &[Arm<'_>]) -> u32 {
+    let own = arms.iter().map(|arm| arm.asked.processes);
+    let plans = own.map(|own| plan.with_processes(own));
+    plans.flat_map(|plan| plan.phases).map(|phase| phase.processes).max().unwrap_or(1)
 }
 
 /// The ids of the arms, before anything is installed.

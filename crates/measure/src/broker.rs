@@ -9,9 +9,9 @@ use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
 use crate::context::PhaseContext;
 use crate::measured::Read;
 use crate::unacknowledged::drain;
-use adapter::messages::{Consumer, Prepare, Role};
+use adapter::messages::{Consumer, ConsumerPrepare, Prepare};
 use base::error::{Error, Result};
-use workload::plan::{Counter, Limit, Pacing, Phase};
+use workload::plan::{Limit, Phase};
 
 /// Field of the document after the last message.
 const MARKER_FIELD: &str = "marker";
@@ -39,6 +39,7 @@ pub async fn turn(
     length: Duration,
     samples: PathBuf,
 ) -> Result<(Option<Turn>, Counters, Option<Read>)> {
+    let unacknowledged = context.unacknowledged;
     let PhaseContext { consumer, sampler, admin, epoch, .. } = context;
     let (Some(consumer), Some(admin)) = (consumer, admin) else {
         unreachable!("a phase with a consumer has one, and a server")
@@ -53,7 +54,7 @@ pub async fn turn(
     let produce = async {
         let turn = sampler.during(arm.turn(epoch, length)).await?;
         let after = sampler.counters().await?;
-        if unacknowledged(phase) {
+        if unacknowledged {
             drain(admin, collection).await?;
         }
         admin.flag(collection, MARKER_FIELD).await?;
@@ -81,13 +82,9 @@ pub async fn turn(
 }
 
 async fn lose(arm: &mut LiveArm, consumer: &LiveArm) {
-    let reason = consumer.failed.as_deref().unwrap_or_default();
+    let reason = consumer.failed.as_ref().or(consumer.refused.as_ref());
+    let reason = reason.map_or("", String::as_str);
     arm.fail(&format!("its consumer is lost: {reason}")).await;
-}
-
-fn unacknowledged(phase: &Phase) -> bool {
-    let zero = |wc: &serde_json::Value| wc["w"] == serde_json::json!(0);
-    phase.operations.iter().any(|made| made.write_concern.as_ref().is_some_and(zero))
 }
 
 fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepare {
@@ -96,26 +93,14 @@ fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepar
         // The marker ends it.
         Limit::Duration { .. } => u64::from(u32::MAX),
     };
-    Prepare {
-        phase: phase.name.clone(),
-        role: Role::Consumer,
-        warmup: false,
+    Prepare::Consumer(ConsumerPrepare {
         samples: samples.to_string_lossy().into_owned(),
-        schedule: String::new(),
-        pools: vec![],
-        document_form: phase.document_form.clone(),
-        workers: 1,
-        first_worker: 0,
-        limits: None,
-        pacing: Pacing::Awaited { think_ns: 0 },
-        counter: Counter { first: 0, stride: 1, loaded: 0 },
         errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![],
-        consumer: Some(Consumer {
+        consumer: Consumer {
             collection: collection.to_owned(),
             expected,
             idle_ms: IDLE.as_millis() as u64,
             marker_field: MARKER_FIELD.to_owned(),
-        }),
-    }
+        },
+    })
 }

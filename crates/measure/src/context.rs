@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
@@ -24,6 +25,8 @@ pub struct PhaseContext<'a> {
     pub rng: &'a mut ChaCha8Rng,
     pub progress: &'a mut Progress,
     pub stop: &'a Stop,
+    /// By arm, which of the collections of the present story is its own.
+    pub slots: &'a mut BTreeMap<usize, usize>,
     /// From 1.
     pub round: u32,
     pub quick: bool,

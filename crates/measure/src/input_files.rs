@@ -1,4 +1,4 @@
-//! Files that adapters replay: pools and schedules, written once per experiment.
+//! Files that adapters replay: pools, templates and schedules, written once per experiment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use bson::RawDocumentBuf;
 
 use crate::arm::noop_prepare;
-use adapter::messages::Prepare;
+use adapter::messages::{Operation, WorkerPrepare, operation};
 use base::error::{Error, Result};
 use record::folder::Folder;
 use workload::plan::{Collection, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
-use workload::schedule::{self, Record, Schedule};
+use workload::schedule::{self, Record, Schedule, Workers};
+use workload::stamp::encode;
+use workload::steps::Steps;
 
 const NOOP_RECORDS: usize = 1024;
 
@@ -25,8 +27,19 @@ pub struct InputFiles {
     pub sample_bytes: u64,
     samples: PathBuf,
     pools: Vec<Pool>,
-    /// By phase, processes of the arm, process.
-    limits: BTreeMap<(usize, u32, u32), Option<Vec<u64>>>,
+    /// By phase, as adapters get them.
+    operations: Vec<Vec<Operation>>,
+    /// By phase: whether it has templates.
+    templates: Vec<bool>,
+    measured_s: f64,
+    scheduled: BTreeMap<Place, (Option<Vec<u64>>, Steps)>,
+}
+
+/// Number of a phase; first worker, workers and all workers of one of its processes.
+type Place = (usize, u32, u32, u32);
+
+fn place(number: usize, phase: &Phase, process: u32) -> Place {
+    (number, process * phase.workers, phase.workers, phase.workers * phase.processes)
 }
 
 impl InputFiles {
@@ -45,20 +58,16 @@ impl InputFiles {
             let path = pool_path(&path, number);
             pool.write(&path).map_err(|error| Error::file("write", &path, &error))?;
         }
-        let mut limits = BTreeMap::new();
-        for own in processes {
-            let plan = plan.with_processes(*own);
-            for (number, phase) in plan.phases.iter().enumerate() {
-                for process in 0..phase.processes {
-                    let request =
-                        schedule::Request { phase: number, process, round: 0, seconds: measured_s };
-                    let made = schedule::schedule(&plan, &request);
-                    let path = schedule_path(&path, number, phase.processes, process);
-                    let written = made.schedule.write(&path);
-                    written.map_err(|error| Error::file("write", &path, &error))?;
-                    limits.insert((number, phase.processes, process), made.limits);
-                }
-            }
+        let (mut operations, mut templates) = (Vec::new(), Vec::new());
+        for (number, phase) in plan.phases.iter().enumerate() {
+            let mut documents = Vec::new();
+            let pool = phase.pools.len() as u32;
+            let made = phase.operations.iter().map(|it| operation(it, pool, &mut documents));
+            operations.push(made.collect());
+            templates.push(!documents.is_empty());
+            let bytes: Vec<u8> = documents.iter().flat_map(encode).collect();
+            let path = templates_path(&path, number);
+            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
         }
         write_noop_schedule(&path.join("noop.schedule"), 1, NOOP_RECORDS)?;
         for (number, phase) in plan.phases.iter().enumerate() {
@@ -66,45 +75,93 @@ impl InputFiles {
                 let pool = &pools[phase.pools[documents.pool as usize] as usize];
                 let document = |number| (number % pool.documents().len()) as u32;
                 let records = (0..NOOP_RECORDS)
-                    .map(|number| Record { document: document(number), ..Record::default() });
-                let records = records.collect();
-                let made = Schedule { slices: 1, lap_ns: 0, guids: true, records };
+                    .map(|number| Record { document: document(number), ..no_op() });
+                let (records, parts) = (records.collect(), Vec::new());
+                let made = Schedule { slices: 1, lap_ns: 0, guids: true, records, parts };
                 let path = documents_path(&path, number);
                 made.write(&path).map_err(|error| Error::file("write", &path, &error))?;
             }
         }
-        Ok(Self { folder: path, sample_bytes: 0, samples: folder.join("samples"), pools, limits })
+        let mut inputs = Self {
+            folder: path,
+            sample_bytes: 0,
+            samples: folder.join("samples"),
+            pools,
+            operations,
+            templates,
+            measured_s,
+            scheduled: BTreeMap::new(),
+        };
+        for own in processes {
+            inputs.fit(&plan.with_processes(*own))?;
+        }
+        Ok(inputs)
     }
 
-    /// Path of one of `processes` schedules, as `prepare` names it.
-    pub fn schedule(&self, phase: usize, processes: u32, process: u32) -> String {
-        schedule_path(&self.folder, phase, processes, process).to_string_lossy().into_owned()
+    /// Writes the schedules of an arm's own plan that are not there yet.
+    pub fn fit(&mut self, plan: &Plan) -> Result<()> {
+        for (number, phase) in plan.phases.iter().enumerate() {
+            for process in 0..phase.processes {
+                let place = place(number, phase, process);
+                if self.scheduled.contains_key(&place) {
+                    continue;
+                }
+                let (_, first, count, of) = place;
+                let workers = Workers { first, count, of };
+                let seconds = self.measured_s;
+                let request = schedule::Request { phase: number, workers, round: 0, seconds };
+                let made = schedule::schedule(plan, &request);
+                let path = schedule_path(&self.folder, place);
+                let written = made.schedule.write(&path);
+                written.map_err(|error| Error::file("write", &path, &error))?;
+                self.scheduled.insert(place, (made.limits, made.steps));
+            }
+        }
+        Ok(())
+    }
+
+    /// The operations of a phase, with the collections' names in the workload.
+    pub fn operations(&self, phase: usize) -> &[Operation] {
+        &self.operations[phase]
+    }
+
+    /// Path of the schedule of one process, as `prepare` names it.
+    pub fn schedule(&self, number: usize, phase: &Phase, process: u32) -> String {
+        schedule_path(&self.folder, place(number, phase, process)).to_string_lossy().into_owned()
     }
 
     /// The `prepare` that makes documents of a phase and does nothing with them; None where the
     /// phase makes none.
-    pub fn making(&self, plan: &Plan, number: usize) -> Option<Prepare> {
-        let phase = &plan.phases[number];
-        let of = phase.operations.iter().find(|it| it.documents.is_some())?;
+    pub fn making(&self, plan: &Plan, number: usize) -> Option<WorkerPrepare> {
+        let of = self.operations[number].iter().find(|it| it.documents.is_some())?;
         let schedule = documents_path(&self.folder, number);
         let mut prepare = noop_prepare(&self.folder.join("making.bin"), &schedule);
         prepare.limits = Some(vec![MADE_MAX]);
-        prepare.pools = self.pools(phase);
-        prepare.document_form.clone_from(&phase.document_form);
+        prepare.pools = self.pools(&plan.phases[number], number);
         prepare.operations[0].documents.clone_from(&of.documents);
-        prepare.operations[0].key = of.key;
+        prepare.operations[0].shape.clone_from(&of.shape);
         Some(prepare)
     }
 
-    /// The limits of a schedule's workers.
-    pub fn limits(&self, phase: usize, processes: u32, process: u32) -> Option<Vec<u64>> {
-        self.limits[&(phase, processes, process)].clone()
+    /// The limits of a schedule's workers, and how its keys move on.
+    ///
+    /// # Panics
+    /// On a process of a plan that the files were not fit to.
+    pub fn scheduled(
+        &self,
+        number: usize,
+        phase: &Phase,
+        process: u32,
+    ) -> &(Option<Vec<u64>>, Steps) {
+        &self.scheduled[&place(number, phase, process)]
     }
 
-    /// Paths of the pools of a phase, in the order its operations count them.
-    pub fn pools(&self, phase: &Phase) -> Vec<String> {
-        let path = |number: &u32| pool_path(&self.folder, *number as usize);
-        phase.pools.iter().map(|number| path(number).to_string_lossy().into_owned()).collect()
+    /// Paths of the pools of a phase, in the order its operations count them. Its templates come
+    /// last.
+    pub fn pools(&self, phase: &Phase, number: usize) -> Vec<String> {
+        let pools = phase.pools.iter().map(|pool| pool_path(&self.folder, *pool as usize));
+        let templates = self.templates[number].then(|| templates_path(&self.folder, number));
+        pools.chain(templates).map(|path| path.to_string_lossy().into_owned()).collect()
     }
 
     /// Path of the samples of one process in one phase of one round.
@@ -157,11 +214,20 @@ impl InputFiles {
     }
 }
 
-/// A schedule of operation 0 over and over, for calibration and vectors.
+/// A schedule of operation 0 over and over.
 pub fn write_noop_schedule(path: &Path, slices: u32, records: usize) -> Result<()> {
-    let records = vec![Record::default(); records];
-    let schedule = Schedule { slices, lap_ns: 0, guids: false, records };
+    let (records, parts) = (vec![no_op(); records], Vec::new());
+    let schedule = Schedule { slices, lap_ns: 0, guids: false, records, parts };
     schedule.write(path).map_err(|error| Error::file("write", path, &error))
+}
+
+/// One document is made for it, where there are any.
+fn no_op() -> Record {
+    Record { count: 1, ..Record::default() }
+}
+
+fn templates_path(folder: &Path, phase: usize) -> PathBuf {
+    folder.join(format!("phase{phase}-templates.bson"))
 }
 
 fn pool_path(folder: &Path, number: usize) -> PathBuf {
@@ -172,6 +238,6 @@ fn documents_path(folder: &Path, phase: usize) -> PathBuf {
     folder.join(format!("phase{phase}-documents.schedule"))
 }
 
-fn schedule_path(folder: &Path, phase: usize, processes: u32, process: u32) -> PathBuf {
-    folder.join(format!("phase{phase}-process{process}of{processes}.schedule"))
+fn schedule_path(folder: &Path, (phase, first, count, of): Place) -> PathBuf {
+    folder.join(format!("phase{phase}-worker{first}+{count}of{of}.schedule"))
 }

@@ -12,6 +12,8 @@ use crate::progress::{Line, duration};
 use crate::stop::Requests;
 use adapter::environment::Environment;
 use adapter::install::{Installation, News};
+use adapter::process::AdapterProcess;
+use base::clock::Epoch;
 use base::error::{Error, Result};
 use base::say;
 use record::records::Unavailable;
@@ -22,7 +24,39 @@ const SAID_CHARACTERS: usize = 48;
 #[derive(Debug)]
 pub struct Installed {
     pub arms: Vec<(String, Environment)>,
-    pub consumer: Option<(String, Environment)>,
+    /// The one asked for.
+    consumer: Option<(String, Environment)>,
+}
+
+impl Installed {
+    /// The adapter that reads messages: the one asked for, or the one of the arms' that needs the
+    /// least time for each.
+    ///
+    /// # Errors
+    /// It reads none; none of the arms' does.
+    pub async fn consumer(&self) -> Result<(String, Environment)> {
+        let candidates = self.consumer.as_ref().map_or(&self.arms[..], std::slice::from_ref);
+        let mut able = Vec::new();
+        for (place, (_, environment)) in candidates.iter().enumerate() {
+            let log = Path::new("/dev/null"); // what is wrong with it is said when it is measured
+            let Ok(process) = AdapterProcess::start(environment, log, &Epoch::start()).await else {
+                continue;
+            };
+            let declared = process.hello.as_ref().map(|hello| &hello.capabilities);
+            able.extend(declared.and_then(|it| it.consumer_ns).map(|cost_ns| (cost_ns, place)));
+            let _ = process.close().await;
+        }
+        match able.into_iter().min() {
+            Some((_, place)) => Ok(candidates[place].clone()),
+            None => Err(Error::usage(
+                match &self.consumer {
+                    Some((id, _)) => format!("--consumer {id}: its adapter cannot read messages"),
+                    None => "no adapter of these arms can read messages".to_owned(),
+                },
+                "name one that can with --consumer NAME",
+            )),
+        }
+    }
 }
 
 /// Installs the arms and the consumer. An arm that was asked for by name must install. Others that

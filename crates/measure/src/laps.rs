@@ -162,6 +162,8 @@ pub async fn take_turns(
                 entry.rates.push(turn.rate(phase.has_one_worker()));
                 entry.positions.push(position as u32);
                 entry.turns.push(turn);
+            } else {
+                done[place] = true; // lost, or not able to
             }
             before = after;
             if !told && began.elapsed() > 2 * context.planned {

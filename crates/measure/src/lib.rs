@@ -1,5 +1,6 @@
 //! An experiment: rounds in which the arms' living processes take turns, until a look decides.
 
+pub mod able;
 pub mod admin;
 pub mod arm;
 pub mod arms;

@@ -44,7 +44,7 @@ pub fn join(
     let mut broker = messages.record(phase, read.record());
     let mut calls = Vec::new();
     if let Some((tapped, ways)) = tapped.zip(ways) {
-        let sent = messages.into_samples().inspect(|it| calls.extend(Call::of(it)));
+        let sent = messages.into_samples().inspect(|it| calls.push(Call::of(it)));
         // Earlier exchanges are the warm-up's, whose messages have the same numbers.
         let from_ns = measured.turns.iter().map(|it| it.turned.began_ns).min().unwrap_or(0);
         broker.parts = Some(parts(tapped, ways, sent, from_ns)?);

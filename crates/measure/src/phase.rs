@@ -17,11 +17,10 @@ use crate::progress::Progress;
 use crate::shuffle;
 use crate::stop::Stop;
 use crate::unacknowledged::{counters, drain};
-use adapter::messages::{Prepare, Role};
+use adapter::messages::{Prepare, WorkerPrepare};
 use base::error::Result;
 use stats::threshold::Interleave;
 use workload::plan::{Collection, Phase, Plan};
-use workload::schedule;
 
 /// Documents between two words about how far a collection is loaded.
 const LOADED_EVERY: u64 = 1_000;
@@ -37,21 +36,32 @@ pub async fn run(
     let phase = &context.plan.phases[number];
     let began = Instant::now();
     let mut measured: Vec<_> = arms.iter().map(|arm| Measured::new(arm.index)).collect();
-    // Which arm gets which collection is shuffled: the trees on the server differ.
-    let mut slots: Vec<usize> = (0..arms.len()).collect();
-    shuffle(&mut slots, context.rng);
-
-    set_up(context, phase, &slots, true).await?;
-    prepare(context, arms, number, &slots, true).await;
-    let rates = warm_up(context, arms, warmups, &mut measured).await?;
-    for arm in arms.iter_mut() {
-        arm.end().await;
+    let story = context.plan.story(number);
+    let begins = number == story.start;
+    if begins {
+        // Which arm gets which collection is shuffled: the trees on the server differ.
+        let mut drawn: Vec<usize> = (0..arms.len()).collect();
+        shuffle(&mut drawn, context.rng);
+        *context.slots = arms.iter().map(|arm| arm.index).zip(drawn).collect();
     }
-    // What still comes would make the dropped collections anew.
-    counters(context, written_collection(phase, slots[0], true)).await?;
-    clear(context.admin, written_collections(phase, &slots, true)).await?;
+    let slots: Vec<usize> = arms.iter().map(|arm| context.slots[&arm.index]).collect();
+    let own = |warmup| own_collections(context.plan, number, &slots, warmup);
+    let (own_warmup, own_measured) = (own(true), own(false));
 
-    set_up(context, phase, &slots, false).await?;
+    let mut rates = vec![0.0; arms.len()];
+    // What a phase goes on with cannot be made twice, for a warm-up: it has none.
+    if begins {
+        set_up(context, phase, &own_warmup, true).await?;
+        prepare(context, arms, number, &slots, true).await;
+        rates = warm_up(context, arms, warmups, &mut measured).await?;
+        for arm in arms.iter_mut() {
+            arm.end().await;
+        }
+        // What still comes would make the dropped collections anew.
+        counters(context, written_collection(phase, slots[0], true)).await?;
+        clear(context.admin, own_warmup).await?;
+        set_up(context, phase, &own_measured, false).await?;
+    }
     prepare(context, arms, number, &slots, false).await;
     for (place, arm) in arms.iter_mut().enumerate() {
         let written = written_collection(phase, slots[place], false);
@@ -75,7 +85,9 @@ pub async fn run(
             measured[place].sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
     }
-    clear(context.admin, written_collections(phase, &slots, false)).await?;
+    if number + 1 == story.end {
+        clear(context.admin, own_measured).await?;
+    }
     Ok(measured)
 }
 
@@ -93,35 +105,42 @@ fn written_collection(phase: &Phase, slot: usize, warmup: bool) -> Option<String
     phase.writes.then(|| own_name(&operation.collection, slot, warmup))
 }
 
-/// The collections that a phase writes: by their names in the workload, and on the server.
-fn written_collections<'a>(
-    phase: &'a Phase,
+/// Whether each arm has the collections of a phase for itself, for some phase of its story writes.
+pub fn has_own(plan: &Plan, number: usize) -> bool {
+    plan.phases[plan.story(number)].iter().any(|phase| phase.writes)
+}
+
+/// The arms' own collections in a phase's story: by their names in the workload, and on the server.
+fn own_collections(
+    plan: &Plan,
+    number: usize,
     slots: &[usize],
     warmup: bool,
-) -> Vec<(&'a str, String)> {
+) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
-    for operation in phase.operations.iter().filter(|_| phase.writes) {
+    let story = plan.phases[plan.story(number)].iter().filter(|_| has_own(plan, number));
+    for operation in story.flat_map(|phase| &phase.operations) {
         if !operation.collection.is_empty() && !names.contains(&operation.collection.as_str()) {
             names.push(&operation.collection);
         }
     }
-    let own = |name| slots.iter().map(move |slot| (name, own_name(name, *slot, warmup)));
-    names.into_iter().flat_map(own).collect()
+    let each = names.into_iter().flat_map(|name| slots.iter().map(move |slot| (name, slot)));
+    each.map(|(name, slot)| (name.to_owned(), own_name(name, *slot, warmup))).collect()
 }
 
 async fn set_up(
     context: &PhaseContext<'_>,
     phase: &Phase,
-    slots: &[usize],
+    collections: &[(String, String)],
     warmup: bool,
 ) -> Result<()> {
-    let Some(admin) = context.admin.filter(|_| phase.writes) else { return Ok(()) };
-    for (name, own) in written_collections(phase, slots, warmup) {
+    let Some(admin) = context.admin.filter(|_| !collections.is_empty()) else { return Ok(()) };
+    for (name, own) in collections {
         let (number, collection) = context.inputs.collection(context.plan, name);
         let documents = context.inputs.documents(context.plan, number);
-        load(admin, &own, collection, documents, context.progress, context.stop).await?;
+        load(admin, own, collection, documents, context.progress, context.stop).await?;
         if phase.consumer && !warmup {
-            broker::sentinel(admin, &own).await?;
+            broker::sentinel(admin, own).await?;
         }
     }
     admin.settle().await;
@@ -150,9 +169,9 @@ pub async fn load(
     stop.check()
 }
 
-async fn clear(admin: Option<&Admin>, written: Vec<(&str, String)>) -> Result<()> {
+async fn clear(admin: Option<&Admin>, own: Vec<(String, String)>) -> Result<()> {
     let Some(admin) = admin else { return Ok(()) };
-    for (_, own) in written {
+    for (_, own) in own {
         admin.drop_collection(&own).await?;
     }
     Ok(())
@@ -165,14 +184,15 @@ async fn prepare(
     slots: &[usize],
     warmup: bool,
 ) {
-    let phase = &context.plan.phases[number];
+    let has_own = has_own(context.plan, number);
     for (place, arm) in arms.iter_mut().enumerate() {
         let own = |name: &str| {
-            if phase.writes { own_name(name, slots[place], warmup) } else { name.to_owned() }
+            if has_own { own_name(name, slots[place], warmup) } else { name.to_owned() }
         };
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
-        let plan = context.plan.with_processes(arm.own_processes);
-        arm.prepare(prepares(context.inputs, &plan, which, own)).await;
+        let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);
+        let prepares = prepares(context.inputs, plan, which, own);
+        arm.prepare(prepares).await;
     }
 }
 
@@ -189,7 +209,8 @@ pub struct Which {
     pub warmup: bool,
 }
 
-/// The `prepare` of each process; `own` names a collection as it is called on the server.
+/// The `prepare` of each process, by the arm's own plan; `own` names a collection as it is called
+/// on the server.
 pub fn prepares(
     inputs: &InputFiles,
     plan: &Plan,
@@ -197,26 +218,25 @@ pub fn prepares(
     own: impl Fn(&str) -> String,
 ) -> Vec<Prepare> {
     let phase = &plan.phases[which.phase];
-    let mut operations = phase.operations.clone();
+    let mut operations = inputs.operations(which.phase).to_vec();
     for operation in operations.iter_mut().filter(|it| !it.collection.is_empty()) {
         operation.collection = own(&operation.collection);
     }
-    let prepare = |process| Prepare {
-        phase: phase.name.clone(),
-        role: Role::Worker,
-        warmup: which.warmup,
-        samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
-        schedule: inputs.schedule(which.phase, phase.processes, process),
-        pools: inputs.pools(phase),
-        document_form: phase.document_form.clone(),
-        workers: phase.workers,
-        first_worker: process * phase.workers,
-        limits: inputs.limits(which.phase, phase.processes, process),
-        pacing: phase.pacing,
-        counter: schedule::counter(plan, phase),
-        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: operations.clone(),
-        consumer: None,
+    let prepare = |process| {
+        let (limits, steps) = inputs.scheduled(which.phase, phase, process);
+        Prepare::Worker(WorkerPrepare {
+            samples: inputs.samples(which.round, which.arm, which.phase, process, which.warmup),
+            schedule: inputs.schedule(which.phase, phase, process),
+            pools: inputs.pools(phase, which.phase),
+            workers: phase.workers,
+            first_worker: process * phase.workers,
+            limits: limits.clone(),
+            pacing: phase.pacing.into(),
+            lap_step: steps.lap,
+            item_step: steps.item,
+            errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+            operations: operations.clone(),
+        })
     };
     (0..phase.processes).map(prepare).collect()
 }

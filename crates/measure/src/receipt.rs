@@ -1,22 +1,30 @@
-//! Receipts: the adapter's claim against the server's counts.
+//! Receipts: the samples' claim against the server's counts.
 
 use std::collections::BTreeMap;
 
+use crate::collect::Given;
 use crate::measured::Measured;
 use record::records::Receipt;
 use workload::operations::{Counted, about, inserts};
-use workload::plan::{Operation, Phase};
+use workload::plan::{Kind, Operation, Phase};
 
-/// The receipt of one phase of one run; `done` counts the successful operations, by operation.
+/// The receipt of one phase of one run; `done` counts the successful operations, by operation, and
+/// `given` what their records did.
 /// Opcounters are used where the server is ours and they tell the phase's operations apart. Else
 /// the documents count in a collection that the arm alone has written. Else there is no receipt
 /// (capped, overwritten, shared).
-pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool) -> Receipt {
+pub fn receipt(
+    phase: &Phase,
+    measured: &Measured,
+    done: &[u64],
+    given: &[Option<Given>],
+    exclusive: bool,
+) -> Receipt {
     // Failed operations may or may not have reached the server: then counts prove nothing.
     let failed = measured.turns.iter().any(|turn| turn.turned.errors > 0);
     if exclusive
         && !failed
-        && let Some(claimed) = claimed_opcounters(phase, done)
+        && let Some(claimed) = claimed_opcounters(phase, done, given)
     {
         let counted: BTreeMap<_, _> = claimed
             .keys()
@@ -25,7 +33,7 @@ pub fn receipt(phase: &Phase, measured: &Measured, done: &[u64], exclusive: bool
         return compare("opcounters", claimed, counted);
     }
     if let (Some(change), Some(after), false) =
-        (document_change(phase, done), measured.documents_after, failed)
+        (document_change(phase, done, given), measured.documents_after, failed)
     {
         let before = measured.sizes.get("before.collStats.count").copied().unwrap_or(0);
         let claimed = BTreeMap::from([("documents".to_owned(), change)]);
@@ -45,33 +53,51 @@ fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String
     Receipt { level: level.to_owned(), claimed, counted, agrees }
 }
 
-/// The opcounter of an operation, and its increment.
-fn opcounter(operation: &Operation) -> Option<(&'static str, i64)> {
-    match about(operation.kind).counted {
-        Counted::Not => Some(("opcounters.insert", 0)),
-        Counted::By(counter) => Some((counter, inserts(operation).max(1).cast_signed())),
-        Counted::AsCommand => None,
-    }
+/// What the successful operations of one template did to the server's counters.
+fn opcounters(
+    operation: &Operation,
+    done: u64,
+    given: Option<Given>,
+) -> Option<Vec<(&'static str, u64)>> {
+    let inserted = given.map_or(done * inserts(operation), |it| it.inserted);
+    let Given { updated, deleted, .. } = given.unwrap_or_default();
+    Some(match about(operation.kind).counted {
+        Counted::Not => vec![("opcounters.insert", 0)],
+        Counted::By(counter) if about(operation.kind).inserts => vec![(counter, inserted)],
+        Counted::By(counter) => vec![(counter, done)],
+        Counted::ByParts => vec![
+            ("opcounters.insert", inserted),
+            ("opcounters.update", updated),
+            ("opcounters.delete", deleted),
+        ],
+        Counted::AsCommand => return None,
+    })
 }
 
-fn claimed_opcounters(phase: &Phase, done: &[u64]) -> Option<BTreeMap<String, i64>> {
+fn claimed_opcounters(
+    phase: &Phase,
+    done: &[u64],
+    given: &[Option<Given>],
+) -> Option<BTreeMap<String, i64>> {
     let mut claimed = BTreeMap::new();
-    for (operation, done) in phase.operations.iter().zip(done) {
-        let (name, each) = opcounter(operation)?;
-        *claimed.entry(name.to_owned()).or_default() += each * i64::try_from(*done).ok()?;
+    for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
+        for (name, count) in opcounters(operation, *done, *given)? {
+            *claimed.entry(name.to_owned()).or_default() += i64::try_from(count).ok()?;
+        }
     }
     Some(claimed)
 }
 
-fn document_change(phase: &Phase, done: &[u64]) -> Option<i64> {
+fn document_change(phase: &Phase, done: &[u64], given: &[Option<Given>]) -> Option<i64> {
     let mut change = 0;
-    for (operation, done) in phase.operations.iter().zip(done) {
-        if operation.upsert == Some(true) {
+    for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
+        if operation.upsert == Some(true) || operation.kind == Kind::Drop {
             return None;
         }
-        let deleted = i64::from(about(operation.kind).deletes);
-        let each = inserts(operation).cast_signed() - deleted;
-        change += each * i64::try_from(*done).ok()?;
+        let deleted = if about(operation.kind).deletes { *done } else { 0 };
+        let counted = Given { inserted: done * inserts(operation), updated: 0, deleted };
+        let given = given.unwrap_or(counted);
+        change += i64::try_from(given.inserted).ok()? - i64::try_from(given.deleted).ok()?;
     }
     (change != 0).then_some(change)
 }

@@ -95,8 +95,9 @@ impl Runner {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;
         for (number, collection) in plan.collections.iter().enumerate() {
-            let read = plan.phases.iter().any(|phase| {
-                !phase.writes && phase.operations.iter().any(|it| it.collection == collection.name)
+            let read = plan.phases.iter().enumerate().any(|(number, phase)| {
+                let reads = phase.operations.iter().any(|it| it.collection == collection.name);
+                reads && !phase::has_own(plan, number)
             });
             if read {
                 let documents = self.inputs.documents(plan, number);
@@ -166,12 +167,18 @@ impl Runner {
         for number in 0..phases {
             self.stop.check()?;
             let name = self.experiment.plan.phases[number].name.clone();
-            if !group.iter().any(|arm| self.configurations[*arm].takes(&name)) {
+            let begins = self.experiment.plan.story(number).start == number;
+            if begins {
+                self.slots.clear();
+            }
+            let taking = self.gather(begins, &name, &mut arms, &mut runs);
+            if taking == 0 {
                 continue;
             }
+            let (arms, runs) = (&mut arms[..taking], &mut runs[..taking]);
             self.sampler.label(round, &name);
             self.progress.phase(&name, number, phases);
-            self.phase(round, number, (&mut arms, consumer.as_mut()), &mut runs, rng).await?;
+            self.phase(round, number, (arms, consumer.as_mut()), runs, rng).await?;
         }
         self.sampler.label(round, "");
         if let Some(mut consumer) = consumer {
@@ -183,6 +190,23 @@ impl Runner {
             arm.close().await;
         }
         Ok(runs)
+    }
+
+    /// Moves the arms that take part in a phase to the front, with their runs, and counts them.
+    /// A story that an arm was not in from its first phase goes on without it.
+    fn gather(&self, begins: bool, phase: &str, arms: &mut [LiveArm], runs: &mut [Run]) -> usize {
+        let mut taking = 0;
+        for place in 0..arms.len() {
+            let arm = arms[place].index;
+            let able = !self.experiment.arms[arm].not_measured.contains_key(phase);
+            let is_in = begins || self.slots.contains_key(&arm);
+            if able && is_in && self.configurations[arm].takes(phase) {
+                arms.swap(taking, place);
+                runs.swap(taking, place);
+                taking += 1;
+            }
+        }
+        taking
     }
 
     async fn phase(
@@ -215,6 +239,7 @@ impl Runner {
             admin: self.admin.as_ref(),
             sampler: &mut self.sampler,
             rng,
+            slots: &mut self.slots,
             progress: &mut self.progress,
             stop: &self.stop,
             round,
@@ -255,6 +280,9 @@ impl Runner {
             self.experiment.settings.interleave[number].turn_ms.get_or_insert(length_ms);
         }
         for (place, measured) in measured.iter().enumerate() {
+            if let Some(reason) = &arms[place].refused {
+                self.leave_out(arms[place].index, number, reason);
+            }
             if !arms[place].alive() || measured.ended.is_none() {
                 continue;
             }
@@ -267,6 +295,14 @@ impl Runner {
             }
         }
         Ok(())
+    }
+
+    /// An arm whose driver cannot do a phase after all is not asked for it again.
+    fn leave_out(&mut self, arm: usize, number: usize, reason: &str) {
+        let phase = &self.experiment.plan.phases[number].name;
+        let record = &mut self.experiment.arms[arm];
+        self.progress.note(&format!("{}: {phase} not measured: {reason}", record.id));
+        record.not_measured.insert(phase.clone(), reason.to_owned());
     }
 
     /// Connection strings told which arms wait for no answers; here the drivers themselves say it.
@@ -290,8 +326,8 @@ impl Runner {
         measured: &Measured,
         tap: Option<&FilePath>,
     ) -> Result<PhaseRun> {
-        let own = self.configurations[measured.arm].environment.processes;
-        let plan = &self.experiment.plan.with_processes(own);
+        let part = self.configurations[measured.arm].part.as_ref();
+        let plan = &part.expect("it was measured").plan.clone();
         let phase = &plan.phases[number];
         let files: Vec<PathBuf> = (0..phase.processes)
             .map(|process| self.inputs.samples(round, measured.arm, number, process, false).into())

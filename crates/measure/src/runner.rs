@@ -1,7 +1,9 @@
 //! The state of the rounds, and the start of an arm's processes.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::able::Part;
 use crate::admin::Admin;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
@@ -11,7 +13,7 @@ use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::stop::Stop;
 use adapter::environment::Environment;
-use adapter::messages::{Hello, Opened, Role};
+use adapter::messages::Opened;
 use base::clock::{Epoch, wall};
 use base::error::Result;
 use record::folder::Folder;
@@ -56,6 +58,8 @@ pub struct Runner {
     /// None where cores need not be kept awake.
     pub awake: Option<Awake>,
     pub sampler: Sampler,
+    /// By arm, which of the collections of the present story is its own.
+    pub slots: BTreeMap<usize, usize>,
     pub inputs: InputFiles,
     pub progress: Progress,
     pub stop: Stop,
@@ -78,6 +82,8 @@ pub struct ArmConfiguration {
     pub tapped_uri: Option<String>,
     /// The phases it takes part in; None: all.
     pub phases: Option<Vec<String>>,
+    /// Its part in the plan; None until its adapter has said what it can do.
+    pub part: Option<Part>,
     /// The reasons of its losses in the last rounds in a row.
     pub losses: Vec<String>,
 }
@@ -101,8 +107,6 @@ impl Runner {
         order: &[usize],
         group: &[usize],
     ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
-        let processes =
-            self.experiment.plan.phases.iter().map(|phase| phase.processes).max().unwrap_or(1);
         let mut arms = Vec::new();
         let mut runs = Vec::new();
         for &index in group {
@@ -112,9 +116,9 @@ impl Runner {
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let configuration = &self.configurations[index];
             let (environment, tapped) = (&configuration.environment, self.taps(round, index));
-            let target = self.target(configuration, tapped, Role::Worker);
+            let plan = Some(&self.experiment.plan);
+            let target = Target { plan, ..self.target(configuration, tapped) };
             let started_at = wall();
-            let processes = environment.processes.unwrap_or(processes);
             arms.push(match configuration.losses.last() {
                 Some(last) if configuration.losses.len() >= LOST_ROUNDS_MAX => {
                     let reason = last.trim_start_matches(GIVEN_UP);
@@ -122,14 +126,13 @@ impl Runner {
                 }
                 _ => {
                     let epoch = &self.epoch;
-                    LiveArm::start(index, position, environment, processes, &log, epoch, &target)
-                        .await
+                    LiveArm::start(index, position, environment, &log, epoch, &target).await
                 }
             });
             runs.push(empty_run(round, position, tapped, started_at));
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
-            self.identify(arm);
+            self.identify(arm)?;
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
             self.progress.arm(arm.index, "calibrating");
@@ -147,30 +150,26 @@ impl Runner {
     ) -> Option<LiveArm> {
         let configuration = self.consumer.as_ref()?;
         let log = self.folder.join(&format!("logs/r{round:02}-arm{arm}-consumer.log"));
-        let target = self.target(configuration, self.taps_round(round), Role::Consumer);
+        let target = self.target(configuration, self.taps_round(round));
         let (index, environment) = (self.configurations.len(), &configuration.environment);
-        let live = LiveArm::start(index, 0, environment, 1, &log, &self.epoch, &target).await;
+        let live = LiveArm::start(index, 0, environment, &log, &self.epoch, &target).await;
         if let Some(reason) = &live.failed {
             for arm in arms {
                 arm.fail(&format!("its consumer is lost: {reason}")).await;
             }
             return None;
         }
-        if let (Some(consumer), Some(hello)) = (&mut self.experiment.consumer, live.hello()) {
-            identify(consumer, hello, live.opened.as_ref());
+        if let Some(consumer) = &mut self.experiment.consumer {
+            identify(consumer, &live, &self.experiment.server.version);
         }
         Some(live)
     }
 
-    fn target<'a>(
-        &'a self,
-        configuration: &'a ArmConfiguration,
-        tapped: bool,
-        role: Role,
-    ) -> Target<'a> {
+    fn target<'a>(&'a self, configuration: &'a ArmConfiguration, tapped: bool) -> Target<'a> {
         let uri =
             configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
-        Target { role, uri, database: &self.database }
+        let clients = if uri.is_empty() { Vec::new() } else { vec![uri.as_str()] };
+        Target { clients, database: &self.database, plan: None }
     }
 
     pub fn taps_round(&self, round: u32) -> bool {
@@ -181,24 +180,38 @@ impl Runner {
         self.taps_round(round) && self.configurations[arm].tapped_uri.is_some()
     }
 
-    /// Versions come from the running adapter: no version, no measurement.
-    fn identify(&mut self, live: &mut LiveArm) {
-        if let Some(hello) = live.hello() {
-            identify(&mut self.experiment.arms[live.index], hello, live.opened.as_ref());
+    /// Versions come from the running adapter: no version, no measurement. So does its part in the
+    /// plan: schedules that only it needs are written now.
+    fn identify(&mut self, live: &LiveArm) -> Result<()> {
+        let arm = &mut self.experiment.arms[live.index];
+        identify(arm, live, &self.experiment.server.version);
+        let Some(part) = &live.part else { return Ok(()) };
+        let phases = part.plan.phases.iter().zip(&part.missing);
+        let missing = phases.filter_map(|(phase, missing)| Some((phase, missing.as_ref()?)));
+        for (phase, missing) in missing {
+            if arm.not_measured.insert(phase.name.clone(), missing.clone()).is_none() {
+                self.progress.note(&format!("{}: {} not measured: {missing}", arm.id, phase.name));
+            }
         }
+        self.inputs.fit(&part.plan)?;
+        self.configurations[live.index].part = Some(part.clone());
+        Ok(())
     }
 }
 
-fn identify(arm: &mut Arm, hello: &Hello, opened: Option<&Opened>) {
-    arm.driver.clone_from(&hello.driver.name);
-    arm.version.clone_from(&hello.driver.version);
-    arm.native = hello.driver.native;
-    arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
-    arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
-    arm.event_loop = hello.capabilities.concurrency.threads == Some(1);
-    if let Some(opened) = opened {
-        arm.resolved = opened.resolved.clone();
-        arm.server_version = opened.server["version"].as_str().map(str::to_owned);
+fn identify(arm: &mut Arm, live: &LiveArm, server_version: &str) {
+    if let Some(hello) = live.hello() {
+        arm.driver.clone_from(&hello.driver.name);
+        arm.version.clone_from(&hello.driver.version);
+        arm.native = hello.driver.native;
+        arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
+        arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);
+        arm.event_loop = hello.capabilities.concurrency.threads == Some(1);
+    }
+    if let Some(Opened { acknowledged, resolved }) = &live.opened {
+        arm.acknowledged = Some(*acknowledged);
+        arm.resolved = resolved.clone();
+        arm.server_version = Some(server_version.to_owned());
     }
 }
 

@@ -259,6 +259,7 @@ impl Setup {
             waits: self.waits,
             judge: self.judge,
             awake: None,
+            slots: BTreeMap::new(),
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             inputs,
             progress,
@@ -367,7 +368,7 @@ fn configuration(
 ) -> ArmConfiguration {
     let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
     let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
-    ArmConfiguration { uri, tapped_uri, phases, losses: Vec::new(), environment }
+    ArmConfiguration { uri, tapped_uri, phases, part: None, losses: Vec::new(), environment }
 }
 
 /// The record to write, and the number of finished rounds.
@@ -431,6 +432,8 @@ fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         concurrency: String::new(),
         event_loop: false,
         resolved: serde_json::Value::Null,
+        acknowledged: None,
+        not_measured: BTreeMap::new(),
         server_version: None,
         lock_sha256: environment.lock_sha256.clone(),
     }

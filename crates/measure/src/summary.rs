@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::arm::Turn;
-use crate::collect::{self, Collected, RightAnswers};
+use crate::collect::{self, Collected, Given, RightAnswers};
 use crate::input_files::InputFiles;
 use crate::measured::Measured;
 use crate::messages::{self, Tapped};
@@ -15,12 +15,12 @@ use stats::gates::{self, Checked, Outcome};
 use tap::recording;
 use tap::summary::Call;
 use workload::expected::Expected;
-use workload::operations::about;
+use workload::operations::{about, inserts};
 use workload::plan::{Phase, Plan};
 
 /// The samples of one phase of one run, and the data to check them with.
 pub struct Source<'a> {
-    /// The plan, with the processes of the arm.
+    /// The arm's own plan.
     pub plan: &'a Plan,
     pub number: usize,
     /// One a process.
@@ -42,7 +42,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let right = RightAnswers::new(source.inputs, source.plan, source.number);
     let tapped = source.tapped.as_ref();
     let collected = collect::read(&source.files, phase, measured, right, tapped.is_some())?;
-    let Collected { counts, lateness, sent, mut calls, .. } = collected;
+    let Collected { counts, given, lateness, sent, mut calls, .. } = collected;
     let (operations, measured_s) = counted(measured, phase);
     let total: u64 = measured.turns.iter().map(|turn| turn.turned.operations).sum();
     let cpu_ns: u64 = measured.turns.iter().map(|turn| turn.cpu_ns).sum();
@@ -59,6 +59,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
     let by_operation = counts.by_operation();
     let seen = by_operation.iter().map(|it| it.count).sum();
     let tap = tapped.map(|it| through_tap(it, measured, calls, seen)).transpose()?;
+    let runtime = measured.ended.as_ref().and_then(|ended| ended.runtime);
     let mut run = PhaseRun {
         phase: phase.name.clone(),
         turns: measured.turns.len() as u32,
@@ -75,10 +76,10 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         cpu_us_per_op: cpu_ns as f64 / 1e3 / total.max(1) as f64,
         rss_peak_bytes: measured.rss_peak_bytes,
         rss_armed_bytes: measured.rss_armed_bytes,
-        document_bytes: document_bytes(source.plan, phase, measured, &done),
+        document_bytes: document_bytes(source.plan, phase, measured, &done, &given),
         idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
         server: measured.counters.clone(),
-        receipt: receipt::receipt(phase, measured, &done, source.exclusive),
+        receipt: receipt::receipt(phase, measured, &done, &given, source.exclusive),
         answers: answers(measured, collected.expected),
         little: little.map(|little| Little {
             in_flight: little.in_flight,
@@ -86,6 +87,8 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         }),
         drift: collected.drift.ratio(),
         document_ns: measured.document_ns,
+        gc_count: runtime.and_then(|it| it.gc_count),
+        gc_ns: runtime.and_then(|it| it.gc_ns),
         warmup_throughput: measured.warmup_throughput.clone(),
         sizes: measured.sizes.clone(),
         gates: Vec::new(),
@@ -96,9 +99,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         hlog: Some(source.hlog.clone()),
         samples: Vec::new(),
     };
-    // The claim at the end must equal the turns and the samples.
-    let claimed = measured.ended.as_ref().map_or(total, |ended| ended.operations);
-    run.gates = run_gates(source.arm, &run, little.as_ref(), claimed);
+    run.gates = run_gates(source.arm, &run, little.as_ref(), total);
     Ok(run)
 }
 
@@ -150,17 +151,25 @@ fn answers(measured: &Measured, expected: Expected) -> Answers {
     }
 }
 
-fn document_bytes(plan: &Plan, phase: &Phase, measured: &Measured, done: &[u64]) -> u64 {
+fn document_bytes(
+    plan: &Plan,
+    phase: &Phase,
+    measured: &Measured,
+    done: &[u64],
+    given: &[Option<Given>],
+) -> u64 {
     let mean = |name: &str| {
         let found = plan.collections.iter().find(|collection| collection.name == name);
         found.map_or(0.0, |collection| collection.document_bytes_mean)
     };
     let mut bytes = 0.0;
-    for (operation, done) in phase.operations.iter().zip(done) {
-        if operation.documents.is_some() {
-            let documents = *done as f64 * f64::from(operation.batch.unwrap_or(1));
-            bytes += documents * mean(&operation.collection);
-        }
+    for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
+        let documents = match given {
+            Some(given) => given.inserted,
+            None if operation.documents.is_some() => done * inserts(operation).max(1),
+            None => 0,
+        };
+        bytes += documents as f64 * mean(&operation.collection);
     }
     let read = measured.ended.as_ref().map_or(0, |ended| ended.totals.documents);
     let reader = phase.operations.iter().find(|operation| about(operation.kind).reads_documents);
@@ -174,16 +183,12 @@ fn run_gates(
     arm: &str,
     run: &PhaseRun,
     little: Option<&stats::little::Little>,
-    claimed: u64,
+    operations: u64,
 ) -> Vec<Gate> {
     let failed: u64 = run.by_operation.iter().map(|it| it.failed + it.wrong).sum();
     let seen: u64 = run.by_operation.iter().map(|it| it.count).sum();
-    let counts = gates::RunCounts {
-        operations: claimed,
-        errors: failed,
-        received: Some(seen),
-        checksum: None,
-    };
+    let counts =
+        gates::RunCounts { operations, errors: failed, received: Some(seen), checksum: None };
     let mut checked =
         vec![gates::errors(arm, &counts, arm, &counts), gates::littles_law(arm, little)];
     if let (Some(open), Some(first)) = (&run.open_loop, run.by_operation.first()) {

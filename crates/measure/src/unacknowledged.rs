@@ -24,7 +24,7 @@ pub fn by_options(uri: &str) -> bool {
 
 /// Whether the running driver of an arm asks for no answers.
 pub fn by_driver(arm: &Arm) -> bool {
-    arm.resolved["write_concern"]["w"] == 0
+    arm.acknowledged == Some(false)
 }
 
 /// Why a phase cannot take turns when this arm's driver asks for no answers; None: each of its

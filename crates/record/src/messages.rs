@@ -78,7 +78,7 @@ pub struct Sent {
 impl Sent {
     /// Takes a producer's sample, in any order.
     pub fn take(&mut self, sample: &Sample) {
-        if sample.result() == 0 {
+        if sample.outcome == 0 {
             self.messages.push(Message::sent(sample));
         } else {
             self.failed.push(*sample);

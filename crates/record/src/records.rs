@@ -20,7 +20,7 @@ use stats::threshold::Interleave;
 use workload::plan::Plan;
 
 /// Raised when a field changes its meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// `experiment.json`: everything known before the first run, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -189,7 +189,13 @@ pub struct Arm {
     pub event_loop: bool,
     /// Defaults the driver resolved (pool size, write concern, …), as reported.
     pub resolved: serde_json::Value,
-    /// Version of the server as the driver saw it.
+    /// Whether its writes without a concern of their own are answered; None: not known yet.
+    #[serde(default)]
+    pub acknowledged: Option<bool>,
+    /// Phases that it takes no part in, with what it lacks: "not measured: …".
+    #[serde(default)]
+    pub not_measured: BTreeMap<String, String>,
+    /// Version of its server.
     #[serde(default)]
     pub server_version: Option<String>,
     /// SHA-256 of the environment's lock file, hex.
@@ -304,6 +310,11 @@ pub struct PhaseRun {
     /// where none is made or the adapter does not tell.
     #[serde(default)]
     pub document_ns: Option<f64>,
+    /// Garbage collections of the runtime, where it tells; ns as it counts them.
+    #[serde(default)]
+    pub gc_count: Option<u64>,
+    #[serde(default)]
+    pub gc_ns: Option<u64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
     /// Sizes from collStats before and after (bytes).

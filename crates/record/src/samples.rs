@@ -1,7 +1,8 @@
-//! Raw samples as adapters write them: SPEC section 6.
+//! Raw samples as adapters write them: SPEC section 8.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::plain;
@@ -10,8 +11,6 @@ use base::error::{Error, Result};
 /// Raw samples of one experiment; beyond it histograms are kept and samples are not.
 pub const SAMPLE_BUDGET_BYTES: u64 = 2 << 30;
 pub const SAMPLE_BYTES: usize = 32;
-/// Set in `outcome` for samples of a warm-up.
-pub const WARMUP: u8 = 128;
 
 /// One operation. Times are ns since the experiment's epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +21,11 @@ pub struct Sample {
     pub start_ns: u64,
     /// End minus start.
     pub service_ns: u64,
-    /// Operation number of this worker in the phase.
+    /// Number of the operation in its slice of the schedule.
     pub index: u32,
     /// Index into the phase's operations.
     pub operation: u8,
-    /// 0 right, 1 wrong answer, 2 error, 3 timeout; plus [`WARMUP`].
+    /// 0 right, 1 wrong answer, 2 error, 3 timeout.
     pub outcome: u8,
     /// Worker over all processes of the run.
     pub worker: u16,
@@ -40,11 +39,6 @@ impl Sample {
     /// End minus intended start.
     pub fn response_ns(&self) -> u64 {
         self.end_ns().saturating_sub(self.intended_ns)
-    }
-
-    /// Outcome without the warm-up flag.
-    pub fn result(&self) -> u8 {
-        self.outcome & !WARMUP
     }
 
     pub fn from_bytes(bytes: &[u8; SAMPLE_BYTES]) -> Self {
@@ -133,6 +127,44 @@ impl Iterator for Samples {
     }
 }
 
+/// A file of samples that an adapter is writing: each reading goes on where the last one ended.
+pub struct Growing {
+    path: PathBuf,
+    file: File,
+    read_bytes: u64,
+}
+
+impl Growing {
+    /// Fails on a link, and on anything but an ordinary file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let opened = plain::open(path.parent().unwrap_or(Path::new(".")), name);
+        let file = opened.map_err(|error| Error::file("read", path, &error))?;
+        Ok(Self { path: path.to_owned(), file, read_bytes: 0 })
+    }
+
+    /// Reads the whole samples that have come since.
+    pub fn each(&mut self, take: impl FnMut(&Sample)) -> Result<()> {
+        self.read(take).map_err(|error| Error::file("read", &self.path, &error))
+    }
+
+    fn read(&mut self, mut take: impl FnMut(&Sample)) -> io::Result<()> {
+        const AT_ONCE: u64 = 1 << 18;
+        let end = self.file.metadata()?.len();
+        let mut bytes = Vec::new();
+        while end - self.read_bytes.min(end) >= SAMPLE_BYTES as u64 {
+            let left = (end - self.read_bytes).min(AT_ONCE) as usize;
+            bytes.resize(left / SAMPLE_BYTES * SAMPLE_BYTES, 0);
+            self.file.read_exact_at(&mut bytes, self.read_bytes)?;
+            self.read_bytes += bytes.len() as u64;
+            for sample in bytes.as_chunks::<SAMPLE_BYTES>().0 {
+                take(&Sample::from_bytes(sample));
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,14 +177,13 @@ mod tests {
             service_ns: 3,
             index: 4,
             operation: 5,
-            outcome: 1 | WARMUP,
+            outcome: 1,
             worker: 0x0607,
         };
         let bytes = sample.to_bytes();
         assert_eq!(bytes[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
-        assert_eq!(bytes[24..], [4, 0, 0, 0, 5, 129, 7, 6]);
+        assert_eq!(bytes[24..], [4, 0, 0, 0, 5, 1, 7, 6]);
         assert_eq!(Sample::from_bytes(&bytes), sample);
-        assert_eq!(sample.result(), 1);
     }
 
     #[test]
@@ -185,5 +216,25 @@ mod tests {
         let samples = Samples::open(&path).unwrap();
         assert_eq!(samples.size_hint().0, 1);
         assert_eq!(samples.map(Result::unwrap).count(), 1);
+    }
+
+    #[test]
+    fn a_growing_file_is_read_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples.bin");
+        let sample = |index: u32| {
+            let bytes = [0; SAMPLE_BYTES];
+            Sample { index, ..Sample::from_bytes(&bytes) }.to_bytes()
+        };
+        std::fs::write(&path, [&sample(0)[..], &sample(1)[..], &sample(2)[..9]].concat()).unwrap();
+        let mut growing = Growing::open(&path).unwrap();
+        let mut read = || {
+            let mut seen = Vec::new();
+            growing.each(|sample| seen.push(sample.index)).map(|()| seen).unwrap()
+        };
+        assert_eq!(read(), [0, 1]);
+        assert_eq!(read(), [0; 0]);
+        std::fs::write(&path, [sample(0), sample(1), sample(2), sample(3)].concat()).unwrap();
+        assert_eq!(read(), [2, 3]);
     }
 }

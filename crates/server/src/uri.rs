@@ -123,6 +123,38 @@ impl fmt::Display for Uri<'_> {
     }
 }
 
+/// What a URI says, decoded, for drivers that parse none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// As written; the one name of a record to look up.
+    pub hosts: Vec<String>,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub options: BTreeMap<String, String>,
+}
+
+/// The parts of a URI; empty where no driver would take it.
+pub fn parts(uri: &str) -> Parts {
+    let Some(uri) = Uri::parse(uri) else { return Parts::default() };
+    let credential = uri.credential.unwrap_or_default();
+    let option = |(name, value): (&str, Cow<'_, str>)| {
+        (name.to_owned(), percent_decode_str(&value).decode_utf8_lossy().into_owned())
+    };
+    Parts {
+        hosts: uri.hosts.split(',').map(str::to_owned).collect(),
+        user: credential.username,
+        password: credential.password,
+        options: uri.options.into_iter().map(option).collect(),
+    }
+}
+
+/// A URI without one of its options.
+pub fn without_option(uri: &str, option: &str) -> String {
+    let Some(mut parts) = Uri::parse(uri) else { return uri.to_owned() };
+    parts.options.retain(|(name, _)| !name.eq_ignore_ascii_case(option));
+    parts.to_string()
+}
+
 /// Whether an option stands in a URI.
 pub fn has_option(uri: &str, option: &str) -> bool {
     Uri::parse(uri).is_some_and(|parts| parts.has(option))
@@ -252,6 +284,21 @@ mod tests {
         assert_eq!(only_host("mongodb://[::1]/").as_deref(), Some("[::1]:27017"));
         assert_eq!(only_host("mongodb://a,b/"), None);
         assert_eq!(only_host("mongodb+srv://a/"), None);
+    }
+
+    #[test]
+    fn the_parts_of_a_uri_are_decoded() {
+        let uri = "mongodb://u%40:p%2F@h:1,[::1]/db?w=majority&appName=a%20b&readPreferenceTags=";
+        let said = parts(uri);
+        assert_eq!(said.hosts, ["h:1", "[::1]"]);
+        assert_eq!((said.user.as_deref(), said.password.as_deref()), (Some("u@"), Some("p/")));
+        let options = [("appName", "a b"), ("readPreferenceTags", ""), ("w", "majority")];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(said.options, BTreeMap::from(options));
+        let plain = parts("mongodb+srv://c.mongodb.net/");
+        assert_eq!(plain, Parts { hosts: vec!["c.mongodb.net".to_owned()], ..Parts::default() });
+        assert_eq!(parts(""), Parts::default());
+        assert_eq!(without_option("mongodb://h/?W=1&j=true", "w"), "mongodb://h/?j=true");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! within its start and end, and within no other's. With several operations under way this is
 //! seldom so, and then nothing is said; guessing by order was rejected.
 
-use record::samples::{Sample, WARMUP};
+use record::samples::Sample;
 use stats::histogram::Histogram;
 
 use super::exchange::Exchange;
@@ -20,10 +20,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// The call of an operation; None in a warm-up.
-    pub fn of(sample: &Sample) -> Option<Self> {
-        let is_measured = sample.outcome & WARMUP == 0;
-        is_measured.then(|| Self { start_ns: sample.start_ns, end_ns: sample.end_ns() })
+    pub fn of(sample: &Sample) -> Self {
+        Self { start_ns: sample.start_ns, end_ns: sample.end_ns() }
     }
 }
 

@@ -24,7 +24,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use record::samples::{Sample, WARMUP};
+use record::samples::Sample;
 
 use super::exchange::{Exchange, flags};
 
@@ -183,9 +183,7 @@ impl Ways {
             known.insert(&exchange?);
         }
         for sample in sent {
-            if sample.outcome & WARMUP == 0 {
-                known.sample(&sample);
-            }
+            known.sample(&sample);
         }
         for exchange in replies {
             known.reply(&exchange?);

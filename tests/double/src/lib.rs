@@ -5,136 +5,38 @@
 //! turn lasts as long as its operations pretend to, for turns must not overlap in the samples; to
 //! be quick it does a few of them (`turn_operations`) and answers before its deadline.
 
+mod behaviour;
 mod open_loop;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
+use bson::Document;
 use serde_json::{Value, json};
 
 use adapter::messages::{
-    Answer, Capabilities, Clock, Concurrency, Driver, Ended, ErrorEntry, Hello, Opened,
-    PROTOCOL_VERSION, Prepare, Request, Role, Runtime, Totals, Turned,
+    Answer, Capabilities, Clock, Driver, Ended, ErrorEntry, FRAME, Hello, Opened, PROTOCOL, Pacing,
+    Prepare, Request, Runtime, Totals, TurnDone, UriKind, WorkerPrepare,
 };
 use base::clock::Epoch;
-use base::error::{Error, Result};
+use base::error::Result;
 use base::say;
 use base::words::hex;
+use behaviour::Behaviour;
 use open_loop::OpenLoop;
-use record::samples::{Sample, WARMUP};
-use workload::plan::{Pacing, Stamp};
+use record::samples::Sample;
+use workload::plan::Stamp;
 use workload::schedule::Schedule;
 use workload::stamp;
 
+/// Those that every adapter has; each of them is a pretended no-op.
+const OPERATIONS: [&str; 8] =
+    ["noop", "insert_one", "insert_many", "find_one", "find", "update_one", "delete_one", "count"];
 /// Longest pretended phase: a test that asks for more is wrong.
 const OPERATIONS_MAX: u64 = 10_000_000;
-
-/// What the fake is told to do, `key=value` on its command line.
-#[derive(Debug, Clone)]
-struct Behaviour {
-    /// Pretended time of an operation, ns.
-    op_ns: u64,
-    /// The same in the calibration, where the core measures what recording costs.
-    noop_ns: u64,
-    /// Operations of one turn and worker, at most.
-    turn_operations: u64,
-    /// Largest pretended deviation of a turn from it, percent.
-    noise_percent: f64,
-    /// What every worker beside it adds to an operation's pretended time, percent.
-    contention_percent: f64,
-    /// Open loop: every `stall_every`th operation takes so much longer, ns.
-    stall_ns: u64,
-    /// See `stall_ns`.
-    stall_every: u64,
-    /// Open loop: how late it wakes up for an operation, ns.
-    lag_ns: u64,
-    /// What it says a worker is; `loop`: tasks of one thread.
-    concurrency: String,
-    /// The write concern it claims to have resolved.
-    w: Option<u32>,
-    /// Version it reports.
-    version: String,
-    /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
-    at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `lie`, `errors`, `clock`, `refuse`, `no_samples`, or
-    /// a `folder` in place of the samples.
-    fault: String,
-    /// The fault happens to the process alone that makes this file.
-    once: Option<PathBuf>,
-    /// A line is appended to this file for each message.
-    trace: Option<PathBuf>,
-}
-
-const KEYS: [&str; 15] = [
-    "op_ns",
-    "noop_ns",
-    "turn_operations",
-    "noise_percent",
-    "contention_percent",
-    "stall_ns",
-    "stall_every",
-    "lag_ns",
-    "concurrency",
-    "w",
-    "version",
-    "at",
-    "fault",
-    "once",
-    "trace",
-];
-
-impl Behaviour {
-    fn parse(words: &[String]) -> Result<Self> {
-        let mut known: BTreeMap<&str, &str> = BTreeMap::new();
-        for word in words {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            if !KEYS.contains(&key) || value.is_empty() {
-                let hint = format!("key=value, with one of {}", KEYS.join(", "));
-                return Err(Error::usage(format!("fake-adapter does not know {word}"), hint));
-            }
-            known.insert(key, value);
-        }
-        let number = |key: &str, default: f64| {
-            known.get(key).and_then(|value| value.parse().ok()).unwrap_or(default)
-        };
-        let text = |key: &str, default: &str| (*known.get(key).unwrap_or(&default)).to_owned();
-        let path = |key: &str| known.get(key).map(PathBuf::from);
-        Ok(Self {
-            op_ns: number("op_ns", 100_000.0) as u64,
-            noop_ns: number("noop_ns", 50.0) as u64,
-            turn_operations: number("turn_operations", 1e7) as u64,
-            noise_percent: number("noise_percent", 0.0),
-            contention_percent: number("contention_percent", 0.0),
-            stall_ns: number("stall_ns", 0.0) as u64,
-            stall_every: number("stall_every", 1000.0) as u64,
-            lag_ns: number("lag_ns", 0.0) as u64,
-            concurrency: text("concurrency", "threads"),
-            w: known.get("w").and_then(|value| value.parse().ok()),
-            version: text("version", "1.0.0"),
-            at: text("at", ""),
-            fault: text("fault", ""),
-            once: path("once"),
-            trace: path("trace"),
-        })
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        match self.concurrency.as_str() {
-            "loop" => Concurrency { kind: "tasks".to_owned(), max: None, threads: Some(1) },
-            kind => Concurrency { kind: kind.to_owned(), max: None, threads: None },
-        }
-    }
-
-    /// Whether this message, the `count`th of its name, is the one to go wrong at.
-    fn strikes(&self, name: &str, count: u32) -> bool {
-        let (message, number) = self.at.split_once(':').unwrap_or((&self.at, ""));
-        let meant = message == name && (number.is_empty() || number == count.to_string());
-        meant && self.once.as_ref().is_none_or(|path| fs::File::create_new(path).is_ok())
-    }
-}
 
 struct Fake<'a> {
     behaviour: Behaviour,
@@ -145,19 +47,22 @@ struct Fake<'a> {
 }
 
 struct Phase {
-    prepare: Prepare,
+    prepare: WorkerPrepare,
     /// None in a closed loop.
     open_loop: Option<OpenLoop>,
     done: Vec<u64>,
+    /// Samples of the present turn.
     records: Vec<u8>,
     errors: u64,
     turns: u64,
 }
 
 impl Phase {
-    /// The core measures the bookkeeping of one operation and no driver.
+    /// The core measures the bookkeeping of one operation, or the making of a document, and no
+    /// driver.
     fn calibrates(&self) -> bool {
-        self.prepare.schedule.ends_with("noop.schedule")
+        let schedule = &self.prepare.schedule;
+        schedule.ends_with("noop.schedule") || schedule.ends_with("documents.schedule")
     }
 
     /// Pretended time of an operation in this turn, ns.
@@ -181,8 +86,6 @@ impl Phase {
 
     /// Writes down the samples of one worker in one turn.
     fn pretend(&mut self, worker: usize, count: u64, began_ns: u64, op_ns: u64, fails: bool) {
-        let outcome = if fails { 2 } else { 0 };
-        let warmup = if self.prepare.warmup { WARMUP } else { 0 };
         for number in 0..count {
             let start_ns = began_ns + number * op_ns;
             let sample = Sample {
@@ -191,7 +94,7 @@ impl Phase {
                 service_ns: op_ns,
                 index: (self.done[worker] + number) as u32,
                 operation: 0,
-                outcome: outcome | warmup,
+                outcome: if fails { 2 } else { 0 },
                 worker: (self.prepare.first_worker + worker as u32) as u16,
             };
             self.records.extend_from_slice(&sample.to_bytes());
@@ -201,20 +104,46 @@ impl Phase {
 }
 
 impl Phase {
-    /// A turn of an open loop. It always takes its whole time: arrivals cannot be hurried.
+    /// A turn of a closed loop. Returns its last end, and whether nothing is left.
+    fn closed_turn(
+        &mut self,
+        behaviour: &Behaviour,
+        began_ns: u64,
+        until_ns: u64,
+        op_ns: u64,
+        fails: bool,
+    ) -> (u64, bool) {
+        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns).max(1);
+        let mut most = fitting.min(OPERATIONS_MAX);
+        if !self.calibrates() {
+            most = most.min(behaviour.turn_operations);
+        }
+        let (mut ended_ns, mut exhausted) = (began_ns, true);
+        for worker in 0..self.prepare.workers as usize {
+            let left = self.left(worker);
+            let count = left.min(most);
+            self.pretend(worker, count, began_ns, op_ns, fails);
+            self.errors += if fails { count } else { 0 };
+            ended_ns = ended_ns.max(began_ns + count * op_ns);
+            exhausted &= count == left;
+        }
+        (ended_ns, exhausted)
+    }
+
+    /// A turn of an open loop. It always takes its whole time: arrivals cannot be hurried. Returns
+    /// its last end, and whether nothing is left.
     fn open_turn(
         &mut self,
         behaviour: &Behaviour,
         began_ns: u64,
         until_ns: u64,
         op_ns: u64,
-    ) -> Turned {
+    ) -> (u64, bool) {
         let stalls = |index: u64| (index + 1).is_multiple_of(behaviour.stall_every.max(1));
         let service_ns = |index| op_ns + if stalls(index) { behaviour.stall_ns } else { 0 };
         let queue = self.open_loop.as_mut().expect("an open loop");
         let (taken, exhausted) = queue.turn(began_ns, until_ns, service_ns);
         let mut ended_ns = began_ns;
-        let mut in_time = 0;
         for one in &taken {
             let sample = Sample {
                 intended_ns: one.intended_ns,
@@ -222,23 +151,22 @@ impl Phase {
                 service_ns: one.service_ns,
                 index: one.index as u32,
                 operation: 0,
-                outcome: if self.prepare.warmup { WARMUP } else { 0 },
+                outcome: 0,
                 worker: (self.prepare.first_worker + one.worker as u32) as u16,
             };
             self.records.extend_from_slice(&sample.to_bytes());
             self.done[one.worker] += 1;
             ended_ns = ended_ns.max(sample.end_ns());
-            in_time += u64::from(sample.end_ns() <= until_ns);
         }
-        Turned {
-            began_ns,
-            ended_ns,
-            operations: taken.len() as u64,
-            completed_by_deadline: in_time,
-            errors: 0,
-            exhausted,
-            gave_up: false,
-        }
+        (ended_ns, exhausted)
+    }
+
+    /// Writes the samples of a turn behind those of the earlier ones.
+    fn flush(&mut self) -> std::io::Result<()> {
+        let mut file = fs::File::options().append(true).open(&self.prepare.samples)?;
+        file.write_all(&self.records)?;
+        self.records.clear();
+        Ok(())
     }
 }
 
@@ -275,6 +203,12 @@ fn error(code: &str, message: &str) -> Answer {
 
 impl Fake<'_> {
     fn say(&mut self, line: &str) {
+        let _ = self.answers.write_all(&[FRAME]);
+        self.chat(line);
+    }
+
+    /// A line that is no answer.
+    fn chat(&mut self, line: &str) {
         let _ = writeln!(self.answers, "{line}").and_then(|()| self.answers.flush());
     }
 
@@ -287,10 +221,10 @@ impl Fake<'_> {
             return answer;
         }
         match request {
-            Request::Hello { protocol, epoch_ns } => {
-                if !(protocol.min..=protocol.max).contains(&PROTOCOL_VERSION) {
-                    return error("protocol", "no version in common");
-                }
+            Request::Hello { protocol, .. } if *protocol != PROTOCOL => {
+                error("protocol", "the fake speaks another version")
+            }
+            Request::Hello { epoch_ns, .. } => {
                 self.epoch = epoch_ns.parse().ok();
                 self.hello()
             }
@@ -298,15 +232,14 @@ impl Fake<'_> {
                 Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
             }
             Request::Open { .. } => Answer::Opened(Box::new(Opened {
+                acknowledged: self.behaviour.w != Some(0),
                 resolved: json!({ "write_concern": { "w": self.behaviour.w } }),
-                server: json!({ "version": null }),
             })),
             Request::Prepare(prepare) => self.prepare(prepare),
-            Request::Turn { start_ns, until_ns } => self.turn(*start_ns, *until_ns, faulty),
+            Request::Turn { until_ns } => self.turn(*until_ns, faulty),
             Request::End => self.end(faulty),
             Request::Close => Answer::Closed,
-            Request::Stop => std::process::abort(), // declared "sigterm": never sent
-            Request::Render { document, stamps, input } => render(document, stamps, input),
+            Request::Render { template, stamps, input } => render(template, stamps, input),
         }
     }
 
@@ -314,7 +247,10 @@ impl Fake<'_> {
     fn trace(&self, request: &Request) {
         let Some(path) = &self.behaviour.trace else { return };
         let prepare = match request {
-            Request::Prepare(prepare) => Some(&**prepare),
+            Request::Prepare(prepare) => match &**prepare {
+                Prepare::Worker(prepare) => Some(prepare),
+                Prepare::Consumer(_) => None,
+            },
             _ => self.phase.as_ref().map(|phase| &phase.prepare),
         };
         let collections = prepare.map(|prepare| {
@@ -323,8 +259,7 @@ impl Fake<'_> {
         let line = json!({
             "pid": std::process::id(),
             "message": request.name(),
-            "phase": prepare.map(|prepare| &prepare.phase),
-            "warmup": prepare.map(|prepare| prepare.warmup),
+            "samples": prepare.and_then(|it| Path::new(&it.samples).file_stem()?.to_str()),
             "first_worker": prepare.map(|prepare| prepare.first_worker),
             "collections": collections,
         });
@@ -344,13 +279,11 @@ impl Fake<'_> {
                 std::thread::sleep(Duration::from_secs(3600));
             },
             "garbage" => {
-                for _ in 0..5000 {
-                    self.say("%PDF-1.4 this is no message");
-                }
+                self.say("%PDF-1.4 this is no message");
                 Some(error("internal", "unreachable: the core has given up"))
             }
             "chatter" => {
-                self.say("driver: connection pool created");
+                self.chat("driver: connection pool created");
                 None
             }
             "refuse" => Some(error("internal", "the fake was told to refuse")),
@@ -364,7 +297,7 @@ impl Fake<'_> {
 
     fn hello(&self) -> Answer {
         Answer::Hello(Box::new(Hello {
-            protocol: PROTOCOL_VERSION,
+            protocol: PROTOCOL,
             adapter: "fake".to_owned(),
             driver: Driver {
                 name: "fake-driver".to_owned(),
@@ -374,22 +307,23 @@ impl Fake<'_> {
             runtime: Runtime { name: "none".to_owned(), version: "0".to_owned(), flags: vec![] },
             clock: Clock { source: "CLOCK_MONOTONIC".to_owned(), resolution_ns: 1.0 },
             capabilities: Capabilities {
-                operations: vec!["noop".to_owned()],
-                roles: vec![Role::Worker],
-                pacing: ["awaited", "rate", "burst"].map(str::to_owned).to_vec(),
-                document_forms: vec!["native".to_owned()],
+                operations: OPERATIONS.map(str::to_owned).to_vec(),
+                pacing: ["awaited", "think", "rate", "burst"].map(str::to_owned).to_vec(),
+                extras: Vec::new(),
+                shapes: Vec::new(),
+                alters: Vec::new(),
+                uri: UriKind::Standard,
+                consumer_ns: None,
                 concurrency: self.behaviour.concurrency(),
-                stop: "sigterm".to_owned(),
-                whole_doubles: true,
-                noop_makes: false,
             },
         }))
     }
 
     fn prepare(&mut self, prepare: &Prepare) -> Answer {
-        if matches!(prepare.pacing, Pacing::Window { .. }) || prepare.role != Role::Worker {
-            return error("unsupported", "the fake pretends neither windows nor consumers");
-        }
+        let prepare = match prepare {
+            Prepare::Worker(prepare) if !matches!(prepare.pacing, Pacing::Window { .. }) => prepare,
+            _ => return error("unsupported", "the fake pretends neither windows nor consumers"),
+        };
         if let Err(problem) = fs::metadata(&prepare.schedule) {
             return error("internal", &format!("{}: {problem}", prepare.schedule));
         }
@@ -408,6 +342,9 @@ impl Fake<'_> {
                 Err(problem) => return error("internal", &problem.to_string()),
             }
         }
+        if let Err(problem) = fs::write(&prepare.samples, []) {
+            return error("internal", &format!("{}: {problem}", prepare.samples));
+        }
         self.phase = Some(Phase {
             prepare: prepare.clone(),
             open_loop,
@@ -416,48 +353,28 @@ impl Fake<'_> {
             errors: 0,
             turns: 0,
         });
-        Answer::Armed
+        Answer::Ready
     }
 
-    fn turn(&mut self, start_ns: u64, until_ns: u64, faulty: bool) -> Answer {
-        let began_ns = self.now_ns().max(start_ns);
+    fn turn(&mut self, until_ns: u64, faulty: bool) -> Answer {
+        let began_ns = self.now_ns();
         let fails = faulty && self.behaviour.fault == "errors";
         let Some(phase) = &mut self.phase else {
             return error("protocol", "turn before prepare");
         };
         phase.turns += 1;
         let op_ns = phase.op_ns(&self.behaviour);
-        if phase.open_loop.is_some() {
-            let turned = phase.open_turn(&self.behaviour, began_ns, until_ns, op_ns);
-            std::thread::sleep(Duration::from_nanos(turned.ended_ns.saturating_sub(self.now_ns())));
-            return Answer::Turned(turned);
-        }
-        let fitting = until_ns.saturating_sub(began_ns).div_ceil(op_ns).max(1);
-        let mut most = fitting.min(OPERATIONS_MAX);
-        if !phase.calibrates() {
-            most = most.min(self.behaviour.turn_operations);
-        }
-        let (mut operations, mut ended_ns, mut exhausted) = (0, began_ns, true);
-        for worker in 0..phase.prepare.workers as usize {
-            let left = phase.left(worker);
-            let count = left.min(most);
-            phase.pretend(worker, count, began_ns, op_ns, fails);
-            operations += count;
-            ended_ns = ended_ns.max(began_ns + count * op_ns);
-            exhausted &= count == left;
-        }
-        let errors = if fails { operations } else { 0 };
-        phase.errors += errors;
+        let (ended_ns, exhausted) = if phase.open_loop.is_some() {
+            phase.open_turn(&self.behaviour, began_ns, until_ns, op_ns)
+        } else {
+            phase.closed_turn(&self.behaviour, began_ns, until_ns, op_ns, fails)
+        };
+        let written = phase.flush().map_err(|problem| problem.to_string());
         std::thread::sleep(Duration::from_nanos(ended_ns.saturating_sub(self.now_ns())));
-        Answer::Turned(Turned {
-            began_ns,
-            ended_ns,
-            operations,
-            completed_by_deadline: operations,
-            errors,
-            exhausted,
-            gave_up: fails,
-        })
+        match written {
+            Ok(()) => Answer::TurnDone(TurnDone { began_ns, exhausted, gave_up: fails }),
+            Err(problem) => error("internal", &problem),
+        }
     }
 
     fn end(&mut self, faulty: bool) -> Answer {
@@ -465,16 +382,14 @@ impl Fake<'_> {
             return error("protocol", "end before prepare");
         };
         let path = &phase.prepare.samples;
-        let written = match self.behaviour.fault.as_str() {
-            "no_samples" if faulty => Ok(()),
-            "folder" if faulty => fs::create_dir_all(path),
-            _ => fs::write(path, &phase.records),
+        let spoilt = match self.behaviour.fault.as_str() {
+            "no_samples" if faulty => fs::remove_file(path),
+            "folder" if faulty => fs::remove_file(path).and_then(|()| fs::create_dir(path)),
+            _ => Ok(()),
         };
-        if let Err(problem) = written {
+        if let Err(problem) = spoilt {
             return error("internal", &format!("{path}: {problem}"));
         }
-        let samples: u64 = phase.done.iter().sum();
-        let lie = if faulty && self.behaviour.fault == "lie" { 1000 } else { 0 };
         let entry = ErrorEntry {
             code: 11600,
             name: "InterruptedAtShutdown".to_owned(),
@@ -482,18 +397,23 @@ impl Fake<'_> {
             message: "pretended".to_owned(),
         };
         Answer::Ended(Ended {
-            operations: samples + lie,
-            samples,
             totals: Totals::default(),
             errors: if phase.errors > 0 { vec![entry] } else { vec![] },
+            runtime: None,
             consumer: None,
         })
     }
 }
 
-fn render(document: &Value, stamps: &[Stamp], input: &stamp::Input) -> Answer {
-    match stamp::render(document, stamps, input) {
+fn render(template: &str, stamps: &[Stamp], input: &stamp::Input) -> Answer {
+    let byte = |at: usize| u8::from_str_radix(template.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..template.len()).step_by(2).map(byte).collect();
+    let template = Document::from_reader(&bytes.unwrap_or_default()[..]);
+    let rendered = template
+        .map_err(|problem| problem.to_string())
+        .and_then(|it| stamp::render(&it, stamps, input).map_err(|problem| problem.to_string()));
+    match rendered {
         Ok(bytes) => Answer::Rendered { bson: hex(&bytes) },
-        Err(problem) => error("internal", &problem.to_string()),
+        Err(problem) => error("internal", &problem),
     }
 }

@@ -7,7 +7,7 @@ use record::records::{PhaseRun, Quantiles};
 use stats::compare::Comparison;
 use stats::descriptive::median;
 use stats::verdict::Verdict;
-use workload::plan::Phase;
+use workload::plan::{Count, Phase};
 
 /// The same quantile of two arms in a phase of an open loop.
 pub struct Timed<'a> {
@@ -57,8 +57,8 @@ impl Timed<'_> {
     /// Making documents costs throughput and no service time. Says so where the arms' difference is
     /// more than half of the threshold.
     pub fn making(&self, threshold_percent: f64) -> Option<String> {
-        let batch = self.phase.operations.iter().find(|it| it.documents.is_some())?.batch;
-        let batch = f64::from(batch.unwrap_or(1));
+        let count = self.phase.operations.iter().find(|it| it.documents.is_some())?.count;
+        let batch = f64::from(count.map_or(1, Count::most));
         let making = self.each(|run| run.document_ns)?.map(|ns| ns / 1e3);
         let workers = f64::from(self.phase.workers * self.phase.processes);
         let [whole, _] = self.each(|run| Some(workers * 1e6 / run.throughput))?;

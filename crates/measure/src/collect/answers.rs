@@ -1,4 +1,4 @@
-//! The totals of all right answers of a phase.
+//! The totals of all right answers of a phase, and what its records gave to the server.
 
 use std::path::Path;
 
@@ -6,8 +6,17 @@ use crate::input_files::InputFiles;
 use base::error::{Error, Result};
 use record::samples::Sample;
 use workload::expected::{Answered, Expectation, Expected};
-use workload::plan::{Phase, Plan};
+use workload::operations::{about, varies};
+use workload::plan::{Kind, Phase, Plan};
 use workload::schedule::Schedule;
+
+/// What the right operations of one template did, where only their records tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Given {
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+}
 
 /// Compares each sample with the schedule of its process.
 pub struct RightAnswers<'a> {
@@ -16,26 +25,35 @@ pub struct RightAnswers<'a> {
     phase: &'a Phase,
     /// None where the core cannot know: the answers of a mix may depend on the order of its writes.
     expectation: Option<Expectation>,
+    /// By operation; None where its number of operations tells all.
+    given: Vec<Option<Given>>,
     /// The current process and its schedule. One at a time, for they are large.
     schedule: Option<(u32, Schedule)>,
 }
 
 impl<'a> RightAnswers<'a> {
+    /// `plan` is the arm's own.
     pub fn new(inputs: &'a InputFiles, plan: &'a Plan, number: usize) -> Self {
         let phase = &plan.phases[number];
-        let expectation = (!phase.writes).then(|| Expectation::new(plan, phase));
-        Self { inputs, number, phase, expectation, schedule: None }
+        let expectation = (!phase.writes).then(|| Expectation::new(plan, number));
+        let given = phase.operations.iter().map(|made| {
+            let tells = varies(made) || made.kind == Kind::BulkWrite;
+            tells.then(Given::default)
+        });
+        Self { inputs, number, phase, expectation, given: given.collect(), schedule: None }
     }
 
     pub fn take(&mut self, process: u32, sample: &Sample) -> Result<()> {
-        let Some(expectation) = self.expectation.as_mut().filter(|_| sample.result() == 0) else {
+        let place = usize::from(sample.operation);
+        let given = self.given.get_mut(place).and_then(Option::as_mut);
+        if sample.outcome != 0 || (self.expectation.is_none() && given.is_none()) {
             return Ok(());
-        };
+        }
         let schedule = match &mut self.schedule {
             Some((of, schedule)) if *of == process => schedule,
             other => {
                 *other = None;
-                let path = self.inputs.schedule(self.number, self.phase.processes, process);
+                let path = self.inputs.schedule(self.number, self.phase, process);
                 let read = Schedule::read(Path::new(&path))
                     .map_err(|error| Error::file("read", Path::new(&path), &error))?;
                 &mut other.insert((process, read)).1
@@ -44,11 +62,35 @@ impl<'a> RightAnswers<'a> {
         let first = process * self.phase.workers;
         let own = u32::from(sample.worker).checked_sub(first);
         // In an open loop the workers of a process share its schedule.
-        if let Some(slice) = if self.phase.pacing.is_open() { Some(0) } else { own } {
-            let (index, operation) = (u64::from(sample.index), sample.operation);
+        let Some(slice) = (if self.phase.pacing.is_open() { Some(0) } else { own }) else {
+            return Ok(());
+        };
+        let (index, operation) = (u64::from(sample.index), sample.operation);
+        if let Some(given) = given
+            && let Some((record, _)) = schedule.record(slice, index)
+        {
+            if self.phase.operations[place].kind == Kind::BulkWrite {
+                for part in schedule.parts(record) {
+                    let made = self.phase.operations.get(usize::from(part.operation));
+                    match made.map(|made| about(made.kind)) {
+                        Some(about) if about.inserts => given.inserted += 1,
+                        Some(about) if about.deletes => given.deleted += 1,
+                        _ => given.updated += 1,
+                    }
+                }
+            } else {
+                given.inserted += u64::from(record.count);
+            }
+        }
+        if let Some(expectation) = &mut self.expectation {
             expectation.add(schedule, Answered { slice, index, operation });
         }
         Ok(())
+    }
+
+    /// By operation.
+    pub fn given(&self) -> Vec<Option<Given>> {
+        self.given.clone()
     }
 
     /// The totals; a field is None where the core cannot know.

@@ -33,7 +33,7 @@ impl Counts {
     /// Adds a sample of an operation that the phase has.
     pub fn take(&mut self, sample: &Sample) {
         let operation = &mut self.operations[usize::from(sample.operation)];
-        match sample.result() {
+        match sample.outcome {
             0 => {
                 operation.service.record(sample.service_ns);
                 if let Some(response) = &mut operation.response {

@@ -42,7 +42,7 @@ impl Lateness {
         }
         let free_ns = std::mem::replace(&mut self.free_ns[worker], sample.end_ns());
         let own_lag_ns = sample.start_ns.saturating_sub(sample.intended_ns.max(free_ns));
-        if sample.result() == 0 {
+        if sample.outcome == 0 {
             self.lag.record(sample.start_ns.saturating_sub(sample.intended_ns));
             self.own_lag.record(own_lag_ns);
         }

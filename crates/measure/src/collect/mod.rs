@@ -8,12 +8,14 @@ mod drift;
 mod intervals;
 mod lateness;
 mod queue;
+mod tail;
 #[cfg(test)]
-mod test_support;
+pub mod test_support;
 
 use std::path::PathBuf;
 
-pub use answers::RightAnswers;
+pub use answers::{Given, RightAnswers};
+pub use tail::Tail;
 
 use crate::arm::Turn;
 use crate::measured::Measured;
@@ -33,6 +35,8 @@ use workload::plan::Phase;
 /// All results of one pass over the samples of one phase of one run.
 pub struct Collected {
     pub expected: Expected,
+    /// By operation.
+    pub given: Vec<Option<Given>>,
     pub counts: Counts,
     pub drift: Drift,
     pub intervals: Intervals,
@@ -73,21 +77,21 @@ pub fn read(
             sent.take(sample);
         }
         if keeps_calls {
-            calls.extend(Call::of(sample));
+            calls.push(Call::of(sample));
         }
         if usize::from(sample.operation) >= phase.operations.len() {
             // An unknown operation. It is missing from the counts, which G1 holds against the
-            // claim.
+            // turns.
             return Ok(());
         }
         counts.take(sample);
         let own_lag_ns = lateness.as_mut().map(|it| it.take(sample));
-        if sample.result() == 0 {
+        if sample.outcome == 0 {
             drift.take(sample);
             intervals.take(sample, own_lag_ns);
         }
         Ok(())
     })?;
-    let expected = answers.expected();
-    Ok(Collected { expected, counts, drift, intervals, law, lateness, extent, sent, calls })
+    let (expected, given) = (answers.expected(), answers.given());
+    Ok(Collected { expected, given, counts, drift, intervals, law, lateness, extent, sent, calls })
 }

@@ -93,7 +93,7 @@ impl Trace {
         // Failed ones were in the queue as well, but their times say nothing.
         self.depth.add(sample.intended_ns, sample.end_ns());
         self.ended_while_arriving += u64::from(sample.end_ns() <= self.last_arrival_ns);
-        if sample.result() != 0 {
+        if sample.outcome != 0 {
             return;
         }
         self.services.record(sample.service_ns);

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::arm::Turn;
-use adapter::messages::Turned;
+use crate::arm::{Turn, Turned};
 use record::samples::Sample;
 use workload::build::Workload;
 use workload::plan::Phase;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Source, summarise};
-use crate::arm::Turn;
+use crate::arm::{Turn, Turned};
 use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
-use adapter::messages::{Consumed, Ended, Totals, Turned};
+use adapter::messages::{Consumed, Ended, Totals};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use record::folder::Folder;
 use record::records::PhaseRun;
@@ -115,7 +115,6 @@ impl Bed {
     fn left(&self, number: usize, samples: &[Vec<Sample>], turns: Vec<Turn>) -> Left {
         let files = samples.iter().enumerate();
         let files = files.map(|(process, it)| self.write(&format!("{number}-{process}.bin"), it));
-        let operations = turns.iter().map(|turn| turn.turned.operations).sum();
         let phase = &self.plan.phases[number];
         let mut measured = Measured::new(0);
         measured.turn_length = Duration::from_millis(50);
@@ -126,13 +125,8 @@ impl Bed {
         measured.counters = BTreeMap::from([("opcounters.query".to_owned(), 7)]);
         measured.sizes = BTreeMap::from([("before.collStats.count".to_owned(), 1)]);
         measured.documents_after = Some(590);
-        measured.ended = Some(Ended {
-            operations,
-            samples: operations,
-            totals: Totals { documents: 12_345, sum: 678 },
-            errors: vec![],
-            consumer: None,
-        });
+        measured.ended =
+            Some(Ended { totals: Totals { documents: 12_345, sum: 678 }, ..Ended::default() });
         Left { number, files: files.collect(), measured, tap: None }
     }
 

@@ -1,0 +1,130 @@
+//! The absorbers of a conversation, spoken to without a driver: what a driver's own connections and
+//! retries do would be held against the adapter.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use bson::{Bson, Document, doc};
+
+use measure::reach::Reached;
+use server::{Server, StartOptions};
+
+const DATABASE: &str = "vectors";
+const TIMEOUT: Duration = Duration::from_secs(10);
+const OP_MSG: i32 = 2013;
+/// More documents than any vector has.
+const BATCH: i32 = 100_000;
+/// An absorber's cursors are a row that can be foretold (`engine/cursor.rs`); so many are tried.
+const CURSORS: u64 = 2_000;
+
+pub struct Absorber {
+    server: Server,
+    pub host: String,
+    stream: TcpStream,
+    /// Connections before the adapter's.
+    created: i64,
+}
+
+impl Absorber {
+    /// Starts one, with options of `mongodyno absorber`.
+    pub async fn start(options: &BTreeMap<String, String>, log: &Path) -> Result<Self, String> {
+        let text = |error: base::error::Error| error.to_string();
+        let flag =
+            |(name, value): (&String, &String)| format!("--{}={value}", name.replace('_', "-"));
+        let mut start = StartOptions::new(log);
+        start.extra_flags = options.iter().map(flag).collect();
+        let reached = Reached::at("absorber", None).await.map_err(text)?;
+        let server = reached.open(&start).await.map_err(text)?;
+        let host = server.uri().trim_start_matches("mongodb://").trim_end_matches('/').to_owned();
+        let stream = TcpStream::connect(&host).map_err(|error| format!("{host}: {error}"))?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(|error| error.to_string())?;
+        let mut absorber = Self { server, host, stream, created: 0 };
+        absorber.created = absorber.connections()?;
+        Ok(absorber)
+    }
+
+    pub async fn stop(self) {
+        self.server.stop().await;
+    }
+
+    /// Connections of the adapter so far.
+    pub fn connections(&mut self) -> Result<i64, String> {
+        let status = self.ask("admin", doc! { "serverStatus": 1 })?;
+        let connections = status.get_document("connections").map_err(|it| it.to_string())?;
+        let created = match connections.get("totalCreated") {
+            Some(Bson::Int32(count)) => i64::from(*count),
+            Some(Bson::Int64(count)) => *count,
+            other => return Err(format!("connections.totalCreated is {other:?}")),
+        };
+        Ok(created - self.created)
+    }
+
+    pub fn create(&mut self, collection: &str, capped_bytes: Option<i64>) -> Result<(), String> {
+        let mut command = doc! { "create": collection };
+        if let Some(size) = capped_bytes {
+            command.extend(doc! { "capped": true, "size": size });
+        }
+        self.ask(DATABASE, command).map(drop)
+    }
+
+    pub fn insert(&mut self, collection: &str, documents: Vec<Document>) -> Result<(), String> {
+        let count = i32::try_from(documents.len()).unwrap_or(i32::MAX);
+        let answer = self.ask(DATABASE, doc! { "insert": collection, "documents": documents })?;
+        match answer.get_i32("n") {
+            Ok(inserted) if inserted == count => Ok(()),
+            _ => Err(format!("the absorber inserted not all of {count} documents: {answer}")),
+        }
+    }
+
+    pub fn documents(&mut self, collection: &str) -> Result<Vec<Document>, String> {
+        let answer = self.ask(DATABASE, doc! { "find": collection, "batchSize": BATCH })?;
+        let cursor = answer.get_document("cursor").map_err(|it| it.to_string())?;
+        let batch = cursor.get_array("firstBatch").map_err(|it| it.to_string())?;
+        Ok(batch.iter().filter_map(Bson::as_document).cloned().collect())
+    }
+
+    pub fn drop(&mut self, collection: &str) -> Result<(), String> {
+        self.ask(DATABASE, doc! { "drop": collection }).map(drop)
+    }
+
+    pub fn kill_cursors(&mut self, collection: &str) -> Result<(), String> {
+        let id = |count: u64| (count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1).max(1);
+        let ids: Vec<i64> = (0..CURSORS).map(|count| id(count).cast_signed()).collect();
+        self.ask(DATABASE, doc! { "killCursors": collection, "cursors": ids }).map(drop)
+    }
+
+    fn ask(&mut self, database: &str, command: Document) -> Result<Document, String> {
+        let name = command.keys().next().cloned().unwrap_or_default();
+        let answer = self.exchange(database, command);
+        let answer = answer.map_err(|error| format!("the absorber and {name}: {error}"))?;
+        match answer.get_f64("ok") {
+            Ok(1.0) => Ok(answer),
+            _ => Err(format!("the absorber refuses {name}: {answer}")),
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        database: &str,
+        mut command: Document,
+    ) -> Result<Document, Box<dyn std::error::Error>> {
+        command.insert("$db", database);
+        let body = command.to_vec()?;
+        let mut message = Vec::with_capacity(body.len() + 21);
+        for number in [i32::try_from(body.len() + 21)?, 1, 0, OP_MSG, 0] {
+            message.extend(number.to_le_bytes());
+        }
+        message.push(0);
+        message.extend(body);
+        self.stream.write_all(&message)?;
+        let mut header = [0; 16];
+        self.stream.read_exact(&mut header)?;
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+        let mut answer = vec![0; (length as usize).saturating_sub(header.len())];
+        self.stream.read_exact(&mut answer)?;
+        Ok(Document::from_reader(answer.get(5..).unwrap_or_default())?)
+    }
+}

@@ -1,0 +1,123 @@
+//! Which phases an arm takes part in: by what its adapter declares, never by lists of adapters.
+
+use adapter::messages::{Hello, Pacing};
+use workload::plan::{Kind, Operation, Phase, Plan};
+use workload::schedule::split;
+
+/// An arm's part in an experiment.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// With the arm's own numbers of processes, and of workers in each.
+    pub plan: Plan,
+    /// By phase: what it lacks, so that it takes no part in it.
+    pub missing: Vec<Option<String>>,
+}
+
+impl Part {
+    /// So many processes as the phases need that it takes part in.
+    pub fn processes(&self) -> u32 {
+        let taken = self.plan.phases.iter().zip(&self.missing).filter(|(_, it)| it.is_none());
+        taken.map(|(phase, _)| phase.processes).max().unwrap_or(1)
+    }
+}
+
+/// `own` is the arm's own number of processes.
+pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>, clients: usize) -> Part {
+    let mut plan = plan.with_processes(own);
+    let fit = |phase: &mut Phase| match split(phase, None, hello.capabilities.concurrency.max) {
+        Ok(workers) => {
+            phase.processes = workers.len() as u32;
+            phase.workers = workers.first().map_or(phase.workers, |it| it.count);
+            missing(hello, phase, clients)
+        }
+        Err(reason) => Some(reason),
+    };
+    let missing = plan.phases.iter_mut().map(fit).collect();
+    Part { plan, missing }
+}
+
+/// The first ability that a phase needs and the adapter does not declare.
+pub fn missing(hello: &Hello, phase: &Phase, clients: usize) -> Option<String> {
+    let declared = &hello.capabilities;
+    let lacks = |known: &[String], word: &str, what: &str| {
+        (!known.iter().any(|it| it == word)).then(|| format!("{what}{word}"))
+    };
+    if clients > 1
+        && let Some(missing) = lacks(&declared.extras, "clients", "several ")
+    {
+        return Some(missing);
+    }
+    let pacing = Pacing::from(phase.pacing).word();
+    let pacing = lacks(&declared.pacing, pacing, "the pacing ");
+    pacing.or_else(|| {
+        phase.operations.iter().find_map(|made| {
+            let kind = lacks(&declared.operations, made.kind.name(), "the operation ");
+            let shape = || lacks(&declared.shapes, made.shape.as_deref()?, "the shape ");
+            let extra = || extras(made).find_map(|it| lacks(&declared.extras, it, ""));
+            kind.or_else(shape).or_else(extra)
+        })
+    })
+}
+
+/// Words of `extras` that an operation needs.
+fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
+    let concerns = [
+        (made.write_concern.is_some(), "write_concern"),
+        (made.read_concern.is_some(), "read_concern"),
+        (made.read_preference.is_some(), "read_preference"),
+    ];
+    let is_command = made.kind == Kind::Command;
+    let on_command = is_command && concerns.iter().any(|(given, _)| *given);
+    let others = [
+        (on_command, "command_concerns"),
+        (made.write_concern.as_ref().is_some_and(|it| it["w"] == 0), "unacknowledged"),
+        (made.ordered == Some(false), "unordered"),
+        (made.lazy == Some(true), "lazy_insert"),
+    ];
+    let concerns = concerns.into_iter().filter(move |_| !is_command);
+    concerns.chain(others).filter_map(|(needed, word)| needed.then_some(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::test_support::phase;
+    use serde_json::json;
+
+    fn hello(capabilities: &serde_json::Value) -> Hello {
+        serde_json::from_value(json!({
+            "protocol": 2, "adapter": "x",
+            "driver": {"name": "x", "version": "1", "native": null},
+            "runtime": {"name": "x", "version": "1"},
+            "clock": {"source": "x", "resolution_ns": 1.0},
+            "capabilities": capabilities,
+        }))
+        .expect("a hello")
+    }
+
+    #[test]
+    fn what_is_not_declared_is_named() {
+        let able = hello(&json!({
+            "operations": ["find_one"], "pacing": ["awaited"], "extras": ["write_concern"],
+            "concurrency": {"kind": "threads"},
+        }));
+        let plain = phase("workers: 2", 1);
+        assert_eq!(missing(&able, &plain, 1), None);
+        assert_eq!(missing(&able, &plain, 2).as_deref(), Some("several clients"));
+        let said = |keys: &str| missing(&able, &phase(keys, 1), 1);
+        assert_eq!(said("think: 1ms").as_deref(), Some("the pacing think"));
+        assert_eq!(said("window: 3").as_deref(), Some("the pacing window"));
+        let with = |change: fn(&mut Operation)| {
+            let mut phase = phase("workers: 2", 1);
+            change(&mut phase.operations[0]);
+            missing(&able, &phase, 1)
+        };
+        assert_eq!(with(|it| it.kind = Kind::Count).as_deref(), Some("the operation count"));
+        assert_eq!(with(|it| it.write_concern = Some(json!({"w": 1}))), None);
+        let unanswered = with(|it| it.write_concern = Some(json!({"w": 0})));
+        assert_eq!(unanswered.as_deref(), Some("unacknowledged"));
+        assert_eq!(with(|it| it.ordered = Some(false)).as_deref(), Some("unordered"));
+        let shaped = with(|it| it.shape = Some("Item".to_owned()));
+        assert_eq!(shaped.as_deref(), Some("the shape Item"));
+    }
+}
