@@ -1,7 +1,7 @@
 //! The absorber: a server in memory that costs next to nothing, so that the driver alone is
 //! measured. Load and faults are as asked for.
 //!
-//! [`server`] accepts → one thread per connection reads ([`wire`]), has a [`session`] answer, waits
+//! [`listener`] accepts → one thread per connection reads ([`wire`]), has a [`session`] answer, waits
 //! ([`load`], [`holds`]) and writes. A session answers commands about the server itself
 //! ([`handshake`]) and gives those on documents to the [`engine`].
 //!

@@ -1,4 +1,4 @@
-//! What one connection asks for and is answered: bytes in, bytes out, no socket.
+//! Questions and answers of one connection: bytes in, bytes out, no socket.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
@@ -29,13 +29,13 @@ pub struct Session {
     /// On documents, so far.
     commands: u64,
     replies: i32,
-    /// What is known of the answer under way.
+    /// The answer under way, as far as it is known.
     answer: Delivery,
     /// None: the client is no socket, and stays.
     pub(super) socket: Option<Arc<TcpStream>>,
 }
 
-/// What is to be done with the bytes of an answer.
+/// Fate of the bytes of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivery {
     /// They are held back.
@@ -273,7 +273,7 @@ fn is_there(client: Option<&TcpStream>) -> bool {
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
-/// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
+/// Outcome of a command, for getLastError; None: nothing. Of several updates or deletes in one
 /// command mongod tells the last one's outcome, and this the outcome of all.
 fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
     let error_of =

@@ -47,7 +47,7 @@ pub async fn run(
     for arm in arms.iter_mut() {
         arm.end().await;
     }
-    // What still comes would make the dropped collections anew.
+    // Writes under way would make the dropped collections anew.
     counters(context, written_collection(phase, slots[0], true)).await?;
     clear(context.admin, written_collections(phase, &slots, true)).await?;
 

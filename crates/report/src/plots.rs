@@ -28,7 +28,7 @@ pub struct Row<'a> {
     pub label: String,
     pub hue: u32,
     pub is_aa: bool,
-    /// What stands right of the plot: figures, then a word in its colour.
+    /// Right of the plot: figures, then a word in its colour.
     figures: String,
     word: String,
     role: Role,

@@ -32,7 +32,7 @@ use workload::stamp;
 /// Longest pretended phase: a test that asks for more is wrong.
 const OPERATIONS_MAX: u64 = 10_000_000;
 
-/// What the fake is told to do, `key=value` on its command line.
+/// Orders to the fake, `key=value` on its command line.
 #[derive(Debug, Clone)]
 struct Behaviour {
     /// Pretended time of an operation, ns.
@@ -43,7 +43,7 @@ struct Behaviour {
     turn_operations: u64,
     /// Largest pretended deviation of a turn from it, percent.
     noise_percent: f64,
-    /// What every worker beside it adds to an operation's pretended time, percent.
+    /// Addition of every worker beside it to an operation's pretended time, percent.
     contention_percent: f64,
     /// Open loop: every `stall_every`th operation takes so much longer, ns.
     stall_ns: u64,
@@ -51,7 +51,7 @@ struct Behaviour {
     stall_every: u64,
     /// Open loop: how late it wakes up for an operation, ns.
     lag_ns: u64,
-    /// What it says a worker is; `loop`: tasks of one thread.
+    /// Its word for a worker; `loop`: tasks of one thread.
     concurrency: String,
     /// The write concern it claims to have resolved.
     w: Option<u32>,
