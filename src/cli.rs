@@ -170,10 +170,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
     pub adapters_dir: Option<PathBuf>,
     // Last: a heading of the help holds for all flags below it.
-    /// What an absorber does with commands.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// What goes wrong on an absorber.
     #[command(flatten)]
     pub faults: FaultArgs,
 }

@@ -32,7 +32,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     let mut each: Vec<Value> = Vec::new();
     for cell in &cells {
         let (folder, mut findings) = one(&args.folder.join(&cell.label))?;
-        // What the sweep explains is not without a cause in its parts.
+        // A cause in the whole sweep is one in its parts.
         let explained = |it: &Finding| found.iter().any(|found| found.phase == it.phase);
         findings.retain(|it| it.rule != diagnosis::NO_CAUSE || !explained(it));
         if !findings.is_empty() {
@@ -80,7 +80,7 @@ pub fn cells(path: &Path) -> Result<Vec<Cell>> {
     names.into_iter().map(cell).collect()
 }
 
-/// What the cells of a sweep show together.
+/// Findings of all cells of a sweep together.
 pub fn sweep_text(cells: &[Cell]) -> String {
     let found = diagnosis::sweep_findings(cells);
     match sweep::too_small(cells).filter(|_| found.is_empty()) {

@@ -146,7 +146,7 @@ async fn one(
     sets: &Sets,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
-    // What is only a slip of the keyboard is found before anything is installed or started.
+    // Slips of the keyboard are found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
     let options = uri_options(args)?;

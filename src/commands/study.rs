@@ -71,7 +71,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         // Arms were asked for by other words than their ids.
         record = resumed.experiment.study.clone().unwrap_or(record);
     }
-    // What was asked for by name must install; of the study's own the others go on without it.
+    // Arms asked for by name must install; of the study's own the others go on without it.
     let by_name = !args.drivers.is_empty();
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
@@ -125,7 +125,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     show(&folder, args.json)
 }
 
-/// What the study makes of the command line; one that names no arms takes every adapter.
+/// The plan of a study for this command line; one that names no arms takes every adapter.
 fn planned(verb: &StudyVerb, seed: u64, manifests: &[Manifest]) -> Result<Plan> {
     let StudyFlags { scale, quick, rounds, set, .. } = &verb.common;
     let mut drivers = verb.common.drivers.clone();
@@ -174,7 +174,7 @@ fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, V
     Ok((chosen, unavailable))
 }
 
-/// What the study knows of its arms, by their ids.
+/// The record of a study, with its arms by their ids.
 fn record(study: &dyn Study, plan: &Plan, chosen: &[Arm<'_>]) -> Result<StudyRecord> {
     let mut originals = BTreeMap::new();
     let mut phases = BTreeMap::new();
@@ -190,7 +190,7 @@ fn record(study: &dyn Study, plan: &Plan, chosen: &[Arm<'_>]) -> Result<StudyRec
 /// Writes the workload with this scale's parameters.
 fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let (name, definition) = (verb.study.name(), verb.study.definition());
-    // What is written must be what would be run.
+    // The file must hold the workload that would run.
     let plan = planned(verb, 0, &[])?;
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![

@@ -75,7 +75,7 @@ fn the_page_is_one_file_with_all_that_matters() {
         ">shown</span>",
         ">not shown</span>",
         "Who took part",
-        "What was lost",
+        "Lost messages",
         "mongodyno study broker --scale 0.05 --seed 1",
         "<th scope=\"col\" class=\"n\">issued <small>messages&#x2f;s</small></th>",
         "<th scope=\"row\"",

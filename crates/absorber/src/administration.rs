@@ -58,7 +58,7 @@ fn fsync(_: &Caller, database: &str, _: &str, command: &RawDocument) -> Document
     doc! { "numFiles": 1, "ok": 1.0 }
 }
 
-/// What the last legacy request of this connection came to, in mongod's order of fields.
+/// Outcome of this connection's last legacy request, in mongod's order of fields.
 fn last_error(caller: &Caller) -> Document {
     let mut answer = doc! { "connectionId": caller.connection };
     let good = doc! {

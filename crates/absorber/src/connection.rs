@@ -68,8 +68,8 @@ pub(super) fn serve(stream: &Arc<TcpStream>, server: &Arc<Server>, number: i32) 
     Ok(())
 }
 
-/// What a buffer counts for: what is in it, and what it keeps for the next message; no more than
-/// every connection needs is free.
+/// Bytes that a buffer counts for: its content, and the room it keeps for the next message. The
+/// room that every connection needs is free.
 fn held_bytes(buffer: &Vec<u8>) -> u64 {
     buffer.len().max(buffer.capacity().min(KEPT_BYTES)).saturating_sub(SMALL_BYTES) as u64
 }

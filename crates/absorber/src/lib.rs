@@ -1,8 +1,8 @@
 //! The absorber: a server in memory that costs next to nothing, so that the driver alone is
 //! measured. Load and faults are as asked for.
 //!
-//! [`server`] accepts → one thread per connection reads ([`wire`]), has a [`session`] answer, waits
-//! ([`load`], [`holds`]) and writes. A session answers commands about the server itself
+//! [`listener`] accepts → one thread per connection reads ([`wire`]), has a [`session`] answer,
+//! waits ([`load`], [`holds`]) and writes. A session answers commands about the server itself
 //! ([`handshake`]) and gives those on documents to the [`engine`].
 //!
 //! Threads block, without an event loop. With a connection's own thread asleep in `read` an answer

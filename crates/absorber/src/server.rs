@@ -1,4 +1,4 @@
-//! What all connections share, and what is known of one of them.
+//! State that all connections share, and the caller behind one of them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,6 @@ use base::process::raise_file_limit;
 /// Files that are not connections.
 const OTHER_FILES: i64 = 16;
 
-/// What an absorber is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub listen: SocketAddr,
@@ -30,7 +29,7 @@ pub struct Options {
     pub holds: Option<PathBuf>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub struct Server {
     pub(super) address: SocketAddr,

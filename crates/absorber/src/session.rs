@@ -1,4 +1,4 @@
-//! What one connection asks for and is answered: bytes in, bytes out, no socket.
+//! Questions and answers of one connection: bytes in, bytes out, no socket.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
@@ -29,13 +29,13 @@ pub struct Session {
     /// On documents, so far.
     commands: u64,
     replies: i32,
-    /// What is known of the answer under way.
-    answer: Delivery,
+    /// The answer under way, as far as it is known.
+    delivery: Delivery,
     /// None: the client is no socket, and stays.
     pub(super) socket: Option<Arc<TcpStream>>,
 }
 
-/// What is to be done with the bytes of an answer.
+/// Fate of the bytes of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivery {
     /// They are held back.
@@ -63,7 +63,7 @@ impl Session {
             draws,
             commands: 0,
             replies: 0,
-            answer: Delivery::default(),
+            delivery: Delivery::default(),
             socket: None,
         }
     }
@@ -78,7 +78,7 @@ impl Session {
     ) -> Result<Delivery, WireError> {
         reply.clear();
         let request = Request::parse(header, message)?;
-        self.answer = Delivery::default();
+        self.delivery = Delivery::default();
         self.replies = self.replies.wrapping_add(1);
         let ids = (self.replies, header.request_id);
         match request {
@@ -123,11 +123,11 @@ impl Session {
                 self.write(|engine| engine.legacy_delete(flags, namespace, filter));
             }
         }
-        if self.answer.garbage {
+        if self.delivery.garbage {
             // The header stays right: a wrong length would have the driver wait for bytes.
             reply.iter_mut().skip(HEADER_BYTES).for_each(|byte| *byte = 0xff);
         }
-        Ok(self.answer)
+        Ok(self.delivery)
     }
 
     fn msg(&mut self, msg: &Msg<'_>) -> RawDocumentBuf {
@@ -229,18 +229,18 @@ impl Session {
     /// It is admitted to the queue before it is done, so that doing it is part of its service
     /// time; one that may wait for documents (getMore) afterwards, when they are there.
     fn on_documents<T>(&mut self, waits: bool, does: impl FnOnce(Struck, &Engine) -> T) -> T {
-        let Self { caller: Caller { server, .. }, draws, answer, commands, .. } = self;
+        let Self { caller: Caller { server, .. }, draws, delivery, commands, .. } = self;
         let struck = server.faults.strike();
         *commands += 1;
         if !waits {
-            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
+            delivery.hold = admit(server, draws.as_mut(), struck.slow_ns);
         }
         let done = does(struck, &server.engine);
         if waits {
-            answer.hold = admit(server, draws.as_mut(), struck.slow_ns);
+            delivery.hold = admit(server, draws.as_mut(), struck.slow_ns);
         }
-        answer.garbage = struck.garbage;
-        answer.close = server.faults.closes_after(*commands);
+        delivery.garbage = struck.garbage;
+        delivery.close = server.faults.closes_after(*commands);
         done
     }
 }
@@ -273,7 +273,7 @@ fn is_there(client: Option<&TcpStream>) -> bool {
 
 const ASKED_FOR: &str = "an error that --error of the absorber asked for";
 
-/// What getLastError tells of a command; None: nothing. Of several updates or deletes in one
+/// Outcome of a command, for getLastError; None: nothing. Of several updates or deletes in one
 /// command mongod tells the last one's outcome, and this the outcome of all.
 fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcome> {
     let error_of =

@@ -30,6 +30,8 @@ const UNAUTHORIZED: i32 = 13;
 
 /// Within it a write of a killed adapter has reached its server.
 const LATE: Duration = Duration::from_millis(100);
+/// Some 2 s: a whole experiment that still writes loses its database all the same.
+const LATE_LOOKS_MAX: usize = 20;
 /// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -207,7 +209,7 @@ impl Admin {
         self.check_marker().await?;
         // The marker goes last. A killed adapter's last write may still be on its way, and would
         // make the dropped database anew, as one that nobody knows for ours.
-        loop {
+        for _ in 0..LATE_LOOKS_MAX {
             let mut names = self.database.list_collection_names().await.or_refused()?;
             names.retain(|name| name != MARKER && !name.starts_with("system."));
             if names.is_empty() {

@@ -57,7 +57,7 @@ pub async fn run(
         for arm in arms.iter_mut() {
             arm.end().await;
         }
-        // What still comes would make the dropped collections anew.
+        // Writes under way would make the dropped collections anew.
         counters(context, written_collection(phase, slots[0], true)).await?;
         clear(context.admin, own_warmup).await?;
         set_up(context, phase, &own_measured, false).await?;

@@ -5,6 +5,7 @@ use std::fs;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::disturbed::Around;
 
 /// The machine of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +63,17 @@ pub struct MachineNoise {
     /// The largest of these processes, at most three.
     #[serde(default)]
     pub foreign: Vec<ForeignProcess>,
+}
+
+impl MachineNoise {
+    /// As statistics read it.
+    pub fn around(&self) -> Around<'_> {
+        Around {
+            steal_fraction: self.steal_fraction,
+            foreign_fraction: self.foreign_fraction,
+            processes: self.foreign.iter().map(|it| (it.name.as_str(), it.fraction)).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -20,7 +20,7 @@ const MARGIN: f64 = 12.0;
 const LETTER: f64 = 0.56;
 const LETTER_OF_NAMES: f64 = 0.63;
 
-/// What something is drawn in; the page's style knows the names.
+/// Colours by their meaning; the page's style knows the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Ink,

@@ -1,4 +1,4 @@
-//! What a format is, and what it is given.
+//! Formats and their input.
 
 use std::io::{self, Write};
 
@@ -10,12 +10,12 @@ use record::records::Run;
 pub struct Format {
     /// The name that `--format` knows it by.
     pub name: &'static str,
-    /// What `--help` says of it.
+    /// Its words in `--help`.
     pub about: &'static str,
     pub(super) render: fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-/// What reports are made of.
+/// Input of every report.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     pub analysis: &'a Analysis,
@@ -24,7 +24,7 @@ pub struct Report<'a> {
     pub options: &'a Options,
 }
 
-/// What the reader's surroundings ask for; only the terminal looks at colour and width.
+/// Wishes of the reader's surroundings; only the terminal looks at colour and width.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Write ANSI colours; the caller decides by terminal, `--color` and `NO_COLOR`.

@@ -1,4 +1,4 @@
-//! What the page's template is given: everything written out, so that the template only places it.
+//! Input of the page's template: everything written out, so that the template only places it.
 
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use stats::verdict::Verdict;
 
-/// What a text is written in.
+/// Look of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     Plain,

@@ -58,7 +58,7 @@ fn head(analysis: &Analysis, is_compared: bool) -> Drawing {
     head
 }
 
-/// What was measured on, and what the reader must know.
+/// Server, machine, rounds and warnings.
 fn foot(analysis: &Analysis) -> Drawing {
     let (server, machine) = (&analysis.server, &analysis.machine);
     let [server, machine] = [view::server_text(server), view::machine_text(machine)];

@@ -12,7 +12,7 @@ const LEFT: f64 = 200.0;
 const RIGHT: f64 = LEFT + 350.0;
 /// Figures and words right of the plot.
 const FIGURES: f64 = RIGHT + 24.0;
-const WORDS: f64 = FIGURES + 188.0;
+const WORDS: f64 = FIGURES + 200.0;
 pub const WIDTH: f64 = WORDS + 144.0;
 /// The first row is below the name of the phase.
 const TOP: f64 = 26.0;
@@ -28,7 +28,7 @@ pub struct Row<'a> {
     pub label: String,
     pub hue: u32,
     pub is_aa: bool,
-    /// What stands right of the plot: figures, then a word in its colour.
+    /// Right of the plot: figures, then a word in its colour.
     figures: String,
     word: String,
     role: Role,

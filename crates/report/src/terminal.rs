@@ -70,7 +70,7 @@ fn phase_block(analysis: &Analysis, phase: &PhaseView, page: &mut Page) -> io::R
     wire_block(analysis, &phase.name, page)
 }
 
-/// What the tap saw.
+/// Commands seen by the tap.
 fn wire_block(analysis: &Analysis, phase: &str, page: &mut Page) -> io::Result<()> {
     let Some(wire) = wire::table(analysis, phase) else { return Ok(()) };
     page.line("")?;

@@ -1,4 +1,4 @@
-//! What a person is shown, the same in the terminal, in Markdown and on the page: rows of figures
+//! Texts for people, the same in the terminal, in Markdown and on the page: rows of figures
 //! already written out, grouped by phase.
 
 use serde::Serialize;
@@ -182,7 +182,7 @@ fn missing_row(arm: &ArmSummary) -> RowView {
     }
 }
 
-/// What a table calls an arm; the duplicate of the baseline is always marked.
+/// Name of an arm in tables; the duplicate of the baseline is always marked.
 pub fn arm_label(arm: &ArmSummary) -> String {
     let id = clean(&arm.id);
     if arm.is_aa && !id.contains("(A/A)") { format!("{id} (A/A)") } else { id }
@@ -383,7 +383,7 @@ pub fn noop_costs(analysis: &Analysis) -> Vec<(String, String)> {
     costs.into_iter().map(|(name, cost)| (name, text(cost))).collect()
 }
 
-/// What each arm pays for making one document, a line for each operation that makes some:
+/// Cost of making one document, a line for each operation that makes some:
 /// `insert_one: go@2.9.3 0.61 µs, node@7.9.0 1.20 µs`.
 pub fn making_lines(analysis: &Analysis) -> Vec<String> {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
@@ -449,7 +449,7 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
     .collect()
 }
 
-/// What the reader must know before trusting the numbers.
+/// Cautions to read before the numbers.
 pub fn warning_lines(analysis: &Analysis) -> Vec<String> {
     [clean_all(&analysis.warnings), void_lines(analysis)].concat()
 }

@@ -1,4 +1,4 @@
-//! What the tap saw, as one table a phase: the same in every report for people.
+//! Commands seen by the tap, as one table a phase: the same in every report for people.
 
 use serde::Serialize;
 

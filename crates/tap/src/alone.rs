@@ -52,7 +52,7 @@ pub struct TapReport {
     pub tap: Tap,
     /// Kinds of commands, by their number in `exchanges.bin`.
     pub shapes: Vec<Shape>,
-    /// What the reader must know, a sentence each.
+    /// Cautions, a sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl Session {
             sums.before = total;
             if sums.server.count() > 0 {
                 intervals.push(Interval {
-                    // What a tag cannot hold.
+                    // Characters that a tag cannot hold.
                     tag: Some(command.replace([',', ' '], "_")),
                     start: Duration::from_nanos(from),
                     length: Duration::from_nanos(length),

@@ -1,4 +1,4 @@
-//! What all connections of a listener share.
+//! State that all connections of a listener share.
 
 use std::io;
 use std::sync::Arc;

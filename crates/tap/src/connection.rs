@@ -283,7 +283,7 @@ impl Connection {
             self.end(); // wakes a writer whose peer does not read
         }
         let written = writer.join().map_err(|_| io::Error::other("a bug in the tap"))?;
-        // What the writer found is the cause where both failed.
+        // Where both failed, the failure of the writer is the cause.
         written.and(was_read)
     }
 

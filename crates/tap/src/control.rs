@@ -52,12 +52,12 @@ pub enum Event {
     /// They are not, or others could not be begun. The proxy goes on, and writes nothing down until
     /// the next rotation.
     Failed {
-        /// What happened.
+        /// Reason, for people.
         message: String,
     },
 }
 
-/// What the core starts a tap with.
+/// Configuration of a tap.
 #[derive(Debug)]
 pub struct Start {
     /// The server, `HOST:PORT`.

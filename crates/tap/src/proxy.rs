@@ -26,7 +26,7 @@ use super::shapes::Shapes;
 /// After a failed `accept` (no file descriptors, mostly), so that it is not tried in a circle.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a proxy is made of.
+/// Configuration of a proxy.
 pub struct Options {
     /// One listener for each, `HOST:PORT`.
     pub listen: Vec<String>,

@@ -167,13 +167,6 @@ impl<'a> Rounds<'a> {
 
 /// Load that is not ours, by round: all runs of a round record the same.
 fn around<'a>(runs: &ByKey<'a>, rounds: &[u32]) -> Vec<Around<'a>> {
-    let of = |round: &u32| {
-        let noise = &runs.range((*round, "")..).next()?.1.machine_noise;
-        Some(Around {
-            steal_fraction: noise.steal_fraction,
-            foreign_fraction: noise.foreign_fraction,
-            processes: noise.foreign.iter().map(|it| (it.name.as_str(), it.fraction)).collect(),
-        })
-    };
+    let of = |round: &u32| Some(runs.range((*round, "")..).next()?.1.machine_noise.around());
     rounds.iter().filter_map(of).collect()
 }

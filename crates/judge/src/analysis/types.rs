@@ -212,7 +212,7 @@ pub struct ResultRow {
     pub throughput_by_round: Vec<Option<f64>>,
 }
 
-/// What is compared of two arms.
+/// A figure that is compared between two arms.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -26,8 +26,8 @@ fn processor(case: &Case<'_>) -> Option<Finding> {
     let numbers = [("cores_used", used), ("cores", case.cores)];
     if used >= SATURATED * case.cores {
         let sentence = format!(
-            "GENERATOR SATURATED: the client's processes use {} of {} cores. What is measured is \
-             the client, and the server has to share with it.",
+            "GENERATOR SATURATED: the client's processes use {} of {} cores. The figures are \
+             those of the client, and the server has to share its cores.",
             figures::fixed(used, 2),
             whole(case.cores)
         );

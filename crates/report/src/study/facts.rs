@@ -1,4 +1,4 @@
-//! What the records say of themselves: who took part, and on what.
+//! Facts of the records: who took part, and on what.
 
 use serde_json::Value;
 

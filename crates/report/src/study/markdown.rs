@@ -22,7 +22,7 @@ pub fn markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "\n## Who took part\n")?;
     table(&view.arms, out)?;
-    list(out, "What was lost", &view.lost)?;
+    list(out, "Lost messages", &view.lost)?;
     list(out, "How to read this", &view.notes)?;
     writeln!(out, "\nAgain: `{} --format md`", view.again)
 }

@@ -1,4 +1,4 @@
-//! What the reports of studies share: the view, its page, its look on a terminal and in Markdown.
+//! Shared by reports of studies: the view, its page, its look on a terminal and in Markdown.
 
 mod facts;
 mod markdown;

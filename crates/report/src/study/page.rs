@@ -14,12 +14,12 @@ use base::say::clean;
 use base::words::shell_quoted;
 use record::records::{Experiment, Run, SCHEMA_VERSION};
 
-/// What every format of a study shows. Its strings are text, not markup, but for the SVG of
+/// Content of every format of a study. Its strings are text, not markup, but for the SVG of
 /// [`Figure`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
     pub title: String,
-    /// What was asked, in a paragraph.
+    /// The question, in a paragraph.
     pub question: String,
     /// The command that measures all this again.
     pub command: String,
@@ -29,21 +29,21 @@ pub struct View {
     pub facts: Vec<(String, String)>,
     /// The answer, piece by piece.
     pub evidence: Vec<EvidenceView>,
-    /// What the reader must know before trusting the numbers, a sentence each.
+    /// Cautions to read before the numbers, a sentence each.
     pub warnings: Vec<String>,
     pub phases: Vec<PhaseView>,
     /// Who took part ([`super::arms`]).
     pub arms: Table,
-    /// What could not take part: name, reason, what to do.
+    /// Arms that could not take part: name, reason, remedy.
     pub unavailable: Vec<[String; 3]>,
-    /// What became of messages that did not arrive once.
+    /// Fate of messages that did not arrive once.
     pub lost: Vec<String>,
     /// How to read the page, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl View {
-    /// What the records alone say; `folder` is how a user calls the experiment's folder.
+    /// The part that records alone tell; `folder` is how a user calls the experiment's folder.
     pub fn of(experiment: &Experiment, runs: &[Run], folder: &str) -> Self {
         let unavailable = experiment.unavailable.iter();
         let command = experiment.command.iter().map(shell_quoted);
@@ -62,9 +62,9 @@ impl View {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvidenceView {
-    /// What it is about.
+    /// Its subject.
     pub heading: String,
-    /// What was found, with its numbers.
+    /// The finding, with its numbers.
     pub sentences: Vec<String>,
     /// Whether it was shown.
     pub shown: bool,
@@ -73,7 +73,7 @@ pub struct EvidenceView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseView {
     pub name: String,
-    /// What is done in it, in a paragraph.
+    /// Its work, in a paragraph.
     pub about: String,
     pub table: Table,
     pub figures: Vec<Figure>,

@@ -11,7 +11,7 @@ use crate::table::{self, Cell};
 use crate::text::{clean_all, shorten};
 use base::say::clean;
 
-/// What is said of the experiment; the page says more.
+/// Facts of the experiment; the page has more.
 const FACTS: [&str; 5] = ["Server", "Consumer", "Machine", "Clock", "Rounds"];
 
 pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {

@@ -19,7 +19,7 @@ use stats::threshold::Quantity;
 pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
     let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
     for run in runs {
-        around.entry(run.round).or_insert_with(|| around_of(run));
+        around.entry(run.round).or_insert_with(|| run.machine_noise.around());
     }
     let flags: Vec<bool> = around.values().map(Around::is_disturbed).collect();
     let only_quiet = disturbed::only_quiet(&flags, experiment.settings.looks.first_rounds());
@@ -43,16 +43,6 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> NoiseAnalysis {
     };
     analysis.evidence = answer::all(experiment, &analysis);
     analysis
-}
-
-/// It is the same in all runs of a round.
-fn around_of(run: &Run) -> Around<'_> {
-    let noise = &run.machine_noise;
-    Around {
-        steal_fraction: noise.steal_fraction,
-        foreign_fraction: noise.foreign_fraction,
-        processes: noise.foreign.iter().map(|it| (it.name.as_str(), it.fraction)).collect(),
-    }
 }
 
 /// Copies are told by their ids: the second has `#2`.

@@ -53,7 +53,7 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     sentences.insert(0, format!("Once made, what grows waits {}.", said.join("; ")));
     if by_part.contains_key("server") {
         sentences.push(
-            "What is told as the server's includes the sockets before it: a driver that writes at \
+            "The server's part includes the sockets before it: a driver that writes at \
              once, whatever is under way, leaves its queue there."
                 .to_owned(),
         );
