@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
             Verb::Study(args) => commands::study::run(*args).await,
-            Verb::Resume(args) => commands::resume::run(args).await,
+            Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Clean(args) => commands::clean::run(args).await,

@@ -4,7 +4,7 @@ use crate::diagnosis_support::{Bench, comparison, queue, row, tap};
 use judge::diagnosis::RULES;
 use record::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use serde_json::json;
-use workload::plan::{Kind, Operation, Pacing, Phase};
+use workload::plan::{Count, Kind, Operation, Pacing, Phase};
 
 const RATE: Pacing = Pacing::Rate { per_second: 2_000.0, poisson: false };
 
@@ -250,7 +250,8 @@ fn connections_that_come_and_go_are_a_storm() {
 
 fn write(kind: Kind, w: &serde_json::Value, batch: Option<u32>) -> Operation {
     let concern = Some(json!({ "w": w }));
-    Operation { write_concern: concern, batch, ..Operation::new("write", kind, "items") }
+    let count = batch.map(|count| Count::Fixed { count });
+    Operation { write_concern: concern, count, ..Operation::new("write", kind, "items") }
 }
 
 #[test]

@@ -102,6 +102,7 @@ impl Lab<'_> {
             indexes: vec![],
             capped: Some(Capped { size_bytes: CAPPED_BYTES, max_documents: None }),
             loaded: 0,
+            kept: false,
             stamps: vec![],
             pool_documents: 0,
             document_bytes_mean: 0.0,

@@ -58,7 +58,8 @@ pub struct Line {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Collection {
-    collection: String,
+    #[serde(rename = "collection")]
+    name: String,
     /// Number of the absorber, from 1.
     #[serde(default = "first")]
     server: usize,
@@ -196,17 +197,17 @@ impl Conversation<'_> {
         } else if let Some(wanted) = &line.expect {
             self.expect(wanted).await?;
         } else if let Some(asked) = &line.create {
-            self.absorber(asked)?.create(&asked.collection, asked.capped)?;
+            self.absorber(asked)?.create(&asked.name, asked.capped)?;
         } else if let Some(asked) = &line.insert {
             let alters = self.declared.alters.clone();
             let made =
                 asked.documents.iter().map(|it| Ok::<_, String>(altered(document(it)?, &alters)));
             let made = made.collect::<Result<Vec<_>, _>>()?;
-            self.absorber(asked)?.insert(&asked.collection, made)?;
+            self.absorber(asked)?.insert(&asked.name, made)?;
         } else if let Some(asked) = &line.drop {
-            self.absorber(asked)?.drop(&asked.collection)?;
+            self.absorber(asked)?.drop(&asked.name)?;
         } else if let Some(asked) = &line.kill_cursors {
-            self.absorber(asked)?.kill_cursors(&asked.collection)?;
+            self.absorber(asked)?.kill_cursors(&asked.name)?;
         } else if let Some(most) = line.connections_max {
             let absorber = self.absorbers.first_mut().ok_or("no absorber")?;
             let made = absorber.connections()?;
@@ -289,7 +290,7 @@ impl Conversation<'_> {
         wanted.sort_unstable();
         let began_ns = self.epoch.now_ns();
         loop {
-            let documents = self.absorber(asked)?.documents(&asked.collection)?;
+            let documents = self.absorber(asked)?.documents(&asked.name)?;
             let mut found: Vec<Vec<u8>> =
                 documents.iter().map(|it| comparable(it, &alters)).collect();
             found.sort_unstable();
@@ -319,7 +320,7 @@ fn with_times(text: &str, now_ns: u64) -> String {
                 filled += &(now_ns + ms * 1_000_000).to_string();
                 filled += rest;
             }
-            None => filled += &format!("\"{{+{part}"),
+            None => filled.extend(["\"{+", part]),
         }
     }
     filled

@@ -91,9 +91,10 @@ fn rule(plan: &Plan, number: usize, made: &Operation) -> Rule {
         return Rule::Unknown;
     };
     let population = Population::before(plan, number, collection);
-    let changes = phase.operations.iter().any(|other| {
-        other.collection == made.collection && (about(other.kind).writes)(other)
-    });
+    let changes = phase
+        .operations
+        .iter()
+        .any(|other| other.collection == made.collection && (about(other.kind).writes)(other));
     let meaning = match about(made.kind).answers {
         Answers::All => Meaning::All,
         _ => meaning(made, collection),

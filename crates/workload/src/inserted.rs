@@ -192,7 +192,10 @@ impl Population {
 
     pub fn nth(&self, number: u64) -> Keyed {
         let mut number = number;
-        for gone in self.deleted.iter().take_while(|gone| gone.start <= number) {
+        for gone in &self.deleted {
+            if gone.start > number {
+                break;
+            }
             number += gone.end - gone.start;
         }
         self.nth_made(number).map_or_else(|| self.of_loaded(number), |(keyed, _)| keyed)
@@ -265,7 +268,7 @@ impl Population {
                 Some(_) if about.inserts => {
                     let dealing = Dealing::new(plan, phase, made, self.next_key);
                     self.next_key += dealing.len();
-                    if !dealing.contiguous && dealing.units % dealing.of > 0 {
+                    if !dealing.contiguous && !dealing.units.is_multiple_of(dealing.of) {
                         // The last keys of an uneven deal lie a little apart.
                         self.next_key += dealing.of * dealing.unit;
                     }
@@ -315,7 +318,7 @@ impl Population {
         let mut pieces = Vec::new();
         let (mut begin, mut before) = (0, 0);
         let end = self.made();
-        for gone in self.deleted.iter().cloned().chain([end..end]) {
+        for gone in self.deleted.iter().cloned().chain(std::iter::once(end..end)) {
             // A stretch of documents that are there, from `begin` on.
             let there = gone.start - begin;
             let (low, high) = (numbers.start.max(before), numbers.end.min(before + there));

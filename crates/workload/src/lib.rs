@@ -50,6 +50,4 @@ pub use inserted::Population;
 pub use json_schema::schema;
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
-pub use schedule::{
-    Record, Request, Schedule, Scheduled, Steps, Workers, schedule, split,
-};
+pub use schedule::{Record, Request, Schedule, Scheduled, Steps, Workers, schedule, split};

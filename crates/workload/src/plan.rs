@@ -349,8 +349,7 @@ impl Operation {
 
     /// Its templates, each once.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
-        let all =
-            [&self.filter, &self.projection, &self.update, &self.pipeline, &self.command];
+        let all = [&self.filter, &self.projection, &self.update, &self.pipeline, &self.command];
         all.into_iter().flatten()
     }
 

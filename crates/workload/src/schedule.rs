@@ -66,7 +66,7 @@ pub fn split(
     max: Option<u32>,
 ) -> Result<Vec<Workers>, String> {
     let of = phase.workers * own_processes.unwrap_or(phase.processes);
-    let fits = |count: &u32| phase.workers % count == 0;
+    let fits = |count: &u32| phase.workers.is_multiple_of(*count);
     let most = max.unwrap_or(phase.workers).clamp(1, phase.workers);
     let count = (1..=most).rev().find(fits).unwrap_or(1);
     let processes = of / count;
@@ -198,11 +198,11 @@ impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, phase: &'a Phase, request: &'a Request) -> Self {
         let collections: Vec<_> =
             phase.operations.iter().map(|made| plan.collection(made)).collect();
-        let population = |collection: &Option<&Collection>| match collection {
+        let population = |collection: Option<&Collection>| match collection {
             Some(collection) => Population::before(plan, request.phase, collection),
             None => Population::loaded(plan.seed, 1),
         };
-        let populations: Vec<_> = collections.iter().map(population).collect();
+        let populations: Vec<_> = collections.iter().copied().map(population).collect();
         let operations = || phase.operations.iter().zip(&collections).zip(&populations);
         let keys = operations().map(|((made, collection), population)| {
             Keys::new(phase.keys, key_space(made, *collection, population.len()))
@@ -406,9 +406,7 @@ impl<'a> Maker<'a> {
     fn ends_after(&self, number: u64, of: u64, slice: u64) -> Option<u64> {
         let rest = |made: &Operation| matches!(made.count, Some(Count::Rest { .. }));
         match &self.deletions {
-            Some(deletions) if deletions.advance => {
-                Some(deletions.share(self.phase, number, of))
-            }
+            Some(deletions) if deletions.advance => Some(deletions.share(self.phase, number, of)),
             Some(_) => Some(slice),
             None => self.phase.operations.iter().any(rest).then_some(slice),
         }
@@ -462,7 +460,7 @@ impl<'a> Maker<'a> {
             }
             _ if collection.is_none() => 1,
             KeyChoice::Sequential => space / gcd(all, space),
-            KeyChoice::Contiguous { .. } if space % all == 0 => space / all,
+            KeyChoice::Contiguous { .. } if space.is_multiple_of(all) => space / all,
             _ => 1,
         }
     }

@@ -454,10 +454,5 @@ any_of!(
     [g.subschema_for::<KeysName>(), g.subschema_for::<KeysWithNumbers>()]
 );
 any_of!(Amount, AmountVisitor, g, [g.subschema_for::<u32>(), g.subschema_for::<Uniform>()]);
-any_of!(
-    Batch,
-    BatchVisitor,
-    g,
-    [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]
-);
+any_of!(Batch, BatchVisitor, g, [g.subschema_for::<u32>(), serde_json::json!({"const": "all"})]);
 any_of!(Time, TimeVisitor, g, [g.subschema_for::<f64>(), g.subschema_for::<String>()]);

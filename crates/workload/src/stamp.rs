@@ -63,11 +63,7 @@ pub enum StampError {
 }
 
 /// The BSON of a template with its stamps put in.
-pub fn render(
-    template: &Document,
-    stamps: &[Stamp],
-    input: &Input,
-) -> Result<Vec<u8>, StampError> {
+pub fn render(template: &Document, stamps: &[Stamp], input: &Input) -> Result<Vec<u8>, StampError> {
     let before = encode(template).len();
     let mut document = template.clone();
     apply(&mut document, stamps, input)?;

@@ -17,9 +17,8 @@ use super::schema;
 /// Arms that hand a collection on work one after the other.
 pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
     for phase in phases.iter_mut().filter(|phase| phase.whole_run_reason.is_none()) {
-        let kept = |made: &Operation| {
-            collections.iter().any(|it| it.kept && it.name == made.collection)
-        };
+        let kept =
+            |made: &Operation| collections.iter().any(|it| it.kept && it.name == made.collection);
         if let Some(made) = phase.operations.iter().find(|made| kept(made)) {
             let reason = format!("`{}` is kept from arm to arm", made.collection);
             phase.whole_run_reason = Some(reason);
@@ -29,9 +28,8 @@ pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
 
 /// One phase that cannot take turns makes all of its story whole runs.
 pub fn spread_whole_runs(phases: &mut [Phase]) {
-    let continues = |number: usize, phases: &[Phase]| {
-        phases.get(number).is_some_and(|phase| phase.continues)
-    };
+    let continues =
+        |number: usize, phases: &[Phase]| phases.get(number).is_some_and(|phase| phase.continues);
     let mut first = 0;
     for next in 1..=phases.len() {
         if continues(next, phases) {

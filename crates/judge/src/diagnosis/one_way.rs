@@ -58,7 +58,7 @@ fn one_way(operation: &Operation) -> bool {
 fn counted(operation: &Operation) -> (Option<&'static str>, f64) {
     let counter = match about(operation.kind).counted {
         Counted::By(counter) => Some(counter),
-        Counted::Not | Counted::AsCommand => None,
+        Counted::Not | Counted::AsCommand | Counted::ByParts => None,
     };
     (counter, inserts(operation).max(1) as f64)
 }

@@ -52,7 +52,9 @@ mod tests {
     fn a_turn_counts_what_it_has_added() {
         let scratch = tempfile::tempdir().expect("a folder");
         let paths = ["a.bin", "b.bin"].map(|name| scratch.path().join(name));
-        paths.iter().for_each(|path| std::fs::write(path, []).expect("a file"));
+        for path in &paths {
+            std::fs::write(path, []).expect("a file");
+        }
         let names = paths.clone().map(|path| path.to_string_lossy().into_owned());
         let mut tail = Tail::open(&names).expect("files");
         let done = |began_ns, exhausted| TurnDone { began_ns, exhausted, gave_up: false };

@@ -10,6 +10,7 @@ use crate::plan::Template;
 pub const ABOUT: About =
     About { keys: &["collection", "projection", "batch_size", "shape"], make, ..find::ABOUT };
 
+#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     making.made.filter = Some(Template { document: Document::new(), stamps: Vec::new() });
     making.read_documents();
