@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use adapter::messages::{Ended, Totals};
 use base::child;
-use measure::arm::{Turn, Turned};
 use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::summary::{Source, summarise};
+use measure::turn::{Turn, Turned};
 use record::folder::Folder;
 use record::samples::{SAMPLE_BYTES, Sample};
 use workload::{Workload, builtin};

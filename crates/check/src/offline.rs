@@ -8,7 +8,7 @@ use adapter::environment::Environment;
 use adapter::messages::{Answer, Prepare, Request};
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
-use measure::arm::noop_prepare;
+use measure::input_files::noop_prepare;
 use measure::input_files::write_noop_schedule;
 use record::samples::Samples;
 use stats::descriptive::median;

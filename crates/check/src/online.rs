@@ -22,11 +22,11 @@ use record::samples::{Sample, Samples};
 use server::uri::with_options;
 use stats::gates::Gate;
 use workload::build::{Workload, build};
-use workload::inserted::Population;
 use workload::operations::inserts;
 use workload::parse;
 use workload::plan::{Count, Kind, Limit, Pacing, Phase, Plan};
 use workload::pool::inserted_document;
+use workload::population::Population;
 
 const OPERATIONS: &str = include_str!("../../../workloads/check/operations.yaml");
 const FAILURES: &str = include_str!("../../../workloads/check/failures.yaml");

@@ -6,30 +6,28 @@ use std::time::Duration;
 
 use adapter::environment::Environment;
 use adapter::messages::{
-    Answer, ClientTarget, Deal, Ended, Hello, Opened, Operation, Pacing, Prepare, Request, UriKind,
-    WorkerPrepare,
+    Answer, ClientTarget, Deal, Ended, Hello, Opened, Prepare, Request, UriKind, WorkerPrepare,
 };
 use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
 use server::keep_secret;
 use server::uri::{parts, selection_timeout, without_option};
-use workload::plan::{Kind, Plan};
+use workload::plan::Plan;
 
 use crate::able::{self, Part};
 use crate::collect::Tail;
+use crate::input_files::noop_prepare;
+use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// A worker with so many failures in a row gives the phase up: the server is gone.
-pub const ERRORS_CONSECUTIVE_MAX: u32 = 10;
 /// Limit for decoding pools and reading schedules.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time without a sign of life beyond a turn's end and the driver's own limits.
 const TURN_GRACE: Duration = Duration::from_secs(10);
 /// Duration of the calibration that makes documents.
 const MAKING: Duration = Duration::from_millis(150);
-const NOOP_OPERATIONS: u64 = 50_000;
 /// The largest integer of the contract: only limits end such a turn.
 const UNTIL_NS_MAX: u64 = (1 << 53) - 1;
 
@@ -58,48 +56,6 @@ pub struct LiveArm {
     samples: Vec<String>,
     /// They are read on after each turn.
     tail: Option<Tail>,
-}
-
-/// One turn of an arm, or of one of its processes: by its samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turned {
-    pub began_ns: u64,
-    /// End of the last operation.
-    pub ended_ns: u64,
-    pub operations: u64,
-    pub completed_by_deadline: u64,
-    /// Operations that were not right.
-    pub errors: u64,
-    pub exhausted: bool,
-    pub gave_up: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Turn {
-    /// Those of its processes, merged.
-    pub turned: Turned,
-    pub until_ns: u64,
-    pub cpu_ns: u64,
-}
-
-impl Turn {
-    /// Operations and nanoseconds that throughput is made of (methodology 2.7 c). With one worker a
-    /// turn's time runs to the last end. With more, operations completed by the deadline count over
-    /// the turn's length: after it fewer workers run than were asked for.
-    pub fn counted(&self, one_worker: bool) -> (u64, u64) {
-        let turned = self.turned;
-        if one_worker || turned.exhausted || turned.gave_up || turned.completed_by_deadline == 0 {
-            (turned.operations, turned.ended_ns.saturating_sub(turned.began_ns))
-        } else {
-            (turned.completed_by_deadline, self.until_ns.saturating_sub(turned.began_ns))
-        }
-    }
-
-    /// Operations a second, by [`Self::counted`].
-    pub fn rate(&self, one_worker: bool) -> f64 {
-        let (operations, ns) = self.counted(one_worker);
-        operations as f64 * 1e9 / ns.max(1) as f64
-    }
 }
 
 /// What the processes of an arm connect to, and for what.
@@ -437,23 +393,5 @@ impl LiveArm {
                 say!("warning: {failure}");
             }
         }
-    }
-}
-
-/// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] no-ops.
-pub fn noop_prepare(samples: &Path, schedule: &Path) -> WorkerPrepare {
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    WorkerPrepare {
-        samples: path(samples),
-        schedule: path(schedule),
-        pools: vec![],
-        workers: 1,
-        first_worker: 0,
-        limits: Some(vec![NOOP_OPERATIONS]),
-        pacing: Pacing::Awaited { think_ns: 0 },
-        lap_step: 0,
-        item_step: 0,
-        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
-        operations: vec![Operation::new("noop", Kind::Noop)],
     }
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admin::{Admin, Counters};
-use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm, Turn};
+use crate::arm::LiveArm;
 use crate::context::PhaseContext;
 use crate::measured::Read;
+use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 use crate::unacknowledged::drain;
 use adapter::messages::{Consumer, ConsumerPrepare, Prepare};
 use base::error::{Error, Result};

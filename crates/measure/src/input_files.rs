@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use bson::RawDocumentBuf;
 
-use crate::arm::noop_prepare;
-use adapter::messages::{Operation, WorkerPrepare, operation};
+use crate::turn::ERRORS_CONSECUTIVE_MAX;
+use adapter::messages::{Operation, Pacing, WorkerPrepare, operation};
 use base::error::{Error, Result};
 use record::folder::Folder;
-use workload::plan::{Collection, Phase, Plan};
+use workload::plan::{Collection, Kind, Phase, Plan};
 use workload::pool::{Pool, document_for_key};
 use workload::schedule::{self, Record, Schedule, Workers};
 use workload::stamp::encode;
@@ -240,4 +240,24 @@ fn documents_path(folder: &Path, phase: usize) -> PathBuf {
 
 fn schedule_path(folder: &Path, (phase, first, count, of): Place) -> PathBuf {
     folder.join(format!("phase{phase}-worker{first}+{count}of{of}.schedule"))
+}
+
+const NOOP_OPERATIONS: u64 = 50_000;
+
+/// The `prepare` of the calibration: one worker, [`NOOP_OPERATIONS`] no-ops.
+pub fn noop_prepare(samples: &Path, schedule: &Path) -> WorkerPrepare {
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    WorkerPrepare {
+        samples: path(samples),
+        schedule: path(schedule),
+        pools: vec![],
+        workers: 1,
+        first_worker: 0,
+        limits: Some(vec![NOOP_OPERATIONS]),
+        pacing: Pacing::Awaited { think_ns: 0 },
+        lap_step: 0,
+        item_step: 0,
+        errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
+        operations: vec![Operation::new("noop", Kind::Noop)],
+    }
 }

@@ -27,7 +27,9 @@ pub mod sampler;
 pub mod settings;
 pub mod setup;
 pub mod stop;
+
 pub mod summary;
+pub mod turn;
 pub mod unacknowledged;
 
 use rand_chacha::ChaCha8Rng;

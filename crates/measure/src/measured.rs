@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admin::Counters;
-use crate::arm::Turn;
+use crate::turn::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bson::RawDocumentBuf;
 
 use crate::admin::{Admin, Counters};
-use crate::arm::{ERRORS_CONSECUTIVE_MAX, LiveArm};
+use crate::arm::LiveArm;
 use crate::broker;
 use crate::context::PhaseContext;
 use crate::input_files::InputFiles;
@@ -16,6 +16,7 @@ use crate::measured::Measured;
 use crate::progress::Progress;
 use crate::shuffle;
 use crate::stop::Stop;
+use crate::turn::ERRORS_CONSECUTIVE_MAX;
 use crate::unacknowledged::{counters, drain};
 use adapter::messages::{Prepare, WorkerPrepare};
 use base::error::Result;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::arm::Turn;
 use crate::collect::{self, Collected, Given, RightAnswers};
 use crate::input_files::InputFiles;
 use crate::measured::Measured;
 use crate::messages::{self, Tapped};
 use crate::receipt;
+use crate::turn::Turn;
 use base::error::Result;
 use record::folder::Folder;
 use record::records::{Answers, ErrorCount, Gate, Little, OpenLoop, PhaseRun, Quantiles, Tap};

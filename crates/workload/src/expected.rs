@@ -1,9 +1,9 @@
 //! The sums that the right answers of a phase come to ("Answers are read", SPEC section 4).
 
-use super::inserted::Population;
 use super::meaning::{Meaning, meaning};
 use super::operations::{Answers, about};
 use super::plan::{Collection, Operation, Phase, Plan, StampSource};
+use super::population::Population;
 use super::schedule::{Record, Schedule};
 
 /// Keys of one range that are looked up one by one, where documents have gaps between them.

@@ -5,19 +5,22 @@
 
 #![allow(clippy::missing_errors_doc, reason = "the types of the errors say what can be wrong")]
 
+mod arrivals;
 mod at;
 pub mod build;
 pub mod builtin;
 mod check;
 mod collection;
+mod dealing;
+mod deletions;
 mod document;
 pub mod error;
 pub mod expected;
 mod fields;
-pub mod inserted;
 mod json_schema;
 mod keys;
 mod kind;
+mod laps;
 mod layout;
 mod load;
 mod meaning;
@@ -29,6 +32,7 @@ mod pacing;
 mod phase;
 pub mod plan;
 pub mod pool;
+pub mod population;
 pub mod random;
 pub mod schedule;
 mod schedule_file;
@@ -46,8 +50,8 @@ pub use build::{DRIVER_OPTIONS, Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};
 pub use error::WorkloadError;
 pub use expected::{Answered, Expectation, Expected};
-pub use inserted::Population;
 pub use json_schema::schema;
 pub use load::{Loaded, parse};
 pub use pool::{Pool, document_for_key, inserted_document};
+pub use population::Population;
 pub use schedule::{Record, Request, Schedule, Scheduled, Steps, Workers, schedule, split};

@@ -8,8 +8,8 @@ use std::path::Path;
 use bson::Document;
 
 use super::document::{Layout, SizeError, size};
-use super::inserted::Population;
 use super::plan::{Collection, Plan};
+use super::population::Population;
 use super::random::{Random, guid_of};
 use super::stamp::{self, Input, StampError};
 

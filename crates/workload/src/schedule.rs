@@ -1,21 +1,18 @@
 //! Computes the schedules of a phase: which key, which document, which operation, when.
 
-use super::inserted::{Dealing, Keyed, Population};
-use super::keys::{Asked, Keys, behind, range_of};
+use super::arrivals::Arrivals;
+use super::dealing::{Dealing, Keyed};
+use super::deletions::{Deletions, deletes_alone};
+use super::keys::{Asked, Keys};
+use super::laps::{FILE_RECORDS_MAX, gcd, queue_records, slice_records, slice_records_max};
 use super::meaning::{key_space, takes_guid};
 use super::operations::{about, inserts};
 use super::plan::{Collection, Count, KeyChoice, Limit, Operation, Pacing, Part, Phase, Plan};
+use super::population::Population;
 use super::random::{Random, guid_of};
 pub use super::schedule_file::{Record, Schedule};
 pub use super::steps::Steps;
 
-/// Records of a slice and of a file, at most: 8 MB and 34 MB.
-const SLICE_RECORDS_MAX: u64 = 262_144;
-const FILE_RECORDS_MAX: u64 = 1_048_576;
-/// Documents of one deleting phase that are shuffled, at most: beyond it, only memory would grow.
-const SHUFFLED_MAX: u64 = 1 << 24;
-/// More than any worker does in a second: a slice rarely comes to its second lap.
-const OPERATIONS_PER_SECOND: f64 = 20_000.0;
 /// Processes that a phase is split over, at most.
 const PROCESSES_MAX: u32 = 64;
 
@@ -86,69 +83,6 @@ pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
     if phase.pacing.is_open() { maker.open() } else { maker.closed() }
 }
 
-/// Records of one slice, or of the queue, in a phase of one operation, which inserts.
-pub fn insert_records(plan: &Plan, phase: &Phase, made: &Operation) -> u64 {
-    if phase.pacing.is_open() {
-        return queue_records(phase, 0.0);
-    }
-    let pool = plan.pool(phase, made).map_or(1, |it| u64::from(it.pool_documents).max(1));
-    let period = pool / gcd(inserts(made), pool);
-    slice_records(phase, 0.0, period)
-}
-
-/// Records of a slice: enough for the phase, and so many that laps join seamlessly.
-fn slice_records(phase: &Phase, seconds: f64, period: u64) -> u64 {
-    let most = slice_records_max(phase);
-    let all = phase.all_workers();
-    let wanted = match phase.limit {
-        Limit::Operations { count, .. } if count.div_ceil(all) <= most => {
-            return count.div_ceil(all).max(1);
-        }
-        Limit::Operations { .. } => most,
-        Limit::Duration { .. } => {
-            let records = (seconds * OPERATIONS_PER_SECOND).ceil();
-            (records as u64).clamp(1024, most.max(1024)).min(most)
-        }
-    };
-    let rounded = wanted.div_ceil(period) * period;
-    let fitting = if rounded <= most { rounded } else { most / period * period };
-    if fitting == 0 { wanted } else { fitting }
-}
-
-/// Not by the workers of one process: laps are the same however workers are split.
-fn slice_records_max(phase: &Phase) -> u64 {
-    let bulks = phase.operations.iter().filter(|made| !made.parts.is_empty());
-    let parts = bulks.filter_map(|made| made.count).map(Count::most).max().unwrap_or(0);
-    let most = SLICE_RECORDS_MAX.min(FILE_RECORDS_MAX / u64::from(phase.workers));
-    (most / (1 + u64::from(parts))).max(1)
-}
-
-fn queue_records(phase: &Phase, seconds: f64) -> u64 {
-    let wanted = match (phase.limit, phase.pacing) {
-        (Limit::Operations { count, .. }, _) => count,
-        (_, Pacing::Rate { per_second, .. }) => {
-            // A little more than is due, so that the last of them is no lap's first.
-            (per_second * seconds * 1.05).ceil() as u64
-        }
-        _ => 1,
-    };
-    wanted.clamp(1, FILE_RECORDS_MAX).max(u64::from(phase.processes))
-}
-
-/// Whether a slice can hold the batches of a worker: a short one has no second lap.
-pub fn fits_one_lap(phase: &Phase, batches: u64) -> bool {
-    batches.div_ceil(phase.all_workers()) <= FILE_RECORDS_MAX / u64::from(phase.workers)
-}
-
-/// Whether the operations of a phase are all in the schedule's first lap.
-pub fn has_one_lap(phase: &Phase) -> bool {
-    let Limit::Operations { count, .. } = phase.limit else { return false };
-    if phase.pacing.is_open() {
-        return count <= FILE_RECORDS_MAX;
-    }
-    count.div_ceil(phase.all_workers()) <= slice_records_max(phase)
-}
-
 struct Maker<'a> {
     plan: &'a Plan,
     phase: &'a Phase,
@@ -163,15 +97,6 @@ struct Maker<'a> {
     /// How keys are dealt to new documents, and their collection.
     inserted: Option<(Dealing, &'a str)>,
     deletions: Option<Deletions>,
-}
-
-/// The documents that a phase deletes.
-struct Deletions {
-    documents: u64,
-    /// None: one after the other.
-    shuffled: Option<Vec<u64>>,
-    /// Whether each lap deletes those behind the one before.
-    advance: bool,
 }
 
 /// Where one sequence of records has got to.
@@ -217,7 +142,7 @@ impl<'a> Maker<'a> {
         let guids = phase.operations.iter().any(takes_guid);
         let deleting = operations().filter(|((made, _), _)| about(made.kind).deletes);
         let deletions = deleting.map(|(_, population)| population).min_by_key(|it| it.len());
-        let deletions = deletions.map(|it| Deletions::new(plan, phase, request, it, guids));
+        let deletions = deletions.map(|it| Deletions::new(plan, phase, request.round, it, guids));
         Self {
             keys: keys.collect(),
             pools: phase.operations.iter().map(pool).collect(),
@@ -306,7 +231,8 @@ impl<'a> Maker<'a> {
             Keyed { key, guid: guid_of(self.plan.seed, key) }
         } else if about.deletes {
             let deletions = self.deletions.as_ref()?;
-            let number = deletions.number(self.phase, sequence)?;
+            let number =
+                deletions.number(self.phase, sequence.number, sequence.of, sequence.deleted)?;
             record.advances = deletions.advance;
             sequence.deleted += 1;
             self.populations[operation].nth(number)
@@ -471,7 +397,7 @@ impl<'a> Maker<'a> {
         let (process, processes) = self.request.workers.process();
         let wanted = queue_records(self.phase, self.request.seconds).max(processes);
         let mut sequence = self.sequence(0, 1);
-        let mut arrivals = Arrivals::new(self);
+        let mut arrivals = Arrivals::new(self.plan.seed, self.phase, self.request.round);
         let (mut records, mut parts) = (Vec::new(), Vec::new());
         let mut all = 0;
         while all < wanted {
@@ -503,105 +429,5 @@ impl<'a> Maker<'a> {
         let schedule = Schedule { slices: 1, lap_ns, guids: self.guids, records, parts };
         let steps = self.dealing().map(|dealing| dealing.steps(sequence.inserted));
         Scheduled { schedule, limits, steps: steps.unwrap_or_default() }
-    }
-}
-
-impl Deletions {
-    fn new(
-        plan: &Plan,
-        phase: &Phase,
-        request: &Request,
-        population: &Population,
-        guids: bool,
-    ) -> Self {
-        let in_turn = matches!(phase.keys, KeyChoice::Sequential | KeyChoice::Contiguous { .. });
-        // The guids of two loaded documents have nothing to do with each other.
-        let from_the_first = !matches!(phase.keys, KeyChoice::Contiguous { from } if from > 0.0);
-        let advance = in_turn
-            && from_the_first
-            && !guids
-            && !phase.pacing.is_open()
-            && deletes_alone(phase)
-            && population.is_dense();
-        let documents = population.len();
-        let shuffled = (!in_turn).then(|| shuffled(plan, phase, request, documents));
-        Self { documents, shuffled, advance }
-    }
-
-    /// The number of the next document that a sequence deletes.
-    fn number(&self, phase: &Phase, sequence: &Sequence) -> Option<u64> {
-        if sequence.deleted >= self.share(phase, sequence.number, sequence.of) {
-            return None;
-        }
-        if let KeyChoice::Contiguous { from } = phase.keys {
-            let own = range_of(self.documents, sequence.number, sequence.of);
-            let size = own.end - own.start;
-            return Some(own.start + (behind(size, from) + sequence.deleted) % size);
-        }
-        let at = sequence.number + sequence.of * sequence.deleted;
-        match &self.shuffled {
-            Some(order) => order.get(at as usize).copied(),
-            None => Some(at),
-        }
-    }
-
-    /// Documents that are one sequence's to delete.
-    fn share(&self, phase: &Phase, number: u64, of: u64) -> u64 {
-        if let KeyChoice::Contiguous { .. } = phase.keys {
-            let own = range_of(self.documents, number, of);
-            return own.end - own.start;
-        }
-        (self.documents + of - 1).saturating_sub(number) / of
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a.max(1) } else { gcd(b, a % b) }
-}
-
-/// Whether a phase does nothing but delete one document after the other.
-fn deletes_alone(phase: &Phase) -> bool {
-    phase.single().is_some_and(|(_, made)| about(made.kind).deletes)
-}
-
-/// The numbers of all documents in another order.
-fn shuffled(plan: &Plan, phase: &Phase, request: &Request, documents: u64) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..documents.min(SHUFFLED_MAX)).collect();
-    let label = format!("deletions/{}", phase.name);
-    let mut random = Random::new(plan.seed, &label, &[request.round]);
-    for last in (1..order.len()).rev() {
-        order.swap(last, random.below(last as u64 + 1) as usize);
-    }
-    order
-}
-
-/// Intended times of an open loop.
-struct Arrivals {
-    random: Random,
-    number: u64,
-    per_second: f64,
-    poisson: bool,
-    elapsed_s: f64,
-}
-
-impl Arrivals {
-    fn new(maker: &Maker<'_>) -> Self {
-        let label = format!("arrivals/{}", maker.phase.name);
-        let random = Random::new(maker.plan.seed, &label, &[maker.request.round]);
-        let (per_second, poisson) = match maker.phase.pacing {
-            Pacing::Rate { per_second, poisson } => (per_second, poisson),
-            _ => (f64::INFINITY, false),
-        };
-        Self { random, number: 0, per_second, poisson, elapsed_s: 0.0 }
-    }
-
-    fn next(&mut self) -> u64 {
-        let intended_s =
-            if self.poisson { self.elapsed_s } else { self.number as f64 / self.per_second };
-        self.number += 1;
-        if self.poisson {
-            self.elapsed_s += self.random.exponential() / self.per_second;
-        }
-        (intended_s * 1e9).round() as u64
     }
 }

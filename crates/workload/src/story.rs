@@ -5,13 +5,13 @@ use serde_saphyr::Location;
 
 use super::at::At;
 use super::check::Check;
-use super::inserted::Population;
+use super::laps::{fits_one_lap, has_one_lap};
 use super::meaning::{Meaning, meaning};
 use super::operations::{about, inserts};
 use super::plan::{
     Collection, Count, KeyChoice, Kind, Limit, Operation, Phase, Plan, StampForm, StampSource,
 };
-use super::schedule::{fits_one_lap, has_one_lap};
+use super::population::Population;
 use super::schema;
 
 /// Arms that hand a collection on work one after the other.

@@ -1,6 +1,6 @@
 //! Drift of service times from the first half of a phase to the second (gate G5).
 
-use crate::arm::Turn;
+use crate::turn::Turn;
 use record::samples::Sample;
 use stats::histogram::Histogram;
 

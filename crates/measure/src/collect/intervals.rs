@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::arm::Turn;
+use crate::turn::Turn;
 use base::error::Result;
 use record::folder::Folder;
 use record::samples::Sample;

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 pub use answers::{Given, RightAnswers};
 pub use tail::Tail;
 
-use crate::arm::Turn;
 use crate::measured::Measured;
+use crate::turn::Turn;
 use base::error::Result;
 use counts::Counts;
 use drift::Drift;

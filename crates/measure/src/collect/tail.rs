@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::arm::Turned;
+use crate::turn::Turned;
 use adapter::messages::TurnDone;
 use base::error::Result;
 use record::samples::Growing;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::arm::{Turn, Turned};
+use crate::turn::{Turn, Turned};
 use record::samples::Sample;
 use workload::build::Workload;
 use workload::plan::Phase;

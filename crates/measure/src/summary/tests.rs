@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Source, summarise};
-use crate::arm::{Turn, Turned};
 use crate::input_files::InputFiles;
 use crate::measured::{Measured, Read};
 use crate::messages::Tapped;
+use crate::turn::{Turn, Turned};
 use adapter::messages::{Consumed, Ended, Totals};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use record::folder::Folder;
