@@ -208,7 +208,7 @@ fn a_folder_that_is_no_experiment_is_refused() {
     fs::create_dir(lab.path("empty")).expect("a folder");
     for (name, text) in [
         ("damaged", record.split_once("\"started_at\"").expect("a start").0.to_owned()),
-        ("newer", record.replace("\"schema_version\": 1", "\"schema_version\": 99")),
+        ("newer", record.replace("\"schema_version\": ", "\"schema_version\": 99")),
         ("torn", record),
     ] {
         fs::create_dir(lab.path(name)).expect("a folder");

@@ -177,7 +177,8 @@ fn ctrl_c_ends_a_check_and_leaves_nothing() {
     let test = "faults_databases/ctrl_c_ends_a_check_and_leaves_nothing";
     let Some((lab, server)) = lab(test) else { return };
     let uri = server.uri();
-    lab.fake("asleep", &[QUICK, "at=open", "fault=hang"]);
+    // No vector has so many phases: it falls asleep on the server.
+    lab.fake("asleep", &[QUICK, "at=prepare:10", "fault=hang"]);
     let ours = || names(uri).into_iter().filter(|name| is_database(name)).count();
     let mut child = lab.start(["check", "asleep", "--uri", uri]);
     wait_until("it works on the server", || ours() > 0);
