@@ -116,7 +116,7 @@ impl Stand {
         phase: &str,
         number: usize,
     ) -> Result<Driven, String> {
-        let target = Target { clients: vec![uri], database, plan: Some(&self.plan) };
+        let target = Target { uri: Some(uri), database, plan: Some(&self.plan) };
         let log = self.folder.join(&format!("adapter{number}.log"));
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
         let prepares = prepares(&self.inputs, &self.plan, which, str::to_owned);

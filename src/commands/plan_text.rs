@@ -7,6 +7,7 @@ use measure::progress::duration;
 use measure::settings::{Estimate, stretch};
 use record::records::Settings;
 use stats::threshold::Interleave;
+use workload::clients::Clients;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
 pub fn text(
@@ -25,6 +26,12 @@ pub fn text(
     }
     let _ = writeln!(text, "server    {server}");
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
+    let clients = match plan.clients {
+        Clients::Process => "one for each process",
+        Clients::Worker => "one for each worker",
+        Clients::Operation => "as many as workers, by operation in turn",
+    };
+    let _ = writeln!(text, "clients   {clients}");
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
     let _ = writeln!(
         text,
@@ -48,15 +55,20 @@ pub fn text(
             fixed(bytes / 1e6, 1),
             collection.capped.as_ref().map_or(String::new(), |capped| {
                 format!(", capped at {} bytes", capped.size_bytes)
-            })
+            }) + if collection.kept { ", kept from arm to arm" } else { "" }
         );
     }
+    let mut before: Option<&str> = None;
     for (phase, interleave) in plan.phases.iter().zip(&settings.interleave) {
         let how = match interleave.interleave {
             Interleave::Turns => "in turns",
             Interleave::Runs => "as whole runs",
         };
         let _ = writeln!(text, "\nphase {} {how} ({})", phase.name, interleave.reason);
+        if let Some(before) = before.filter(|_| phase.continues) {
+            let _ = writeln!(text, "  goes on in the processes and with the documents of {before}");
+        }
+        before = Some(phase.name.as_str());
         let _ = writeln!(text, "  {}", operations(phase));
         let _ = writeln!(
             text,
@@ -119,7 +131,7 @@ fn limit(phase: &Phase, settings: &Settings, interleave: Interleave) -> String {
             }
         }
         Limit::Operations { count, seconds_max: None } => {
-            format!("{count} operations per arm and round")
+            format!("{count} operation{} per arm and round", if count == 1 { "" } else { "s" })
         }
         Limit::Operations { count, seconds_max: Some(seconds) } => {
             format!("{count} operations per arm and round, {seconds} s at most")

@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
     async fn operation(&mut self, number: usize, phase: &Phase) -> Result<(), String> {
         let text = |it: base::error::Error| it.to_string();
         let collection = phase.operations[0].collection.clone();
-        if phase.writes {
+        if phase.writes && !phase.continues {
             let (at, made) = self.inputs.collection(&self.workload.plan, &collection);
             self.admin.create(&collection, made).await.map_err(text)?;
             let documents = self.inputs.documents(&self.workload.plan, at);
@@ -352,7 +352,7 @@ impl<'a> Session<'a> {
 
 async fn live(environment: &Environment, bench: &Bench<'_>, plan: &Plan) -> LiveArm {
     let log = bench.folder.join("adapter.log");
-    let target = Target { clients: vec![bench.uri], database: &bench.database, plan: Some(plan) };
+    let target = Target { uri: Some(bench.uri), database: &bench.database, plan: Some(plan) };
     LiveArm::start(0, 0, environment, &log, bench.epoch, &target).await
 }
 

@@ -19,16 +19,22 @@ impl Part {
         let taken = self.plan.phases.iter().zip(&self.missing).filter(|(_, it)| it.is_none());
         taken.map(|(phase, _)| phase.processes).max().unwrap_or(1)
     }
+
+    /// The most workers of a process in any phase.
+    pub fn workers(&self) -> u32 {
+        self.plan.phases.iter().map(|phase| phase.workers).max().unwrap_or(1)
+    }
 }
 
 /// `own` is the arm's own number of processes.
-pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>, clients: usize) -> Part {
+pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
     let mut plan = plan.with_processes(own);
+    let clients = plan.clients;
     let fit = |phase: &mut Phase| match split(phase, None, hello.capabilities.concurrency.max) {
         Ok(workers) => {
             phase.processes = workers.len() as u32;
             phase.workers = workers.first().map_or(phase.workers, |it| it.count);
-            missing(hello, phase, clients)
+            missing(hello, phase, clients.count(phase.workers))
         }
         Err(reason) => Some(reason),
     };
@@ -37,7 +43,7 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>, clients: usize) -> Par
 }
 
 /// The first ability that a phase needs and the adapter does not declare.
-pub fn missing(hello: &Hello, phase: &Phase, clients: usize) -> Option<String> {
+pub fn missing(hello: &Hello, phase: &Phase, clients: u32) -> Option<String> {
     let declared = &hello.capabilities;
     let lacks = |known: &[String], word: &str, what: &str| {
         (!known.iter().any(|it| it == word)).then(|| format!("{what}{word}"))

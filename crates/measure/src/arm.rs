@@ -13,6 +13,7 @@ use base::child;
 use base::clock::Epoch;
 use server::keep_secret;
 use server::uri::{parts, selection_timeout, without_option};
+use workload::clients::Clients;
 use workload::plan::Plan;
 
 use crate::able::{self, Part};
@@ -60,8 +61,8 @@ pub struct LiveArm {
 
 /// What the processes of an arm connect to, and for what.
 pub struct Target<'a> {
-    /// URIs with the arm's options; credentials only here. Empty: operations that need no server.
-    pub clients: Vec<&'a str>,
+    /// With the arm's options; credentials only here. None: operations that need no server.
+    pub uri: Option<&'a str>,
     pub database: &'a str,
     /// None for a consumer.
     pub plan: Option<&'a Plan>,
@@ -69,16 +70,15 @@ pub struct Target<'a> {
 
 impl Target<'_> {
     fn turn_grace(&self) -> Duration {
-        let longest = self.clients.iter().map(|uri| selection_timeout(uri)).max();
-        longest.unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
+        self.uri.map(selection_timeout).unwrap_or_default() * ERRORS_CONSECUTIVE_MAX
     }
 
-    fn open(&self, kind: UriKind) -> Request {
-        Request::Open {
-            clients: self.clients.iter().map(|uri| client_target(uri, kind)).collect(),
-            deal: Deal::Worker,
-            database: self.database.to_owned(),
-        }
+    fn open(&self, uri: &str, kind: UriKind, part: Option<&Part>) -> Request {
+        let clients = self.plan.map(|plan| plan.clients).unwrap_or_default();
+        let count = part.map_or(1, |part| clients.count(part.workers()));
+        let deal = if clients == Clients::Operation { Deal::Operation } else { Deal::Worker };
+        let clients = vec![client_target(uri, kind); count as usize];
+        Request::Open { clients, deal, database: self.database.to_owned() }
     }
 }
 
@@ -112,7 +112,7 @@ impl LiveArm {
         let mut arm = Self { failed: None, ..Self::absent(index, position, String::new()) };
         arm.turn_grace = target.turn_grace() + TURN_GRACE;
         // The adapter may repeat it in its own lines.
-        target.clients.iter().for_each(|uri| keep_secret(uri));
+        target.uri.inspect(|uri| keep_secret(uri));
         loop {
             match AdapterProcess::start(environment, log, epoch).await {
                 Ok(process) => arm.processes.push(process),
@@ -121,7 +121,7 @@ impl LiveArm {
             if arm.part.is_none()
                 && let (Some(hello), Some(plan)) = (arm.hello(), target.plan)
             {
-                let part = able::part(hello, plan, environment.processes, target.clients.len());
+                let part = able::part(hello, plan, environment.processes);
                 arm.part = Some(part);
             }
             let wanted = arm.part.as_ref().map_or(1, Part::processes);
@@ -130,11 +130,11 @@ impl LiveArm {
             }
         }
         arm.active = arm.processes.len();
-        if target.clients.is_empty() {
+        let Some(uri) = target.uri else {
             return arm; // `--server none`: operations that need no server
-        }
+        };
         let kind = arm.hello().map(|hello| hello.capabilities.uri).unwrap_or_default();
-        let open = target.open(kind);
+        let open = target.open(uri, kind, arm.part.as_ref());
         match arm.request_all(|_| open.clone(), OPEN_TIMEOUT).await {
             Ok(answers) => {
                 if let Some(Answer::Opened(opened)) = answers.into_iter().next() {

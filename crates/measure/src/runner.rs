@@ -168,8 +168,8 @@ impl Runner {
     fn target<'a>(&'a self, configuration: &'a ArmConfiguration, tapped: bool) -> Target<'a> {
         let uri =
             configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
-        let clients = if uri.is_empty() { Vec::new() } else { vec![uri.as_str()] };
-        Target { clients, database: &self.database, plan: None }
+        let uri = Some(uri.as_str()).filter(|uri| !uri.is_empty());
+        Target { uri, database: &self.database, plan: None }
     }
 
     pub fn taps_round(&self, round: u32) -> bool {

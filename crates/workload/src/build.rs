@@ -73,6 +73,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         seed,
         parameters: loaded.parameters.clone(),
         uri_options,
+        clients: file.clients.as_ref().map(|it| it.value).unwrap_or_default(),
         collections,
         phases,
         runs_before: 0,

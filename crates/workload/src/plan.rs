@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::clients::Clients;
 pub use super::kind::Kind;
 
 /// Everything one experiment does, but for the arms and the server.
@@ -27,6 +28,8 @@ pub struct Plan {
     pub parameters: std::collections::BTreeMap<String, String>,
     /// Standard URI options every arm gets (`maxPoolSize`); empty where the workload says default.
     pub uri_options: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    pub clients: Clients,
     /// Collections in the order of the file.
     pub collections: Vec<Collection>,
     /// Phases in the order of the file.
@@ -418,31 +421,11 @@ pub struct Documents {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
     /// In JSON: canonical Extended JSON.
-    #[serde(with = "extended_json")]
+    #[serde(with = "super::extended_json")]
     #[schemars(with = "Value")]
     pub document: Document,
     /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
-}
-
-/// A plan is JSON; BSON's own serde form of it loses the types of numbers.
-mod extended_json {
-    use bson::{Bson, Document};
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    pub fn serialize<S: Serializer>(document: &Document, to: S) -> Result<S::Ok, S::Error> {
-        Bson::Document(document.clone()).into_canonical_extjson().serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Document, D::Error> {
-        match Bson::try_from(Value::deserialize(from)?) {
-            Ok(Bson::Document(document)) => Ok(document),
-            Ok(_) => Err(D::Error::custom("no document")),
-            Err(error) => Err(D::Error::custom(error)),
-        }
-    }
 }
 
 /// Replaces the value at `path` (SPEC section 6).

@@ -12,6 +12,7 @@ use serde_saphyr::Location;
 use base::units::parse_duration;
 
 use super::at::{At, Named, any_of};
+use super::clients::Clients;
 use super::fields::{Field, FieldType};
 use super::kind::Word;
 use super::tree::Tree;
@@ -30,6 +31,9 @@ pub struct File {
     /// Standard URI options for every arm (`maxPoolSize: 50`); `default` leaves one unset.
     #[serde(default)]
     pub options: Named<At<Tree>>,
+    /// Clients of each process: `process` (default: one for all workers), `worker` (one for each),
+    /// or `operation` (one for each; the operations of a worker take them in turn).
+    pub clients: Option<At<Clients>>,
     /// Collections by name.
     #[serde(default)]
     pub collections: Named<At<Collection>>,
