@@ -7,3 +7,4 @@ mod support;
 
 mod adapters;
 mod adapters_servers;
+mod stories;

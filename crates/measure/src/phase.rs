@@ -59,13 +59,13 @@ pub async fn run(
             arm.end().await;
         }
         // Writes under way would make the dropped collections anew.
-        counters(context, written_collection(phase, slots[0], true)).await?;
+        counters(context, written_collection(context.plan, phase, slots[0], true)).await?;
         clear(context.admin, own_warmup).await?;
         set_up(context, phase, &own_measured, false).await?;
     }
     prepare(context, arms, number, &slots, false).await;
     for (place, arm) in arms.iter_mut().enumerate() {
-        let written = written_collection(phase, slots[place], false);
+        let written = written_collection(context.plan, phase, slots[place], false);
         if let (Some(admin), Some(name)) = (context.admin, &written) {
             measured[place].sizes = prefixed("before", admin.sizes(name).await);
         }
@@ -97,13 +97,21 @@ fn prefixed(prefix: &str, counters: Counters) -> Counters {
 }
 
 /// Name on the server of a collection that an arm writes.
-fn own_name(collection: &str, slot: usize, warmup: bool) -> String {
+fn own_name(plan: &Plan, collection: &str, slot: usize, warmup: bool) -> String {
+    if !warmup && is_kept(plan, collection) {
+        return collection.to_owned();
+    }
     format!("{collection}_{slot}{}", if warmup { "_warmup" } else { "" })
 }
 
-fn written_collection(phase: &Phase, slot: usize, warmup: bool) -> Option<String> {
+/// Whether arms hand a collection on.
+fn is_kept(plan: &Plan, collection: &str) -> bool {
+    plan.collections.iter().any(|it| it.kept && it.name == collection)
+}
+
+fn written_collection(plan: &Plan, phase: &Phase, slot: usize, warmup: bool) -> Option<String> {
     let operation = phase.operations.iter().find(|operation| !operation.collection.is_empty())?;
-    phase.writes.then(|| own_name(&operation.collection, slot, warmup))
+    phase.writes.then(|| own_name(plan, &operation.collection, slot, warmup))
 }
 
 /// Whether each arm has the collections of a phase for itself, for some phase of its story writes.
@@ -111,7 +119,8 @@ pub fn has_own(plan: &Plan, number: usize) -> bool {
     plan.phases[plan.story(number)].iter().any(|phase| phase.writes)
 }
 
-/// The arms' own collections in a phase's story: by their names in the workload, and on the server.
+/// The collections in a phase's story that each arm gets anew: by their names in the workload, and
+/// on the server.
 fn own_collections(
     plan: &Plan,
     number: usize,
@@ -121,12 +130,14 @@ fn own_collections(
     let mut names: Vec<&str> = Vec::new();
     let story = plan.phases[plan.story(number)].iter().filter(|_| has_own(plan, number));
     for operation in story.flat_map(|phase| &phase.operations) {
-        if !operation.collection.is_empty() && !names.contains(&operation.collection.as_str()) {
-            names.push(&operation.collection);
+        let name = operation.collection.as_str();
+        let made_anew = warmup || !is_kept(plan, name);
+        if !name.is_empty() && made_anew && !names.contains(&name) {
+            names.push(name);
         }
     }
     let each = names.into_iter().flat_map(|name| slots.iter().map(move |slot| (name, slot)));
-    each.map(|(name, slot)| (name.to_owned(), own_name(name, *slot, warmup))).collect()
+    each.map(|(name, slot)| (name.to_owned(), own_name(plan, name, *slot, warmup))).collect()
 }
 
 async fn set_up(
@@ -188,7 +199,11 @@ async fn prepare(
     let has_own = has_own(context.plan, number);
     for (place, arm) in arms.iter_mut().enumerate() {
         let own = |name: &str| {
-            if has_own { own_name(name, slots[place], warmup) } else { name.to_owned() }
+            if has_own {
+                own_name(context.plan, name, slots[place], warmup)
+            } else {
+                name.to_owned()
+            }
         };
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
         let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);

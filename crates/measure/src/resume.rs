@@ -35,6 +35,11 @@ impl Resumed {
                 format!("mongodyno report {}", shell_quoted(&path.display())),
             ));
         }
+        if let Some(kept) = experiment.plan.kept() {
+            // Its documents went with the experiment's database.
+            let what = format!("`{}` was kept from arm to arm, and is gone", kept.name);
+            return Err(Error::usage(what, ANEW));
+        }
         let runs = folder.runs()?;
         let arms = experiment.arms.len();
         let last = runs.iter().map(|run| run.round).max().unwrap_or(0);

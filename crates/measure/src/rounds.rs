@@ -89,7 +89,7 @@ impl Runner {
         Ok(next)
     }
 
-    /// Loads collections that are only read, once and shared. With one for each arm the scatter
+    /// Loads collections that are only read, or that arms hand on: once and shared. With one for each arm the scatter
     /// doubled, because the trees on the server differ.
     async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
@@ -99,7 +99,7 @@ impl Runner {
                 let reads = phase.operations.iter().any(|it| it.collection == collection.name);
                 reads && !phase::has_own(plan, number)
             });
-            if read {
+            if read || collection.kept {
                 let documents = self.inputs.documents(plan, number);
                 let name = &collection.name;
                 load(admin, name, collection, documents, &self.progress, &self.stop).await?;

@@ -22,6 +22,7 @@ use record::records::{Arm, Experiment, MachineNoise, Run};
 use server::Place;
 use stats::compare::Comparison;
 use stats::looks::Standing;
+use workload::plan::Plan;
 
 /// An arm lost in so many rounds in a row is started no more: each loss may cost a minute of
 /// waiting.
@@ -61,6 +62,8 @@ pub struct Runner {
     /// By arm, which of the collections of the present story is its own.
     pub slots: BTreeMap<usize, usize>,
     pub inputs: InputFiles,
+    /// Runs of arms that have begun.
+    pub runs: u32,
     pub progress: Progress,
     pub stop: Stop,
 }
@@ -116,8 +119,9 @@ impl Runner {
             let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
             let configuration = &self.configurations[index];
             let (environment, tapped) = (&configuration.environment, self.taps(round, index));
-            let plan = Some(&self.experiment.plan);
-            let target = Target { plan, ..self.target(configuration, tapped) };
+            let plan = Plan { runs_before: self.runs, ..self.experiment.plan.clone() };
+            self.runs += 1;
+            let target = Target { plan: Some(&plan), ..self.target(configuration, tapped) };
             let started_at = wall();
             arms.push(match configuration.losses.last() {
                 Some(last) if configuration.losses.len() >= LOST_ROUNDS_MAX => {

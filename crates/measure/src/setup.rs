@@ -262,6 +262,7 @@ impl Setup {
             slots: BTreeMap::new(),
             sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
             inputs,
+            runs: 0,
             progress,
             stop: Stop::default(),
         })

@@ -28,7 +28,7 @@ macro_rules! builtins {
     };
 }
 
-builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "ycsb");
+builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "story", "ycsb");
 
 /// Names and `why`s of the built-in workloads.
 ///

@@ -253,6 +253,11 @@ impl Plan {
         Some(&self.collections[phase.pools[documents.pool as usize] as usize])
     }
 
+    /// The collection that goes from arm to arm, if one does.
+    pub fn kept(&self) -> Option<&Collection> {
+        self.collections.iter().find(|it| it.kept)
+    }
+
     /// Whether every operation is one that no server sees.
     pub fn needs_no_server(&self) -> bool {
         let mut operations = self.phases.iter().flat_map(|phase| &phase.operations);

@@ -14,15 +14,11 @@ use super::plan::{
 use super::population::Population;
 use super::schema;
 
-/// Arms that hand a collection on work one after the other.
+/// Arms that hand a collection on work one after the other, in all phases.
 pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
+    let Some(kept) = collections.iter().find(|it| it.kept) else { return };
     for phase in phases.iter_mut().filter(|phase| phase.whole_run_reason.is_none()) {
-        let kept =
-            |made: &Operation| collections.iter().any(|it| it.kept && it.name == made.collection);
-        if let Some(made) = phase.operations.iter().find(|made| kept(made)) {
-            let reason = format!("`{}` is kept from arm to arm", made.collection);
-            phase.whole_run_reason = Some(reason);
-        }
+        phase.whole_run_reason = Some(format!("`{}` is kept from arm to arm", kept.name));
     }
 }
 
@@ -51,7 +47,7 @@ pub fn spread_whole_runs(phases: &mut [Phase]) {
 /// Looks at the phases of a plan, each of which is right by itself.
 pub fn check_plan(check: &mut Check<'_>, plan: &Plan) {
     check_run(check, plan);
-    if plan.collections.iter().any(|it| it.kept) && check.problems.is_empty() {
+    if plan.kept().is_some() && check.problems.is_empty() {
         // The second arm finds what the first one left.
         check_run(check, &Plan { runs_before: 1, ..plan.clone() });
     }
