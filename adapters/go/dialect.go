@@ -62,7 +62,7 @@ var calls = map[string]call{
 	},
 	"command": func(t *target, with *given) (answer, error) {
 		var reply document
-		return answer{}, t.database.RunCommand(ctx, with.command).Decode(&reply)
+		return answer{}, t.collection.Database().RunCommand(ctx, with.command).Decode(&reply)
 	},
 	"drop": func(t *target, _ *given) (answer, error) {
 		return answer{}, t.collection.Drop(ctx)

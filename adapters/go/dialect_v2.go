@@ -121,7 +121,6 @@ func or[T any](set *T, unset T) T {
 // target is where an operation goes, with its concerns and the options that never change.
 type target struct {
 	*operation
-	database     *mongo.Database
 	collection   *mongo.Collection
 	acknowledged bool
 	insertMany   *options.InsertManyOptionsBuilder
@@ -151,9 +150,9 @@ func (c *client) target(o *operation) (*target, error) {
 		preference, _ := readpref.New(mode) // it fails on tags alone
 		opts.SetReadPreference(preference)
 	}
-	t := &target{operation: o, database: c.database,
-		collection: c.database.Collection(o.Collection, opts), acknowledged: concern.Acknowledged(),
-		insertMany: options.InsertMany(), find: findOptions(o, &given{}),
+	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
+		acknowledged: concern.Acknowledged(),
+		insertMany:   options.InsertMany(), find: findOptions(o, &given{}),
 		update: options.UpdateOne(), replace: options.Replace(), bulk: options.BulkWrite()}
 	if o.Ordered != nil {
 		t.insertMany.SetOrdered(*o.Ordered)

@@ -26,7 +26,8 @@ type flight struct {
 	intended, start, end int64
 	answer               answer
 	err                  error
-	landed               chan struct{} // of a window
+	flying               bool // in a window
+	landed               chan struct{}
 }
 
 func (f *flight) fly() {
@@ -52,7 +53,7 @@ type worker struct {
 	turns        chan *turn
 	flights      []flight
 	slots        chan *flight // of a window
-	reading, due int64        // the last clock reading; the end of the think time
+	reading, due int64        // the last clock reading; when the next operation may begin
 	failures     int          // in a row
 	gaveUp       bool
 	buffer       []byte
@@ -84,22 +85,24 @@ func (w *worker) work() {
 	}
 }
 
-// window keeps every slot in flight; the next operation begins when the oldest slot is free.
+// window keeps every slot in flight. They are a ring: the oldest operation is where the next goes.
 func (w *worker) window(t *turn) {
-	begun, landed, size := 0, 0, len(w.flights)
-	for more := true; more || landed < begun; {
-		if more && begun-landed < size {
-			f := &w.flights[begun%size]
-			if more = w.take(t, f); more {
-				w.slots <- f
-				begun++
-			}
-		} else {
-			f := &w.flights[landed%size]
+	begun, size := 0, len(w.flights)
+	land := func(f *flight) {
+		if f.flying {
 			<-f.landed
 			w.land(f)
-			landed++
+			f.flying = false
 		}
+	}
+	for f := &w.flights[0]; w.take(t, f); land(f) {
+		f.flying = true
+		w.slots <- f
+		begun++
+		f = &w.flights[begun%size]
+	}
+	for i := range w.flights {
+		land(&w.flights[(begun+i)%size])
 	}
 }
 
@@ -130,8 +133,6 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 	}
 	if p.Pacing.Mode == "rate" {
 		before = t.until - p.t0
-	} else if w.due > w.reading && !w.sleeper.until(w.due) {
-		return false
 	}
 	if f.record, ok = w.queue.take(before); !ok {
 		return false
@@ -139,11 +140,12 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 	switch p.Pacing.Mode {
 	case "rate":
 		f.intended = p.t0 + f.record.intended
-		if f.intended > w.reading && !w.sleeper.until(f.intended) {
-			return false
-		}
+		w.due = f.intended
 	case "burst":
 		f.intended = p.t0
+	}
+	if w.due > w.reading && !w.sleeper.until(w.due) {
+		return false
 	}
 	o, client := p.Operations[f.record.operation], w.number
 	if p.deal == "operation" && p.shared {
