@@ -20,6 +20,8 @@ import (
 
 const protocolVersion = 2
 
+var pacings = []string{"awaited", "think", "window", "rate", "burst"}
+
 // stop ends with SIGTERM.
 var stop, _ = signal.NotifyContext(context.Background(), syscall.SIGTERM)
 
@@ -159,8 +161,8 @@ func hello(m *message) (fields, error) {
 		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(epoch)},
 		"capabilities": fields{
 			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
-			"pacing": []string{"awaited", "think", "window", "rate", "burst"},
-			"shapes": []string{}, "alters": []string{}, "uri": "standard", "consumer_ns": nil,
+			"pacing": pacings, "shapes": []string{}, "alters": []string{}, "uri": "standard",
+			"consumer_ns": nil,
 			"concurrency": fields{"kind": "tasks", "max": nil, "threads": runtime.GOMAXPROCS(0)},
 		},
 	}, nil

@@ -5,8 +5,8 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,16 +31,17 @@ type prepareMessage struct {
 // phase holds the state from `prepare` to `end`.
 type phase struct {
 	*prepareMessage
-	deal      string
-	shared    bool // one queue for all workers
-	schedule  schedule
-	queues    []*queue
-	workers   []*worker
-	samples   *os.File
-	t0        int64
-	collected debug.GCStats // until `ready`
-	mutex     sync.Mutex    // guards the errors
-	errors    []*errorCount
+	deal             string
+	shared           bool // one queue for all workers
+	schedule         schedule
+	queues           []*queue
+	workers          []*worker
+	samples          *os.File
+	t0, began, until int64         // T0; of the turn
+	done             chan struct{} // from each worker
+	collected        debug.GCStats // until `ready`
+	mutex            sync.Mutex    // guards the errors
+	errors           []*errorCount
 }
 
 type errorCount struct {
@@ -51,14 +52,11 @@ type errorCount struct {
 }
 
 func newPhase(m *prepareMessage, clients []*client, deal string) (p *phase, err error) {
-	p = &phase{prepareMessage: m, deal: deal}
-	switch p.Pacing.Mode {
-	case "awaited", "window":
-	case "rate", "burst":
-		p.shared = true
-	default:
+	p = &phase{prepareMessage: m, deal: deal, done: make(chan struct{})}
+	if !slices.Contains(pacings, p.Pacing.Mode) {
 		return nil, refuse("unsupported", "pacing %q", p.Pacing.Mode)
 	}
+	p.shared = p.Pacing.Mode == "rate" || p.Pacing.Mode == "burst"
 	pools := make([][]document, len(p.Pools))
 	for i, path := range p.Pools {
 		if pools[i], err = readPool(path); err != nil {
@@ -95,7 +93,7 @@ func newPhase(m *prepareMessage, clients []*client, deal string) (p *phase, err 
 
 func (p *phase) addWorker(i int) (err error) {
 	w := &worker{phase: p, number: int64(i), queue: p.queues[i%len(p.queues)],
-		turns: make(chan *turn), flights: make([]flight, max(1, p.Pacing.Size)),
+		turns: make(chan struct{}), flights: make([]flight, max(1, p.Pacing.Size)),
 		slots: make(chan *flight)}
 	// Outside of the heap, as the schedule is.
 	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANON | unix.MAP_PRIVATE
@@ -125,27 +123,21 @@ func (p *phase) close() {
 	unix.Munmap(p.schedule.file)
 }
 
-type turn struct {
-	began, until int64
-	running      atomic.Int32 // workers
-	done         chan struct{}
-}
-
 // turn lets the workers go and waits for them, or for the end of stdin: no line comes in a turn.
 func (p *phase) turn(until int64, lines <-chan []byte) (fields, error) {
-	t := &turn{until: until, done: make(chan struct{})}
-	t.running.Store(int32(len(p.workers)))
-	t.began = now()
+	p.until, p.began = until, now()
 	if p.t0 == 0 {
-		p.t0 = t.began
+		p.t0 = p.began
 	}
 	for _, w := range p.workers {
-		w.turns <- t
+		w.turns <- struct{}{}
 	}
-	select {
-	case <-t.done:
-	case <-lines:
-		os.Exit(0)
+	for range p.workers {
+		select {
+		case <-p.done:
+		case <-lines:
+			os.Exit(0)
+		}
 	}
 	if stop.Err() != nil { // a turn that was stopped has no answer
 		os.Exit(0)
@@ -157,7 +149,7 @@ func (p *phase) turn(until int64, lines <-chan []byte) (fields, error) {
 		gaveUp = gaveUp || w.gaveUp
 		failure = cmp.Or(failure, w.failure)
 	}
-	return fields{"type": "turn_done", "began_ns": t.began, "exhausted": exhausted,
+	return fields{"type": "turn_done", "began_ns": p.began, "exhausted": exhausted,
 		"gave_up": gaveUp}, failure
 }
 

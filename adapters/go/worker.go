@@ -50,7 +50,7 @@ type worker struct {
 	phase        *phase
 	number       int64 // in this process
 	queue        *queue
-	turns        chan *turn
+	turns        chan struct{}
 	flights      []flight
 	slots        chan *flight // of a window
 	reading, due int64        // the last clock reading; when the next operation may begin
@@ -66,27 +66,25 @@ type worker struct {
 }
 
 func (w *worker) work() {
-	for t := range w.turns {
-		w.reading, w.written, w.due = t.began, t.began, 0
+	for range w.turns {
+		w.reading, w.written, w.due = w.phase.began, w.phase.began, 0
 		switch w.phase.Pacing.Mode {
 		case "window":
-			w.window(t)
+			w.window()
 		case "burst":
-			w.burst(t)
+			w.burst()
 		default:
-			for f := &w.flights[0]; w.take(t, f); w.land(f) {
+			for f := &w.flights[0]; w.take(f); w.land(f) {
 				f.fly()
 			}
 		}
 		w.flush()
-		if t.running.Add(-1) == 0 {
-			close(t.done)
-		}
+		w.phase.done <- struct{}{}
 	}
 }
 
 // window keeps every slot in flight. They are a ring: the oldest operation is where the next goes.
-func (w *worker) window(t *turn) {
+func (w *worker) window() {
 	begun, size := 0, len(w.flights)
 	land := func(f *flight) {
 		if f.flying {
@@ -95,7 +93,7 @@ func (w *worker) window(t *turn) {
 			f.flying = false
 		}
 	}
-	for f := &w.flights[0]; w.take(t, f); land(f) {
+	for f := &w.flights[0]; w.take(f); land(f) {
 		f.flying = true
 		w.slots <- f
 		begun++
@@ -108,9 +106,9 @@ func (w *worker) window(t *turn) {
 
 // burst gives each operation a goroutine of its own, as a program that fires everything at once.
 // Ended operations are landed in between, so that memory holds only those in flight.
-func (w *worker) burst(t *turn) {
+func (w *worker) burst() {
 	inFlight, landed := 0, make(chan *flight, burstLanded)
-	for f := new(flight); w.take(t, f); f = new(flight) {
+	for f := new(flight); w.take(f); f = new(flight) {
 		go func() {
 			f.fly()
 			landed <- f
@@ -126,13 +124,13 @@ func (w *worker) burst(t *turn) {
 }
 
 // take gets the next operation ready to be called, unless this worker's turn is over.
-func (w *worker) take(t *turn, f *flight) (ok bool) {
+func (w *worker) take(f *flight) (ok bool) {
 	p, before := w.phase, int64(math.MaxInt64)
-	if stop.Err() != nil || w.gaveUp || max(w.reading, w.due) >= t.until {
+	if stop.Err() != nil || w.gaveUp || max(w.reading, w.due) >= p.until {
 		return false
 	}
 	if p.Pacing.Mode == "rate" {
-		before = t.until - p.t0
+		before = p.until - p.t0
 	}
 	if f.record, ok = w.queue.take(before); !ok {
 		return false
