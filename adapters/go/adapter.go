@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -41,7 +40,7 @@ type message struct {
 	prepareMessage
 	Type, Deal, Database string
 	Protocol             int
-	EpochNS              string `json:"epoch_ns"`
+	EpochNS              int64 `json:"epoch_ns,string"`
 	Clients              []struct{ URI string }
 	UntilNS              int64 `json:"until_ns"`
 	Template             hexadecimal
@@ -140,10 +139,9 @@ func (a *adapter) handle(m *message) (fields, error) {
 }
 
 func hello(m *message) (fields, error) {
-	epoch, err := strconv.ParseInt(m.EpochNS, 10, 64)
-	if m.Protocol != protocolVersion || err != nil {
-		return nil, refuse("protocol", "this adapter speaks protocol %d, not %d with epoch_ns %q",
-			protocolVersion, m.Protocol, m.EpochNS)
+	if m.Protocol != protocolVersion {
+		return nil, refuse("protocol", "this adapter speaks protocol %d, not %d", protocolVersion,
+			m.Protocol)
 	}
 	flags := []string{}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
@@ -158,7 +156,7 @@ func hello(m *message) (fields, error) {
 		"driver":   driver,
 		"runtime": fields{"name": "go", "version": strings.TrimPrefix(runtime.Version(), "go"),
 			"flags": flags},
-		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(epoch)},
+		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(m.EpochNS)},
 		"capabilities": fields{
 			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
 			"pacing": pacings, "shapes": []string{}, "alters": []string{}, "uri": "standard",

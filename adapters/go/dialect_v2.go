@@ -130,7 +130,7 @@ type target struct {
 	bulk         *options.BulkWriteOptionsBuilder
 }
 
-func (c *client) target(o *operation) (*target, error) {
+func (c *client) target(o *operation) *target {
 	opts, concern := options.Collection(), c.options.WriteConcern
 	if o.WriteConcern != nil {
 		concern = &writeconcern.WriteConcern{W: o.WriteConcern.W, Journal: o.WriteConcern.J}
@@ -143,11 +143,8 @@ func (c *client) target(o *operation) (*target, error) {
 		opts.SetReadConcern(&readconcern.ReadConcern{Level: o.ReadConcern})
 	}
 	if o.ReadPreference != "" {
-		mode, err := readpref.ModeFromString(o.ReadPreference)
-		if err != nil {
-			return nil, err
-		}
-		preference, _ := readpref.New(mode) // it fails on tags alone
+		mode, _ := readpref.ModeFromString(o.ReadPreference) // the core knows the modes
+		preference, _ := readpref.New(mode)                  // it fails on tags alone
 		opts.SetReadPreference(preference)
 	}
 	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
@@ -162,7 +159,7 @@ func (c *client) target(o *operation) (*target, error) {
 		t.update.SetUpsert(*o.Upsert)
 		t.replace.SetUpsert(*o.Upsert)
 	}
-	return t, nil
+	return t
 }
 
 // prepared is what a call takes beside documents, made before the first clock reading.

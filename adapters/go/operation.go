@@ -94,11 +94,7 @@ func (o *operation) prepare(pools [][]document, clients []*client) error {
 		return refuse("unsupported", "operation %q of shape %q", o.Kind, o.Shape)
 	}
 	for _, c := range clients {
-		t, err := c.target(o)
-		if err != nil {
-			return err
-		}
-		o.targets = append(o.targets, t)
+		o.targets = append(o.targets, c.target(o))
 	}
 	if clients == nil { // no-ops alone
 		o.targets = []*target{{operation: o}}
