@@ -13,6 +13,8 @@ var ctx = context.Background()
 // calls are the driver's as its users write them, their answers consumed. They read alike in each
 // generation of its API, by the names that dialect_*.go gives to its types.
 var calls = map[string]call{
+	"noop": noop, "read_modify_write": readModifyWrite, // of the harness
+	"find_one": findOne, "update_one": updateOne,
 	"insert_one": func(t *target, with *given) (answer, error) {
 		_, err := t.collection.InsertOne(ctx, with.document)
 		return answer{documents: 1}, err
@@ -24,7 +26,6 @@ var calls = map[string]call{
 		}
 		return answer{documents: int64(len(result.InsertedIDs))}, nil
 	},
-	"find_one": findOne, "update_one": updateOne, "noop": noop, "read_modify_write": readModifyWrite,
 	"find": func(t *target, with *given) (answer, error) {
 		return t.drain(t.collection.Find(ctx, with.filter, with.find))
 	},

@@ -48,8 +48,8 @@ var rightAnswers = map[string]rightAnswer{
 	"noop": {any: true, read: true}, "find": {any: true, read: true},
 	"aggregate": {any: true, read: true}, "count": {any: true, read: true},
 	"estimated_count": {any: true, read: true}, "command": {any: true}, "drop": {any: true},
-	"insert_many": {many: true}, "bulk_write": {many: true},
-	"find_one": {read: true}, "read_modify_write": {read: true}, "find_one_and_update": {read: true},
+	"insert_many": {many: true}, "bulk_write": {many: true}, "find_one": {read: true},
+	"read_modify_write": {read: true}, "find_one_and_update": {read: true},
 }
 
 // noop reads the documents made for it, as those of an answer are read.
