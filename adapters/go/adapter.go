@@ -13,12 +13,16 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 )
 
 const protocolVersion = 2
+
+var pacings = []string{"awaited", "think", "window", "rate", "burst"}
+
+// stop ends with SIGTERM.
+var stop, _ = signal.NotifyContext(context.Background(), syscall.SIGTERM)
 
 type fields map[string]any
 
@@ -31,54 +35,51 @@ func refuse(code, format string, values ...any) error {
 	return &refusal{code, fmt.Sprintf(format, values...)}
 }
 
+// message holds the fields of all of them.
+type message struct {
+	prepareMessage
+	Type, Deal, Database string
+	Protocol             int
+	EpochNS              int64 `json:"epoch_ns,string"`
+	Clients              []struct{ URI string }
+	UntilNS              int64 `json:"until_ns"`
+	Template             hexadecimal
+	Stamps               []stamp
+	Input                input
+}
+
 type adapter struct {
-	stop    context.Context // ends with SIGTERM or the end of stdin
-	gone    chan struct{}   // closed at the end of stdin
+	lines   chan []byte // closed at the end of stdin
 	clients []*client
 	deal    string
 	phase   *phase
 }
 
 func main() {
-	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	a := &adapter{stop: stop, gone: make(chan struct{})}
-	lines := make(chan []byte)
-	go func() {
-		// The next line is read while a turn runs, only to see the end of the file.
-		reader := bufio.NewReader(os.Stdin)
-		for {
-			line, err := reader.ReadBytes('\n')
-			if err != nil {
-				close(a.gone)
-				cancel()
-				return
-			}
-			lines <- line
-		}
-	}()
+	a := &adapter{lines: make(chan []byte)}
+	go a.read()
 	for {
 		select {
 		case <-stop.Done():
 			return
-		case line := <-lines:
-			if a.answer(line) == "close" {
+		case line, more := <-a.lines:
+			if !more || a.answer(line) == "close" {
 				return
 			}
 		}
 	}
 }
 
-// message holds the fields of all of them.
-type message struct {
-	prepareMessage
-	Type, Deal, Database string
-	Protocol             int
-	EpochNS              string `json:"epoch_ns"`
-	Clients              []struct{ URI string }
-	UntilNS              int64 `json:"until_ns"`
-	Template             hexadecimal
-	Stamps               []stamp
-	Input                input
+// read is ahead by one line, so that a turn sees the end of stdin.
+func (a *adapter) read() {
+	defer close(a.lines)
+	for reader := bufio.NewReader(os.Stdin); ; {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		a.lines <- line
+	}
 }
 
 // answer handles one line, writes one, and returns the type of what was asked.
@@ -98,15 +99,12 @@ func (a *adapter) answer(line []byte) (kind string) {
 		}
 		reply = fields{"type": "error", "code": code, "message": told(err)}
 	}
-	text, err := json.Marshal(reply)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("\x1e%s\n", text)
+	os.Stdout.WriteString("\x1e")
+	json.NewEncoder(os.Stdout).Encode(reply)
 	return m.Type
 }
 
-func (a *adapter) handle(m *message) (reply fields, err error) {
+func (a *adapter) handle(m *message) (fields, error) {
 	switch m.Type {
 	case "hello":
 		return hello(m)
@@ -115,10 +113,11 @@ func (a *adapter) handle(m *message) (reply fields, err error) {
 	case "open":
 		return a.open(m)
 	case "prepare":
-		a.phase, err = newPhase(a, &m.prepareMessage)
+		p, err := newPhase(&m.prepareMessage, a.clients, a.deal)
+		a.phase = p
 		return fields{"type": "ready"}, err
 	case "turn":
-		return a.phase.turn(m.UntilNS)
+		return a.phase.turn(m.UntilNS, a.lines)
 	case "end":
 		ended := a.phase
 		a.phase = nil // its pools are garbage from here on
@@ -129,12 +128,11 @@ func (a *adapter) handle(m *message) (reply fields, err error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := encode(newTemplate(from, m.Stamps).fill(&m.Input))
+		template := reference{Stamps: m.Stamps, pool: []document{from}}
+		data, err := encode(template.make(0, &m.Input))
 		return fields{"type": "rendered", "bson": hex.EncodeToString(data)}, err
 	case "close":
-		for _, c := range a.clients {
-			c.Disconnect(a.stop)
-		}
+		disconnect(a.clients)
 		return fields{"type": "closed"}, nil
 	}
 	return nil, refuse("protocol", "unknown type %q", m.Type)
@@ -142,11 +140,8 @@ func (a *adapter) handle(m *message) (reply fields, err error) {
 
 func hello(m *message) (fields, error) {
 	if m.Protocol != protocolVersion {
-		return nil, refuse("protocol", "this adapter speaks protocol %d", protocolVersion)
-	}
-	epoch, err := strconv.ParseInt(m.EpochNS, 10, 64)
-	if err != nil {
-		return nil, refuse("protocol", "epoch_ns: %v", err)
+		return nil, refuse("protocol", "this adapter speaks protocol %d, not %d", protocolVersion,
+			m.Protocol)
 	}
 	flags := []string{}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
@@ -161,11 +156,11 @@ func hello(m *message) (fields, error) {
 		"driver":   driver,
 		"runtime": fields{"name": "go", "version": strings.TrimPrefix(runtime.Version(), "go"),
 			"flags": flags},
-		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(epoch)},
+		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(m.EpochNS)},
 		"capabilities": fields{
 			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
-			"pacing": []string{"awaited", "think", "window", "rate", "burst"},
-			"shapes": []string{}, "alters": []string{}, "uri": "standard", "consumer_ns": nil,
+			"pacing": pacings, "shapes": []string{}, "alters": []string{}, "uri": "standard",
+			"consumer_ns": nil,
 			"concurrency": fields{"kind": "tasks", "max": nil, "threads": runtime.GOMAXPROCS(0)},
 		},
 	}, nil
@@ -173,22 +168,24 @@ func hello(m *message) (fields, error) {
 
 func (a *adapter) open(m *message) (fields, error) {
 	var clients []*client
-	acknowledged := true
 	for _, given := range m.Clients {
 		c, err := newClient(given.URI, m.Database)
 		if err == nil {
 			clients = append(clients, c)
-			acknowledged = acknowledged && c.acknowledged()
-			err = c.prove(a.stop)
+			err = c.prove()
 		}
 		if err != nil {
-			for _, c := range clients {
-				c.Disconnect(a.stop)
-			}
+			disconnect(clients)
 			return nil, err
 		}
 	}
 	a.clients, a.deal = clients, m.Deal
-	return fields{"type": "opened", "acknowledged": acknowledged,
+	return fields{"type": "opened", "acknowledged": clients[0].acknowledged(),
 		"resolved": clients[0].resolved()}, nil
+}
+
+func disconnect(clients []*client) {
+	for _, c := range clients {
+		c.Disconnect(stop)
+	}
 }

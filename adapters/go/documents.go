@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,6 +17,7 @@ type input struct {
 	MadeNS                         int64 `json:"made_ns"`
 	TimeMS                         int64 `json:"time_ms"`
 	GUID                           hexadecimal
+	live                           bool // the clocks are read when a stamp wants them
 }
 
 type hexadecimal []byte
@@ -27,17 +27,10 @@ func (h *hexadecimal) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var sources = map[string]func(*input) int64{
-	"key":      func(in *input) int64 { return in.Key + in.Shift },
-	"sequence": func(in *input) int64 { return in.Sequence },
-	"producer": func(in *input) int64 { return in.Producer },
-	"made_ns":  func(in *input) int64 { return in.MadeNS },
-	"time_ms":  func(in *input) int64 { return in.TimeMS },
-}
-
 // guid spreads the shift little-endian: so the guids of one batch lie apart in an index.
 func (in *input) guid() []byte {
-	guid := bytes.Clone(in.GUID)
+	guid := make([]byte, 16)
+	copy(guid, in.GUID)
 	head, tail := guid[:4], guid[12:]
 	binary.LittleEndian.PutUint32(head, binary.LittleEndian.Uint32(head)^uint32(in.Shift))
 	binary.LittleEndian.PutUint32(tail, binary.LittleEndian.Uint32(tail)^uint32(in.Shift>>32))
@@ -49,108 +42,94 @@ type stamp struct {
 	As, From, Prefix string
 	Width            int
 	Add              int64
-	source           func(*input) int64
-	form             func(*stamp, *input) any
-	zeros            string
-	id               objectID // its first bytes
 }
 
-func (s *stamp) number(in *input) int64 { return s.source(in) + s.Add }
+func (s *stamp) number(in *input) int64 {
+	switch s.From {
+	case "key":
+		return in.Key + in.Shift + s.Add
+	case "sequence":
+		return in.Sequence + s.Add
+	case "producer":
+		return in.Producer + s.Add
+	case "made_ns":
+		if in.live {
+			in.MadeNS = now()
+		}
+		return in.MadeNS + s.Add
+	}
+	if in.live {
+		in.TimeMS = time.Now().UnixMilli()
+	}
+	return in.TimeMS + s.Add
+}
 
-var forms = map[string]func(*stamp, *input) any{
-	"int32":  func(s *stamp, in *input) any { return int32(s.number(in)) },
-	"int64":  func(s *stamp, in *input) any { return s.number(in) },
-	"double": func(s *stamp, in *input) any { return float64(s.number(in)) },
-	"date":   func(s *stamp, in *input) any { return dateTime(s.number(in)) },
-	"string": func(s *stamp, in *input) any {
+func (s *stamp) value(in *input) any {
+	switch s.As {
+	case "int32":
+		return int32(s.number(in))
+	case "int64":
+		return s.number(in)
+	case "double":
+		return float64(s.number(in))
+	case "date":
+		return dateTime(s.number(in))
+	case "string":
 		digits := strconv.FormatInt(s.number(in), 10)
-		return s.Prefix + s.zeros[min(len(digits), len(s.zeros)):] + digits
-	},
-	"objectid": func(s *stamp, in *input) any {
-		id := s.id
+		return s.Prefix + strings.Repeat("0", max(0, s.Width-len(digits))) + digits
+	case "objectid":
+		var id objectID
+		hex.Decode(id[:], []byte(s.Prefix))
 		binary.BigEndian.PutUint64(id[4:], uint64(s.number(in)))
 		return id
-	},
-	"guid": func(_ *stamp, in *input) any { return binData{Subtype: 4, Data: in.guid()} },
-	"guid_string": func(_ *stamp, in *input) any {
-		guid := in.guid()
-		return fmt.Sprintf("%x-%x-%x-%x-%x", guid[:4], guid[4:6], guid[6:8], guid[8:10], guid[10:])
-	},
+	case "guid":
+		return binData{Subtype: 4, Data: in.guid()}
+	}
+	guid := in.guid() // guid_string
+	return fmt.Sprintf("%x-%x-%x-%x-%x", guid[:4], guid[4:6], guid[6:8], guid[8:10], guid[10:])
 }
 
-// UnmarshalJSON looks up once what every copy of a document needs for this stamp.
-func (s *stamp) UnmarshalJSON(line []byte) (err error) {
-	type plain stamp
-	if err = json.Unmarshal(line, (*plain)(s)); err != nil {
-		return err
-	}
-	s.source, s.form, s.zeros = sources[s.From], forms[s.As], strings.Repeat("0", s.Width)
-	if s.form == nil {
-		return fmt.Errorf("stamp as %q", s.As)
-	}
-	if s.As == "objectid" {
-		_, err = hex.Decode(s.id[:], []byte(s.Prefix))
-	}
-	return err
+// reference names a document of a pool, or as `documents` all of them.
+type reference struct {
+	Pool, Document int
+	Stamps         []stamp
+	pool           []document
 }
 
-// template is a document of which every operation gets a fresh, stamped copy.
-type template struct {
-	document document
-	stamps   []stamp
-	places   [][]int // a stamp's path as positions: no names are searched for per operation
-	clocked  bool    // a stamp reads the clocks
-}
-
-func newTemplate(from document, stamps []stamp) *template {
-	t := &template{document: from, stamps: stamps}
-	for _, s := range stamps {
-		t.places = append(t.places, locate(from, s.Path))
-		t.clocked = t.clocked || s.From == "made_ns" || s.From == "time_ms"
+// one returns nil where an operation has no such part.
+func (r *reference) one(in *input) document {
+	if r == nil {
+		return nil
 	}
-	return t
+	return r.make(r.Document, in)
 }
 
-// locate returns the positions that a path leads through.
-func locate(value any, path []string) (place []int) {
-	for _, name := range path {
-		switch inner := value.(type) {
-		case document:
-			for i := range inner {
-				if inner[i].Key == name {
-					place, value = append(place, i), inner[i].Value
-					break
-				}
-			}
-		case array:
-			i, _ := strconv.Atoi(name)
-			place, value = append(place, i), inner[i]
+// field returns where the value of that name is, nil where there is none.
+func field(in document, name string) *any {
+	for i := range in {
+		if in[i].Key == name {
+			return &in[i].Value
 		}
 	}
-	return place
+	return nil
 }
 
-// make returns a document as an application would have made it.
-func (t *template) make(in *input) document {
-	if t.clocked {
-		in.MadeNS, in.TimeMS = now(), time.Now().UnixMilli()
-	}
-	return t.fill(in)
-}
-
-func (t *template) fill(in *input) document {
-	fresh := copyDocument(t.document)
-	for i, place := range t.places {
-		slot := &fresh[place[0]].Value
-		for _, position := range place[1:] {
+// make returns a fresh, stamped copy, as an application would have made it.
+func (r *reference) make(number int, in *input) document {
+	fresh := copyDocument(r.pool[number%len(r.pool)])
+	for i := range r.Stamps {
+		s := &r.Stamps[i]
+		slot := field(fresh, s.Path[0])
+		for _, name := range s.Path[1:] {
 			switch inner := (*slot).(type) {
 			case document:
-				slot = &inner[position].Value
+				slot = field(inner, name)
 			case array:
+				position, _ := strconv.Atoi(name)
 				slot = &inner[position]
 			}
 		}
-		*slot = t.stamps[i].form(&t.stamps[i], in)
+		*slot = s.value(in)
 	}
 	return fresh
 }
@@ -180,31 +159,12 @@ func copyValue(value any) any {
 	return value
 }
 
-// integer returns the integer in a top-level field, 0 where there is none.
-func integer(from document, field string) int64 {
-	if field == "" {
-		return 0
-	}
-	for i := range from {
-		if from[i].Key != field {
-			continue
-		}
-		switch value := from[i].Value.(type) {
-		case int32:
-			return int64(value)
-		case int64:
-			return value
-		}
-	}
-	return 0
-}
-
 // readPool decodes a file of BSON documents, one after another.
 func readPool(path string) (pool []document, err error) {
 	file, err := os.ReadFile(path)
 	for err == nil && len(file) > 0 {
 		var next document
-		size := int(binary.LittleEndian.Uint32(file))
+		size := binary.LittleEndian.Uint32(file)
 		next, err = decode(file[:size])
 		pool, file = append(pool, next), file[size:]
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/binary"
-	"fmt"
-	"math"
 	"os"
 	"sync"
 	"time"
@@ -20,20 +18,16 @@ var clock struct {
 
 func now() int64 { return clock.offset + int64(time.Since(clock.began)) }
 
-// startClock keeps the tightest of a few bracketed readings: a preemption between the two clocks
-// would shift every sample of this process.
+// startClock keeps the largest of a few differences: a preemption between the two clocks makes one
+// smaller, and would shift every sample of this process.
 func startClock(epoch int64) (resolution int64) {
-	var before, after, step unix.Timespec
-	best := int64(math.MaxInt64)
+	var at, step unix.Timespec
+	clock.began, clock.epoch, clock.offset = time.Now(), epoch, 0
 	for range 16 {
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &before)
-		began := time.Now()
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)
-		if width := after.Nano() - before.Nano(); width < best {
-			best, clock.began, clock.offset = width, began, before.Nano()+width/2-epoch
-		}
+		unix.ClockGettime(unix.CLOCK_MONOTONIC, &at)
+		clock.offset = max(clock.offset, at.Nano()-int64(time.Since(clock.began)))
 	}
-	clock.epoch = epoch
+	clock.offset -= epoch
 	unix.ClockGetres(unix.CLOCK_MONOTONIC, &step)
 	return step.Nano()
 }
@@ -41,9 +35,9 @@ func startClock(epoch int64) (resolution int64) {
 // schedule is a file mapped into memory: on the heap it would make the collector run less often
 // than in the user's own program.
 type schedule struct {
-	file, records               []byte
-	recordBytes, slices, length int // length: records without the parts behind them
-	lapNS                       int64
+	file                         []byte
+	recordBytes, records, slices int64 // records: without the parts behind them
+	lapNS                        int64
 }
 
 // record is one operation of the schedule, or one part of a bulk.
@@ -52,43 +46,33 @@ type record struct {
 	document, count, operation int
 	advances                   bool // its key moves on with each lap
 	guid                       []byte
-	lap                        int64
-	number                     int64 // of the operation in its slice, from 0
+	lap, number                int64 // number: of the operation in its slice, from 0
 }
 
-func openSchedule(path string) (*schedule, error) {
+func openSchedule(path string) (s schedule, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
-	}
-	if info.Size() < 32 {
-		return nil, fmt.Errorf("%s: no schedule", path)
+		return s, err
 	}
 	// Populated at once: page faults belong to `prepare`, not to the first lap.
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ,
+	s.file, err = unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ,
 		unix.MAP_PRIVATE|unix.MAP_POPULATE)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	word := func(offset int) int { return int(binary.LittleEndian.Uint32(data[offset:])) }
-	s := &schedule{file: data, records: data[32:], recordBytes: word(8), length: word(12),
-		slices: word(16), lapNS: int64(binary.LittleEndian.Uint64(data[24:]))}
-	if string(data[:8]) != "MDYNSCH2" || len(s.records) != (s.length+word(20))*s.recordBytes {
-		s.close()
-		return nil, fmt.Errorf("%s: broken header or length of schedule", path)
-	}
+	word := func(offset int) int64 { return int64(binary.LittleEndian.Uint32(s.file[offset:])) }
+	s.recordBytes, s.records, s.slices = word(8), word(12), word(16)
+	s.lapNS = int64(binary.LittleEndian.Uint64(s.file[24:]))
 	return s, nil
 }
 
-func (s *schedule) close() { unix.Munmap(s.file) }
-
-func (s *schedule) record(index int) (r record) {
-	data := s.records[index*s.recordBytes:][:s.recordBytes]
+func (s *schedule) record(index int64) (r record) {
+	data := s.file[32+index*s.recordBytes:][:s.recordBytes]
 	r.intended = int64(binary.LittleEndian.Uint64(data))
 	r.key = int64(binary.LittleEndian.Uint64(data[8:]))
 	r.document = int(binary.LittleEndian.Uint32(data[16:]))
@@ -100,13 +84,12 @@ func (s *schedule) record(index int) (r record) {
 
 // queue deals out one slice lap after lap, to its worker or to all of them.
 type queue struct {
-	schedule            *schedule
-	first, length, next int
-	lap, dealt, limit   int64
-	mutex               sync.Mutex
+	schedule                    *schedule
+	first, length, dealt, limit int64
+	mutex                       sync.Mutex
 }
 
-func (q *queue) exhausted() bool { return q.length == 0 || q.dealt >= q.limit }
+func (q *queue) exhausted() bool { return q.dealt >= q.limit }
 
 // take deals out the next record, unless it is intended at or after `before`: then it waits there
 // for the next turn.
@@ -116,17 +99,13 @@ func (q *queue) take(before int64) (r record, ok bool) {
 	if q.exhausted() {
 		return r, false
 	}
-	r = q.schedule.record(q.first + q.next)
-	r.intended += q.lap * q.schedule.lapNS
+	r = q.schedule.record(q.first + q.dealt%q.length)
+	r.number, r.lap = q.dealt, q.dealt/q.length
+	r.intended += r.lap * q.schedule.lapNS
 	if r.intended >= before {
 		return r, false
 	}
-	r.lap, r.number = q.lap, q.dealt
 	q.dealt++
-	if q.next++; q.next == q.length {
-		q.next = 0
-		q.lap++
-	}
 	return r, true
 }
 

@@ -17,120 +17,98 @@ const writtenNS = 1_000_000_000
 // burstLanded bounds how many operations of a burst have ended and wait for their samples.
 const burstLanded = 1024
 
-// given is what one call is given; all of it exists before the first clock reading.
-type given struct {
-	filter, projection, update, document, command document
-	documents                                     batch
-	pipeline                                      array
-	limit                                         int64
-	prepared
-}
-
-type answer struct{ documents, sum int64 }
-
-// call is the measured part: the driver's call as its users write it, its answer consumed.
-type call func(t *target, ctx context.Context, with *given) (answer, error)
-
-// wrong is an answer that came, and is not the right one.
-type wrong string
-
-func (w wrong) Error() string { return string(w) }
-
-// noop reads the documents made for it, as those of an answer are read.
-func (t *target) noop(_ context.Context, with *given) (got answer, err error) {
-	for _, made := range with.documents {
-		got.documents++
-		got.sum += integer(made, t.SumField)
-	}
-	return got, nil
-}
-
-func (t *target) readModifyWrite(ctx context.Context, with *given) (answer, error) {
-	got, err := t.findOne(ctx, with)
-	if err == nil {
-		_, err = t.updateOne(ctx, with)
-	}
-	return got, err
-}
-
 // flight is one operation between its record and its sample.
 type flight struct {
 	record
-	call                 call
+	operation            *operation
 	target               *target
 	given                given
 	intended, start, end int64
 	answer               answer
 	err                  error
-	begin, landed        chan struct{} // of a window's slots
+	flying               bool // in a window
+	landed               chan struct{}
+}
+
+func (f *flight) fly() {
+	f.start = now()
+	f.answer, f.err = f.operation.call(f.target, &f.given)
+	f.end = now()
+}
+
+// slot is one of a window's goroutines; it keeps its grown stack as the worker does.
+func (w *worker) slot() {
+	for f := range w.slots {
+		f.fly()
+		f.landed <- struct{}{}
+	}
 }
 
 // worker is a goroutine that sleeps on a channel between turns: no spinning, and its grown stack
 // is kept, which a goroutine per turn would have to grow again within the measurement.
 type worker struct {
-	phase                   *phase
-	number                  int64 // of the sample's field
-	firstClient, clientStep int64 // of its operation 0; from one operation to the next
-	queue                   *queue
-	turns                   chan *turn
-	flights                 []flight
-	reading, due            int64 // the last clock reading; the end of the think time
-	failures                int   // in a row
-	gaveUp                  bool
-	buffer                  []byte
-	used                    int
-	written                 int64 // when the buffer was, or the turn's beginning
-	sleeper                 *sleeper
-	totals                  answer
-	in                      input // one for all: it would escape to the heap
+	phase        *phase
+	number       int64 // in this process
+	queue        *queue
+	turns        chan struct{}
+	flights      []flight
+	slots        chan *flight // of a window
+	reading, due int64        // the last clock reading; when the next operation may begin
+	failures     int          // in a row
+	gaveUp       bool
+	buffer       []byte
+	used         int
+	written      int64 // when the buffer was, or the turn's beginning
+	failure      error // of the sample file
+	sleeper      *sleeper
+	totals       answer
+	in           input // one for all: it would escape to the heap
 }
 
 func (w *worker) work() {
-	for t := range w.turns {
-		w.reading, w.written, w.due = t.began, t.began, 0
+	for range w.turns {
+		w.reading, w.written, w.due = w.phase.began, w.phase.began, 0
 		switch w.phase.Pacing.Mode {
 		case "window":
-			w.window(t)
+			w.window()
 		case "burst":
-			w.burst(t)
+			w.burst()
 		default:
-			for f := &w.flights[0]; w.take(t, f); w.land(f) {
+			for f := &w.flights[0]; w.take(f); w.land(f) {
 				f.fly()
 			}
 		}
 		w.flush()
-		if t.running.Add(-1) == 0 {
-			close(t.done)
-		}
+		w.phase.done <- struct{}{}
 	}
 }
 
-// window keeps every slot in flight; the next operation begins when the oldest slot is free.
-func (w *worker) window(t *turn) {
-	begun, landed := 0, 0
-	land := func() {
-		f := &w.flights[landed%len(w.flights)]
-		<-f.landed
-		w.land(f)
-		landed++
-	}
-	for f := &w.flights[0]; w.take(t, f); f = &w.flights[begun%len(w.flights)] {
-		f.begin <- struct{}{}
-		begun++
-		if begun-landed == len(w.flights) {
-			land()
+// window keeps every slot in flight. They are a ring: the oldest operation is where the next goes.
+func (w *worker) window() {
+	begun, size := 0, len(w.flights)
+	land := func(f *flight) {
+		if f.flying {
+			<-f.landed
+			w.land(f)
+			f.flying = false
 		}
 	}
-	for landed < begun {
-		land()
+	for f := &w.flights[0]; w.take(f); land(f) {
+		f.flying = true
+		w.slots <- f
+		begun++
+		f = &w.flights[begun%size]
+	}
+	for i := range w.flights {
+		land(&w.flights[(begun+i)%size])
 	}
 }
 
 // burst gives each operation a goroutine of its own, as a program that fires everything at once.
 // Ended operations are landed in between, so that memory holds only those in flight.
-func (w *worker) burst(t *turn) {
+func (w *worker) burst() {
 	inFlight, landed := 0, make(chan *flight, burstLanded)
-	for f := new(flight); w.take(t, f); f = new(flight) {
+	for f := new(flight); w.take(f); f = new(flight) {
 		go func() {
 			f.fly()
 			landed <- f
@@ -146,20 +124,13 @@ func (w *worker) burst(t *turn) {
 }
 
 // take gets the next operation ready to be called, unless this worker's turn is over.
-func (w *worker) take(t *turn, f *flight) (ok bool) {
+func (w *worker) take(f *flight) (ok bool) {
 	p, before := w.phase, int64(math.MaxInt64)
-	select {
-	case <-p.stop.Done():
-		return false
-	default:
-	}
-	if w.gaveUp || max(w.reading, w.due) >= t.until {
+	if stop.Err() != nil || w.gaveUp || max(w.reading, w.due) >= p.until {
 		return false
 	}
 	if p.Pacing.Mode == "rate" {
-		before = t.until - p.t0
-	} else if w.due > w.reading && !w.sleeper.until(w.due) {
-		return false
+		before = p.until - p.t0
 	}
 	if f.record, ok = w.queue.take(before); !ok {
 		return false
@@ -167,104 +138,48 @@ func (w *worker) take(t *turn, f *flight) (ok bool) {
 	switch p.Pacing.Mode {
 	case "rate":
 		f.intended = p.t0 + f.record.intended
-		if f.intended > w.reading && !w.sleeper.until(f.intended) {
-			return false
-		}
+		w.due = f.intended
 	case "burst":
 		f.intended = p.t0
 	}
-	w.give(f)
+	if w.due > w.reading && !w.sleeper.until(w.due) {
+		return false
+	}
+	o, client := p.Operations[f.record.operation], w.number
+	if p.deal == "operation" && p.shared {
+		client = f.number
+	} else if p.deal == "operation" {
+		client += f.number
+	}
+	f.operation, f.target = o, o.targets[client%int64(len(o.targets))]
+	o.give(&f.given, w, &f.record)
+	f.target.setOptions(&f.given)
 	return true
 }
 
-// give makes the values that an application has at hand when it calls the driver.
-func (w *worker) give(f *flight) {
-	p, r, with := w.phase, &f.record, &f.given
-	o, in := p.operations[r.operation], w.input(r)
-	f.call, f.target = o.call, o.targets[0]
-	if clients := int64(len(o.targets)); clients > 1 {
-		f.target = o.targets[(w.firstClient+w.clientStep*r.number)%clients]
-	}
-	switch {
-	case o.batched:
-		with.documents = make(batch, r.count)
-		for j := range with.documents {
-			with.documents[j] = o.documents[(r.document+j)%len(o.documents)].make(in)
-			in.Sequence++
-			in.Shift += p.ItemStep
-		}
-	case o.Kind == "bulk_write":
-		for j := range r.count {
-			part := p.schedule.record(p.schedule.length + r.document + j)
-			part.lap, part.number = r.lap, r.number+int64(j)
-			var of given
-			to := p.operations[part.operation]
-			to.give(&of, w.input(&part), &part)
-			with.add(to.operationSpec, &of)
-		}
-	default:
-		o.give(with, in, r)
-	}
-}
-
-// input is what the stamps of a record's first document are made of, until the next one.
+// input is what the stamps of a record's first document are made of.
 func (w *worker) input(r *record) *input {
-	w.in = input{Key: r.key, Sequence: r.number, Producer: w.number, GUID: r.guid}
+	w.in = input{Key: r.key, Sequence: r.number, GUID: r.guid, live: true,
+		Producer: w.number + w.phase.FirstWorker}
 	if r.advances {
 		w.in.Shift = r.lap * w.phase.LapStep
 	}
 	return &w.in
 }
 
-func (o *operation) give(with *given, in *input, r *record) {
-	if o.filter != nil {
-		with.filter = o.filter.make(in)
-	}
-	if o.update != nil {
-		with.update = o.update.make(in)
-	}
-	if o.documents != nil {
-		with.document = o.documents[r.document].make(in)
-	}
-	if o.pipeline != nil {
-		with.pipeline = o.pipeline.make(in)[0].Value.(array)
-	}
-	if o.command != nil {
-		with.command = o.command.make(in)
-	}
-	if o.projection != nil {
-		with.projection = o.projection.make(in)
-	}
-	if o.Kind == "find" {
-		with.limit = int64(r.count)
-	}
-	if with.limit > 0 || with.projection != nil {
-		with.setOptions(o.operationSpec)
-	}
-}
-
-func (f *flight) fly() {
-	f.start = now()
-	f.answer, f.err = f.call(f.target, context.Background(), &f.given)
-	f.end = now()
-}
-
 // land writes the sample of an operation that has ended.
 func (w *worker) land(f *flight) {
-	p, outcome := w.phase, byte(0)
-	if f.err == nil {
-		w.totals.documents += f.answer.documents
-		w.totals.sum += f.answer.sum
+	p := w.phase
+	outcome := f.judge(p, &w.totals)
+	w.failures++
+	if outcome == 0 {
 		w.failures = 0
-	} else {
-		outcome = p.note(f.err)
-		w.failures++
-		w.gaveUp = w.gaveUp || w.failures == p.ErrorsConsecutiveMax
 	}
+	w.gaveUp = w.gaveUp || w.failures == p.ErrorsConsecutiveMax
 	if !p.shared {
 		f.intended = f.start
 	}
-	putSample(w.buffer[w.used:], f, outcome, w.number)
+	putSample(w.buffer[w.used:], f, outcome, w.number+p.FirstWorker)
 	w.used += sampleBytes
 	w.reading = max(w.reading, f.end)
 	if w.used == len(w.buffer) || w.reading-w.written >= writtenNS {
@@ -279,9 +194,7 @@ func (w *worker) land(f *flight) {
 // flush appends; the file's own lock keeps the writes of several workers apart.
 func (w *worker) flush() {
 	if _, err := w.phase.samples.Write(w.buffer[:w.used]); err != nil {
-		w.phase.mutex.Lock()
-		w.phase.failure = err
-		w.phase.mutex.Unlock()
+		w.failure = err
 	}
 	w.used, w.written = 0, w.reading
 }
@@ -295,14 +208,11 @@ type sleeper struct {
 	forget func() bool
 }
 
-func newSleeper(stop context.Context) (*sleeper, error) {
+func newSleeper() (*sleeper, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
 	s := &sleeper{fd: fd, timer: os.NewFile(uintptr(fd), "timer")}
 	s.forget = context.AfterFunc(stop, func() { s.timer.SetReadDeadline(time.Unix(1, 0)) })
-	return s, nil
+	return s, err
 }
 
 // until sleeps; false: the process must stop.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var ctx = context.Background()
+
+// calls are the driver's as its users write them, their answers consumed. They read alike in each
+// generation of its API, by the names that dialect_*.go gives to its types.
+var calls = map[string]call{
+	"noop": noop, "read_modify_write": readModifyWrite, // of the harness
+	"find_one": findOne, "update_one": updateOne,
+	"insert_one": func(t *target, with *given) (answer, error) {
+		_, err := t.collection.InsertOne(ctx, with.document)
+		return answer{documents: 1}, err
+	},
+	"insert_many": func(t *target, with *given) (answer, error) {
+		result, err := t.collection.InsertMany(ctx, with.documents, t.insertMany)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{documents: int64(len(result.InsertedIDs))}, nil
+	},
+	"find": func(t *target, with *given) (answer, error) {
+		return t.drain(t.collection.Find(ctx, with.filter, with.find))
+	},
+	"replace_one": func(t *target, with *given) (answer, error) {
+		return matched(t.collection.ReplaceOne(ctx, with.filter, with.document, t.replace))
+	},
+	"delete_one": func(t *target, with *given) (answer, error) {
+		result, err := t.collection.DeleteOne(ctx, with.filter)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{documents: result.DeletedCount}, nil
+	},
+	"find_one_and_update": func(t *target, with *given) (answer, error) {
+		return t.single(t.collection.FindOneAndUpdate(ctx, with.filter, with.update))
+	},
+	"bulk_write": func(t *target, with *given) (answer, error) {
+		done, err := t.collection.BulkWrite(ctx, with.models, t.bulk)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{documents: done.InsertedCount + done.MatchedCount + done.UpsertedCount +
+			done.DeletedCount}, nil
+	},
+	"count": func(t *target, with *given) (answer, error) {
+		documents, err := t.collection.CountDocuments(ctx, with.filter)
+		return answer{documents: documents}, err
+	},
+	"estimated_count": func(t *target, with *given) (answer, error) {
+		documents, err := t.collection.EstimatedDocumentCount(ctx)
+		return answer{documents: documents}, err
+	},
+	"aggregate": func(t *target, with *given) (answer, error) {
+		return t.drain(t.collection.Aggregate(ctx, with.pipeline[0].Value))
+	},
+	"command": func(t *target, with *given) (answer, error) {
+		var reply document
+		return answer{}, t.collection.Database().RunCommand(ctx, with.command).Decode(&reply)
+	},
+	"drop": func(t *target, _ *given) (answer, error) {
+		return answer{}, t.collection.Drop(ctx)
+	},
+}
+
+func findOne(t *target, with *given) (answer, error) {
+	return t.single(t.collection.FindOne(ctx, with.filter, with.findOne...))
+}
+
+func updateOne(t *target, with *given) (answer, error) {
+	return matched(t.collection.UpdateOne(ctx, with.filter, with.update, t.update))
+}
+
+func (t *target) single(result *singleResult) (got answer, err error) {
+	var found document
+	if err = result.Decode(&found); err == nil {
+		got.read(found, t.SumField)
+	} else if errors.Is(err, errNoDocuments) {
+		err = nil
+	}
+	return got, err
+}
+
+// drain decodes document by document: Cursor.All would hold a large answer in memory.
+func (t *target) drain(found *cursor, err error) (got answer, _ error) {
+	if err != nil {
+		return got, err
+	}
+	defer found.Close(ctx)
+	for found.Next(ctx) {
+		var next document
+		if err = found.Decode(&next); err != nil {
+			return got, err
+		}
+		got.read(next, t.SumField)
+	}
+	return got, found.Err()
+}
+
+func matched(result *updateResult, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{documents: result.MatchedCount + result.UpsertedCount}, nil
+}
+
+// describe names an error as the server does, else by its type.
+func describe(err error) (code int, name string, timeout bool) {
+	var command commandError
+	var write writeException
+	var bulk bulkWriteException
+	name = strings.TrimPrefix(fmt.Sprintf("%T", err), "*")
+	switch {
+	case errors.As(err, &command):
+		code, name = int(command.Code), cmp.Or(command.Name, name)
+	case errors.As(err, &write) && len(write.WriteErrors) > 0:
+		code = write.WriteErrors[0].Code
+	case errors.As(err, &bulk) && len(bulk.WriteErrors) > 0:
+		code = bulk.WriteErrors[0].Code
+	default:
+		if concern := cmp.Or(write.WriteConcernError, bulk.WriteConcernError); concern != nil {
+			code, name = concern.Code, cmp.Or(concern.Name, name)
+		}
+	}
+	return code, name, isTimeout(err) || code == 50 || code == 262
+}
