@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::RawDocumentBuf;
+use bson::{RawBsonRef, RawDocumentBuf};
 
 use crate::equal;
 use record::samples::Sample;
@@ -76,7 +76,12 @@ pub fn numbered(
     }
     for document in found {
         let producer = document.get_i32("producer").map_err(|it| it.to_string())?;
-        let sequence = document.get_i64("sequence").map_err(|it| it.to_string())?;
+        // A driver may store a number that fits as int32: `alters` says so, and is tried elsewhere.
+        let sequence = match document.get("sequence").map_err(|it| it.to_string())? {
+            Some(RawBsonRef::Int32(number)) => number.into(),
+            Some(RawBsonRef::Int64(number)) => number,
+            other => return Err(format!("a document's sequence is {other:?}")),
+        };
         let left = left.entry((i64::from(producer), sequence)).or_default();
         *left -= 1;
         if *left < 0 {
