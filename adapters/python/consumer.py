@@ -84,20 +84,17 @@ class Consumer:
                 continue
             self.exhausted = self.marker_field in document
             if not self.exhausted:
-                heard_ns = now_ns
-                self.take(document, now_ns)
+                heard_ns, made_ns = now_ns, document["made_ns"] + self.epoch_ns
+                index, producer = document["sequence"], document["producer"]
+                self.samples.add(made_ns, now_ns, now_ns, index, 0, 0, producer)
+                self.messages += 1
+                self.exhausted = self.messages >= self.expected
         self.samples.flush()
         return {
             "began_ns": began_ns - self.epoch_ns,
             "exhausted": self.exhausted,
             "gave_up": self.failures >= self.failures_max,
         }
-
-    def take(self, message, now_ns):
-        made_ns = message["made_ns"] + self.epoch_ns
-        self.samples.add(made_ns, now_ns, now_ns, message["sequence"], 0, 0, message["producer"])
-        self.messages += 1
-        self.exhausted = self.messages >= self.expected
 
     def end(self):
         if self.cursor is not None:

@@ -61,8 +61,7 @@ def refusal(fault):
 
 def opened(client):
     pool = client.options.pool_options
-    # The driver tells these two by private properties only, which 4.0 to 4.20 all have.
-    compression, tls = pool._compression_settings, pool._ssl_context
+    compression = pool._compression_settings
     resolved = {
         "max_pool_size": pool.max_pool_size,
         "min_pool_size": pool.min_pool_size,
@@ -72,7 +71,8 @@ def opened(client):
         "compressors": compression.compressors if compression else [],
         "retry_writes": client.options.retry_writes,
         "retry_reads": client.options.retry_reads,
-        "tls": tls is not None,
+        # The driver tells this and compressors by private properties only, from 4.0 to 4.20.
+        "tls": pool._ssl_context is not None,
         "commands": {"count": "aggregate"},  # count_documents
     }
     return {"acknowledged": client.write_concern.acknowledged, "resolved": resolved}

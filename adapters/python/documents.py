@@ -38,18 +38,18 @@ def guid_string(item):
 
 def stamp_value(stamp, sources):
     """A function of an item."""
-    form, prefix = stamp["as"], stamp.get("prefix", "")
+    form, prefix, add = stamp["as"], stamp.get("prefix", ""), stamp.get("add", 0)
     if form == "guid":
         return lambda item: dialect.guid(guid(item))
     if form == "guid_string":
         return guid_string
-    head = bytes.fromhex(prefix) if form == "objectid" else b""
-    source, add, width = sources[stamp["from"]], stamp.get("add", 0), stamp.get("width", 0)
-    convert = {
-        "string": lambda value: prefix + str(value).zfill(width),
-        "objectid": lambda value: dialect.objectid(head + value.to_bytes(8, "big")),
-        **dialect.NUMBERS,
-    }[form]
+    source, width = sources[stamp["from"]], stamp.get("width", 0)
+    if form == "string":
+        return lambda item: prefix + str(source(item) + add).zfill(width)
+    if form == "objectid":
+        head = bytes.fromhex(prefix)
+        return lambda item: dialect.objectid(head + (source(item) + add).to_bytes(8, "big"))
+    convert = dialect.NUMBERS[form]
     return lambda item: convert(source(item) + add)
 
 

@@ -88,9 +88,8 @@ class Errors:
 class Worker:
     """A worker's place in its slice of the schedule, and the results of its operations."""
 
-    def __init__(self, phase, place, samples):
-        self.phase, self.samples = phase, samples
-        self.producer = phase.first_worker + place
+    def __init__(self, phase, place, producer, samples):
+        self.phase, self.producer, self.samples = phase, producer, samples
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
         # The client of operation i is that of number `client` + `client_step` * i.
@@ -106,10 +105,8 @@ class Worker:
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
         while self.last_ns < phase.deadline_ns and not self.gave_up:
             number, self.held = self.held, None
-            if number is None:
-                number = next(self.numbers, None)
-                if number is None:
-                    return
+            if number is None and (number := next(self.numbers, None)) is None:
+                return
             lap, position = divmod(number, schedule.length)
             record = schedule.at(first + position * schedule.record_bytes)
             if phase.queued:
@@ -159,27 +156,27 @@ class Phase:
     shares_samples = False
 
     def __init__(self, message, session, epoch_ns):
-        pacing, operations = message["pacing"], message["operations"]
+        pacing = message["pacing"]
         self.mode, self.size = pacing["mode"], pacing.get("size", 0)
         self.think_ns = pacing.get("think_ns", 0)
         self.queued = self.mode in ("rate", "burst")  # the workers share one queue
         self.deals, self.epoch_ns = session["deal"] == "operation", epoch_ns
-        self.first_worker, self.errors = message["first_worker"], Errors()
-        self.failures_max = message["errors_consecutive_max"]
+        self.failures_max, self.errors = message["errors_consecutive_max"], Errors()
         slices = 1 if self.queued else message["workers"]
         # A range knows how much is left, and taking its next number needs no lock but Python's.
         self.numbers = [iter(range(limit)) for limit in message["limits"] or [sys.maxsize] * slices]
         self.schedule = Schedule(message["schedule"])
         makers = Makers(message, self.schedule, epoch_ns)
         self.item, self.plans = makers.item, []
-        for each in operations:
+        for each in message["operations"]:
             bind = partial(dialect.bind, self.api, session["database"], each)
             self.plans.append((makers.maker(each), list(map(bind, session["clients"]))))
         self.file = open(message["samples"], "wb", buffering=0)
         shared, self.workers = Samples(self.file, epoch_ns), []
         for place in range(message["workers"]):
             samples = shared if self.shares_samples else Samples(self.file, epoch_ns)
-            self.workers.append(self.worker(self, place, samples))
+            producer = message["first_worker"] + place
+            self.workers.append(self.worker(self, place, producer, samples))
 
     def due_ns(self, lap, record):
         if self.mode == "burst":
