@@ -102,7 +102,7 @@ class Consumer:
         self.file.close()
         return {
             "totals": {"documents": self.messages, "sum": 0},
-            "errors": self.errors.all(),
+            "errors": list(self.errors.named.values()),
             "consumer": {"cursors": self.cursors, "positions_lost": self.positions_lost},
         }
 

@@ -46,13 +46,13 @@ def driver():
 
 def connect(uri, Client=pymongo.MongoClient):
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # of an option that is not known
+        warnings.simplefilter("error", UserWarning)  # of an option or a value that it passes over
         return Client(uri)
 
 
 def refusal(fault):
     """The contract's code of a failed connection."""
-    if isinstance(fault, UserWarning):
+    if isinstance(fault, (UserWarning, ValueError, errors.ConfigurationError)):
         return "unsupported"
     if isinstance(fault, errors.ConnectionFailure):
         return "connect"

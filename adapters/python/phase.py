@@ -81,9 +81,6 @@ class Errors:
             self.named[code, name]["count"] += 1
         return outcome
 
-    def all(self):
-        return list(self.named.values())
-
 
 class Worker:
     """A worker's place in its slice of the schedule, and the results of its operations."""
@@ -134,7 +131,7 @@ class Worker:
         if fault is not None:
             outcome = self.phase.errors.note(fault)
             self.failures += 1
-            self.gave_up = self.failures >= self.phase.failures_max
+            self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
         else:
             self.failures = 0
             if answer is not None:
@@ -172,9 +169,10 @@ class Phase:
             bind = partial(dialect.bind, self.api, session["database"], each)
             self.plans.append((makers.maker(each), list(map(bind, session["clients"]))))
         self.file = open(message["samples"], "wb", buffering=0)
-        shared, self.workers = Samples(self.file, epoch_ns), []
+        samples, self.workers = None, []
         for place in range(message["workers"]):
-            samples = shared if self.shares_samples else Samples(self.file, epoch_ns)
+            if not (samples and self.shares_samples):
+                samples = Samples(self.file, epoch_ns)
             producer = message["first_worker"] + place
             self.workers.append(self.worker(self, place, producer, samples))
 
@@ -200,4 +198,5 @@ class Phase:
         self.file.close()
         documents = sum(worker.documents for worker in self.workers)
         total = sum(worker.sum for worker in self.workers)
-        return {"totals": {"documents": documents, "sum": total}, "errors": self.errors.all()}
+        errors = list(self.errors.named.values())
+        return {"totals": {"documents": documents, "sum": total}, "errors": errors}

@@ -163,8 +163,10 @@ class Program(Case):
         self.assertEqual(process.child.wait(5), 0)
         self.assertEqual(len(process.samples()), 1)
 
-    def test_nobody_there(self):
+    def test_refused_connections(self):
         process = self.start()
+        for options in ("minPoolSize=9&maxPoolSize=3", "w=0&journal=true", "journal=maybe"):
+            self.assertEqual(process.open(f"mongodb://h/?{options}")["code"], "unsupported")
         nobody = process.open("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300")
         self.assertEqual(nobody["code"], "connect")
         self.assertEqual(process.ask("clock")["type"], "clock")
@@ -221,5 +223,5 @@ class Consumes(ServerCase):
         oldest = consumer.next()
         self.assertEqual(oldest["_id"], messages.find_one()["_id"])
         self.assertEqual((consumer.cursors, consumer.positions_lost), (3, 1))
-        self.assertEqual(consumer.errors.all(), [])
+        self.assertEqual(consumer.errors.named, {})
         consumer.end()
