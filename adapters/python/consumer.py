@@ -1,33 +1,30 @@
-"""The consumer: reads the messages of a capped collection through a tailable cursor."""
-
-from __future__ import annotations
+"""The consumer: reads the messages of a capped collection through a tailable cursor. SPEC 9."""
 
 import time
 
-import pymongo4 as dialect
+import dialect
 from documents import clock_ns
-from phase import HELD_NS, Faults, Refusal, Samples, errors_of
+from phase import HELD_NS, Errors, Samples
 
 AWAIT_MS = 100  # one await lasts so long at most, so that the other ends are seen in time
 REOPEN_S = 0.010
 
 
 class Consumer:
-    def __init__(self, message: dict, clients, epoch_ns: int):
+    def __init__(self, message, session, epoch_ns):
         asked = message["consumer"]
-        self.collection = clients.all[0][clients.database][asked["collection"]]
+        self.collection = session["clients"][0][session["database"]][asked["collection"]]
         self.expected, self.idle_ns = asked["expected"], asked["idle_ms"] * 1_000_000
         self.marker_field = asked["marker_field"]
         self.failures_max = message["errors_consecutive_max"]
-        self.epoch_ns = epoch_ns
-        self.faults = Faults()
-        self.messages = self.cursors = self.positions_lost = self.deadline_ns = 0
-        self.done = self.running = False
+        self.epoch_ns, self.errors = epoch_ns, Errors()
+        self.messages = self.failures = self.cursors = self.positions_lost = 0
+        self.exhausted = False
         self.cursor = self.tail()
         sentinel = next(self.cursor, {})
         if not is_sentinel(sentinel):
             self.cursor.close()
-            raise Refusal("internal", f"no sentinel stands first in {asked['collection']}")
+            raise LookupError(f"no sentinel stands first in {asked['collection']}")
         self.last_id = sentinel["_id"]  # None: before the oldest document
         self.file = open(message["samples"], "wb", buffering=0)
         self.samples = Samples(self.file, epoch_ns)
@@ -35,10 +32,6 @@ class Consumer:
     def tail(self):
         self.cursors += 1
         return dialect.tail(self.collection, AWAIT_MS)
-
-    @property
-    def gave_up(self) -> bool:
-        return self.faults.in_a_row >= self.failures_max
 
     def next(self):
         """The next document; None if an await, or a cursor, has ended without one."""
@@ -49,11 +42,12 @@ class Consumer:
             if document is None and not self.cursor.alive:
                 raise dialect.CursorDied("the cursor is no longer alive")
         except dialect.DriverError as fault:
-            self.faults.note(fault)
+            self.errors.note(fault)
+            self.failures += 1
             self.cursor = None
             time.sleep(REOPEN_S)
             return None
-        self.faults.in_a_row = 0
+        self.failures = 0
         if document is not None:
             self.last_id = document["_id"]
         return document
@@ -75,53 +69,43 @@ class Consumer:
         self.last_id = None
         return self.tail()
 
-    def turn(self, until_ns: int) -> dict:
-        self.deadline_ns = until_ns + self.epoch_ns  # a stop moves it
-        self.running = True
-        began_ns = clock_ns()
+    def turn(self):
+        began_ns = now_ns = heard_ns = clock_ns()
         self.samples.due_ns = began_ns + HELD_NS
-        try:
-            self.read(began_ns)
-        finally:
-            self.running = False
-            self.samples.flush(clock_ns())
-        return {
-            "began_ns": began_ns - self.epoch_ns,
-            "exhausted": self.done,
-            "gave_up": self.gave_up,
-        }
-
-    def read(self, began_ns: int) -> None:
-        """Until one of the four ends."""
-        now_ns = heard_ns = began_ns
-        while now_ns < self.deadline_ns and not self.done and not self.gave_up:
+        while (
+            now_ns < self.deadline_ns
+            and now_ns - heard_ns < self.idle_ns
+            and self.failures < self.failures_max
+            and not self.exhausted
+        ):
             document = self.next()
             now_ns = clock_ns()
-            if document is None:
-                if now_ns - heard_ns >= self.idle_ns:
-                    return
-            elif self.marker_field in document:
-                self.done = True
-            elif not is_sentinel(document):
-                heard_ns = now_ns
-                self.take(document, now_ns)
+            if document is None or is_sentinel(document):
+                continue
+            self.exhausted = self.marker_field in document
+            if not self.exhausted:
+                heard_ns, made_ns = now_ns, document["made_ns"] + self.epoch_ns
+                index, producer = document["sequence"], document["producer"]
+                self.samples.add(made_ns, now_ns, now_ns, index, 0, 0, producer)
+                self.messages += 1
+                self.exhausted = self.messages >= self.expected
+        self.samples.flush()
+        return {
+            "began_ns": began_ns - self.epoch_ns,
+            "exhausted": self.exhausted,
+            "gave_up": self.failures >= self.failures_max,
+        }
 
-    def take(self, message: dict, now_ns: int) -> None:
-        made_ns = message["made_ns"] + self.epoch_ns
-        self.samples.add(made_ns, now_ns, now_ns, message["sequence"], 0, 0, message["producer"])
-        self.messages += 1
-        self.done = self.messages >= self.expected
-
-    def end(self) -> dict:
+    def end(self):
         if self.cursor is not None:
             self.cursor.close()
         self.file.close()
         return {
             "totals": {"documents": self.messages, "sum": 0},
-            "errors": errors_of([self.faults]),
+            "errors": list(self.errors.named.values()),
             "consumer": {"cursors": self.cursors, "positions_lost": self.positions_lost},
         }
 
 
-def is_sentinel(document: dict) -> bool:
+def is_sentinel(document):
     return document.get("sentinel") is True

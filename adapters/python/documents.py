@@ -1,71 +1,68 @@
-"""Documents of the pools, copied and stamped before a call: SPEC sections 4 to 6."""
+"""What operations are given: copies of the pools' documents, and their stamps. SPEC 4 to 6.
 
-from __future__ import annotations
+An item is (key, sequence, producer, guid, shift, lap): what stamps take their values from.
+"""
 
 import time
-from operator import attrgetter
+from operator import itemgetter
+from pathlib import Path
 
-import pymongo4 as dialect
+import dialect
 
 clock_ns = time.monotonic_ns
+INTENDED, KEY, DOCUMENT, COUNT, OPERATION, FLAGS, GUID = range(7)  # of a schedule's record
 
 
-class Inputs:
-    """The values for the stamps of one worker's operation."""
-
-    key = shift = sequence = 0
-    guid = b""
-    made_ns = property(lambda self: clock_ns() - self.epoch_ns)
-    time_ms = property(lambda self: time.time_ns() // 1_000_000)
-
-    def __init__(self, epoch_ns: int, producer: int):
-        self.epoch_ns = epoch_ns
-        self.producer = producer
+def sources(epoch_ns):
+    """For each word of `from` a function of an item."""
+    return {
+        "key": itemgetter(0),
+        "sequence": itemgetter(1),
+        "producer": itemgetter(2),
+        "made_ns": lambda item: clock_ns() - epoch_ns,
+        "time_ms": lambda item: time.time_ns() // 1_000_000,
+    }
 
 
-def guid(inputs) -> bytes:
-    """The guid of the record with the shift's low half in its first bytes, the high in its last."""
-    shift = inputs.shift
+def guid(item):
+    """The record's, its first bytes XORed with the shift's low half, its last with the high."""
+    guid, shift = item[3:5]
     mask = shift & 0xFFFFFFFF | shift >> 32 << 96
-    return (int.from_bytes(inputs.guid, "little") ^ mask).to_bytes(16, "little")
+    return (int.from_bytes(guid, "little") ^ mask).to_bytes(16, "little")
 
 
-def guid_string(inputs) -> str:
-    digits = guid(inputs).hex()
+def guid_string(item):
+    digits = guid(item).hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def stamp_value(stamp: dict):
-    """A function of the inputs."""
-    form, prefix = stamp["as"], stamp.get("prefix", "")
+def stamp_value(stamp, sources):
+    """A function of an item."""
+    form, prefix, add = stamp["as"], stamp.get("prefix", ""), stamp.get("add", 0)
     if form == "guid":
-        return lambda inputs: dialect.guid(guid(inputs))
+        return lambda item: dialect.guid(guid(item))
     if form == "guid_string":
         return guid_string
-    head = bytes.fromhex(prefix) if form == "objectid" else b""
-    source, add, width = attrgetter(stamp["from"]), stamp.get("add", 0), stamp.get("width", 0)
-    convert = {
-        "string": lambda value: prefix + str(value).zfill(width),
-        "objectid": lambda value: dialect.objectid(head + value.to_bytes(8, "big")),
-        **dialect.NUMBERS,
-    }[form]
-    return lambda inputs: convert(source(inputs) + add)
+    source, width = sources[stamp["from"]], stamp.get("width", 0)
+    if form == "string":
+        return lambda item: prefix + str(source(item) + add).zfill(width)
+    if form == "objectid":
+        head = bytes.fromhex(prefix)
+        return lambda item: dialect.objectid(head + (source(item) + add).to_bytes(8, "big"))
+    convert = dialect.NUMBERS[form]
+    return lambda item: convert(source(item) + add)
 
 
-def compile_stamp(stamp: dict):
-    """A function that stamps a document with its second argument, the inputs."""
-    *parents, last = stamp["path"]
-    value = stamp_value(stamp)
+def stamper(stamp, sources):
+    """A function that stamps a document."""
+    (*parents, last), value = stamp["path"], stamp_value(stamp, sources)
 
-    def apply(document, inputs):
-        document[last] = value(inputs)
-
-    def apply_below(document, inputs):
+    def apply(document, item):
         for step in parents:
             document = document[int(step) if type(document) is list else step]
-        document[int(last) if type(document) is list else last] = value(inputs)
+        document[int(last) if type(document) is list else last] = value(item)
 
-    return apply_below if parents else apply
+    return apply
 
 
 def copier(value):
@@ -90,112 +87,94 @@ def copier(value):
     return copy if nested else value.copy
 
 
-def builder(copiers: list, stamps: list):
+def builder(copiers, stamps, sources):
     """A function that makes the document of that number in a pool; a template is a pool of one."""
-    applied = [compile_stamp(stamp) for stamp in stamps]
+    applied = [stamper(stamp, sources) for stamp in stamps]
 
-    def build(number, inputs):
+    def build(number, item):
         document = copiers[number % len(copiers)]()
         for apply in applied:
-            apply(document, inputs)
+            apply(document, item)
         return document
 
     return build
 
 
-def render(message: dict) -> bytes:
-    given = {name: message["input"].get(name, 0) for name in
-             ("key", "shift", "sequence", "producer", "made_ns", "time_ms")}  # fmt: skip
-    given["guid"] = bytes.fromhex(message["input"].get("guid", "00" * 16))
+def render(message):
+    given = message["input"]
+    times = {name: lambda item, name=name: given.get(name, 0) for name in ("made_ns", "time_ms")}
+    item = [given.get(name, 0) for name in ("key", "sequence", "producer")]
+    item += bytes.fromhex(given.get("guid", "00" * 16)), given.get("shift", 0)
     [template] = dialect.decode(bytes.fromhex(message["template"]))
-    build = builder([copier(template)], message["stamps"])
-    return dialect.encode(build(0, type("Rendered", (), given)))
+    build = builder([copier(template)], message["stamps"], {**sources(0), **times})
+    return dialect.encode(build(0, item))
 
 
-# What a call is given, in its order: `documents` out of the pool, all else a template.
-PARTS = {
-    "noop": (), "insert_one": ("documents",), "insert_many": ("documents",),
-    "find_one": ("filter", "projection"), "find": ("filter", "projection"),
-    "update_one": ("filter", "update"), "delete_one": ("filter",), "count": ("filter",),
-    "estimated_count": (), "replace_one": ("filter", "documents"),
-    "find_one_and_update": ("filter", "update"), "read_modify_write": ("filter", "update"),
-    "bulk_write": (), "aggregate": ("pipeline",), "command": ("command",), "drop": (),
-}  # fmt: skip
+class Makers:
+    """Of each operation a function of a record and its item that makes what the call is given."""
 
-
-class Maker:
-    """Makes what one worker's calls are given, before the clock is read."""
-
-    def __init__(self, message: dict, schedule, pools: list, epoch_ns: int, producer: int):
+    def __init__(self, message, schedule, epoch_ns):
         self.lap_step, self.item_step = message["lap_step"], message["item_step"]
+        self.schedule, self.sources = schedule, sources(epoch_ns)
+        pools = [dialect.decode(Path(path).read_bytes()) for path in message["pools"]]
+        self.pools = [list(map(copier, pool)) for pool in pools]
         self.operations = message["operations"]
-        self.schedule, self.pools = schedule, pools
-        self.inputs = Inputs(epoch_ns, producer)
 
-    def compiled(self, operation: dict):
-        """A function of a record, its lap and its number."""
-        kind, inputs, lap_step = operation["kind"], self.inputs, self.lap_step
-        if kind == "insert_many" or (kind == "noop" and operation.get("documents")):
-            return self.batches(operation)
+    def item(self, record, lap, number, producer):
+        shift = lap * self.lap_step if record[FLAGS] & 1 else 0
+        return record[KEY] + shift, number, producer, record[GUID], shift, lap
+
+    def builder(self, operation, name):
+        given = operation[name]
+        pool = self.pools[given["pool"]]
+        chosen = pool if name == "documents" else [pool[given["document"]]]
+        return builder(chosen, given["stamps"], self.sources)
+
+    def maker(self, operation):
+        kind = operation["kind"]
         if kind == "bulk_write":
-            return self.bulks()
-        builders = [
-            self.builder(part, operation[part]) for part in PARTS[kind] if operation.get(part)
-        ]
-        if not builders:
-            return lambda record, lap, index: ()
+            return self.bulk_maker()
+        if kind == "insert_many" or (kind == "noop" and "documents" in operation):
+            return self.batch_maker(operation)
+        names = [name for name in dialect.KINDS[kind][2:] if name in operation]
+        builders = [self.builder(operation, name) for name in names]
 
-        def make(record, lap, index):
-            shift = lap * lap_step if record[5] & 1 else 0
-            inputs.key, inputs.shift = record[1] + shift, shift
-            inputs.guid, inputs.sequence = record[6], index
-            return [build(record[2], inputs) for build in builders]
+        def make(record, item):
+            return [build(record[DOCUMENT], item) for build in builders]
 
         if kind == "find":
-            return lambda record, lap, index: (record[3], *make(record, lap, index))
+            return lambda record, item: [record[COUNT], *make(record, item)]
         return make
 
-    def builder(self, part: str, reference: dict):
-        pool = self.pools[reference["pool"]]
-        if part != "documents":
-            pool = [pool[reference["document"]]]
-        return builder(pool, reference["stamps"])
+    def batch_maker(self, operation):
+        build, step = self.builder(operation, "documents"), self.item_step
 
-    def batches(self, operation: dict):
-        build = self.builder("documents", operation["documents"])
-        own, lap_step, item_step = self.inputs, self.lap_step, self.item_step
+        def make_lazily(record, item):
+            document, (key, sequence, producer, guid, shift, _) = record[DOCUMENT], item
+            for n in range(record[COUNT]):
+                moved = n * step
+                own = key + moved, sequence + n, producer, guid, shift + moved
+                yield build(document + n, own)
 
-        def make_item(record, lap, index, item, inputs):
-            shift = item * item_step
-            if record[5] & 1:
-                shift += lap * lap_step
-            inputs.key, inputs.shift = record[1] + shift, shift
-            inputs.guid, inputs.sequence = record[6], index + item
-            return build(record[2] + item, inputs)
+        if operation.get("lazy"):
+            return lambda record, item: [make_lazily(record, item)]
+        return lambda record, item: [list(make_lazily(record, item))]
 
-        def make(record, lap, index):
-            return [[make_item(record, lap, index, item, own) for item in range(record[3])]]
-
-        def lazily(record, lap, index):
-            # Inputs of its own: the driver may ask while the worker makes the next operation's.
-            inputs = Inputs(own.epoch_ns, own.producer)
-            return [(make_item(record, lap, index, item, inputs) for item in range(record[3]))]
-
-        return lazily if operation.get("lazy") else make
-
-    def bulks(self):
+    def bulk_maker(self):
         parts = {
-            number: (self.compiled(operation), dialect.bulk_part(operation))
+            number: (self.maker(operation), dialect.bulk_part(operation))
             for number, operation in enumerate(self.operations)
             if operation["kind"] in dialect.BULK_PARTS
         }
 
-        def make(record, lap, index):
+        def make(record, item):
+            _, sequence, producer, _, _, lap = item
             requests = []
-            for item in range(record[3]):
-                part = self.schedule.part(record[2] + item)
-                make_part, request = parts[part[4]]
-                requests.append(request(*make_part(part, lap, index + item)))
+            for n in range(record[COUNT]):
+                part = self.schedule.part(record[DOCUMENT] + n)
+                make_part, request = parts[part[OPERATION]]
+                given = make_part(part, self.item(part, lap, sequence + n, producer))
+                requests.append(request(*given))
             return [requests]
 
         return make

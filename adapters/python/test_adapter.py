@@ -1,7 +1,5 @@
 """What is PyMongo's own; `mongodyno check` replays the vectors. MDYN_URI adds those on a server."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -17,10 +15,9 @@ import bson
 from bson import Binary
 from pymongo import MongoClient, errors
 
-import pymongo4
+import dialect
 from consumer import Consumer
 from documents import copier
-from phase import Clients
 
 HERE = Path(__file__).resolve().parent
 URI = os.environ.get("MDYN_URI")
@@ -121,13 +118,16 @@ class Dialect(unittest.TestCase):
     def test_failures_have_the_code_of_the_server(self):
         write = {"index": 0, "code": 11000, "errmsg": "E11000"}
         bulk = errors.BulkWriteError({"writeErrors": [write], "writeConcernErrors": []})
-        self.assertEqual(pymongo4.describe(bulk), (11000, "BulkWriteError", False))
-        named = errors.OperationFailure("no", 59, {"code": 59, "codeName": "CommandNotFound"})
-        self.assertEqual(pymongo4.describe(named), (59, "CommandNotFound", False))
-        late = errors.WTimeoutError("late", 64, {"code": 64})
-        self.assertEqual(pymongo4.describe(late), (64, "WTimeoutError", False))
-        lost = errors.AutoReconnect("connection closed")
-        self.assertEqual(pymongo4.describe(lost), (0, "AutoReconnect", False))
+        for fault, expected in (
+            (bulk, (2, 11000, "BulkWriteError")),
+            (errors.OperationFailure("no", 59, {"codeName": "CommandNotFound"}),
+             (2, 59, "CommandNotFound")),
+            (errors.WTimeoutError("late", 64, {"code": 64}), (2, 64, "WTimeoutError")),
+            (errors.ExecutionTimeout("late", 50, {"code": 50}), (3, 50, "ExecutionTimeout")),
+            (errors.AutoReconnect("connection closed"), (2, 0, "AutoReconnect")),
+            (errors.NetworkTimeout("late"), (3, 0, "NetworkTimeout")),
+        ):  # fmt: skip
+            self.assertEqual(dialect.failure(fault), expected)
 
     def test_acknowledged_and_resolved(self):
         for options, acknowledged, concern in (
@@ -135,11 +135,11 @@ class Dialect(unittest.TestCase):
             ("w=majority&journal=true", True, {"w": "majority", "j": True}),
         ):  # fmt: skip
             with self.subTest(options):
-                opened = pymongo4.opened(MongoClient(f"mongodb://h/?{options}", connect=False))
+                opened = dialect.opened(MongoClient(f"mongodb://h/?{options}", connect=False))
                 self.assertEqual(opened["acknowledged"], acknowledged)
                 self.assertEqual(opened["resolved"]["write_concern"], concern)
         uri = "mongodb://h/?maxPoolSize=7&readConcernLevel=local&compressors=zlib&retryWrites=false"
-        resolved = pymongo4.opened(MongoClient(uri, connect=False))["resolved"]
+        resolved = dialect.opened(MongoClient(uri, connect=False))["resolved"]
         self.assertEqual((resolved["max_pool_size"], resolved["read_concern"]), (7, "local"))
         self.assertEqual((resolved["compressors"], resolved["retry_writes"]), (["zlib"], False))
 
@@ -163,20 +163,12 @@ class Program(Case):
         self.assertEqual(process.child.wait(5), 0)
         self.assertEqual(len(process.samples()), 1)
 
-    def test_end_of_stdin_in_a_turn(self):
-        process = self.start()
-        process.prepare([NOOP], [(0, 0, 0)], limits=None)
-        process.write("turn", until_ns=FOREVER_NS)
-        time.sleep(0.1)
-        process.child.stdin.close()
-        self.assertEqual(process.child.wait(5), 0)
-
     def test_refused_connections(self):
         process = self.start()
+        for options in ("minPoolSize=9&maxPoolSize=3", "w=0&journal=true", "journal=maybe"):
+            self.assertEqual(process.open(f"mongodb://h/?{options}")["code"], "unsupported")
         nobody = process.open("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300")
         self.assertEqual(nobody["code"], "connect")
-        for options in ("noSuchOption=1", "maxPoolSize=many"):
-            self.assertEqual(process.open(f"mongodb://h/?{options}")["code"], "unsupported")
         self.assertEqual(process.ask("clock")["type"], "clock")
 
 
@@ -216,9 +208,9 @@ class Consumes(ServerCase):
         messages = self.client[self.name].create_collection("messages", **options)
         messages.insert_one({"sentinel": True})
         asked = {"collection": "messages", "expected": 9, "idle_ms": 9, "marker_field": "end"}
-        message = {"consumer": asked, "errors_consecutive_max": 3}
-        message["samples"] = str(Path(self.folder, "samples"))
-        consumer = Consumer(message, Clients([self.client], "worker", self.name), 0)
+        message = {"consumer": asked, "errors_consecutive_max": 3,
+                   "samples": str(Path(self.folder, "samples"))}  # fmt: skip
+        consumer = Consumer(message, {"clients": [self.client], "database": self.name}, 0)
         tail = consumer.tail
 
         def overwritten_before():
@@ -231,5 +223,5 @@ class Consumes(ServerCase):
         oldest = consumer.next()
         self.assertEqual(oldest["_id"], messages.find_one()["_id"])
         self.assertEqual((consumer.cursors, consumer.positions_lost), (3, 1))
-        self.assertEqual(consumer.faults.named, {})
+        self.assertEqual(consumer.errors.named, {})
         consumer.end()

@@ -1,7 +1,5 @@
 """The same for the program of asyncio, and what an event loop alone has."""
 
-from __future__ import annotations
-
 import test_adapter
 from test_adapter import KEY, NOOP
 

@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic_ns
 
-from bson import Int64, ObjectId, decode_all
+from bson import Binary, Int64, ObjectId, decode_all
 from pymongo import MongoClient
 
 LOADED = 20_000  # documents that there are to be found: keys 0 and up
@@ -16,9 +16,15 @@ STRIDE = 7_919  # coprime to LOADED: every key comes, in an order that no cache 
 PREFIX = bytes.fromhex("6955b900")
 
 
+def made_anew(value):
+    return Binary(value, value.subtype) if isinstance(value, Binary) else bytes(memoryview(value))
+
+
 class Worker:
     def __init__(self, items, pool, key, workers):
         self.items, self.pool, self.key, self.workers = items, pool, key, workers
+        # An application would have made each; the rest of a document can be shared.
+        self.binaries = [name for name, value in pool[0].items() if isinstance(value, bytes)]
         self.starts, self.ends, self.sum = [], [], 0
 
     def insert_one(self, until_ns):
@@ -26,6 +32,8 @@ class Worker:
         now_ns = monotonic_ns()
         while now_ns < until_ns:
             document = pool[self.key % len(pool)].copy()
+            for name in self.binaries:
+                document[name] = made_anew(document[name])
             document["_id"] = ObjectId(PREFIX + self.key.to_bytes(8, "big"))
             document["number"] = Int64(self.key)
             self.key += self.workers

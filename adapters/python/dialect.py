@@ -1,0 +1,242 @@
+"""The dialect of PyMongo 4, as its users write it: calls, options, types and errors.
+
+dialect_asyncio.py has what differs for AsyncMongoClient.
+"""
+
+import warnings
+from datetime import datetime, timedelta
+from functools import partial
+
+import bson
+import pymongo
+from bson import Binary, Int64, ObjectId
+from pymongo import ReadPreference, WriteConcern, errors
+from pymongo.read_concern import ReadConcern
+
+AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
+TIMEOUT_CODES = (50, 262)
+EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
+          "unacknowledged", "unordered", "clients", "lazy_insert"]  # fmt: skip
+NUMBERS = {
+    "int32": int,
+    "int64": Int64,
+    "double": float,
+    # A naive datetime is UTC to the driver, as in most applications.
+    "date": lambda value: datetime(1970, 1, 1) + timedelta(milliseconds=value),
+}
+
+encode, decode, objectid, guid = bson.encode, bson.decode_all, ObjectId, partial(Binary, subtype=4)
+
+
+class WrongAnswer(Exception):
+    """The server answered, but not what the contract calls right."""
+
+
+def binary_copier(value):
+    """A function that makes the value anew: bytes of bytes would be the same object."""
+    if isinstance(value, Binary):
+        return partial(Binary, value, value.subtype)
+    return partial(bytes, memoryview(value))
+
+
+def driver():
+    native = bson.has_c() and pymongo.has_c()
+    return {"name": "pymongo", "version": pymongo.version, "native": native}
+
+
+def connect(uri, Client=pymongo.MongoClient):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of an option or a value that it passes over
+        return Client(uri)
+
+
+def refusal(fault):
+    """The contract's code of a failed connection."""
+    if isinstance(fault, (UserWarning, ValueError, errors.ConfigurationError)):
+        return "unsupported"
+    if isinstance(fault, errors.ConnectionFailure):
+        return "connect"
+    return "auth" if getattr(fault, "code", None) in AUTH_CODES else "internal"
+
+
+def opened(client):
+    pool = client.options.pool_options
+    compression = pool._compression_settings
+    resolved = {
+        "max_pool_size": pool.max_pool_size,
+        "min_pool_size": pool.min_pool_size,
+        "write_concern": client.write_concern.document,
+        "read_concern": client.read_concern.level,
+        "read_preference": client.read_preference.mongos_mode,
+        "compressors": compression.compressors if compression else [],
+        "retry_writes": client.options.retry_writes,
+        "retry_reads": client.options.retry_reads,
+        # The driver tells this and compressors by private properties only, from 4.0 to 4.20.
+        "tls": pool._ssl_context is not None,
+        "commands": {"count": "aggregate"},  # count_documents
+    }
+    return {"acknowledged": client.write_concern.acknowledged, "resolved": resolved}
+
+
+def failure(fault):
+    """The sample's outcome, the server's code or 0, its name for it or the driver's class."""
+    name = type(fault).__name__
+    if isinstance(fault, WrongAnswer):
+        return 1, 0, name
+    if not isinstance(fault, errors.OperationFailure):
+        # The property came with 4.2 and sees more than classes do; before that, the classes.
+        classes = (errors.NetworkTimeout, errors.ServerSelectionTimeoutError)
+        return 3 if getattr(fault, "timeout", isinstance(fault, classes)) else 2, 0, name
+    details = fault.details or {}
+    # A BulkWriteError has a code of the driver's own, 65; the server's codes are inside.
+    inner = details.get("writeErrors") or details.get("writeConcernErrors") or [details]
+    code = inner[0].get("code") or fault.code or 0
+    return 3 if code in TIMEOUT_CODES else 2, code, inner[0].get("codeName") or name
+
+
+# What comes of an answer: documents read and their sum, or None. All raise for a wrong one.
+
+
+def nothing(result):
+    """The driver raises unless all is done; with w:0 nothing is told."""
+
+
+def counted(result):
+    return result, 0
+
+
+def require_one(result):
+    if result.acknowledged and result.matched_count != 1 and result.upserted_id is None:
+        raise WrongAnswer(f"{result.matched_count} matched")
+
+
+def require_deleted(result):
+    if result.acknowledged and result.deleted_count != 1:
+        raise WrongAnswer(f"{result.deleted_count} deleted")
+
+
+def require_parts(result, asked):
+    if result.acknowledged:
+        done = result.inserted_count + result.matched_count + result.upserted_count
+        if done + result.deleted_count != asked:
+            raise WrongAnswer(f"{done + result.deleted_count} of {asked} parts did something")
+
+
+def read_one(field):
+    def read(document):
+        if document is None:
+            raise WrongAnswer("no document found")
+        return 1, document.get(field, 0)
+
+    return read
+
+
+# Calls that are more than a method.
+
+
+def noop(field, documents=()):
+    total = sum([document.get(field, 0) for document in documents]) if field else 0
+    return len(documents), total
+
+
+def drain(method, field, *given):
+    documents = total = 0
+    for document in method(*given):
+        documents += 1
+        total += document.get(field, 0)
+    return documents, total
+
+
+def bulk_write(method, requests):
+    require_parts(method(requests), len(requests))
+
+
+def read_modify_write(collection, filter, update):
+    found = collection.find_one(filter)
+    if found is not None:
+        require_one(collection.update_one(filter, update))
+    return found
+
+
+# Of each kind: the method, what comes of its answer (None: a document is read; tuple: the call has
+# counted), and the arguments that are given, in their order.
+KINDS = {
+    "noop": (None, tuple),
+    "insert_one": ("insert_one", nothing, "documents"),
+    "insert_many": ("insert_many", nothing, "documents"),
+    "find_one": ("find_one", None, "filter", "projection"),
+    "find": ("find", tuple, "filter", "projection"),
+    "update_one": ("update_one", require_one, "filter", "update"),
+    "delete_one": ("delete_one", require_deleted, "filter"),
+    "count": ("count_documents", counted, "filter"),
+    "estimated_count": ("estimated_document_count", counted),
+    "replace_one": ("replace_one", require_one, "filter", "documents"),
+    "find_one_and_update": ("find_one_and_update", None, "filter", "update"),
+    "read_modify_write": (None, None, "filter", "update"),
+    "bulk_write": ("bulk_write", nothing),
+    "aggregate": ("aggregate", tuple, "pipeline"),
+    "command": ("command", nothing, "command"),
+    "drop": ("drop", nothing),
+}
+BULK_PARTS = {
+    "insert_one": pymongo.InsertOne,
+    "update_one": pymongo.UpdateOne,
+    "replace_one": pymongo.ReplaceOne,
+    "delete_one": pymongo.DeleteOne,
+}
+MODES = [ReadPreference.PRIMARY, ReadPreference.PRIMARY_PREFERRED, ReadPreference.SECONDARY,
+         ReadPreference.SECONDARY_PREFERRED, ReadPreference.NEAREST]  # fmt: skip
+READ_PREFERENCES = {mode.mongos_mode: mode for mode in MODES}
+
+
+def with_options(call, operation):
+    """Only those that were asked for."""
+    asked = {key: operation[key] for key in ("ordered", "upsert", "batch_size") if key in operation}
+    return partial(call, **asked) if asked else call
+
+
+def bulk_part(operation):
+    return with_options(BULK_PARTS[operation["kind"]], operation)
+
+
+def bind(api, database, operation, client):
+    """An operation's call, and the function that its answer goes through."""
+    kind, field = operation["kind"], operation.get("sum_field")
+    if kind == "noop":
+        return partial(api.noop, field), tuple
+    name, finish = KINDS[kind][:2]
+    write, level = operation.get("write_concern"), operation.get("read_concern")
+    given = {"read_preference": READ_PREFERENCES.get(operation.get("read_preference"))}
+    if kind == "command":
+        # Database.command takes concerns as fields of the command, not from the database.
+        given.update({"writeConcern": write} if write else {})
+        given.update({"readConcern": {"level": level}} if level else {})
+        return partial(client[database].command, **given), finish
+    given.update({"write_concern": WriteConcern(**write)} if write else {})
+    given.update({"read_concern": ReadConcern(level)} if level else {})
+    collection = client[database].get_collection(operation["collection"], **given)
+    if kind == "read_modify_write":
+        return partial(api.read_modify_write, collection), read_one(field)
+    method = with_options(getattr(collection, name), operation)
+    call = {
+        "find": partial(api.drain, lambda limit, *given: method(*given, limit=limit), field),
+        "aggregate": partial(api.drain, lambda template: method(template["pipeline"]), field),
+        "bulk_write": partial(api.bulk_write, method),
+    }.get(kind, method)
+    return call, finish or read_one(field)
+
+
+# The consumer's.
+
+
+def tail(collection, await_ms):
+    # Natural order is the only one that a tailable cursor has.
+    cursor = collection.find(cursor_type=pymongo.CursorType.TAILABLE_AWAIT)
+    return cursor.max_await_time_ms(await_ms)
+
+
+class CursorDied(errors.PyMongoError):
+    """The driver ends a tailable cursor quietly, and keeps the server's reason to itself."""
+
+
+DriverError = errors.PyMongoError
