@@ -20,3 +20,4 @@ mod machine;
 mod order;
 mod results;
 mod schemas;
+mod taking_part;

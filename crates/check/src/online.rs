@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
         for number in 0..self.workload.plan.phases.len() {
             let phase = self.plan().phases[number].clone();
             if let Some(missing) = self.missing(number) {
-                let name = format!("{}: left out, it needs {missing}", phase.name);
+                let name = format!("{}: left out, {missing}", phase.name);
                 checked.push(Checked::of(name, Ok(())));
                 continue;
             }
@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         self.arm.close().await;
     }
 
-    /// What a phase needs and the adapter does not declare.
+    /// Why the adapter takes no part in a phase.
     fn missing(&self, number: usize) -> Option<String> {
         self.arm.part.as_ref()?.missing[number].clone()
     }
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         checked.push(Checked::of("emptied a collection behind the adapter's back", emptied));
         for (number, (name, outcome, code)) in CASES.iter().enumerate() {
             if let Some(missing) = self.missing(number) {
-                let name = format!("{name}: left out, it needs {missing}");
+                let name = format!("{name}: left out, {missing}");
                 checked.push(Checked::of(name, Ok(())));
                 continue;
             }

@@ -9,7 +9,7 @@ use workload::schedule::split;
 pub struct Part {
     /// With the arm's own numbers of processes, and of workers in each.
     pub plan: Plan,
-    /// By phase: what it lacks, so that it takes no part in it.
+    /// By phase: why it takes no part in it.
     pub missing: Vec<Option<String>>,
 }
 
@@ -34,9 +34,10 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
         Ok(workers) => {
             phase.processes = workers.len() as u32;
             phase.workers = workers.first().map_or(phase.workers, |it| it.count);
-            missing(hello, phase, clients.count(phase.workers))
+            let missing = missing(hello, phase, clients.count(phase.workers));
+            missing.map(|missing| format!("its adapter has no {missing}"))
         }
-        Err(reason) => Some(reason),
+        Err(reason) => Some(format!("its adapter {reason}")),
     };
     let missing = plan.phases.iter_mut().map(fit).collect();
     Part { plan, missing }
@@ -46,20 +47,20 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
 pub fn missing(hello: &Hello, phase: &Phase, clients: u32) -> Option<String> {
     let declared = &hello.capabilities;
     let lacks = |known: &[String], word: &str, what: &str| {
-        (!known.iter().any(|it| it == word)).then(|| format!("{what}{word}"))
+        (!known.iter().any(|it| it == word)).then(|| what.replace('*', word))
     };
     if clients > 1
-        && let Some(missing) = lacks(&declared.extras, "clients", "several ")
+        && let Some(missing) = lacks(&declared.extras, "clients", "several *")
     {
         return Some(missing);
     }
     let pacing = Pacing::from(phase.pacing).word();
-    let pacing = lacks(&declared.pacing, pacing, "the pacing ");
+    let pacing = lacks(&declared.pacing, pacing, "* pacing");
     pacing.or_else(|| {
         phase.operations.iter().find_map(|made| {
-            let kind = lacks(&declared.operations, made.kind.name(), "the operation ");
-            let shape = || lacks(&declared.shapes, made.shape.as_deref()?, "the shape ");
-            let extra = || extras(made).find_map(|it| lacks(&declared.extras, it, ""));
+            let kind = lacks(&declared.operations, made.kind.name(), "operation *");
+            let shape = || lacks(&declared.shapes, made.shape.as_deref()?, "shape *");
+            let extra = || extras(made).find_map(|it| lacks(&declared.extras, it, "*"));
             kind.or_else(shape).or_else(extra)
         })
     })
@@ -111,19 +112,19 @@ mod tests {
         assert_eq!(missing(&able, &plain, 1), None);
         assert_eq!(missing(&able, &plain, 2).as_deref(), Some("several clients"));
         let said = |keys: &str| missing(&able, &phase(keys, 1), 1);
-        assert_eq!(said("think: 1ms").as_deref(), Some("the pacing think"));
-        assert_eq!(said("window: 3").as_deref(), Some("the pacing window"));
+        assert_eq!(said("think: 1ms").as_deref(), Some("think pacing"));
+        assert_eq!(said("window: 3").as_deref(), Some("window pacing"));
         let with = |change: fn(&mut Operation)| {
             let mut phase = phase("workers: 2", 1);
             change(&mut phase.operations[0]);
             missing(&able, &phase, 1)
         };
-        assert_eq!(with(|it| it.kind = Kind::Count).as_deref(), Some("the operation count"));
+        assert_eq!(with(|it| it.kind = Kind::Count).as_deref(), Some("operation count"));
         assert_eq!(with(|it| it.write_concern = Some(json!({"w": 1}))), None);
         let unanswered = with(|it| it.write_concern = Some(json!({"w": 0})));
         assert_eq!(unanswered.as_deref(), Some("unacknowledged"));
         assert_eq!(with(|it| it.ordered = Some(false)).as_deref(), Some("unordered"));
         let shaped = with(|it| it.shape = Some("Item".to_owned()));
-        assert_eq!(shaped.as_deref(), Some("the shape Item"));
+        assert_eq!(shaped.as_deref(), Some("shape Item"));
     }
 }

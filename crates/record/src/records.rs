@@ -192,7 +192,7 @@ pub struct Arm {
     /// Whether its writes without a concern of their own are answered; None: not known yet.
     #[serde(default)]
     pub acknowledged: Option<bool>,
-    /// Phases that it takes no part in, with what it lacks: "not measured: …".
+    /// Phases that it takes no part in, and why: "not measured: …".
     #[serde(default)]
     pub not_measured: BTreeMap<String, String>,
     /// Version of its server.

@@ -134,7 +134,11 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
         notes: {
             let of_phase = analysis.phases.iter().find(|p| p.phase == name);
             let notes = of_phase.map(notes).unwrap_or_default();
-            notes.into_iter().chain(timers(&results)).collect()
+            let unmeasured = analysis.arms.iter().filter_map(|arm| {
+                let reason = clean(arm.not_measured.get(name)?);
+                Some(format!("{} not measured: {reason}", arm_label(arm)))
+            });
+            notes.into_iter().chain(timers(&results)).chain(unmeasured).collect()
         },
         time_unit: time.label(),
         cpu_unit: cpu.label(),

@@ -28,6 +28,8 @@ pub struct Behaviour {
     pub lag_ns: u64,
     /// What it says a worker is; `loop`: tasks of one thread.
     pub concurrency: String,
+    /// Workers of a process, at most.
+    max: Option<u32>,
     /// The write concern it claims to have resolved.
     pub w: Option<u32>,
     /// Version it reports.
@@ -43,7 +45,7 @@ pub struct Behaviour {
     pub trace: Option<PathBuf>,
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "op_ns",
     "noop_ns",
     "turn_operations",
@@ -53,6 +55,7 @@ const KEYS: [&str; 15] = [
     "stall_every",
     "lag_ns",
     "concurrency",
+    "max",
     "w",
     "version",
     "at",
@@ -87,6 +90,7 @@ impl Behaviour {
             stall_every: number("stall_every", 1000.0) as u64,
             lag_ns: number("lag_ns", 0.0) as u64,
             concurrency: text("concurrency", "threads"),
+            max: known.get("max").and_then(|value| value.parse().ok()),
             w: known.get("w").and_then(|value| value.parse().ok()),
             version: text("version", "1.0.0"),
             at: text("at", ""),
@@ -99,7 +103,7 @@ impl Behaviour {
     pub fn concurrency(&self) -> Concurrency {
         match self.concurrency.as_str() {
             "loop" => Concurrency { kind: "tasks".to_owned(), max: None, threads: Some(1) },
-            kind => Concurrency { kind: kind.to_owned(), max: None, threads: None },
+            kind => Concurrency { kind: kind.to_owned(), max: self.max, threads: None },
         }
     }
 

@@ -31,6 +31,7 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
             reason: failed.first().and_then(|run| run.failed.clone()),
             noop_ns: median(&noops),
             resolved: arm.resolved.clone(),
+            not_measured: arm.not_measured.clone(),
         }
     };
     experiment.arms.iter().map(summary).collect()

@@ -166,6 +166,8 @@ pub struct ArmSummary {
     pub noop_ns: Option<f64>,
     /// Resolved defaults.
     pub resolved: serde_json::Value,
+    /// Phases that it took no part in, and why.
+    pub not_measured: std::collections::BTreeMap<String, String>,
 }
 
 /// One operation of one phase of one arm.

@@ -1,0 +1,37 @@
+//! Arms take part in the phases that they can; for the others they say why not.
+
+use crate::fake_support::{Lab, QUICK, code, flat, stdout};
+use crate::support::said;
+
+const PHASES: &str = "
+name: part
+why: Two phases that not every adapter can do.
+phases:
+  - {name: few, operation: noop, workers: 2, warmup: 0.1, duration: 0.2}
+  - {name: many, operation: noop, workers: 100, warmup: 0.1, duration: 0.2}
+";
+
+#[test]
+fn an_arm_that_lacks_a_phase_is_in_the_others() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    lab.fake("single", &[QUICK, "max=1"]);
+    lab.write("part.yaml", PHASES);
+    let words = ["run", "part.yaml", "--server", "none", "--rounds", "1", "--out", "out"];
+    let output = lab.run(words.iter().chain(&["-d", "even", "-d", "single"]));
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    for run in lab.runs() {
+        assert!(run["failed"].is_null(), "{run}");
+        let phases = run["phases"].as_array().expect("phases");
+        let names: Vec<&str> = phases.iter().filter_map(|it| it["phase"].as_str()).collect();
+        let single = run["arm"].as_str().is_some_and(|arm| arm.starts_with("single"));
+        assert_eq!(names, if single { &["few"][..] } else { &["few", "many"] }, "{run}");
+    }
+    // Its two workers are two processes.
+    let record = lab.record();
+    assert!(record["arms"].to_string().contains("not_measured"), "{record}");
+    let shown = flat(&stdout(&output));
+    let reason = "single@1.0.0 not measured: its adapter takes 1 worker a process: 100 workers \
+                  need 100 processes, at most 64";
+    assert_eq!(shown.matches(reason).count(), 1, "{}", said(&output));
+}
