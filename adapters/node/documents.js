@@ -5,84 +5,14 @@
 var fs = require('fs');
 var protocol = require('./protocol');
 
-var Refusal = protocol.Refusal;
 var TWO_32 = protocol.TWO_32;
-var read = {};
-
-/**
- * BSON as the contract uses it. Not by the driver: those of old make an int32 of a double with a
- * whole value and of a small int64.
- */
-function decode(bytes, at, types, target) {
-  var end = at + bytes.readInt32LE(at) - 1;
-  var place = { at: at + 4 };
-  var type, name, stop;
-  while (place.at < end) {
-    type = bytes[place.at];
-    stop = place.at + 1;
-    while (bytes[stop] !== 0) stop += 1;
-    name = bytes.toString('utf8', place.at + 1, stop);
-    place.at = stop + 1;
-    if (!read[type]) throw new Refusal('unsupported', 'BSON type ' + type + ' in a pool');
-    target[name] = read[type](bytes, place, types);
-  }
-  return target;
-}
-
-function skip(place, length) {
-  var at = place.at;
-  place.at += length;
-  return at;
-}
-
-read[0x01] = function double(bytes, place, types) {
-  return types.double(bytes.readDoubleLE(skip(place, 8)));
-};
-read[0x02] = function string(bytes, place) {
-  var length = bytes.readInt32LE(skip(place, 4));
-  var at = skip(place, length);
-  return bytes.toString('utf8', at, at + length - 1);
-};
-read[0x03] = function document(bytes, place, types) {
-  return decode(bytes, skip(place, bytes.readInt32LE(place.at)), types, {});
-};
-read[0x04] = function array(bytes, place, types) {
-  return decode(bytes, skip(place, bytes.readInt32LE(place.at)), types, []);
-};
-read[0x05] = function binary(bytes, place, types) {
-  var length = bytes.readInt32LE(skip(place, 4));
-  var subtype = bytes[skip(place, 1)];
-  var at = skip(place, length);
-  return types.binary(protocol.copyOf(bytes.slice(at, at + length)), subtype);
-};
-read[0x07] = function objectid(bytes, place, types) {
-  var at = skip(place, 12);
-  return types.objectid(protocol.copyOf(bytes.slice(at, at + 12)));
-};
-read[0x08] = function boolean(bytes, place) {
-  return bytes[skip(place, 1)] === 1;
-};
-read[0x09] = function date(bytes, place) {
-  var at = skip(place, 8);
-  return new Date(bytes.readUInt32LE(at) + bytes.readInt32LE(at + 4) * TWO_32);
-};
-read[0x0a] = function none() {
-  return null;
-};
-read[0x10] = function int32(bytes, place) {
-  return bytes.readInt32LE(skip(place, 4));
-};
-read[0x12] = function int64(bytes, place, types) {
-  var at = skip(place, 8);
-  return types.long(bytes.readInt32LE(at), bytes.readInt32LE(at + 4));
-};
 
 /** The documents in `bytes`, one after another. */
 function decodeAll(bytes, types) {
   var pool = [];
   var at;
   for (at = 0; at < bytes.length; at += bytes.readInt32LE(at)) {
-    pool.push(decode(bytes, at, types, {}));
+    pool.push(types.decode(bytes.slice(at, at + bytes.readInt32LE(at))));
   }
   return pool;
 }
@@ -95,9 +25,25 @@ function long(value, types) {
   return types.long((value % TWO_32) | 0, Math.floor(value / TWO_32) | 0);
 }
 
+/** Twice as fast as a loop; no syntax before Node.js 8.3. */
+function spread() {
+  try {
+    return new Function('value', 'return { ...value };');
+  } catch (_error) {
+    return function shallow(value) {
+      var fresh = {};
+      Object.keys(value).forEach(function (name) {
+        fresh[name] = value[name];
+      });
+      return fresh;
+    };
+  }
+}
+var shallow = spread();
+
 /** A deep copy, as an application would have made the document anew. */
 function copy(value, types) {
-  var fresh, names, i;
+  var fresh, name, i;
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) {
     fresh = new Array(value.length);
@@ -106,9 +52,10 @@ function copy(value, types) {
   }
   if (value instanceof Date) return new Date(value.getTime());
   if (Object.getPrototypeOf(value) !== Object.prototype) return types.copy(value);
-  fresh = {};
-  names = Object.keys(value);
-  for (i = 0; i < names.length; i += 1) fresh[names[i]] = copy(value[names[i]], types);
+  fresh = shallow(value);
+  for (name in fresh) {
+    if (typeof fresh[name] === 'object') fresh[name] = copy(fresh[name], types);
+  }
   return fresh;
 }
 
@@ -185,7 +132,7 @@ function compile(stamp, types) {
   var name = stamp.path[stamp.path.length - 1];
   var add = stamp.add || 0;
   if (!form || !source) {
-    throw new Refusal('unsupported', 'stamp ' + stamp.as + ' from ' + stamp.from);
+    throw new protocol.Refusal('unsupported', 'stamp ' + stamp.as + ' from ' + stamp.from);
   }
   return function set(document, worker) {
     var parent = document;
