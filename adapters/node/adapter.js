@@ -127,12 +127,14 @@ function refused(error) {
   if (error instanceof protocol.Refusal) return error;
   if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
     text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
-  } else if (/MongoParse|MissingDependency/.test(error.name)) {
+  } else if (/MongoParse|MissingDependency|is not installed/.test(text)) {
     code = 'unsupported';
-  } else if ([11, 18, 8000].indexOf(error.code) >= 0 || /auth\w* fail/i.test(text)) {
+  } else if ([11, 18, 8000].indexOf(error.code) >= 0) {
     code = 'auth'; // UserNotFound, AuthenticationFailed, Atlas
   } else if (/connect|ECONN|ServerSelection|Network|socket|seed|ENOTFOUND|EAI_AGAIN/i.test(text)) {
     code = 'connect';
+  } else if (/auth/i.test(text)) {
+    code = 'auth';
   }
   return new protocol.Refusal(code, text);
 }

@@ -21,10 +21,6 @@ exports.readPool = function readPool(path, types) {
   return decodeAll(fs.readFileSync(path), types);
 };
 
-function long(value, types) {
-  return types.long((value % TWO_32) | 0, Math.floor(value / TWO_32) | 0);
-}
-
 /** Twice as fast as a loop; no syntax before Node.js 8.3. */
 function spread() {
   try {
@@ -59,32 +55,6 @@ function copy(value, types) {
   return fresh;
 }
 
-/** The values for stamps by worker; its clocks are `CLOCKS`, those of `render` are inputs. */
-var SOURCES = {
-  key: function key(worker) {
-    return worker.key;
-  },
-  sequence: function sequence(worker) {
-    return worker.sequence;
-  },
-  producer: function producer(worker) {
-    return worker.number;
-  },
-  made_ns: function made_ns(worker) {
-    return worker.clocks.made_ns();
-  },
-  time_ms: function time_ms(worker) {
-    return worker.clocks.time_ms();
-  }
-};
-exports.CLOCKS = { made_ns: protocol.now_ns, time_ms: Date.now };
-
-function padded(value, width) {
-  var text = String(value);
-  while (text.length < width) text = '0' + text;
-  return text;
-}
-
 /** The record's guid, with the shift XORed in as a u64: its halves, for `^` takes 32 bits. */
 function guidOf(worker) {
   var id = protocol.copyOf(worker.guids.slice(worker.guid_at, worker.guid_at + 16));
@@ -94,51 +64,52 @@ function guidOf(worker) {
 }
 
 var FORMS = {
-  int32: function int32(value) {
+  int32: function (value) {
     return value | 0;
   },
-  int64: function int64(value, stamp, worker, types) {
-    return long(value, types);
+  int64: function (value, stamp, worker, types) {
+    return types.long((value % TWO_32) | 0, Math.floor(value / TWO_32) | 0);
   },
-  double: function double(value, stamp, worker, types) {
+  double: function (value, stamp, worker, types) {
     return types.double(value);
   },
-  date: function date(value) {
+  date: function (value) {
     return new Date(value);
   },
-  string: function string(value, stamp) {
-    return (stamp.prefix || '') + padded(value, stamp.width || 0);
+  string: function (value, stamp) {
+    var text = String(value);
+    while (text.length < stamp.width) text = '0' + text;
+    return (stamp.prefix || '') + text;
   },
-  objectid: function objectid(value, stamp, worker, types) {
+  objectid: function (value, stamp, worker, types) {
     var id = protocol.bytesOf(stamp.prefix + '0000000000000000', 'hex');
     id.writeUInt32BE(Math.floor(value / TWO_32), 4);
     id.writeUInt32BE(value >>> 0, 8);
     return types.objectid(id);
   },
-  guid: function guid(value, stamp, worker, types) {
+  guid: function (value, stamp, worker, types) {
     return types.binary(guidOf(worker), 4);
   },
-  guid_string: function guid_string(value, stamp, worker) {
-    var hex = guidOf(worker).toString('hex');
-    var groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-    return groups.join('-') + '-' + hex.slice(20);
+  guid_string: function (value, stamp, worker) {
+    return guidOf(worker)
+      .toString('hex')
+      .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   }
 };
 
 function compile(stamp, types) {
   var form = FORMS[stamp.as];
-  var source = SOURCES[stamp.from || 'key'];
+  var from = stamp.from || 'key';
+  var isClock = from === 'made_ns' || from === 'time_ms';
   var parents = stamp.path.slice(0, -1);
   var name = stamp.path[stamp.path.length - 1];
   var add = stamp.add || 0;
-  if (!form || !source) {
-    throw new protocol.Refusal('unsupported', 'stamp ' + stamp.as + ' from ' + stamp.from);
-  }
   return function set(document, worker) {
     var parent = document;
+    var value = isClock ? worker[from]() : worker[from];
     var i;
     for (i = 0; i < parents.length; i += 1) parent = parent[parents[i]];
-    parent[name] = form(source(worker) + add, stamp, worker, types);
+    parent[name] = form(value + add, stamp, worker, types);
   };
 }
 
@@ -165,16 +136,14 @@ exports.render = function render(message, types) {
     shift: shift,
     document: 0,
     sequence: input.sequence || 0,
-    number: input.producer || 0,
+    producer: input.producer || 0,
     guids: protocol.bytesOf(input.guid || '00000000000000000000000000000000', 'hex'),
     guid_at: 0,
-    clocks: {
-      made_ns: function made_ns() {
-        return input.made_ns || 0;
-      },
-      time_ms: function time_ms() {
-        return input.time_ms || 0;
-      }
+    made_ns: function () {
+      return input.made_ns || 0;
+    },
+    time_ms: function () {
+      return input.time_ms || 0;
     }
   };
   return types.serialize(exports.pooled(pool, message.stamps, types)(worker)).toString('hex');

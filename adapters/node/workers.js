@@ -16,12 +16,13 @@ var SLEEP_MAX_NS = 100e6; // a sleeper sees a stop this soon, without a registry
 // Before Node.js 16 there are only timers, which are late by up to 2 ms.
 var alarm = typeof Atomics === 'object' && Atomics.waitAsync ? require('./alarm') : null;
 
-function Worker(number, slice, dealt, guids) {
-  this.number = number;
+function Worker(producer, slice, dealt, guids) {
+  this.producer = producer;
   this.slice = slice;
   this.dealt = dealt;
   this.guids = guids;
-  this.clocks = documents.CLOCKS;
+  this.made_ns = now_ns;
+  this.time_ms = Date.now;
   // The last record and its values for stamps: set by Schedule.take, moved on by items.
   this.index = 0;
   this.lap = 0;
@@ -170,7 +171,7 @@ Workers.prototype.perform = function perform(worker, intended_ns, then) {
     if (error) outcome = phase.thrown(error);
     else if (plan.expected && !plan.right(answer, target, made)) outcome = phase.wrong(plan);
     phase.last_ns = end_ns;
-    phase.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.number);
+    phase.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.producer);
     worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
     if (worker.failed >= phase.errors_max) worker.gave_up = true;
     then(phase, worker, index, end_ns);

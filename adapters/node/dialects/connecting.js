@@ -27,9 +27,9 @@ var READ = {
 
 /**
  * `known` has words for each name: how its value is read, and where the driver wants it, if
- * anywhere; `uri` leaves it in the string. Later ones of two at one place win. Gives `values` by name, the driver's `settings`,
- * the `address`, which is the string with nothing but what only it can say, and what is `resolved`
- * by defaults that hardly changed.
+ * anywhere; `uri` leaves it in the string. Later ones of two at one place win. Gives `values` by
+ * name, the driver's `settings`, the `address`, which is the string with nothing but what only it
+ * can say, and what is `resolved` by defaults that hardly changed.
  */
 exports.read = function read(entry, known, driver) {
   var values = {};
@@ -60,7 +60,7 @@ exports.read = function read(entry, known, driver) {
     resolved: {
       min_pool_size: null,
       write_concern: plan.given({
-        w: values.w === undefined ? 1 : values.w,
+        w: values.w, // unset: none is sent
         j: values.journal,
         wtimeout: values.wtimeoutMS
       }),

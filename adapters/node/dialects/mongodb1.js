@@ -121,6 +121,8 @@ function connect(entry, name, done) {
   options.settings.uri_decode_auth = true;
   mongodb.MongoClient.connect(options.address, options.settings, function (error, client) {
     if (error) return done(error);
+    // By MongoClient; the older `new Db(...).open` did not wait for answers unasked.
+    if (options.values.w === undefined) options.resolved.write_concern.w = 1;
     options.resolved.max_pool_size = client.serverConfig.poolSize;
     connecting.prove(client.db(name), options, client.close.bind(client), done);
   });

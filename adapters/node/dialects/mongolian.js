@@ -51,12 +51,13 @@ function connect(entry, name, done) {
   var resolved = options.resolved;
   var timer = null;
   var server, database;
+  if (options.values.w === undefined) resolved.write_concern.w = 1;
   acknowledged(resolved.write_concern);
   resolved.min_pool_size = resolved.max_pool_size = 1;
   // Its own scheme, and without the slash: a database in the string would be another object.
   server = entry.uri
     .split('?')[0]
-    .replace(/^mongodb:/, 'mongo:')
+    .replace(/^mongodb:\/\/([^@]*@)?/, 'mongo://')
     .replace(/\/$/, '');
   server = new Mongolian(server, { log: false }); // else on stdout, a line each connection
   database = server.db(name);
@@ -79,6 +80,7 @@ function connect(entry, name, done) {
     });
   }
   if (wait_ms) timer = setTimeout(opened, wait_ms, new Error('it did not connect in time'));
+  if (entry.user) database.auth(entry.user, entry.password); // before all commands
   database.runCommand({ ping: 1 }, opened);
 }
 

@@ -10,37 +10,37 @@ var BESIDE_LENGTH = { 2: 4, 3: 0, 4: 0, 5: 5 }; // what a length does not count 
 /** bytes => a document, with longs, doubles, object ids and binaries as `types` makes them. */
 module.exports = function decoder(types) {
   var values = {
-    1: function double(bytes) {
+    1: function (bytes) {
       return types.double(bytes.readDoubleLE(0));
     },
-    2: function string(bytes) {
+    2: function (bytes) {
       return bytes.toString('utf8', 4, bytes.length - 1);
     },
-    3: function document(bytes) {
+    3: function (bytes) {
       return decode(bytes, {});
     },
-    4: function array(bytes) {
+    4: function (bytes) {
       return decode(bytes, []);
     },
-    5: function binary(bytes) {
+    5: function (bytes) {
       return types.binary(protocol.copyOf(bytes.slice(5)), bytes[4]);
     },
-    7: function objectid(bytes) {
+    7: function (bytes) {
       return types.objectid(protocol.copyOf(bytes));
     },
-    8: function boolean(bytes) {
+    8: function (bytes) {
       return bytes[0] === 1;
     },
-    9: function date(bytes) {
+    9: function (bytes) {
       return new Date(bytes.readUInt32LE(0) + bytes.readInt32LE(4) * protocol.TWO_32);
     },
-    10: function none() {
+    10: function () {
       return null;
     },
-    16: function int32(bytes) {
+    16: function (bytes) {
       return bytes.readInt32LE(0);
     },
-    18: function int64(bytes) {
+    18: function (bytes) {
       return types.long(bytes.readInt32LE(0), bytes.readInt32LE(4));
     }
   };
