@@ -90,30 +90,24 @@ KINDS.aggregate = {
   right: plan.added
 };
 
-/** What each part of a bulk does with it. */
+/** A part of a bulk, which calls the bulk's own methods. */
+function model(method, changes) {
+  return function make(made, options) {
+    return function add(bulk) {
+      var found;
+      if (method === 'insert') return bulk.insert(made.document);
+      found = bulk.find(made.filter);
+      if (options.upsert) found = found.upsert();
+      found[method](made[changes]);
+    };
+  };
+}
+
 var MODELS = {
-  insert_one: function insertOne(made) {
-    return function (bulk) {
-      bulk.insert(made.document);
-    };
-  },
-  update_one: function updateOne(made, options) {
-    return function (bulk) {
-      var found = bulk.find(made.filter);
-      (options.upsert ? found.upsert() : found).updateOne(made.update);
-    };
-  },
-  replace_one: function replaceOne(made, options) {
-    return function (bulk) {
-      var found = bulk.find(made.filter);
-      (options.upsert ? found.upsert() : found).replaceOne(made.document);
-    };
-  },
-  delete_one: function deleteOne(made) {
-    return function (bulk) {
-      bulk.find(made.filter).removeOne();
-    };
-  }
+  insert_one: model('insert'),
+  update_one: model('updateOne', 'update'),
+  replace_one: model('replaceOne', 'document'),
+  delete_one: model('removeOne')
 };
 
 function connect(entry, name, done) {
