@@ -60,15 +60,14 @@ var KINDS = oldCalls(DRIVER);
 
 KINDS.bulk_write = oldCalls.written(
   function send(target, made, done) {
-    var options = target.options;
-    var bulk = options.keepGoing
+    var bulk = target.options.keepGoing
       ? target.collection.initializeUnorderedBulkOp()
       : target.collection.initializeOrderedBulkOp();
     made.models.forEach(function (model) {
       model(bulk);
     });
-    // Without a callback it fails.
-    bulk.execute(options, function (error, answer) {
+    // Without a callback it fails; all that it is given goes into the write concern.
+    bulk.execute(target.concern, function (error, answer) {
       if (done) done(error || (answer.hasWriteErrors() ? answer.getWriteErrorAt(0) : null), answer);
     });
   },
@@ -123,7 +122,8 @@ function connect(entry, name, done) {
 }
 
 function bind(definition, database) {
-  var concern = definition.write_concern || {};
+  var asked = definition.write_concern || {};
+  var concern = plan.given({ w: asked.w, j: asked.j, wtimeout: asked.wtimeout });
   var preference = plan.given({ readPreference: definition.read_preference });
   if (definition.kind === 'command') return { database: database };
   if (definition.kind === 'find_one_and_update' && definition.write_concern) {
@@ -131,6 +131,7 @@ function bind(definition, database) {
   }
   return {
     collection: database.collection(definition.collection, preference),
+    concern: concern,
     options: plan.given({
       w: concern.w,
       j: concern.j,
