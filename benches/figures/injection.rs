@@ -97,9 +97,9 @@ const PATCHES: [Patch; 3] = [
     },
     Patch {
         adapter: "node",
-        file: "workers.mjs",
-        text: "    const start_ns = now_ns();\n",
-        instead: "    const start_ns = now_ns();\n    while (now_ns() < start_ns + {ns});\n",
+        file: "workers.js",
+        text: "  start_ns = now_ns();\n",
+        instead: "  start_ns = now_ns();\n  while (now_ns() < start_ns + {ns});\n",
     },
 ];
 

@@ -1,36 +1,22 @@
 // The consumer (protocol/SPEC.md, section 9): reads messages behind a tailable cursor.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { serialize } from 'mongodb/lib/bson.js';
-import { Phase, RIGHT, stop } from './phase.mjs';
-import { now_ns, Samples } from './protocol.mjs';
+'use strict';
+
+const { setTimeout: sleep } = require('node:timers/promises');
+const { Phase, RIGHT, stop } = require('./phase');
+const { now_ns, Samples } = require('./protocol');
 
 // The natural order needs no asking for: tailable cursors know no other.
 const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };
 const REOPEN_AFTER_MS = 10;
 
-/** By their bytes: an _id may be of any type. */
-const sameId = (one, other) =>
-  Buffer.compare(serialize({ _id: one }), serialize({ _id: other })) === 0;
-
-export class Consumer extends Phase {
-  /** In position behind the sentinel. */
-  static async prepared(message, { clients, database }) {
-    const consumer = new Consumer(message, clients[0].db(database));
-    try {
-      await consumer.readSentinel();
-      consumer.samples = new Samples(message.samples);
-      return consumer;
-    } catch (error) {
-      await consumer.leaveCursor();
-      throw error;
-    }
-  }
-
-  constructor(message, database) {
+exports.Consumer = class Consumer extends Phase {
+  constructor(message, { databases }, { types }) {
     super(message);
     const { collection, expected, idle_ms, marker_field } = message.consumer;
     Object.assign(this, { expected, marker_field, idle_ns: idle_ms * 1e6 });
-    this.collection = database.collection(collection);
+    this.path = message.samples;
+    this.types = types;
+    this.collection = databases[0].collection(collection);
     this.cursor = null; // none after one has died
     this.opened = false; // that cursor, as far as the server has answered
     this.last_id = undefined; // of the document read last: the position
@@ -42,6 +28,17 @@ export class Consumer extends Phase {
     this.read = { cursors: 0, positions_lost: 0 };
   }
 
+  /** In position behind the sentinel. */
+  ready(done) {
+    this.readSentinel().then(
+      () => {
+        this.samples = new Samples(this.path);
+        done();
+      },
+      (error) => this.leaveCursor().then(() => done(error))
+    );
+  }
+
   async readSentinel() {
     this.cursor = this.collection.find({}, TAIL);
     const document = await this.next();
@@ -49,6 +46,11 @@ export class Consumer extends Phase {
       throw new Error(`${this.collection.collectionName} does not begin with a sentinel`);
     }
     this.last_id = document._id;
+  }
+
+  turn(message, done) {
+    this.begin(message);
+    this.run().then(() => done(null, this.turned(this.exhausted, this.gave_up)));
   }
 
   async run() {
@@ -65,10 +67,8 @@ export class Consumer extends Phase {
         await this.recover(error);
       }
       if (document) this.take(document);
-      if (this.last_ns >= this.pause_due_ns) await this.pause();
+      await new Promise((go) => this.paused(go) || go());
     }
-    const { exhausted, gave_up } = this;
-    return { exhausted, gave_up };
   }
 
   /** Ends are held against the last reading; one await of the cursor lasts 100 ms at most. */
@@ -93,7 +93,7 @@ export class Consumer extends Phase {
   take(document) {
     this.heard_ns = this.last_ns;
     if (this.seeking) {
-      this.seeking = !sameId(document._id, this.last_id);
+      this.seeking = !this.isLast(document._id);
       return;
     }
     if (this.lost) {
@@ -103,6 +103,12 @@ export class Consumer extends Phase {
     this.last_id = document._id;
     if (document[this.marker_field] !== undefined) this.exhausted = true;
     else if (!document.sentinel) this.add(document);
+  }
+
+  /** By their bytes: an _id may be of any type. */
+  isLast(_id) {
+    const { serialize } = this.types;
+    return serialize({ _id }).equals(serialize({ _id: this.last_id }));
   }
 
   add({ producer, sequence, made_ns }) {
@@ -136,8 +142,7 @@ export class Consumer extends Phase {
     await cursor?.close().catch(() => {}); // one that failed may be beyond closing
   }
 
-  async end() {
-    await this.leaveCursor();
-    return { ...super.end(), consumer: this.read };
+  end(done) {
+    this.leaveCursor().then(() => done(null, { ...this.ended(), consumer: this.read }));
   }
-}
+};

@@ -9,16 +9,18 @@ var fs = require('fs');
 var os = require('os');
 var path = require('path');
 var documents = require('./documents');
-var operations = require('./operations');
 var phases = require('./phase');
+var plan = require('./plan');
 var protocol = require('./protocol');
+var workers = require('./workers');
+var connecting = require('./dialects/connecting');
 
 var FOREVER = 9007199254740991;
 var WORDS = process.argv.slice(2);
-var dialect = operations.dialect(WORDS[0], WORDS[1]);
+var dialect = plan.dialect(WORDS[0], WORDS[1]);
 var types = dialect.types;
-var dir = path.join(os.tmpdir(), 'mdyn-callback-' + process.pid);
-var database = 'mdyn_callback_' + process.pid;
+var dir = path.join(os.tmpdir(), 'mdyn-node-' + process.pid);
+var database = 'mdyn_node_' + process.pid;
 var tests = [];
 var passed = 0;
 var finished = false;
@@ -82,19 +84,34 @@ test('documents are deep copies, of bytes as well', function (done) {
   done();
 });
 
-test('options that the driver does not know, or no number, are refused', function (done) {
-  function refused() {
-    operations.options(entry('mongodb://h/?zz=1', { zz: '1' }), ['w'], 'it');
+test('options: each where the driver wants it; others are refused', function (done) {
+  var known = { connectTimeoutMS: 'number a.b', journal: 'boolean j', readPreference: 'text uri' };
+  function read(options) {
+    return connecting.read(entry('mongodb://h/?x', options), known, 'it');
   }
-  function noNumber() {
-    operations.options(entry('mongodb://h/?maxPoolSize=x', { maxPoolSize: 'x' }), ['maxpoolsize']);
+  var given = { connecttimeoutms: '5', journal: 'true', readPreference: 'nearest' };
+  var found = read(given);
+  assert.deepEqual(found.settings, { a: { b: 5 }, j: true });
+  assert.equal(found.address, 'mongodb://h/?readPreference=nearest');
+  [{ zz: '1' }, { connectTimeoutMS: 'x' }, { journal: 'yes' }].forEach(function (options) {
+    assert.throws(read.bind(null, options), function (error) {
+      return error.code === 'unsupported';
+    });
+  });
+  done();
+});
+
+test('errors: the code or 0, timeouts of the driver and of the server', function (done) {
+  function thrown(fields) {
+    var phase = new phases.Phase({ errors_consecutive_max: 1 });
+    var outcome = phase.thrown(fields);
+    return [outcome, phase.errors[Object.keys(phase.errors)[0]].code];
   }
-  assert.throws(refused, function (error) {
-    return error.code === 'unsupported' && /zz/.test(error.message);
-  });
-  assert.throws(noNumber, function (error) {
-    return error.code === 'unsupported';
-  });
+  assert.deepEqual(thrown({ name: 'MongoServerError', code: 11000 }), [2, 11000]);
+  assert.deepEqual(thrown({ name: 'MongoError', result: { code: 50 } }), [3, 50]);
+  assert.deepEqual(thrown({ name: 'MongoNetworkTimeoutError' }), [3, 0]);
+  assert.deepEqual(thrown({ name: 'MongoError', message: 'connection 1 to h timed out' }), [3, 0]);
+  assert.deepEqual(thrown({ name: 'Error', code: 'ECONNRESET' }), [2, 0]);
   done();
 });
 
@@ -107,18 +124,27 @@ test('open: no server there', function (done) {
   });
 });
 
-test('SIGTERM is seen among no-ops, that call back at once', function (done) {
+/** The adapter as the core has it, in a turn that nothing but `stop` ends; `then` gets the code. */
+function turning(message, stop, then) {
   var script = path.join(__dirname, 'adapter.js');
   var child = childProcess.spawn(process.execPath, [script].concat(WORDS));
   var said = '';
   child.stdin.write(JSON.stringify({ type: 'hello', protocol: 2, epoch_ns: '0' }) + '\n');
-  child.stdin.write(JSON.stringify(prepareMessage([1, 2, 3, 4], { workers: 2 })) + '\n');
+  child.stdin.write(JSON.stringify(message) + '\n');
   child.stdin.write(JSON.stringify({ type: 'turn', until_ns: FOREVER }) + '\n');
   child.stdout.on('data', function (chunk) {
     said += chunk;
-    if (/"ready"/.test(said)) setTimeout(child.kill.bind(child, 'SIGTERM'), 300);
+    if (/"ready"/.test(said)) setTimeout(stop.bind(null, child), 300);
   });
-  child.on('close', function (code) {
+  child.on('close', then);
+}
+
+function terminate(child) {
+  child.kill('SIGTERM');
+}
+
+test('SIGTERM is seen among no-ops, that call back at once', function (done) {
+  turning(prepareMessage([1, 2, 3, 4], { workers: 2 }), terminate, function (code) {
     var bytes = fs.readFileSync(path.join(dir, 'samples'));
     var second = 0;
     var at;
@@ -130,14 +156,28 @@ test('SIGTERM is seen among no-ops, that call back at once', function (done) {
   });
 });
 
+test('SIGTERM and the end of stdin are seen by sleepers', function (done) {
+  var thinking = prepareMessage([1], { pacing: { mode: 'awaited', think_ns: 60e9 } });
+  function endStdin(child) {
+    child.stdin.end();
+  }
+  turning(thinking, terminate, function (code) {
+    assert.equal(code, 0);
+    turning(thinking, endStdin, function (ended) {
+      assert.equal(ended, 0);
+      done();
+    });
+  });
+});
+
 /** One phase of one operation; `then` gets what `end` answers. */
 function phase(client, definition, keys, then) {
   var connection = { databases: [client.database], deal: 'worker', acknowledged: true };
   var pools = [path.join(dir, 'pool')];
   var fields = { operations: [definition], limits: [keys.length], pools: pools };
-  var running = new phases.Phase(prepareMessage(keys, fields), connection, dialect);
+  var running = new workers.Workers(prepareMessage(keys, fields), connection, dialect);
   running.turn({ until_ns: FOREVER }, function () {
-    then(running.end());
+    then(running.ended());
   });
 }
 
@@ -178,6 +218,54 @@ onServer('what no server of our own can answer', function (done) {
     next();
   });
 });
+
+/** 500 messages behind a sentinel, which come in batches. */
+function consuming(client, done) {
+  var fields = { collection: 'm', expected: 500, idle_ms: 5000, marker_field: 'last' };
+  var message = prepareMessage([], { consumer: fields });
+  var consumer = new dialect.Consumer(message, { databases: [client.database] }, dialect);
+  var messages = [];
+  while (messages.length < 500) {
+    messages.push({ producer: 1, sequence: messages.length, made_ns: 1 });
+  }
+  consumer.ready(function (failed) {
+    assert.ok(!failed, failed);
+    client.database
+      .collection('m')
+      .insertMany(messages)
+      .then(function () {
+        consumer.turn({ until_ns: FOREVER }, function (error, turned) {
+          var bytes = fs.readFileSync(message.samples);
+          var starts = {};
+          var at;
+          assert.ok(turned.exhausted, error);
+          for (at = 0; at < bytes.length; at += 32)
+            starts[bytes.toString('hex', at + 8, at + 16)] = 1;
+          assert.ok(Object.keys(starts).length > 450, 'a reading for each, not for a batch');
+          consumer.end(done);
+        });
+      });
+  });
+}
+
+if (dialect.Consumer) {
+  onServer('the consumer reads the clock for each message', function (done) {
+    dialect.connect(entry(process.env.MDYN_URI, {}), database, function (error, client) {
+      var capped = { capped: true, size: 1 << 20 };
+      assert.ok(!error, error);
+      client.database
+        .createCollection('m', capped)
+        .then(function (collection) {
+          return collection.insertOne({ sentinel: true });
+        })
+        .then(function () {
+          consuming(client, function () {
+            client.close(done);
+          });
+        });
+    });
+  });
+}
 
 function next() {
   var it = tests.shift();

@@ -1,37 +1,28 @@
-// One phase: its workers, their pacing and their turns. A worker is a chain of callbacks.
+// Workers and their pacing. A worker is a chain of callbacks.
 'use strict';
 
 var documents = require('./documents');
-var operations = require('./operations');
+var phases = require('./phase');
+var plans = require('./plan');
 var protocol = require('./protocol');
 
-var Refusal = protocol.Refusal;
 var now_ns = protocol.now_ns;
-var RIGHT = 0;
-var WRONG = 1;
-var FAILED = 2;
-var TIMEOUT = 3;
+var stop = phases.stop;
+var RIGHT = phases.RIGHT;
 var LOOPS = { awaited: awaited, window: windowed, rate: rate, burst: burst };
 exports.PACING_NAMES = Object.keys(LOOPS).concat(['think']);
 
-// Operations that call back at once (noop) never let the event loop look at signals. So it turns
-// between operations, once in this time.
-var PAUSE_EVERY_NS = 10e6;
-var SLEEP_MAX_MS = 100; // a sleeper sees a stop this soon, without a registry of timers
-var TIMER_STEP_NS = 1.5e6; // timers count whole milliseconds and are late by up to one
+var SLEEP_MAX_NS = 100e6; // a sleeper sees a stop this soon, without a registry of timers
+// Before Node.js 16 there are only timers, which are late by up to 2 ms.
+var alarm = typeof Atomics === 'object' && Atomics.waitAsync ? require('./alarm') : null;
 
-/** Set by SIGTERM: nothing new is issued. */
-var stop = { requested: false };
-exports.stop = stop;
-// To sleep the last millisecond; before Node.js 8 there are only timers.
-var never = typeof Atomics === 'undefined' ? null : new Int32Array(new SharedArrayBuffer(4));
-
-function Worker(number, slice, dealt, guids) {
-  this.number = number;
+function Worker(producer, slice, dealt, guids) {
+  this.producer = producer;
   this.slice = slice;
   this.dealt = dealt;
   this.guids = guids;
-  this.clocks = documents.CLOCKS;
+  this.made_ns = now_ns;
+  this.time_ms = Date.now;
   // The last record and its values for stamps: set by Schedule.take, moved on by items.
   this.index = 0;
   this.lap = 0;
@@ -53,18 +44,16 @@ function Worker(number, slice, dealt, guids) {
 }
 
 /** `connection` has the databases of the clients, and how they are dealt. */
-function Phase(message, connection, dialect) {
+function Workers(message, connection, dialect) {
   var mode = message.pacing.mode;
   var shared = mode === 'rate' || mode === 'burst';
   var byTurns = connection.deal === 'operation';
   var w, slice;
-  if (!LOOPS.hasOwnProperty(mode)) throw new Refusal('unsupported', 'pacing ' + mode);
+  if (!LOOPS.hasOwnProperty(mode)) throw new protocol.Refusal('unsupported', 'pacing ' + mode);
+  phases.Phase.call(this, message);
   this.pacing = message.pacing;
   this.loop = LOOPS[mode];
-  this.errors_max = message.errors_consecutive_max;
   this.item_step = message.item_step;
-  this.totals = { documents: 0, sum: 0 };
-  this.errors = {}; // by code and name: as many as there are kinds of errors
   this.connection = connection;
   this.dialect = dialect;
   this.pools = message.pools.map(function (path) {
@@ -73,88 +62,81 @@ function Phase(message, connection, dialect) {
   this.schedule = new protocol.Schedule(message.schedule, message.lap_step);
   this.plans = [];
   message.operations.forEach(function (definition) {
-    this.plans.push(operations.prepare(definition, this));
+    this.plans.push(plans.prepare(definition, this));
   }, this);
   // An operation's client: that of its worker, or by turns from there on.
   this.deal_step = byTurns ? 1 : 0;
   this.workers = [];
   for (w = 0; w < message.workers; w += 1) {
-    if (w === 0 || !shared) {
-      slice = this.schedule.slice(w, message.limits ? message.limits[w] : null);
-    }
+    if (w === 0 || !shared) slice = this.schedule.slice(w, message.limits && message.limits[w]);
     this.workers.push(
       new Worker(message.first_worker + w, slice, shared && byTurns ? 0 : w, this.schedule.bytes)
     );
   }
-  this.t0_ns = null;
-  this.last_ns = 0; // the last clock reading taken
-  this.in_flight = 0;
-  this.pause_due_ns = 0;
   this.queue = []; // workers that may go on
   this.draining = false;
+  this.resume = this.drain.bind(this);
   this.samples = new protocol.Samples(message.samples);
 }
-exports.Phase = Phase;
+Workers.prototype = Object.create(phases.Phase.prototype);
+exports.Workers = Workers;
 
-Phase.prototype.turn = function turn(message, done) {
-  var workers = this.loop === burst ? this.workers.slice(0, 1) : this.workers;
-  this.began_ns = this.last_ns = now_ns();
-  if (this.t0_ns === null) this.t0_ns = this.began_ns;
-  this.until_ns = message.until_ns;
+/** Only pacing that sleeps between operations has the alarm's thread. */
+Workers.prototype.ready = function ready(done) {
+  var sleeps = this.loop === rate || this.pacing.think_ns > 0;
+  if (alarm && sleeps) alarm.prepare(done);
+  else done();
+};
+
+Workers.prototype.turn = function turn(message, done) {
+  this.begin(message);
   this.done = done;
-  this.running = workers.length;
-  this.workers.forEach(function (worker) {
+  this.queue = this.loop === burst ? this.workers.slice(0, 1) : this.workers.slice();
+  this.running = this.queue.length;
+  this.queue.forEach(function (worker) {
     worker.leaving = worker.left = false;
   });
-  this.samples.begin(this.began_ns);
-  this.queue = workers.slice();
   this.drain();
 };
 
 /** The worker goes on, after those that wait already: by turns even where nothing waits. */
-Phase.prototype.later = function later(worker) {
+Workers.prototype.later = function later(worker) {
   this.queue.push(worker);
   if (!this.draining) this.drain();
 };
 
-Phase.prototype.drain = function drain() {
-  var phase = this;
+Workers.prototype.drain = function drain() {
   this.draining = true;
   while (this.queue.length > 0) {
-    if (this.last_ns >= this.pause_due_ns) {
-      setImmediate(function () {
-        phase.pause_due_ns = phase.last_ns + PAUSE_EVERY_NS;
-        phase.drain();
-      });
-      return;
-    }
+    if (this.paused(this.resume)) return;
     this.loop(this, this.queue.shift());
   }
   this.draining = false;
 };
 
 /** A worker has nothing more to do in this turn; the last one ends it. */
-Phase.prototype.leave = function leave() {
+Workers.prototype.leave = function leave() {
   this.running -= 1;
   if (this.running > 0) return;
-  this.samples.flush();
-  this.done({
-    began_ns: this.began_ns,
-    exhausted: this.workers.every(function (worker) {
-      return !worker.holds && worker.slice.taken >= worker.slice.limit;
-    }),
-    gave_up: this.workers.some(function (worker) {
-      return worker.gave_up;
-    })
-  });
+  this.done(
+    null,
+    this.turned(
+      this.workers.every(function (worker) {
+        return !worker.holds && worker.slice.taken >= worker.slice.limit;
+      }),
+      this.workers.some(function (worker) {
+        return worker.gave_up;
+      })
+    )
+  );
 };
 
 /** Whether the worker may begin an operation: the deadline is held against the last reading. */
-Phase.prototype.goesOn = function goesOn(worker) {
+Workers.prototype.goesOn = function goesOn(worker) {
   return this.last_ns < this.until_ns && !worker.gave_up && !stop.requested;
 };
 
-Phase.prototype.next = function next(worker) {
+Workers.prototype.next = function next(worker) {
   return this.goesOn(worker) && this.schedule.take(worker);
 };
 
@@ -168,7 +150,7 @@ function attempt(plan, target, made, finished) {
 }
 
 /** One operation and its sample, then `then(phase, worker, index, end_ns)`. */
-Phase.prototype.perform = function perform(worker, intended_ns, then) {
+Workers.prototype.perform = function perform(worker, intended_ns, then) {
   var phase = this;
   var operation = worker.operation; // the next record may come before this one's answer
   var index = worker.index;
@@ -180,90 +162,46 @@ Phase.prototype.perform = function perform(worker, intended_ns, then) {
   function finished(error, answer) {
     var end_ns = now_ns();
     var outcome = RIGHT;
+    var due_ns = intended_ns === null ? start_ns : intended_ns;
     if (answered) {
       if (error) throw error; // our own, from code after the answer
       return;
     }
     answered = true;
-    if (error) outcome = phase.failed(error);
+    if (error) outcome = phase.thrown(error);
     else if (plan.expected && !plan.right(answer, target, made)) outcome = phase.wrong(plan);
     phase.last_ns = end_ns;
-    phase.in_flight -= 1;
-    phase.samples.add(
-      intended_ns === null ? start_ns : intended_ns,
-      start_ns,
-      end_ns,
-      index,
-      operation,
-      outcome,
-      worker.number
-    );
+    phase.samples.add(due_ns, start_ns, end_ns, index, operation, outcome, worker.producer);
     worker.failed = outcome === RIGHT ? 0 : worker.failed + 1;
     if (worker.failed >= phase.errors_max) worker.gave_up = true;
     then(phase, worker, index, end_ns);
   }
-  this.in_flight += 1;
   start_ns = now_ns();
   this.last_ns = start_ns;
   attempt(plan, target, made, finished);
 };
 
-Phase.prototype.wrong = function wrong(plan) {
+Workers.prototype.end = function end(done) {
+  done(null, this.ended());
+};
+
+Workers.prototype.wrong = function wrong(plan) {
   this.note(0, 'WrongAnswer', plan.name + ': no error, but not the right answer');
-  return WRONG;
+  return phases.WRONG;
 };
 
-Phase.prototype.failed = function failed(error) {
-  // Old drivers put the server's whole answer into `result`, or tell no code at all.
-  var result = error.result || {};
-  var told = typeof error.code === 'number' ? error.code : result.code;
-  var code = typeof told === 'number' ? told : 0;
-  var message = protocol.told(error.message || error.errmsg || error.err || error);
-  var timeout = code === 50 || code === 262; // MaxTimeMSExpired, ExceededTimeLimit
-  // Up to 2 a socket's timeout has no name of its own.
-  var waited = /^connection .* timed out/.test(message);
-  this.note(code, error.codeName || result.codeName || error.name || 'Error', message);
-  return timeout || waited || /Timeout|ServerSelection/.test(error.name) ? TIMEOUT : FAILED;
-};
-
-Phase.prototype.note = function note(code, name, message) {
-  var id = code + ' ' + name;
-  if (!this.errors[id]) {
-    this.errors[id] = { code: code, name: name, count: 0, message: message };
-  }
-  this.errors[id].count += 1;
-};
-
-/**
- * Timers for all but the last millisecond. That one blocks the thread while nothing is in flight,
- * where the runtime can do that, and is left to the timer otherwise: starts are then late by up
- * to two. Spinning on setImmediate would take a whole CPU.
- */
-Phase.prototype.sleepUntil = function sleepUntil(due_ns, then) {
+/** Spinning on setImmediate would take a whole CPU. */
+Workers.prototype.sleepUntil = function sleepUntil(due_ns, worker) {
   var phase = this;
   function wake() {
     var left_ns;
     phase.last_ns = now_ns();
-    left_ns = due_ns - phase.last_ns;
-    if (left_ns <= 0 || stop.requested) return then();
-    if (never && left_ns <= TIMER_STEP_NS && phase.in_flight === 0) {
-      Atomics.wait(never, 0, 0, left_ns / 1e6);
-      return wake();
-    }
-    setTimeout(wake, Math.min(Math.max(0, Math.floor(left_ns / 1e6 - 0.5)), SLEEP_MAX_MS));
+    left_ns = Math.min(due_ns - phase.last_ns, SLEEP_MAX_NS);
+    if (left_ns <= 0 || stop.requested) phase.later(worker);
+    else if (alarm) alarm.sleep(left_ns, wake);
+    else setTimeout(wake, Math.max(0, Math.floor(left_ns / 1e6 - 0.5)));
   }
   wake();
-};
-
-Phase.prototype.end = function end() {
-  var errors = this.errors;
-  this.samples.close();
-  return {
-    totals: this.totals,
-    errors: Object.keys(errors).map(function (id) {
-      return errors[id];
-    })
-  };
 };
 
 function proceed(phase, worker) {
@@ -273,9 +211,7 @@ function proceed(phase, worker) {
 function think(phase, worker, index, end_ns) {
   var due_ns = end_ns + phase.pacing.think_ns;
   if (due_ns >= phase.until_ns) return phase.leave(); // the turn need not wait for a sleeper
-  phase.sleepUntil(due_ns, function () {
-    phase.later(worker);
-  });
+  phase.sleepUntil(due_ns, worker);
 }
 
 function awaited(phase, worker) {
@@ -316,16 +252,15 @@ function rate(phase, worker) {
   worker.holds = true;
   due_ns = phase.t0_ns + worker.intended_ns;
   if (due_ns >= phase.until_ns) return phase.leave();
-  if (due_ns > phase.last_ns) {
-    return phase.sleepUntil(due_ns, function () {
-      phase.later(worker);
-    });
-  }
+  if (due_ns > phase.last_ns) return phase.sleepUntil(due_ns, worker);
   worker.holds = false;
   phase.perform(worker, due_ns, proceed);
 }
 
-/** All at once, in one loop that nothing interrupts; the records go round the workers. */
+/**
+ * All at once, as Promise.all over a map would, in one loop that nothing interrupts; the records
+ * go round the workers.
+ */
 function burst(phase, first) {
   var workers = phase.workers;
   var i = 0;

@@ -1,26 +1,27 @@
-// The main loop of the program for drivers with callbacks: a line, its answer (protocol/SPEC.md).
+// The main loop: a line, its answer (protocol/SPEC.md). In ES5, for Node.js 0.11 and later.
 // Arguments: the package, and the way of its calls (callback or promise).
 'use strict';
 
 var documents = require('./documents');
-var operations = require('./operations');
 var phases = require('./phase');
+var plan = require('./plan');
 var protocol = require('./protocol');
+var workers = require('./workers');
 
 var PROTOCOL = 2;
-var dialect = operations.dialect(process.argv[2], process.argv[3]);
-var state = { connection: { clients: [], databases: [] }, phase: null, turning: false };
+var dialect = plan.dialect(process.argv[2], process.argv[3]);
+var state = { clients: [], connection: { databases: [] }, phase: null, turning: false };
 
 function capabilities() {
   var own = dialect.capabilities;
   return {
     operations: Object.keys(dialect.kinds),
-    pacing: phases.PACING_NAMES,
+    pacing: workers.PACING_NAMES,
     extras: own.extras.concat(['unacknowledged', 'clients']),
     shapes: [],
     alters: own.alters,
     uri: own.uri,
-    consumer_ns: null,
+    consumer_ns: own.consumer_ns || null,
     concurrency: { kind: 'tasks', max: null, threads: 1 }
   };
 }
@@ -54,65 +55,55 @@ var HANDLERS = {
 
   open: function open(message, done) {
     var clients = [];
-    function next() {
-      var entry = message.clients[clients.length];
-      if (entry) return connect(entry);
-      state.connection = {
-        clients: clients,
-        deal: message.deal,
-        acknowledged: clients[0].acknowledged,
-        databases: clients.map(function (client) {
-          return client.database;
-        })
-      };
-      done(null, {
-        type: 'opened',
-        acknowledged: clients[0].acknowledged,
-        resolved: clients[0].resolved
-      });
-    }
-    function connect(entry) {
-      try {
-        dialect.connect(entry, message.database, connected);
-      } catch (error) {
-        connected(error);
-      }
-    }
     function connected(error, client) {
-      if (!error) {
-        clients.push(client);
-        return next();
+      if (error) return closeAll(clients, done.bind(null, refused(error)));
+      if (client) clients.push(client);
+      if (clients.length === message.clients.length) return opened();
+      try {
+        dialect.connect(message.clients[clients.length], message.database, connected);
+      } catch (thrown) {
+        connected(thrown);
       }
-      closeAll(clients, function () {
-        done(refused(error));
-      });
     }
-    next();
+    function opened() {
+      var first = clients[0];
+      var databases = clients.map(function (client) {
+        return client.database;
+      });
+      state.clients = clients;
+      state.connection = { databases: databases, deal: message.deal };
+      state.connection.acknowledged = first.acknowledged;
+      done(null, { type: 'opened', acknowledged: first.acknowledged, resolved: first.resolved });
+    }
+    connected();
   },
 
   prepare: function prepare(message, done) {
-    state.phase = new phases.Phase(message, state.connection, dialect);
-    done(null, { type: 'ready' });
+    var Kind = message.consumer ? dialect.Consumer : workers.Workers;
+    var phase = new Kind(message, state.connection, dialect);
+    phase.ready(function ready(error) {
+      if (error) return done(error);
+      state.phase = phase;
+      phase.collections = phases.collections();
+      done(null, { type: 'ready' });
+    });
   },
 
   turn: function turn(message, done) {
     state.turning = true;
-    state.phase.turn(message, function (turned) {
+    state.phase.turn(message, function turned(error, answer) {
       state.turning = false;
       if (phases.stop.requested) process.exit(0);
-      turned.type = 'turn_done';
-      done(null, turned);
+      done(error, answer);
     });
   },
 
   end: function end(message, done) {
-    var ended = state.phase.end();
-    ended.type = 'ended';
-    done(null, ended);
+    state.phase.end(done);
   },
 
   close: function close(message, done) {
-    closeAll(state.connection.clients, function () {
+    closeAll(state.clients, function () {
       done(null, { type: 'closed' });
     });
   },
@@ -123,13 +114,9 @@ var HANDLERS = {
 };
 
 function closeAll(clients, done) {
-  var left = clients.length;
-  if (left === 0) return done();
-  clients.forEach(function (client) {
-    client.close(function () {
-      left -= 1;
-      if (left === 0) done();
-    });
+  if (clients.length === 0) return done();
+  clients[0].close(function () {
+    closeAll(clients.slice(1), done);
   });
 }
 
@@ -140,12 +127,14 @@ function refused(error) {
   if (error instanceof protocol.Refusal) return error;
   if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
     text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
-  } else if (/MongoParseError/.test(text)) {
+  } else if (/MongoParse|MissingDependency|is not installed/.test(text)) {
     code = 'unsupported';
-  } else if (/auth/i.test(text) || [11, 18, 8000].indexOf(error.code) >= 0) {
-    code = 'auth';
-  } else if (/connect|ECONN|ServerSelection|Network|socket|seed/i.test(text)) {
+  } else if ([11, 18, 8000].indexOf(error.code) >= 0) {
+    code = 'auth'; // UserNotFound, AuthenticationFailed, Atlas
+  } else if (/connect|ECONN|ServerSelection|Network|socket|seed|ENOTFOUND|EAI_AGAIN/i.test(text)) {
     code = 'connect';
+  } else if (/auth/i.test(text)) {
+    code = 'auth';
   }
   return new protocol.Refusal(code, text);
 }

@@ -39,6 +39,27 @@ exports.copyOf = function copyOf(buffer, length) {
   return copy;
 };
 
+/**
+ * Little-endian fields: by DataView ten times as fast as by the buffer's own, and taken by V8 as an
+ * array only since Node.js 4.
+ */
+function viewOf(buffer) {
+  if (buffer instanceof Uint8Array) {
+    return new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
+  }
+  return {
+    getUint32: function getUint32(at) {
+      return buffer.readUInt32LE(at);
+    },
+    setUint32: function setUint32(at, value) {
+      buffer.writeUInt32LE(value, at);
+    },
+    setUint16: function setUint16(at, value) {
+      buffer.writeUInt16LE(value, at);
+    }
+  };
+}
+
 function writeAll(file, bytes, length) {
   var at = 0;
   while (at < length) at += fs.writeSync(file, bytes, at, length - at);
@@ -75,16 +96,17 @@ function Schedule(path, lap_step) {
   this.lap_step = lap_step;
   this.bytes = fs.readFileSync(path);
   if (this.bytes.toString('binary', 0, 8) !== 'MDYNSCH2') throw new Error(path + ': no schedule');
-  this.record_bytes = this.bytes.readUInt32LE(8);
-  this.records = this.bytes.readUInt32LE(12);
-  this.slices = this.bytes.readUInt32LE(16);
+  this.view = viewOf(this.bytes);
+  this.record_bytes = this.view.getUint32(8, true);
+  this.records = this.view.getUint32(12, true);
+  this.slices = this.view.getUint32(16, true);
   this.lap_ns = this.u64(24);
   this.parts_at = HEADER_BYTES + this.records * this.record_bytes;
 }
 exports.Schedule = Schedule;
 
 Schedule.prototype.u64 = function u64(at) {
-  return this.bytes.readUInt32LE(at) + this.bytes.readUInt32LE(at + 4) * TWO_32;
+  return this.view.getUint32(at, true) + this.view.getUint32(at + 4, true) * TWO_32;
 };
 
 /** The w-th of the equal contiguous parts, with the position in it. */
@@ -126,8 +148,8 @@ Schedule.prototype.take = function take(worker) {
 Schedule.prototype.load = function load(worker, at) {
   worker.shift = this.bytes[at + 25] & 1 ? worker.lap * this.lap_step : 0;
   worker.key = this.u64(at + 8) + worker.shift;
-  worker.document = this.bytes.readUInt32LE(at + 16);
-  worker.count = this.bytes.readUInt32LE(at + 20);
+  worker.document = this.view.getUint32(at + 16, true);
+  worker.count = this.view.getUint32(at + 20, true);
   worker.guid_at = at + 32;
 };
 
@@ -143,10 +165,12 @@ var SAMPLE_BYTES = 32;
 var FLUSH_EVERY_NS = 1e9;
 // All workers of a process share one thread, and so one buffer.
 var buffer = exports.allocate(SAMPLES_MAX * SAMPLE_BYTES);
+var view = viewOf(buffer);
 
+/** Two u32 in place of setBigUint64: a BigInt would be an allocation a field. */
 function setU64(at, value) {
-  buffer.writeUInt32LE(value >>> 0, at);
-  buffer.writeUInt32LE(Math.floor(value / TWO_32), at + 4);
+  view.setUint32(at, value >>> 0, true);
+  view.setUint32(at + 4, Math.floor(value / TWO_32), true);
 }
 
 function Samples(path) {
@@ -173,10 +197,10 @@ Samples.prototype.add = function add(
   setU64(at, intended_ns);
   setU64(at + 8, start_ns);
   setU64(at + 16, end_ns - start_ns);
-  buffer.writeUInt32LE(index, at + 24);
+  view.setUint32(at + 24, index, true);
   buffer[at + 28] = operation;
   buffer[at + 29] = outcome;
-  buffer.writeUInt16LE(worker, at + 30);
+  view.setUint16(at + 30, worker, true);
   this.held += 1;
   if (this.held === SAMPLES_MAX || end_ns >= this.due_ns) {
     this.flush();
