@@ -53,6 +53,8 @@ const KNOWN: &[&[u8]] = &[
     b"noCursorTimeout",
     b"allowPartialResults",
     b"allowDiskUse",
+    b"returnKey",
+    b"showRecordId",
 ];
 
 /// Reads a find: its options, the size of its first batch, whether that is the only one.
@@ -75,6 +77,10 @@ fn parse_find(request: &Request<'_>, namespace: String) -> Outcome<(FindOptions,
             b"tailable" => cursor.tailable = flag(&field)?,
             b"awaitData" => cursor.await_data = flag(&field)?,
             b"noCursorTimeout" => cursor.no_timeout = flag(&field)?,
+            // Drivers of 2018 send both, false.
+            b"returnKey" | b"showRecordId" if flag(&field)? => {
+                return Err(Fault::not_here("other answers than documents"));
+            }
             _ => {}
         }
     }
