@@ -130,6 +130,10 @@ pub struct RunArgs {
     /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "quick")]
     pub rounds: Option<u32>,
+    /// End a phase that counts its operations after this time, for each arm and round [default:
+    /// when it has counted them]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub max_time: Option<Duration>,
     /// How arms share the machine [default: turns where they fit]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,

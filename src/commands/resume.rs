@@ -4,6 +4,8 @@
 //! numbers, each checked as on a command line. Programs, files, folders and addresses come from
 //! this command line alone.
 
+use std::time::Duration;
+
 use base::say;
 use std::collections::BTreeMap;
 
@@ -72,6 +74,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
         quick,
         rounds,
+        max_time: was.settings.max_time_s.map(Duration::from_secs_f64),
         interleave: asked.map(|it| match it.interleave {
             Interleave::Turns => InterleaveArg::Turns,
             Interleave::Runs => InterleaveArg::Runs,

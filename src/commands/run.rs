@@ -166,8 +166,11 @@ async fn one(
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
     workload.fit(arms::processes(&workload.plan, &arms));
     let unanswered = unanswered(args, &workload.plan, &arms)?;
+    let max_time_s = args.max_time.map(|time| time.as_secs_f64());
+    settings::limit_counted(&mut workload.plan, max_time_s);
     let settings = Settings {
         seed,
+        max_time_s,
         interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,

@@ -61,6 +61,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let settings = Settings {
         seed,
         interleave: settings::interleave(&plan.workload.plan, None, None)?,
+        max_time_s: None,
         measured_s: settings::MEASURED_S,
         looks,
         keep_awake: !args.machine.no_keep_awake,

@@ -1,6 +1,6 @@
 //! Arms take part in the phases that they can; for the others they say why not.
 
-use crate::fake_support::{Lab, QUICK, code, flat, stdout};
+use crate::fake_support::{Lab, QUICK, code, flat, stderr, stdout};
 use crate::support::said;
 
 const PHASES: &str = "
@@ -34,4 +34,30 @@ fn an_arm_that_lacks_a_phase_is_in_the_others() {
     let reason = "single@1.0.0 not measured: its adapter takes 1 worker a process: 100 workers \
                   need 100 processes, at most 64";
     assert_eq!(shown.matches(reason).count(), 1, "{}", said(&output));
+}
+
+const LONG: &str = "
+name: long
+why: A count that takes hours, and what would go on from there.
+phases:
+  - {name: long, operation: noop, operations: 100000000, warmup: 0.1}
+  - {name: next, operation: noop, operations: 10, continues: true}
+";
+
+#[test]
+fn a_count_ends_at_the_time_that_was_asked_for_and_its_story_with_it() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    lab.write("long.yaml", LONG);
+    let words = ["run", "long.yaml", "--server", "none", "--rounds", "1", "--out", "out"];
+    let output = lab.run(words.iter().chain(&["-d", "even", "--max-time", "200ms"]));
+    let told = flat(&stderr(&output));
+    assert!(told.contains("long did not come to its end for one arm"), "{}", said(&output));
+    for run in lab.runs() {
+        let phases = run["phases"].as_array().expect("phases");
+        assert_eq!(phases.len(), 1, "{run}");
+        let count = phases[0]["by_operation"][0]["count"].as_u64().expect("a count");
+        assert!((1..100_000_000).contains(&count), "{run}");
+    }
+    assert_eq!(lab.record()["settings"]["max_time_s"], 0.2);
 }

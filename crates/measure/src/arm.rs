@@ -250,6 +250,8 @@ impl LiveArm {
         let sent_ns = epoch.now_ns();
         let until_ns = sent_ns + u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
         let until_ns = until_ns.min(UNTIL_NS_MAX);
+        // Where a count alone ends it, nobody knows how long it takes.
+        let length = if until_ns == UNTIL_NS_MAX { Duration::ZERO } else { length };
         self.send_all(|_| Request::Turn { until_ns }).await;
         let (mut done, mut failed) = (Vec::new(), None);
         for (process, samples) in self.processes.iter_mut().zip(&self.samples) {

@@ -21,7 +21,7 @@ use crate::unacknowledged::{counters, drain};
 use adapter::messages::{Prepare, WorkerPrepare};
 use base::error::Result;
 use stats::threshold::Interleave;
-use workload::plan::{Collection, Phase, Plan};
+use workload::plan::{Collection, Limit, Phase, Plan};
 
 /// Documents between two words about how far a collection is loaded.
 const LOADED_EVERY: u64 = 1_000;
@@ -78,6 +78,14 @@ pub async fn run(
         entry.turn_length = turns.length;
     }
     take_turns(context, arms, number, &turns, began, &mut measured).await?;
+    if matches!(phase.limit, Limit::Operations { .. }) && number + 1 < story.end {
+        let done = |entry: &Measured| entry.turns.last().is_some_and(|it| it.turned.exhausted);
+        for (arm, _) in arms.iter().zip(&measured).filter(|(arm, it)| arm.alive() && !done(it)) {
+            context.slots.remove(&arm.index);
+            let what = format!("{} did not come to its end for one arm", phase.name);
+            context.progress.note(&format!("{what}: its story ends there in this round"));
+        }
+    }
     for (place, arm) in arms.iter_mut().enumerate() {
         measured[place].ended = arm.end().await;
         measured[place].rss_peak_bytes = arm.rss_bytes().1;

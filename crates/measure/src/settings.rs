@@ -18,8 +18,8 @@ const QUICK_WARMUP_S: f64 = 1.0;
 /// second the first look at five arms and four phases came after 16 minutes.
 const LATER_WARMUP_S: f64 = 0.5;
 pub const QUICK_PHASES_MAX: usize = 2;
-/// Latest end of a phase limited by a count, s.
-const COUNTED_PHASE_MAX_S: f64 = 600.0;
+/// A phase that a count ends has no other end, s: some 115 days, the contract's largest time.
+const UNTIL_COUNTED_S: f64 = 1e7;
 /// Cost of a turn beside its length, s: wake-up, two readings of the server (measured).
 const TURN_OVERHEAD_S: f64 = 0.003;
 /// Setting up and clearing away one phase of one arm, s (measured with crud).
@@ -75,7 +75,16 @@ pub fn interleave(
 pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     match phase.limit {
         Limit::Duration { seconds } => seconds.unwrap_or(measured_s),
-        Limit::Operations { seconds_max, .. } => seconds_max.unwrap_or(COUNTED_PHASE_MAX_S),
+        Limit::Operations { seconds_max, .. } => seconds_max.unwrap_or(UNTIL_COUNTED_S),
+    }
+}
+
+/// `--max-time`: counted phases that have no longest time of their own get this one.
+pub fn limit_counted(plan: &mut Plan, max_s: Option<f64>) {
+    for phase in &mut plan.phases {
+        if let Limit::Operations { seconds_max, .. } = &mut phase.limit {
+            *seconds_max = seconds_max.or(max_s);
+        }
     }
 }
 

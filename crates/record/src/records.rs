@@ -142,6 +142,9 @@ pub struct Settings {
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.
     pub measured_s: f64,
+    /// `--max-time`: longest time of a counted phase for each arm and round, s.
+    #[serde(default)]
+    pub max_time_s: Option<f64>,
     /// Whether cores may be kept awake during turns.
     #[serde(default)]
     pub keep_awake: bool,
