@@ -25,14 +25,6 @@ impl Clock {
         let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         now_ns.saturating_sub(self.epoch_ns)
     }
-
-    pub fn timespec(self, at_ns: u64) -> Timespec {
-        let monotonic_ns = self.epoch_ns.saturating_add(at_ns);
-        Timespec {
-            tv_sec: (monotonic_ns / 1_000_000_000) as i64,
-            tv_nsec: (monotonic_ns % 1_000_000_000) as i64,
-        }
-    }
 }
 
 /// Whether SIGTERM has come.
@@ -79,8 +71,11 @@ impl Alarm {
     }
 
     pub async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let time = Itimerspec { it_interval: zero, it_value: self.clock.timespec(at_ns) };
+        let at_ns = (self.clock.epoch_ns + at_ns) as i64;
+        let time = Itimerspec {
+            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: Timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 },
+        };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
         tokio::select! {
             // The next setting clears the expiry: nobody has to read it.
