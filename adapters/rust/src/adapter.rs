@@ -15,10 +15,9 @@ mod dialect {
 mod harness {
     pub mod consumer;
     pub mod documents;
+    pub mod files;
     pub mod operations;
     pub mod protocol;
-    pub mod samples;
-    pub mod schedule;
     pub mod tailing;
     pub mod timing;
     pub mod workers;
@@ -26,7 +25,7 @@ mod harness {
 
 use std::io::{self, BufRead, Write};
 use std::process::exit;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
@@ -40,8 +39,8 @@ use tokio::sync::{mpsc, oneshot};
 use dialect::bson::{self, Document};
 use harness::consumer::Consumer;
 use harness::documents::stamped;
-use harness::protocol::{cut, parse, Failure, Message, Session};
-use harness::timing::{Clock, Stop};
+use harness::protocol::{cut, parse, Failure, Message, Render, Session};
+use harness::timing::{now_ns, EPOCH_NS, STOP};
 use harness::workers::Phase;
 
 const PROTOCOL: u32 = 2;
@@ -52,40 +51,35 @@ const CONSUMER_NS: u64 = 200;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let stop = Arc::new(Stop::default());
-    let (mut sigterm, raised) = (signal(SignalKind::terminate())?, Arc::clone(&stop));
+    let mut sigterm = signal(SignalKind::terminate())?;
     tokio::spawn(async move {
         sigterm.recv().await;
-        raised.raise();
+        STOP.set(())
     });
     // A thread of its own: tokio's stdin would start one beside the workers in each turn.
     let (sender, mut lines) = mpsc::channel(1);
     let (core, mut gone) = oneshot::channel::<()>();
     thread::spawn(move || {
         let _core = core;
-        let lines = io::stdin().lock().split(b'\n').map_while(Result::ok);
-        lines.map(|line| sender.blocking_send(line)).find(Result::is_err);
+        for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
     });
-    let session = Session { stop: Arc::clone(&stop), ..Session::default() };
-    let mut adapter = Adapter { session, phase: None };
+    let mut adapter = Adapter { session: Session::default(), phase: None };
     loop {
-        let line = select! { line = lines.recv() => line, () = stop.wait() => None };
-        let Some(line) = line else { exit(0) };
-        let answer = match parse(&line) {
-            // SIGTERM ends a turn by itself.
-            Ok(Message::Turn { until_ns }) => select! {
-                biased;
-                done = adapter.turn(until_ns) => done,
-                _ = &mut gone => exit(0),
-            },
-            Ok(message) => select! {
-                biased;
-                answer = adapter.answer(message) => answer,
-                () = stop.wait() => exit(0),
-            },
-            Err(failure) => Err(failure),
+        let line = select! { line = lines.recv() => line, _ = STOP.wait() => None };
+        let message = parse(&line.unwrap_or_else(|| exit(0)));
+        let turn = matches!(message, Ok(Message::Turn { .. }));
+        let answer = select! {
+            biased;
+            answer = adapter.answer(message) => answer,
+            _ = &mut gone, if turn => exit(0),
+            // A turn ends by itself then.
+            _ = STOP.wait(), if !turn => exit(0),
         };
-        if stop.is_raised() {
+        if STOP.initialized() {
             exit(0); // a turn that was stopped has no answer
         }
         let answer = answer.unwrap_or_else(|Failure { code, message }| {
@@ -112,17 +106,18 @@ enum Running {
 }
 
 impl Adapter {
-    async fn answer(&mut self, message: Message) -> Result<Value, Failure> {
-        Ok(match message {
-            Message::Hello { protocol, .. } if protocol != PROTOCOL => {
-                return Err(Failure::protocol(format!("this adapter speaks protocol {PROTOCOL}")));
-            }
-            Message::Hello { epoch_ns, .. } => {
+    async fn answer(&mut self, message: Result<Message, Failure>) -> Result<Value, Failure> {
+        Ok(match message? {
+            Message::Hello { protocol: PROTOCOL, epoch_ns } => {
                 let answer = hello().await?;
-                self.session.clock = Clock { epoch_ns: epoch_ns.parse()? };
+                EPOCH_NS.store(epoch_ns.parse()?, Relaxed);
                 answer
             }
-            Message::Clock => json!({ "type": "clock", "now_ns": self.session.clock.now_ns() }),
+            Message::Hello { .. } => {
+                let message = format!("this adapter speaks protocol {PROTOCOL}");
+                return Err(Failure::new("protocol", message));
+            }
+            Message::Clock => json!({ "type": "clock", "now_ns": now_ns() }),
             Message::Open { clients, deal, database } => {
                 let (mut opened, mut resolved) = (Vec::new(), Value::Null);
                 for target in clients {
@@ -130,7 +125,7 @@ impl Adapter {
                     opened.push(client);
                     resolved = options;
                 }
-                (self.session.clients, self.session.deal) = (opened, deal);
+                self.session = Session { clients: opened, deal };
                 json!({ "type": "opened", "acknowledged": true, "resolved": resolved })
             }
             Message::Prepare(message) => {
@@ -141,11 +136,15 @@ impl Adapter {
                 });
                 json!({ "type": "ready" })
             }
-            Message::Turn { until_ns } => self.turn(until_ns).await?,
+            Message::Turn { until_ns } => match &mut self.phase {
+                Some(Running::Workers(phase)) => phase.turn(until_ns).await?,
+                Some(Running::Consumer(consumer)) => consumer.turn(until_ns).await?,
+                None => return Err(Failure::new("internal", "no phase")),
+            },
             Message::End => match self.phase.take() {
                 Some(Running::Workers(phase)) => phase.end(),
                 Some(Running::Consumer(consumer)) => consumer.end().await?,
-                None => return Err(Failure::protocol("no phase")),
+                None => return Err(Failure::new("internal", "no phase")),
             },
             Message::Close => {
                 for client in self.session.clients.drain(..) {
@@ -153,20 +152,12 @@ impl Adapter {
                 }
                 json!({ "type": "closed" })
             }
-            Message::Render { template, stamps, input } => {
+            Message::Render(Render { template, stamps, input }) => {
                 let document = Document::from_reader(template.as_slice())?;
                 let bytes = bson::to_vec(&stamped(&document, &stamps, &input))?;
                 json!({ "type": "rendered", "bson": hex::encode(bytes) })
             }
         })
-    }
-
-    async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {
-        match &mut self.phase {
-            Some(Running::Workers(phase)) => phase.turn(until_ns).await,
-            Some(Running::Consumer(consumer)) => consumer.turn(until_ns).await,
-            None => Err(Failure::protocol("no phase")),
-        }
     }
 }
 
@@ -184,11 +175,7 @@ async fn hello() -> Result<Value, Failure> {
             "version": driver.get_str("version")?,
             "native": null,
         },
-        "runtime": {
-            "name": "rustc",
-            "version": rustc,
-            "flags": [format!("tokio worker_threads={threads}")],
-        },
+        "runtime": { "name": "rustc", "version": rustc, "flags": [] },
         "clock": {
             "source": "CLOCK_MONOTONIC",
             "resolution_ns": clock_getres(ClockId::Monotonic).tv_nsec,

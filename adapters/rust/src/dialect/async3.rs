@@ -42,7 +42,7 @@ impl Target {
             "readConcern": read_concern.as_ref().map(|level| json!({ "level": level })),
             "selectionCriteria": read_preference.as_ref().map(|mode| json!({ "mode": mode })),
         }))
-        .map_err(Failure::unsupported)?;
+        .map_err(|error| Failure::new("unsupported", error))?;
         let items = client.collection_with_options(&operation.collection, options);
         Ok(Target { database: client.clone(), items })
     }

@@ -19,12 +19,15 @@ const UNUSED: [&str; 2] = ["waitQueueTimeoutMS", "socketTimeoutMS"];
 pub async fn connect(target: &ClientTarget, database: &str) -> Result<(Client, Value), Failure> {
     let unused = |name: &&String| UNUSED.iter().any(|unused| unused.eq_ignore_ascii_case(name));
     if let Some(name) = target.options.keys().find(unused) {
-        return Err(Failure::unsupported(format!("the driver does not use the option {name}")));
+        return Err(Failure::new(
+            "unsupported",
+            format!("the driver does not use the option {name}"),
+        ));
     }
     let options = ClientOptions::parse(&target.uri).await.map_err(refused)?;
     let acknowledgment = options.write_concern.as_ref().and_then(|concern| concern.w.as_ref());
     if acknowledgment == Some(&Acknowledgment::Nodes(0)) {
-        return Err(Failure::unsupported("the driver has no unacknowledged writes"));
+        return Err(Failure::new("unsupported", "the driver has no unacknowledged writes"));
     }
     let resolved = resolved(&options);
     let client = mongodb::Client::with_options(options).map_err(refused)?.database(database);
@@ -91,6 +94,6 @@ pub async fn handshake() -> Result<Document, Failure> {
     close(client).await;
     let field = b"\x03client\0";
     let at = message.windows(field.len()).position(|bytes| bytes == field);
-    let mut metadata = &message[at.ok_or(Failure::internal("no metadata"))? + field.len()..];
+    let mut metadata = &message[at.ok_or(Failure::new("internal", "no metadata"))? + field.len()..];
     Ok(Document::from_reader(&mut metadata)?)
 }

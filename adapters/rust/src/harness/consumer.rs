@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -11,10 +10,10 @@ use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::protocol::{count_error, ErrorEntry, Failure, Session};
-use super::samples::{Sample, Samples};
+use super::files::{Sample, Samples};
+use super::protocol::{turn_done, Failure, Session, Tally};
 use super::tailing::{Found, Tailing};
-use super::timing::{Alarm, Clock, Stop};
+use super::timing::{now_ns, Alarm, STOP};
 use crate::dialect;
 
 #[derive(Deserialize)]
@@ -37,16 +36,12 @@ type Turn = (u64, oneshot::Sender<Value>);
 
 /// The state of a phase, except for the position in the collection.
 struct Reader {
-    clock: Clock,
-    stop: Arc<Stop>,
-    alarm: Alarm,
-    samples: Samples,
     expected: u64,
     idle_ns: u64,
     errors_consecutive_max: u32,
-    errors_consecutive: u32,
-    errors: Vec<ErrorEntry>,
-    messages: u64,
+    alarm: Alarm,
+    samples: Samples,
+    tally: Tally,
     marked: bool,
     turn: Option<Turn>,
     began_ns: u64,
@@ -58,25 +53,24 @@ struct Reader {
 
 impl Reader {
     fn exhausted(&self) -> bool {
-        self.marked || self.messages >= self.expected
-    }
-
-    fn gave_up(&self) -> bool {
-        self.errors_consecutive >= self.errors_consecutive_max
+        self.marked || self.tally.documents >= self.expected
     }
 
     /// The end of the turn, if no other message comes; 0 between turns.
     fn ends_ns(&self) -> u64 {
         let until_ns = self.turn.as_ref().map_or(0, |(until_ns, _)| *until_ns);
-        until_ns.min(self.heard_ns.saturating_add(self.idle_ns))
+        until_ns.min(self.heard_ns + self.idle_ns)
     }
 
     fn is_over(&self) -> bool {
-        self.exhausted() || self.gave_up() || self.now_ns >= self.ends_ns() || self.stop.is_raised()
+        self.now_ns >= self.ends_ns()
+            || self.exhausted()
+            || self.tally.gave_up
+            || STOP.initialized()
     }
 
     fn begin(&mut self, turn: Turn) {
-        self.now_ns = self.clock.now_ns();
+        self.now_ns = now_ns();
         (self.began_ns, self.heard_ns, self.turn) = (self.now_ns, self.now_ns, Some(turn));
         self.samples.begin(self.now_ns);
     }
@@ -84,39 +78,29 @@ impl Reader {
     fn end(&mut self) -> io::Result<()> {
         self.samples.flush()?;
         if let Some((_, answer)) = self.turn.take() {
-            // Nobody hears it if the core is gone.
-            let _ = answer.send(json!({
-                "type": "turn_done",
-                "began_ns": self.began_ns,
-                "exhausted": self.exhausted(),
-                "gave_up": self.gave_up(),
-            }));
+            let done = turn_done(self.began_ns, self.exhausted(), self.tally.gave_up);
+            answer.send(done).map_err(|_| io::Error::other("nobody awaits the turn"))?;
         }
         Ok(())
     }
 
     fn record(&mut self, found: Found) -> io::Result<()> {
-        self.now_ns = self.clock.now_ns();
         match found {
             Found::Message { producer, sequence, made_ns } => {
-                self.errors_consecutive = 0;
-                self.messages += 1;
+                self.tally.right(1, 0);
                 self.heard_ns = self.now_ns;
                 self.samples.push(&Sample {
                     intended_ns: made_ns as u64,
                     start_ns: self.now_ns,
                     service_ns: 0,
-                    index: sequence as u32,
+                    index: sequence as u64,
                     operation: 0,
                     outcome: 0,
                     worker: producer as u16,
                 })?;
             }
             Found::Marker => self.marked = true,
-            Found::Failed(entry) => {
-                self.errors_consecutive += 1;
-                count_error(&mut self.errors, entry);
-            }
+            Found::Failed(entry) => self.tally.failed(entry, self.errors_consecutive_max),
         }
         Ok(())
     }
@@ -129,18 +113,17 @@ impl Reader {
             let found = loop {
                 while self.is_over() {
                     self.end()?;
-                    match turns.recv().await {
-                        Some(turn) => self.begin(turn),
-                        None => return Ok(()),
-                    }
+                    let Some(turn) = turns.recv().await else { return Ok(()) };
+                    self.begin(turn);
                 }
                 tokio::select! {
                     biased;
                     found = &mut next => break found,
                     slept = self.alarm.sleep_until(self.ends_ns()) => slept?,
                 }
-                self.now_ns = self.clock.now_ns();
+                self.now_ns = now_ns();
             };
+            self.now_ns = now_ns();
             self.record(found)?;
         }
     }
@@ -156,20 +139,17 @@ impl Consumer {
     pub async fn prepare(message: Value, session: &Session) -> Result<Consumer, Failure> {
         let Prepare { samples, errors_consecutive_max, consumer } =
             serde_json::from_value(message)?;
-        let client = session.clients.first().ok_or(Failure::protocol("no open before"))?;
+        let client =
+            session.clients.first().ok_or(Failure::new("internal", "no client is open"))?;
         let messages = client.collection(&consumer.collection);
         let mut tailing = Tailing::open(messages, consumer.marker_field).await?;
         let mut reader = Reader {
-            clock: session.clock,
-            stop: Arc::clone(&session.stop),
-            alarm: Alarm::new(session.clock, &session.stop)?,
-            samples: Samples::new(&Samples::create(&samples)?),
             expected: consumer.expected,
-            idle_ns: consumer.idle_ms.saturating_mul(1_000_000),
+            idle_ns: consumer.idle_ms * 1_000_000,
             errors_consecutive_max,
-            errors_consecutive: 0,
-            errors: Vec::new(),
-            messages: 0,
+            alarm: Alarm::new()?,
+            samples: Samples::new(&Samples::create(&samples)?),
+            tally: Tally::default(),
             marked: false,
             turn: None,
             began_ns: 0,
@@ -179,12 +159,10 @@ impl Consumer {
         let (turns, mut asked) = channel(1);
         let task = dialect::spawn(async move {
             reader.read(&mut tailing, &mut asked).await?;
-            Ok(json!({
-                "type": "ended",
-                "totals": { "documents": reader.messages, "sum": 0 },
-                "errors": reader.errors,
-                "consumer": { "cursors": tailing.opened, "positions_lost": tailing.positions_lost },
-            }))
+            let mut ended = reader.tally.ended();
+            let (cursors, positions_lost) = (tailing.opened, tailing.positions_lost);
+            ended["consumer"] = json!({ "cursors": cursors, "positions_lost": positions_lost });
+            Ok(ended)
         });
         Ok(Consumer { turns, task })
     }

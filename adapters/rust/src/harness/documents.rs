@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
+use super::files::Job;
 use super::protocol::Failure;
-use super::schedule::Job;
-use super::timing::Clock;
+use super::timing::now_ns;
 use crate::dialect::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 pub struct Stamp {
     path: Vec<String>,
     #[serde(default)]
@@ -33,7 +32,7 @@ enum Source {
     TimeMs,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(tag = "as", rename_all = "lowercase")]
 enum Form {
     Int32,
@@ -43,7 +42,6 @@ enum Form {
     String {
         #[serde(default)]
         prefix: String,
-        #[serde(default)]
         width: usize,
     },
     ObjectId {
@@ -71,9 +69,9 @@ pub struct Input {
     /// The shift between two items of a batch.
     #[serde(skip)]
     pub item_step: u64,
-    /// If it is set, `made_ns` and `time_ms` are read when a stamp asks for them.
+    /// `made_ns` and `time_ms` are read when a stamp asks for them.
     #[serde(skip)]
-    pub clock: Option<Clock>,
+    pub live: bool,
 }
 
 impl Input {
@@ -87,11 +85,10 @@ impl Input {
             Source::Key => self.key + self.shift as i64,
             Source::Sequence => self.sequence,
             Source::Producer => self.producer,
-            Source::MadeNs => self.clock.map_or(self.made_ns, |clock| clock.now_ns() as i64),
-            Source::TimeMs => self.clock.map_or(self.time_ms, |_| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-                since_1970.map_or(0, |time| time.as_millis() as i64)
-            }),
+            Source::MadeNs if self.live => now_ns() as i64,
+            Source::MadeNs => self.made_ns,
+            Source::TimeMs if self.live => DateTime::now().timestamp_millis(),
+            Source::TimeMs => self.time_ms,
         }
     }
 

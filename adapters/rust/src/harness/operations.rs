@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::documents::{Pool, Template};
+use super::files::Job;
 use super::protocol::Failure;
-use super::schedule::Job;
 use crate::dialect::{self, bson::Bson, bson::Document, Client, Target};
 
 #[derive(Clone, Copy, PartialEq, Deserialize)]
@@ -114,7 +114,7 @@ impl Operation {
         pools: &Arc<Vec<Pool>>,
     ) -> Result<Arc<Self>, Failure> {
         if let Some(shape) = &self.shape {
-            return Err(Failure::unsupported(format!("shape {shape}")));
+            return Err(Failure::new("unsupported", format!("shape {shape}")));
         }
         self.pools = Arc::clone(pools);
         if self.kind != Kind::Noop {
@@ -124,66 +124,60 @@ impl Operation {
         Ok(Arc::new(self))
     }
 
-    fn document(&self, template: Option<&Template>, job: &Job, item: u32) -> Document {
+    fn document(&self, template: &Option<Template>, job: &Job, item: u32) -> Document {
+        let template = template.as_ref();
         template.map_or_else(Document::new, |template| template.make(&self.pools, job, item))
     }
 
     /// Makes what an operation is given, before its time begins.
     pub fn make(self: &Arc<Self>, job: &Job) -> Given {
-        let body = self.body.as_ref();
-        let projection = self.projection.as_ref();
         let mut given = Given {
-            filter: self.document(self.filter.as_ref(), job, 0),
-            projection: projection.map(|fields| fields.make(&self.pools, job, 0)),
+            filter: self.document(&self.filter, job, 0),
+            projection: self.projection.is_some().then(|| self.document(&self.projection, job, 0)),
             limit: (job.count > 0).then_some(i64::from(job.count)),
             ..Given::default()
         };
         match self.kind {
-            Kind::Noop if body.is_none() => {}
+            Kind::Noop if self.body.is_none() => {}
             Kind::InsertMany if self.lazy => {
                 let (operation, job) = (Arc::clone(self), *job);
-                let item = move |item| operation.document(operation.body.as_ref(), &job, item);
-                given.lazy = Some(Box::new((0..job.count).map(item)));
+                let items = 0..job.count;
+                let items = items.map(move |item| operation.document(&operation.body, &job, item));
+                given.lazy = Some(Box::new(items));
             }
             Kind::Noop | Kind::InsertMany => {
-                let items = (0..job.count).map(|item| self.document(body, job, item));
+                let items = (0..job.count).map(|item| self.document(&self.body, job, item));
                 given.documents = items.collect();
             }
-            Kind::Aggregate => given.documents = stages(self.document(body, job, 0)),
+            Kind::Aggregate => given.documents = stages(self.document(&self.body, job, 0)),
             Kind::ReadModifyWrite => {
-                given.then = Some(Box::new(Given {
-                    filter: self.document(self.filter.as_ref(), job, 0),
-                    body: self.document(body, job, 0),
-                    ..Given::default()
-                }));
+                let filter = self.document(&self.filter, job, 0);
+                let body = self.document(&self.body, job, 0);
+                given.then = Some(Box::new(Given { filter, body, ..Given::default() }));
             }
-            _ => given.body = self.document(body, job, 0),
+            _ => given.body = self.document(&self.body, job, 0),
         }
         given
     }
 
     pub async fn call(&self, client: usize, mut given: Given) -> dialect::Result<Answer> {
-        let Some(target) = self.targets.get(client) else { return Ok(self.noop(&given)) };
-        let then = mem::take(&mut given.then);
-        let first = if then.is_some() { Kind::FindOne } else { self.kind };
-        let mut answer = target.call(first, self, given).await?;
-        if let (true, Some(then)) = (answer.right, then) {
-            answer.right = target.call(Kind::UpdateOne, self, *then).await?.right;
-        }
-        Ok(answer)
-    }
-
-    /// Reads its documents as an answer.
-    fn noop(&self, given: &Given) -> Answer {
         let mut answer = Answer::right_if(true);
-        given.documents.iter().for_each(|document| answer.read(document, &self.sum_field));
-        answer
+        let Some(target) = self.targets.get(client) else {
+            given.documents.iter().for_each(|document| answer.read(document, &self.sum_field));
+            return Ok(answer);
+        };
+        let Some(then) = mem::take(&mut given.then) else {
+            return target.call(self.kind, self, given).await;
+        };
+        answer = target.call(Kind::FindOne, self, given).await?;
+        answer.right = answer.right && target.call(Kind::UpdateOne, self, *then).await?.right;
+        Ok(answer)
     }
 }
 
 /// The stages of `{"pipeline": […]}`.
 fn stages(mut pipeline: Document) -> Vec<Document> {
     let Some(Bson::Array(stages)) = pipeline.remove("pipeline") else { return Vec::new() };
-    let stages = stages.into_iter().filter_map(|stage| stage.as_document().cloned());
-    stages.collect()
+    let document = |stage| if let Bson::Document(stage) = stage { Some(stage) } else { None };
+    stages.into_iter().filter_map(document).collect()
 }

@@ -1,42 +1,25 @@
-//! Messages, and the errors that answers tell.
+//! Messages, and the parts of answers that workers and consumer have in common.
 
 use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{json, Map, Value};
 
 use super::documents::{Input, Stamp};
-use super::timing::{Clock, Stop};
 use crate::dialect::Client;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
-    Hello {
-        protocol: u32,
-        epoch_ns: String,
-    },
+    Hello { protocol: u32, epoch_ns: String },
     Clock,
-    Open {
-        clients: Vec<ClientTarget>,
-        deal: Deal,
-        database: String,
-    },
-    /// Workers' or a consumer's.
+    Open { clients: Vec<ClientTarget>, deal: Deal, database: String },
     Prepare(Value),
-    Turn {
-        until_ns: u64,
-    },
+    Turn { until_ns: u64 },
     End,
     Close,
-    Render {
-        #[serde(deserialize_with = "hex::deserialize")]
-        template: Vec<u8>,
-        stamps: Vec<Stamp>,
-        input: Input,
-    },
+    Render(Render),
 }
 
 #[derive(Deserialize)]
@@ -54,49 +37,47 @@ pub enum Deal {
     Operation,
 }
 
-/// Parses one line, into a map first: serde alone would accept `["clock"]`.
-pub fn parse(line: &[u8]) -> Result<Message, Failure> {
-    let fields: Map<String, Value> = serde_json::from_slice(line).map_err(Failure::protocol)?;
-    Message::deserialize(Value::Object(fields)).map_err(Failure::protocol)
+#[derive(Deserialize)]
+pub struct Render {
+    #[serde(deserialize_with = "hex::deserialize")]
+    pub template: Vec<u8>,
+    pub stamps: Vec<Stamp>,
+    pub input: Input,
 }
 
-/// From `hello` and `open`: all phases have it in common.
-#[derive(Default)]
+/// Parses one line, into a map first: serde alone would accept `["clock"]`.
+pub fn parse(line: &[u8]) -> Result<Message, Failure> {
+    let fields = serde_json::from_slice::<Map<_, _>>(line);
+    let message = fields.and_then(|fields| Message::deserialize(Value::Object(fields)));
+    message.map_err(|error| Failure::new("protocol", error))
+}
+
+/// From `open`: all phases have it in common.
+#[derive(Clone, Default)]
 pub struct Session {
-    pub clock: Clock,
-    pub stop: Arc<Stop>,
     pub clients: Vec<Client>,
     pub deal: Deal,
 }
 
 /// An answer of type `error`.
-#[derive(Debug)]
 pub struct Failure {
     pub code: &'static str,
     pub message: String,
 }
 
 impl Failure {
-    pub fn protocol(message: impl ToString) -> Failure {
-        Failure { code: "protocol", message: message.to_string() }
-    }
-
-    pub fn unsupported(message: impl ToString) -> Failure {
-        Failure { code: "unsupported", message: message.to_string() }
-    }
-
-    pub fn internal(message: impl ToString) -> Failure {
-        Failure { code: "internal", message: message.to_string() }
+    pub fn new(code: &'static str, message: impl ToString) -> Failure {
+        Failure { code, message: message.to_string() }
     }
 
     pub fn of_file<E: Error>(path: &Path) -> impl Fn(E) -> Failure + '_ {
-        move |error| Failure::internal(format!("{}: {error}", path.display()))
+        move |error| Failure::new("internal", format!("{}: {error}", path.display()))
     }
 }
 
 impl<E: Error> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure::internal(error)
+        Failure::new("internal", error)
     }
 }
 
@@ -118,15 +99,62 @@ pub struct ErrorEntry {
 }
 
 impl ErrorEntry {
-    /// A failure that the adapter itself sees: a wrong answer.
+    /// A wrong answer: the adapter itself sees it.
     pub fn own(name: &str, message: String) -> ErrorEntry {
         ErrorEntry { code: 0, name: name.to_owned(), count: 1, message, outcome: 1 }
     }
 }
 
-pub fn count_error(entries: &mut Vec<ErrorEntry>, found: ErrorEntry) {
-    match entries.iter_mut().find(|entry| (entry.code, &entry.name) == (found.code, &found.name)) {
-        Some(entry) => entry.count += found.count,
-        None => entries.push(found),
+/// What `ended` tells, and failures in a row.
+#[derive(Default)]
+pub struct Tally {
+    pub documents: u64,
+    pub sum: i64,
+    errors: Vec<ErrorEntry>,
+    consecutive: u32,
+    pub gave_up: bool,
+}
+
+impl Tally {
+    pub fn right(&mut self, documents: u64, sum: i64) {
+        self.documents += documents;
+        self.sum += sum;
+        self.consecutive = 0;
     }
+
+    pub fn failed(&mut self, entry: ErrorEntry, consecutive_max: u32) {
+        self.consecutive += 1;
+        self.gave_up |= self.consecutive >= consecutive_max;
+        self.count(entry);
+    }
+
+    fn count(&mut self, found: ErrorEntry) {
+        let alike =
+            |entry: &&mut ErrorEntry| (entry.code, &entry.name) == (found.code, &found.name);
+        match self.errors.iter_mut().find(alike) {
+            Some(entry) => entry.count += found.count,
+            None => self.errors.push(found),
+        }
+    }
+
+    pub fn merge(mut self, other: Tally) -> Tally {
+        self.right(other.documents, other.sum);
+        other.errors.into_iter().for_each(|entry| self.count(entry));
+        self
+    }
+
+    pub fn ended(&self) -> Value {
+        let Tally { documents, sum, errors, .. } = self;
+        let totals = json!({ "documents": documents, "sum": sum });
+        json!({ "type": "ended", "totals": totals, "errors": errors })
+    }
+}
+
+pub fn turn_done(began_ns: u64, exhausted: bool, gave_up: bool) -> Value {
+    json!({
+        "type": "turn_done",
+        "began_ns": began_ns,
+        "exhausted": exhausted,
+        "gave_up": gave_up,
+    })
 }

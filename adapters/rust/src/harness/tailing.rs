@@ -69,7 +69,8 @@ impl Tailing {
         let mut cursor = tail(&messages).await?;
         let first = next(&mut cursor).await?;
         let sentinel = first.filter(|document| matches!(document.get("sentinel"), Ok(Some(_))));
-        let no_sentinel = || Failure::internal(format!("no sentinel in {}", messages.name()));
+        let no_sentinel =
+            || Failure::new("internal", format!("no sentinel in {}", messages.name()));
         let last = id_of(sentinel.ok_or_else(no_sentinel)?);
         let cursor = Some(cursor);
         Ok(Tailing { messages, marker_field, cursor, last, opened: 1, positions_lost: 0 })

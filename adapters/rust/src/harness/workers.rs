@@ -4,21 +4,19 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
-use serde_json::{json, Value};
+use serde_json::Value;
 use tokio::task::{coop::consume_budget, JoinHandle};
 
 use super::documents::{read_pool, Pool};
+use super::files::{Job, Sample, Samples, Schedule};
 use super::operations::{Answer, Given, Operation};
-use super::protocol::{count_error, Deal, ErrorEntry, Failure, Session};
-use super::samples::{Sample, Samples};
-use super::schedule::{Job, Schedule};
-use super::timing::{Alarm, Clock, Stop};
+use super::protocol::{turn_done, Deal, ErrorEntry, Failure, Session, Tally};
+use super::timing::{now_ns, Alarm, STOP};
 use crate::dialect;
 
 #[derive(Deserialize)]
@@ -37,28 +35,29 @@ struct Prepare {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case")]
-enum Pacing {
-    Awaited {
-        #[serde(default)]
-        think_ns: u64,
-    },
-    Window {
-        size: NonZeroUsize,
-    },
+struct Pacing {
+    mode: Mode,
+    #[serde(default)]
+    think_ns: u64,
+    size: Option<usize>,
+}
+
+#[derive(PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Awaited,
+    Window,
     Rate,
     Burst,
 }
 
 /// Shared by all workers. Only the positions in the slices change.
 struct Plan {
-    clock: Clock,
-    stop: Arc<Stop>,
+    deal: Deal,
+    clients: usize,
     schedule: Schedule,
     slices: Vec<Slice>,
     operations: Vec<Arc<Operation>>,
-    clients: usize,
-    deal: Deal,
     pacing: Pacing,
     errors_consecutive_max: u32,
 }
@@ -70,18 +69,22 @@ struct Slice {
 }
 
 struct Timed {
+    job: Job,
     start_ns: u64,
     end_ns: u64,
     answer: dialect::Result<Answer>,
 }
 
 impl Plan {
-    async fn call(&self, job: &Job, given: Given) -> Timed {
+    fn make(&self, job: &Job) -> Given {
+        self.operations[job.operation].make(job)
+    }
+
+    async fn call(&self, job: Job, given: Given) -> Timed {
         let operation = &self.operations[job.operation];
-        let start_ns = self.clock.now_ns();
+        let start_ns = now_ns();
         let answer = operation.call(job.client, given).await;
-        let end_ns = self.clock.now_ns();
-        Timed { start_ns, end_ns, answer }
+        Timed { job, start_ns, end_ns: now_ns(), answer }
     }
 }
 
@@ -89,21 +92,16 @@ struct Worker {
     plan: Arc<Plan>,
     /// In this process, from 0.
     worker: usize,
-    slice: usize,
     /// In all processes.
     number: u16,
     alarm: Option<Alarm>,
     samples: Samples,
-    errors_consecutive: u32,
-    gave_up: bool,
+    tally: Tally,
     /// T0 of the phase.
     origin_ns: u64,
     until_ns: u64,
-    /// The last reading of the clock, to be compared with the deadline.
+    /// The last reading of the clock, or the end of think time, to be compared with the deadline.
     last_ns: u64,
-    documents: u64,
-    sum: i64,
-    errors: Vec<ErrorEntry>,
 }
 
 impl Worker {
@@ -114,22 +112,17 @@ impl Worker {
         worker: usize,
     ) -> io::Result<Worker> {
         // A worker that never sleeps needs no file descriptor for a timer.
-        let sleeps = matches!(plan.pacing, Pacing::Rate | Pacing::Awaited { think_ns: 1.. });
+        let sleeps = plan.pacing.mode == Mode::Rate || plan.pacing.think_ns > 0;
         Ok(Worker {
             plan: Arc::clone(plan),
             worker,
-            slice: if plan.slices.len() == 1 { 0 } else { worker },
             number: first_worker + worker as u16,
-            alarm: sleeps.then(|| Alarm::new(plan.clock, &plan.stop)).transpose()?,
+            alarm: sleeps.then(Alarm::new).transpose()?,
             samples: Samples::new(file),
-            errors_consecutive: 0,
-            gave_up: false,
+            tally: Tally::default(),
             origin_ns: 0,
             until_ns: 0,
             last_ns: 0,
-            documents: 0,
-            sum: 0,
-            errors: Vec::new(),
         })
     }
 
@@ -138,34 +131,30 @@ impl Worker {
     async fn turn(mut self, origin_ns: u64, began_ns: u64, until_ns: u64) -> io::Result<Worker> {
         (self.origin_ns, self.last_ns, self.until_ns) = (origin_ns, began_ns, until_ns);
         self.samples.begin(began_ns);
-        match self.plan.pacing {
-            Pacing::Awaited { think_ns } => self.one_by_one(think_ns).await?,
-            Pacing::Rate => self.one_by_one(0).await?,
-            Pacing::Window { size } => self.side_by_side(size.get()).await?,
-            Pacing::Burst => self.side_by_side(usize::MAX).await?,
+        match self.plan.pacing.mode {
+            Mode::Awaited | Mode::Rate => self.one_by_one().await?,
+            Mode::Window | Mode::Burst => self.side_by_side().await?,
         }
         self.samples.flush()?;
         Ok(self)
     }
 
-    async fn one_by_one(&mut self, think_ns: u64) -> io::Result<()> {
+    async fn one_by_one(&mut self) -> io::Result<()> {
+        let mut clock_ns = self.last_ns;
         while let Some(job) = self.take() {
-            if let Some(intended_ns) = job.intended_ns.filter(|at_ns| *at_ns > self.last_ns) {
-                self.sleep_until(intended_ns).await?;
-                if self.plan.stop.is_raised() {
+            let due_ns = job.intended_ns.unwrap_or(self.last_ns);
+            if let (true, Some(alarm)) = (due_ns > clock_ns, &self.alarm) {
+                alarm.sleep_until(due_ns).await?;
+                if STOP.initialized() {
                     break;
                 }
             }
-            let given = self.plan.operations[job.operation].make(&job);
-            let timed = self.plan.call(&job, given).await;
-            self.record(&job, timed)?;
-            if think_ns > 0 {
-                // A worker whose think time ends after the deadline stops at once.
-                self.last_ns += think_ns;
-                if self.last_ns < self.until_ns {
-                    self.sleep_until(self.last_ns).await?;
-                }
-            }
+            let given = self.plan.make(&job);
+            let timed = self.plan.call(job, given).await;
+            clock_ns = timed.end_ns;
+            self.record(timed)?;
+            // A worker whose think time ends after the deadline stops at once.
+            self.last_ns += self.plan.pacing.think_ns;
             // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
             consume_budget().await;
         }
@@ -174,102 +163,86 @@ impl Worker {
 
     /// Spawns a task per operation, as an application does that does not await each. Those at the
     /// front that have ended are taken off, so that memory holds what is in flight.
-    async fn side_by_side(&mut self, size: usize) -> io::Result<()> {
+    async fn side_by_side(&mut self) -> io::Result<()> {
         let mut in_flight = VecDeque::new();
         while let Some(job) = self.take() {
             in_flight.push_back(dialect::spawn(self.issued(job)));
-            while in_flight.len() == size || in_flight.front().is_some_and(JoinHandle::is_finished)
+            while Some(in_flight.len()) == self.plan.pacing.size
+                || in_flight.front().is_some_and(JoinHandle::is_finished)
             {
                 let Some(oldest) = in_flight.pop_front() else { break };
-                let (timed, job) = oldest.await?;
-                self.record(&job, timed)?;
+                self.record(oldest.await?)?;
             }
-            if matches!(self.plan.pacing, Pacing::Burst) {
-                self.last_ns = self.plan.clock.now_ns();
+            if self.plan.pacing.mode == Mode::Burst {
+                self.last_ns = now_ns();
             }
             consume_budget().await;
         }
         for task in in_flight {
-            let (timed, job) = task.await?;
-            self.record(&job, timed)?;
+            self.record(task.await?)?;
         }
         Ok(())
     }
 
     /// The call as a future for a task of its own. Its documents are made by now.
-    fn issued(&self, job: Job) -> impl Future<Output = (Timed, Job)> + Send + 'static {
-        let plan = Arc::clone(&self.plan);
-        let given = plan.operations[job.operation].make(&job);
-        async move { (plan.call(&job, given).await, job) }
-    }
-
-    async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
-        match &self.alarm {
-            Some(alarm) => alarm.sleep_until(at_ns).await,
-            None => Ok(()),
-        }
+    fn issued(&self, job: Job) -> impl Future<Output = Timed> + Send + 'static {
+        let (plan, given) = (Arc::clone(&self.plan), self.plan.make(&job));
+        async move { plan.call(job, given).await }
     }
 
     /// The next operation; None if the worker has to stop before it.
     fn take(&self) -> Option<Job> {
         let plan = &*self.plan;
-        if self.gave_up || self.last_ns >= self.until_ns || plan.stop.is_raised() {
+        if self.tally.gave_up || self.last_ns >= self.until_ns || STOP.initialized() {
             return None;
         }
-        let slice = &plan.slices[self.slice];
-        let intended_ns = |index| self.origin_ns + plan.schedule.intended_ns(self.slice, index);
+        let number = if plan.slices.len() == 1 { 0 } else { self.worker };
+        let slice = &plan.slices[number];
+        let intended_ns = |index| self.origin_ns + plan.schedule.intended_ns(number, index);
         // A record that is due after this turn stays in the queue for the next one.
-        let rate = matches!(plan.pacing, Pacing::Rate);
+        let rate = plan.pacing.mode == Mode::Rate;
         let due = |index| !rate || intended_ns(index) < self.until_ns;
         let after = |index| (index < slice.limit && due(index)).then_some(index + 1);
         let index = slice.next.fetch_update(Relaxed, Relaxed, after).ok()?;
-        let mut job = plan.schedule.job(self.slice, index);
-        // Workers that share a queue have one slice, number 0.
-        let client = match plan.deal {
-            Deal::Worker => self.worker,
-            Deal::Operation => self.slice + index as usize,
-        };
-        job.client = client % plan.clients;
-        job.intended_ns = match plan.pacing {
-            Pacing::Rate => Some(intended_ns(index)),
-            Pacing::Burst => Some(self.origin_ns),
-            _ => None,
-        };
+        let mut job = plan.schedule.job(number, index);
         job.input.producer = i64::from(self.number);
-        job.input.clock = Some(plan.clock);
+        // Workers that share a queue have one slice, number 0.
+        job.client = match plan.deal {
+            Deal::Worker => self.worker % plan.clients,
+            Deal::Operation => (number + index as usize) % plan.clients,
+        };
+        job.intended_ns = match plan.pacing.mode {
+            Mode::Rate => Some(intended_ns(index)),
+            Mode::Burst => Some(self.origin_ns),
+            Mode::Awaited | Mode::Window => None,
+        };
         Some(job)
     }
 
-    fn record(&mut self, job: &Job, timed: Timed) -> io::Result<()> {
-        let error = match timed.answer {
-            Ok(answer) if answer.right => {
-                self.documents += answer.documents;
-                self.sum += answer.sum;
-                None
+    fn record(&mut self, timed: Timed) -> io::Result<()> {
+        let Timed { job, start_ns, end_ns, answer } = timed;
+        let outcome = match answer {
+            Ok(Answer { right: true, documents, sum }) => {
+                self.tally.right(documents, sum);
+                0
             }
-            Ok(_) => {
+            wrong => {
                 let name = &self.plan.operations[job.operation].name;
-                let message = format!("{name}: not the answer expected");
-                Some(ErrorEntry::own("WrongAnswer", message))
+                let entry = wrong.map_or_else(ErrorEntry::from, |_| {
+                    ErrorEntry::own("WrongAnswer", format!("{name}: not the answer expected"))
+                });
+                let outcome = entry.outcome;
+                self.tally.failed(entry, self.plan.errors_consecutive_max);
+                outcome
             }
-            Err(error) => Some(ErrorEntry::from(error)),
         };
-        let outcome = error.as_ref().map_or(0, |entry| entry.outcome);
-        match error {
-            Some(entry) => {
-                self.errors_consecutive += 1;
-                self.gave_up |= self.errors_consecutive >= self.plan.errors_consecutive_max;
-                count_error(&mut self.errors, entry);
-            }
-            None => self.errors_consecutive = 0,
-        }
-        self.last_ns = self.last_ns.max(timed.end_ns);
+        self.last_ns = self.last_ns.max(end_ns);
         self.samples.push(&Sample {
-            intended_ns: job.intended_ns.unwrap_or(timed.start_ns),
-            start_ns: timed.start_ns,
-            service_ns: timed.end_ns - timed.start_ns,
-            index: job.index as u32,
-            operation: job.operation as u8,
+            intended_ns: job.intended_ns.unwrap_or(start_ns),
+            start_ns,
+            service_ns: end_ns - start_ns,
+            index: job.index,
+            operation: job.operation,
             outcome,
             worker: self.number,
         })
@@ -286,7 +259,8 @@ pub struct Phase {
 impl Phase {
     pub fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
         // The core's messages are right, but for a pacing or a kind that is not known here.
-        let message: Prepare = serde_json::from_value(message).map_err(Failure::unsupported)?;
+        let message = serde_json::from_value::<Prepare>(message);
+        let message = message.map_err(|error| Failure::new("unsupported", error))?;
         let schedule = Schedule::read(&message.schedule, message.lap_step, message.item_step)?;
         let pools = message.pools.iter().map(|path| read_pool(path));
         let pools = Arc::new(pools.collect::<Result<Vec<Pool>, _>>()?);
@@ -296,13 +270,11 @@ impl Phase {
         let limits = message.limits.unwrap_or_else(|| vec![most; schedule.slices]);
         let slices = limits.iter().map(|limit| Slice { next: 0.into(), limit: most.min(*limit) });
         let plan = Arc::new(Plan {
-            clock: session.clock,
-            stop: Arc::clone(&session.stop),
+            deal: session.deal,
+            clients: session.clients.len().max(1),
             slices: slices.collect(),
             schedule,
             operations: operations.collect::<Result<_, _>>()?,
-            clients: session.clients.len().max(1),
-            deal: session.deal,
             pacing: message.pacing,
             errors_consecutive_max: message.errors_consecutive_max,
         });
@@ -313,7 +285,7 @@ impl Phase {
     }
 
     pub async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {
-        let began_ns = self.plan.clock.now_ns();
+        let began_ns = now_ns();
         let origin_ns = *self.origin_ns.get_or_insert(began_ns);
         let workers = self.workers.drain(..);
         let tasks =
@@ -322,25 +294,13 @@ impl Phase {
             self.workers.push(task.await??);
         }
         let exhausted = |slice: &Slice| slice.next.load(Relaxed) >= slice.limit;
-        Ok(json!({
-            "type": "turn_done",
-            "began_ns": began_ns,
-            "exhausted": self.plan.slices.iter().all(exhausted),
-            "gave_up": self.workers.iter().any(|worker| worker.gave_up),
-        }))
+        let exhausted = self.plan.slices.iter().all(exhausted);
+        Ok(turn_done(began_ns, exhausted, self.workers.iter().any(|worker| worker.tally.gave_up)))
     }
 
     /// The samples are written by now. The file closes here.
     pub fn end(self) -> Value {
-        let documents: u64 = self.workers.iter().map(|worker| worker.documents).sum();
-        let sum: i64 = self.workers.iter().map(|worker| worker.sum).sum();
-        let mut errors = Vec::new();
-        let found = self.workers.into_iter().flat_map(|worker| worker.errors);
-        found.for_each(|entry| count_error(&mut errors, entry));
-        json!({
-            "type": "ended",
-            "totals": { "documents": documents, "sum": sum },
-            "errors": errors,
-        })
+        let tallies = self.workers.into_iter().map(|worker| worker.tally);
+        tallies.fold(Tally::default(), Tally::merge).ended()
     }
 }
