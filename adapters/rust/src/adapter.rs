@@ -17,6 +17,7 @@ mod harness {
     pub mod documents;
     pub mod files;
     pub mod operations;
+    pub mod phase;
     pub mod protocol;
     pub mod tailing;
     pub mod timing;
@@ -37,11 +38,11 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot};
 
 use dialect::bson::{self, Document};
-use harness::consumer::Consumer;
 use harness::documents::stamped;
+use harness::phase::Phase;
 use harness::protocol::{cut, parse, Failure, Message, Render, Session};
 use harness::timing::{now_ns, EPOCH_NS, STOP};
-use harness::workers::Phase;
+use harness::{consumer, workers};
 
 const PROTOCOL: u32 = 2;
 /// An answer begins with it.
@@ -96,13 +97,7 @@ async fn main() -> io::Result<()> {
 
 struct Adapter {
     session: Session,
-    phase: Option<Running>,
-}
-
-/// A phase between `ready` and `ended`.
-enum Running {
-    Workers(Phase),
-    Consumer(Consumer),
+    phase: Option<Phase>,
 }
 
 impl Adapter {
@@ -125,27 +120,25 @@ impl Adapter {
                     opened.push(client);
                     resolved = options;
                 }
-                self.session = Session { clients: opened, deal };
+                self.session = Session { clients: opened, by_operation: deal == "operation" };
                 json!({ "type": "opened", "acknowledged": true, "resolved": resolved })
             }
             Message::Prepare(message) => {
                 self.phase = Some(if message["consumer"].is_null() {
-                    Running::Workers(Phase::prepare(message, &self.session)?)
+                    workers::prepare(message, &self.session)?
                 } else {
-                    Running::Consumer(Consumer::prepare(message, &self.session).await?)
+                    consumer::prepare(message, &self.session).await?
                 });
                 json!({ "type": "ready" })
             }
-            Message::Turn { until_ns } => match &mut self.phase {
-                Some(Running::Workers(phase)) => phase.turn(until_ns).await?,
-                Some(Running::Consumer(consumer)) => consumer.turn(until_ns).await?,
-                None => return Err(Failure::new("internal", "no phase")),
-            },
-            Message::End => match self.phase.take() {
-                Some(Running::Workers(phase)) => phase.end(),
-                Some(Running::Consumer(consumer)) => consumer.end().await?,
-                None => return Err(Failure::new("internal", "no phase")),
-            },
+            Message::Turn { until_ns } => {
+                let phase = self.phase.as_mut();
+                phase.ok_or(Failure::new("internal", "no phase"))?.turn(until_ns).await?
+            }
+            Message::End => {
+                let phase = self.phase.take();
+                phase.ok_or(Failure::new("internal", "no phase"))?.end().await?
+            }
             Message::Close => {
                 for client in self.session.clients.drain(..) {
                     dialect::close(client.client().clone()).await;

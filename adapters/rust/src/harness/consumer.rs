@@ -6,15 +6,13 @@ use std::pin::pin;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use tokio::sync::mpsc::{channel, Receiver, Sender};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc::Receiver;
 
-use super::files::{Sample, Samples};
-use super::protocol::{turn_done, Failure, Session, Tally};
+use super::files::Samples;
+use super::phase::{turn_done, Phase, Tally, Turn};
+use super::protocol::{ErrorEntry, Failure, Session};
 use super::tailing::{Found, Tailing};
 use super::timing::{now_ns, Alarm, STOP};
-use crate::dialect;
 
 #[derive(Deserialize)]
 struct Prepare {
@@ -30,9 +28,6 @@ struct Wanted {
     idle_ms: u64,
     marker_field: String,
 }
-
-/// `until_ns`, and where to say that the turn is done.
-type Turn = (u64, oneshot::Sender<Value>);
 
 /// The state of a phase, except for the position in the collection.
 struct Reader {
@@ -72,35 +67,29 @@ impl Reader {
     fn begin(&mut self, turn: Turn) {
         self.now_ns = now_ns();
         (self.began_ns, self.heard_ns, self.turn) = (self.now_ns, self.now_ns, Some(turn));
-        self.samples.begin(self.now_ns);
+        self.samples.written_ns = self.now_ns;
     }
 
     fn end(&mut self) -> io::Result<()> {
         self.samples.flush()?;
         if let Some((_, answer)) = self.turn.take() {
-            let done = turn_done(self.began_ns, self.exhausted(), self.tally.gave_up);
-            answer.send(done).map_err(|_| io::Error::other("nobody awaits the turn"))?;
+            // Nobody hears it if the core is gone.
+            let _ = answer.send(turn_done(self.began_ns, self.exhausted(), self.tally.gave_up));
         }
         Ok(())
     }
 
-    fn record(&mut self, found: Found) -> io::Result<()> {
+    fn record(&mut self, found: Result<Found, ErrorEntry>) -> io::Result<()> {
+        self.now_ns = now_ns();
         match found {
-            Found::Message { producer, sequence, made_ns } => {
+            Ok(Found { marked: false, sequence: Some(sequence), producer, made_ns }) => {
                 self.tally.right(1, 0);
                 self.heard_ns = self.now_ns;
-                self.samples.push(&Sample {
-                    intended_ns: made_ns as u64,
-                    start_ns: self.now_ns,
-                    service_ns: 0,
-                    index: sequence as u64,
-                    operation: 0,
-                    outcome: 0,
-                    worker: producer as u16,
-                })?;
+                let times = [made_ns as u64, self.now_ns, 0];
+                self.samples.push(times, sequence as u64, 0, 0, producer as u16)?;
             }
-            Found::Marker => self.marked = true,
-            Found::Failed(entry) => self.tally.failed(entry, self.errors_consecutive_max),
+            Ok(found) => self.marked |= found.marked,
+            Err(entry) => self.tally.failed(entry, self.errors_consecutive_max),
         }
         Ok(())
     }
@@ -123,62 +112,34 @@ impl Reader {
                 }
                 self.now_ns = now_ns();
             };
-            self.now_ns = now_ns();
             self.record(found)?;
         }
     }
 }
 
-/// A phase between `ready` and `ended`.
-pub struct Consumer {
-    turns: Sender<Turn>,
-    task: JoinHandle<Result<Value, Failure>>,
-}
-
-impl Consumer {
-    pub async fn prepare(message: Value, session: &Session) -> Result<Consumer, Failure> {
-        let Prepare { samples, errors_consecutive_max, consumer } =
-            serde_json::from_value(message)?;
-        let client =
-            session.clients.first().ok_or(Failure::new("internal", "no client is open"))?;
-        let messages = client.collection(&consumer.collection);
-        let mut tailing = Tailing::open(messages, consumer.marker_field).await?;
-        let mut reader = Reader {
-            expected: consumer.expected,
-            idle_ns: consumer.idle_ms * 1_000_000,
-            errors_consecutive_max,
-            alarm: Alarm::new()?,
-            samples: Samples::new(&Samples::create(&samples)?),
-            tally: Tally::default(),
-            marked: false,
-            turn: None,
-            began_ns: 0,
-            heard_ns: 0,
-            now_ns: 0,
-        };
-        let (turns, mut asked) = channel(1);
-        let task = dialect::spawn(async move {
-            reader.read(&mut tailing, &mut asked).await?;
-            let mut ended = reader.tally.ended();
-            let (cursors, positions_lost) = (tailing.opened, tailing.positions_lost);
-            ended["consumer"] = json!({ "cursors": cursors, "positions_lost": positions_lost });
-            Ok(ended)
-        });
-        Ok(Consumer { turns, task })
-    }
-
-    pub async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {
-        let (answer, done) = oneshot::channel();
-        // This fails if the task has failed, which says why.
-        let _ = self.turns.send((until_ns, answer)).await;
-        match done.await {
-            Ok(done) => Ok(done),
-            Err(_) => (&mut self.task).await?,
-        }
-    }
-
-    pub async fn end(self) -> Result<Value, Failure> {
-        drop(self.turns);
-        self.task.await?
-    }
+pub async fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
+    let Prepare { samples, errors_consecutive_max, consumer } = serde_json::from_value(message)?;
+    let client = session.clients.first().ok_or(Failure::new("internal", "no client is open"))?;
+    let messages = client.collection(&consumer.collection);
+    let mut tailing = Tailing::open(messages, consumer.marker_field).await?;
+    let mut reader = Reader {
+        expected: consumer.expected,
+        idle_ns: consumer.idle_ms * 1_000_000,
+        errors_consecutive_max,
+        alarm: Alarm::new()?,
+        samples: Samples::new(&Samples::create(&samples)?),
+        tally: Tally::default(),
+        marked: false,
+        turn: None,
+        began_ns: 0,
+        heard_ns: 0,
+        now_ns: 0,
+    };
+    Ok(Phase::begin(|mut turns| async move {
+        reader.read(&mut tailing, &mut turns).await?;
+        let mut ended = reader.tally.ended();
+        let (cursors, positions_lost) = (tailing.opened, tailing.positions_lost);
+        ended["consumer"] = json!({ "cursors": cursors, "positions_lost": positions_lost });
+        Ok(ended)
+    }))
 }

@@ -83,16 +83,6 @@ fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_le_bytes(bytes[offset..offset + 8].try_into().expect("8 bytes"))
 }
 
-pub struct Sample {
-    pub intended_ns: u64,
-    pub start_ns: u64,
-    pub service_ns: u64,
-    pub index: u64,
-    pub operation: usize,
-    pub outcome: u8,
-    pub worker: u16,
-}
-
 const BUFFER_BYTES: usize = 32_768 * 32;
 /// A buffer that has waited so long is written, so that the core sees progress.
 const WAIT_NS: u64 = 1_000_000_000;
@@ -100,7 +90,8 @@ const WAIT_NS: u64 = 1_000_000_000;
 /// One worker's buffer in front of the file that all workers of the process share.
 pub struct Samples {
     buffer: Vec<u8>,
-    written_ns: u64,
+    /// When it was last written, or the turn began.
+    pub written_ns: u64,
     file: Arc<Mutex<File>>,
 }
 
@@ -115,20 +106,20 @@ impl Samples {
         Samples { buffer, written_ns: 0, file: Arc::clone(file) }
     }
 
-    /// A turn begins: nothing has waited yet.
-    pub fn begin(&mut self, now_ns: u64) {
-        self.written_ns = now_ns;
-    }
-
-    pub fn push(&mut self, sample: &Sample) -> io::Result<()> {
-        let Sample { intended_ns, start_ns, service_ns, index, .. } = *sample;
-        let small = u64::from(index as u32)
-            | (sample.operation as u64) << 32
-            | u64::from(sample.outcome) << 40
-            | u64::from(sample.worker) << 48;
-        let fields = [intended_ns, start_ns, service_ns, small];
-        self.buffer.extend_from_slice(fields.map(u64::to_le_bytes).as_flattened());
-        let end_ns = start_ns + service_ns;
+    /// `times` are intended, start and service.
+    pub fn push(
+        &mut self,
+        times: [u64; 3],
+        index: u64,
+        operation: usize,
+        outcome: u8,
+        worker: u16,
+    ) -> io::Result<()> {
+        let (operation, outcome) = ((operation as u64) << 32, u64::from(outcome) << 40);
+        let small = u64::from(index as u32) | operation | outcome | u64::from(worker) << 48;
+        self.buffer.extend_from_slice(times.map(u64::to_le_bytes).as_flattened());
+        self.buffer.extend_from_slice(&small.to_le_bytes());
+        let end_ns = times[1] + times[2];
         // Samples of a window do not come in the order of time.
         if self.buffer.len() < BUFFER_BYTES && end_ns.saturating_sub(self.written_ns) < WAIT_NS {
             return Ok(());

@@ -1,10 +1,10 @@
-//! Messages, and the parts of answers that workers and consumer have in common.
+//! Messages, and the errors that answers tell.
 
 use std::error::Error;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value};
 
 use super::documents::{Input, Stamp};
 use crate::dialect::Client;
@@ -14,7 +14,7 @@ use crate::dialect::Client;
 pub enum Message {
     Hello { protocol: u32, epoch_ns: String },
     Clock,
-    Open { clients: Vec<ClientTarget>, deal: Deal, database: String },
+    Open { clients: Vec<ClientTarget>, deal: String, database: String },
     Prepare(Value),
     Turn { until_ns: u64 },
     End,
@@ -26,15 +26,6 @@ pub enum Message {
 pub struct ClientTarget {
     pub uri: String,
     pub options: Map<String, Value>,
-}
-
-/// How operations are dealt to clients.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Deal {
-    #[default]
-    Worker,
-    Operation,
 }
 
 #[derive(Deserialize)]
@@ -53,10 +44,11 @@ pub fn parse(line: &[u8]) -> Result<Message, Failure> {
 }
 
 /// From `open`: all phases have it in common.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Session {
     pub clients: Vec<Client>,
-    pub deal: Deal,
+    /// Dealt by operation, not by worker.
+    pub by_operation: bool,
 }
 
 /// An answer of type `error`.
@@ -103,58 +95,4 @@ impl ErrorEntry {
     pub fn own(name: &str, message: String) -> ErrorEntry {
         ErrorEntry { code: 0, name: name.to_owned(), count: 1, message, outcome: 1 }
     }
-}
-
-/// What `ended` tells, and failures in a row.
-#[derive(Default)]
-pub struct Tally {
-    pub documents: u64,
-    pub sum: i64,
-    errors: Vec<ErrorEntry>,
-    consecutive: u32,
-    pub gave_up: bool,
-}
-
-impl Tally {
-    pub fn right(&mut self, documents: u64, sum: i64) {
-        self.documents += documents;
-        self.sum += sum;
-        self.consecutive = 0;
-    }
-
-    pub fn failed(&mut self, entry: ErrorEntry, consecutive_max: u32) {
-        self.consecutive += 1;
-        self.gave_up |= self.consecutive >= consecutive_max;
-        self.count(entry);
-    }
-
-    fn count(&mut self, found: ErrorEntry) {
-        let alike =
-            |entry: &&mut ErrorEntry| (entry.code, &entry.name) == (found.code, &found.name);
-        match self.errors.iter_mut().find(alike) {
-            Some(entry) => entry.count += found.count,
-            None => self.errors.push(found),
-        }
-    }
-
-    pub fn merge(mut self, other: Tally) -> Tally {
-        self.right(other.documents, other.sum);
-        other.errors.into_iter().for_each(|entry| self.count(entry));
-        self
-    }
-
-    pub fn ended(&self) -> Value {
-        let Tally { documents, sum, errors, .. } = self;
-        let totals = json!({ "documents": documents, "sum": sum });
-        json!({ "type": "ended", "totals": totals, "errors": errors })
-    }
-}
-
-pub fn turn_done(began_ns: u64, exhausted: bool, gave_up: bool) -> Value {
-    json!({
-        "type": "turn_done",
-        "began_ns": began_ns,
-        "exhausted": exhausted,
-        "gave_up": gave_up,
-    })
 }

@@ -9,15 +9,13 @@ use crate::dialect::{is_there, next, tail, Error, Messages, Tail};
 /// Between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
 
-pub enum Found {
-    Message {
-        producer: i64,
-        sequence: i64,
-        made_ns: i64,
-    },
-    Marker,
-    /// The cursor failed. The next call opens another one.
-    Failed(ErrorEntry),
+/// A document; one without a sequence is no message.
+#[derive(Default)]
+pub struct Found {
+    pub producer: i64,
+    pub sequence: Option<i64>,
+    pub made_ns: i64,
+    pub marked: bool,
 }
 
 pub struct Tailing {
@@ -34,35 +32,6 @@ fn id_of(document: &RawDocument) -> Option<RawBson> {
     document.get("_id").ok().flatten().map(|id| id.to_raw_bson())
 }
 
-/// `_id`, and what else there is; None for documents that are not the workload's. Reads field by
-/// field. Rejected: a struct deserialised by serde, with which a message takes half as long again.
-fn read(document: &RawDocument, marker: &str) -> Result<(Option<RawBson>, Option<Found>), Error> {
-    let (mut id, mut marked) = (None, false);
-    let (mut producer, mut sequence, mut made_ns) = (None, None, None);
-    for element in document.iter_elements() {
-        let element = element?;
-        let integer = || {
-            let value = element.value()?;
-            Ok::<_, Error>(value.as_i64().or_else(|| value.as_i32().map(i64::from)))
-        };
-        match element.key() {
-            "_id" => id = Some(element.value()?.to_raw_bson()),
-            "producer" => producer = integer()?,
-            "sequence" => sequence = integer()?,
-            "made_ns" => made_ns = integer()?,
-            name => marked |= name == marker,
-        }
-    }
-    let found = match (producer, sequence, made_ns) {
-        _ if marked => Some(Found::Marker),
-        (Some(producer), Some(sequence), Some(made_ns)) => {
-            Some(Found::Message { producer, sequence, made_ns })
-        }
-        _ => None,
-    };
-    Ok((id, found))
-}
-
 impl Tailing {
     /// Opens a cursor and moves it past the sentinel.
     pub async fn open(messages: Messages, marker_field: String) -> Result<Tailing, Failure> {
@@ -76,35 +45,44 @@ impl Tailing {
         Ok(Tailing { messages, marker_field, cursor, last, opened: 1, positions_lost: 0 })
     }
 
-    /// Waits for the next message. The future must not be dropped before it ends: some versions of
-    /// the driver would lose the batch that is on its way.
-    pub async fn next(&mut self) -> Found {
-        loop {
-            match self.read_one().await {
-                Ok(Some(found)) => return found,
-                Ok(None) => {}
-                Err(entry) => {
-                    self.cursor = None;
-                    return Found::Failed(entry);
-                }
-            }
+    /// Waits for the next document; after a failure, on another cursor. The future must not be
+    /// dropped before it ends: some versions of the driver would lose the batch on its way.
+    pub async fn next(&mut self) -> Result<Found, ErrorEntry> {
+        let found = self.read().await;
+        if found.is_err() {
+            self.cursor = None;
         }
+        found
     }
 
-    async fn read_one(&mut self) -> Result<Option<Found>, ErrorEntry> {
-        let Some(cursor) = &mut self.cursor else {
+    /// Reads field by field. Rejected: a struct deserialised by serde, with which a message takes
+    /// half as long again.
+    async fn read(&mut self) -> Result<Found, ErrorEntry> {
+        if self.cursor.is_none() {
             tokio::time::sleep(REOPEN).await;
-            self.reopen().await?;
-            return Ok(None);
-        };
+            self.cursor = Some(self.reopen().await?);
+        }
+        let Some(cursor) = &mut self.cursor else { return Err(cursor_ended()) };
         let document = next(cursor).await?.ok_or_else(cursor_ended)?;
-        let (id, found) = read(document, &self.marker_field)?;
+        let (mut found, mut id) = (Found::default(), None);
+        for element in document.iter_elements() {
+            let element = element.map_err(Error::from)?;
+            let value = element.value().map_err(Error::from)?;
+            let integer = || value.as_i64().or_else(|| value.as_i32().map(i64::from));
+            match element.key() {
+                "_id" => id = Some(value.to_raw_bson()),
+                "producer" => found.producer = integer().unwrap_or_default(),
+                "sequence" => found.sequence = integer(),
+                "made_ns" => found.made_ns = integer().unwrap_or_default(),
+                name => found.marked |= name == self.marker_field,
+            }
+        }
         self.last = id;
         Ok(found)
     }
 
     /// Continues after the last document, or with the oldest one if that has been overwritten.
-    async fn reopen(&mut self) -> Result<(), ErrorEntry> {
+    async fn reopen(&mut self) -> Result<Tail, ErrorEntry> {
         loop {
             let there = is_there(&self.messages, &self.last).await?;
             let mut cursor = tail(&self.messages).await?;
@@ -120,8 +98,7 @@ impl Tailing {
             } else if self.last.take().is_some() {
                 self.positions_lost += 1;
             }
-            self.cursor = Some(cursor);
-            return Ok(());
+            return Ok(cursor);
         }
     }
 }

@@ -1,21 +1,22 @@
 //! The workers of a phase: what they take from the schedule, when, and what they record.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::mpsc::Receiver;
 use tokio::task::{coop::consume_budget, JoinHandle};
 
 use super::documents::{read_pool, Pool};
-use super::files::{Job, Sample, Samples, Schedule};
+use super::files::{Job, Samples, Schedule};
 use super::operations::{Answer, Given, Operation};
-use super::protocol::{turn_done, Deal, ErrorEntry, Failure, Session, Tally};
+use super::phase::{turn_done, Phase, Tally, Turn};
+use super::protocol::{ErrorEntry, Failure, Session};
 use super::timing::{now_ns, Alarm, STOP};
 use crate::dialect;
 
@@ -53,8 +54,8 @@ enum Mode {
 
 /// Shared by all workers. Only the positions in the slices change.
 struct Plan {
-    deal: Deal,
     clients: usize,
+    by_operation: bool,
     schedule: Schedule,
     slices: Vec<Slice>,
     operations: Vec<Arc<Operation>>,
@@ -105,32 +106,11 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(
-        plan: &Arc<Plan>,
-        file: &Arc<Mutex<File>>,
-        first_worker: u16,
-        worker: usize,
-    ) -> io::Result<Worker> {
-        // A worker that never sleeps needs no file descriptor for a timer.
-        let sleeps = plan.pacing.mode == Mode::Rate || plan.pacing.think_ns > 0;
-        Ok(Worker {
-            plan: Arc::clone(plan),
-            worker,
-            number: first_worker + worker as u16,
-            alarm: sleeps.then(Alarm::new).transpose()?,
-            samples: Samples::new(file),
-            tally: Tally::default(),
-            origin_ns: 0,
-            until_ns: 0,
-            last_ns: 0,
-        })
-    }
-
     /// Runs a turn; the task ends with it. Rejected: a task that waits on a barrier between turns.
     /// To wake it costs more than to spawn one, and the worker's state would need a lock.
     async fn turn(mut self, origin_ns: u64, began_ns: u64, until_ns: u64) -> io::Result<Worker> {
         (self.origin_ns, self.last_ns, self.until_ns) = (origin_ns, began_ns, until_ns);
-        self.samples.begin(began_ns);
+        self.samples.written_ns = began_ns;
         match self.plan.pacing.mode {
             Mode::Awaited | Mode::Rate => self.one_by_one().await?,
             Mode::Window | Mode::Burst => self.side_by_side().await?,
@@ -207,10 +187,8 @@ impl Worker {
         let mut job = plan.schedule.job(number, index);
         job.input.producer = i64::from(self.number);
         // Workers that share a queue have one slice, number 0.
-        job.client = match plan.deal {
-            Deal::Worker => self.worker % plan.clients,
-            Deal::Operation => (number + index as usize) % plan.clients,
-        };
+        let client = if plan.by_operation { number + index as usize } else { self.worker };
+        job.client = client % plan.clients;
         job.intended_ns = match plan.pacing.mode {
             Mode::Rate => Some(intended_ns(index)),
             Mode::Burst => Some(self.origin_ns),
@@ -237,70 +215,72 @@ impl Worker {
             }
         };
         self.last_ns = self.last_ns.max(end_ns);
-        self.samples.push(&Sample {
-            intended_ns: job.intended_ns.unwrap_or(start_ns),
-            start_ns,
-            service_ns: end_ns - start_ns,
-            index: job.index,
-            operation: job.operation,
-            outcome,
-            worker: self.number,
+        let times = [job.intended_ns.unwrap_or(start_ns), start_ns, end_ns - start_ns];
+        self.samples.push(times, job.index, job.operation, outcome, self.number)
+    }
+}
+
+pub fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
+    // The core's messages are right, but for a pacing or a kind that is not known here.
+    let message = serde_json::from_value::<Prepare>(message);
+    let message = message.map_err(|error| Failure::new("unsupported", error))?;
+    let schedule = Schedule::read(&message.schedule, message.lap_step, message.item_step)?;
+    let pools = message.pools.iter().map(|path| read_pool(path));
+    let pools = Arc::new(pools.collect::<Result<Vec<Pool>, _>>()?);
+    let operations = message.operations.into_iter();
+    let operations = operations.map(|operation| operation.bind(&session.clients, &pools));
+    let most = if schedule.slice_records == 0 { 0 } else { u64::MAX };
+    let limits = message.limits.unwrap_or_else(|| vec![most; schedule.slices]);
+    let slices = limits.iter().map(|limit| Slice { next: 0.into(), limit: most.min(*limit) });
+    let plan = Arc::new(Plan {
+        clients: session.clients.len().max(1),
+        by_operation: session.by_operation,
+        slices: slices.collect(),
+        schedule,
+        operations: operations.collect::<Result<_, _>>()?,
+        pacing: message.pacing,
+        errors_consecutive_max: message.errors_consecutive_max,
+    });
+    let file = Samples::create(&message.samples)?;
+    // A worker that never sleeps needs no file descriptor for a timer.
+    let sleeps = plan.pacing.mode == Mode::Rate || plan.pacing.think_ns > 0;
+    let worker = |worker| -> io::Result<Worker> {
+        Ok(Worker {
+            plan: Arc::clone(&plan),
+            worker,
+            number: message.first_worker + worker as u16,
+            alarm: sleeps.then(Alarm::new).transpose()?,
+            samples: Samples::new(&file),
+            tally: Tally::default(),
+            origin_ns: 0,
+            until_ns: 0,
+            last_ns: 0,
         })
-    }
+    };
+    let workers = (0..message.workers).map(worker).collect::<io::Result<_>>()?;
+    Ok(Phase::begin(|turns| run(plan, workers, turns)))
 }
 
-/// A phase between `ready` and `ended`.
-pub struct Phase {
+async fn run(
     plan: Arc<Plan>,
-    workers: Vec<Worker>,
-    origin_ns: Option<u64>,
-}
-
-impl Phase {
-    pub fn prepare(message: Value, session: &Session) -> Result<Phase, Failure> {
-        // The core's messages are right, but for a pacing or a kind that is not known here.
-        let message = serde_json::from_value::<Prepare>(message);
-        let message = message.map_err(|error| Failure::new("unsupported", error))?;
-        let schedule = Schedule::read(&message.schedule, message.lap_step, message.item_step)?;
-        let pools = message.pools.iter().map(|path| read_pool(path));
-        let pools = Arc::new(pools.collect::<Result<Vec<Pool>, _>>()?);
-        let operations = message.operations.into_iter();
-        let operations = operations.map(|operation| operation.bind(&session.clients, &pools));
-        let most = if schedule.slice_records == 0 { 0 } else { u64::MAX };
-        let limits = message.limits.unwrap_or_else(|| vec![most; schedule.slices]);
-        let slices = limits.iter().map(|limit| Slice { next: 0.into(), limit: most.min(*limit) });
-        let plan = Arc::new(Plan {
-            deal: session.deal,
-            clients: session.clients.len().max(1),
-            slices: slices.collect(),
-            schedule,
-            operations: operations.collect::<Result<_, _>>()?,
-            pacing: message.pacing,
-            errors_consecutive_max: message.errors_consecutive_max,
-        });
-        let file = Samples::create(&message.samples)?;
-        let workers = (0..message.workers)
-            .map(|worker| Worker::new(&plan, &file, message.first_worker, worker));
-        Ok(Phase { workers: workers.collect::<io::Result<_>>()?, plan, origin_ns: None })
-    }
-
-    pub async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {
+    mut workers: Vec<Worker>,
+    mut turns: Receiver<Turn>,
+) -> Result<Value, Failure> {
+    let mut origin_ns = None;
+    while let Some((until_ns, answer)) = turns.recv().await {
         let began_ns = now_ns();
-        let origin_ns = *self.origin_ns.get_or_insert(began_ns);
-        let workers = self.workers.drain(..);
-        let tasks =
-            workers.map(|worker| dialect::spawn(worker.turn(origin_ns, began_ns, until_ns)));
-        for task in tasks.collect::<Vec<_>>() {
-            self.workers.push(task.await??);
+        let origin_ns = *origin_ns.get_or_insert(began_ns);
+        let turn = |worker: Worker| dialect::spawn(worker.turn(origin_ns, began_ns, until_ns));
+        let tasks: Vec<_> = workers.drain(..).map(turn).collect();
+        for task in tasks {
+            workers.push(task.await??);
         }
         let exhausted = |slice: &Slice| slice.next.load(Relaxed) >= slice.limit;
-        let exhausted = self.plan.slices.iter().all(exhausted);
-        Ok(turn_done(began_ns, exhausted, self.workers.iter().any(|worker| worker.tally.gave_up)))
+        let exhausted = plan.slices.iter().all(exhausted);
+        let gave_up = workers.iter().any(|worker| worker.tally.gave_up);
+        // Nobody hears it if the core is gone.
+        let _ = answer.send(turn_done(began_ns, exhausted, gave_up));
     }
-
-    /// The samples are written by now. The file closes here.
-    pub fn end(self) -> Value {
-        let tallies = self.workers.into_iter().map(|worker| worker.tally);
-        tallies.fold(Tally::default(), Tally::merge).ended()
-    }
+    let tallies = workers.into_iter().map(|worker| worker.tally);
+    Ok(tallies.fold(Tally::default(), Tally::merge).ended())
 }
