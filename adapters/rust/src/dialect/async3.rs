@@ -47,56 +47,65 @@ impl Target {
         Ok(Target { database: client.clone(), items })
     }
 
-    pub async fn call(&self, kind: Kind, operation: &Operation, given: Given) -> Result<Answer> {
+    pub async fn call(
+        &self,
+        kind: Kind,
+        operation: &Operation,
+        mut given: Given,
+    ) -> Result<Answer> {
         let Target { database, items } = self;
         let Operation { ordered, upsert, batch_size, sum_field, .. } = operation;
-        let Given { filter, projection, body, documents, lazy, limit, .. } = given;
         let mut answer = Answer::right_if(true);
         match kind {
             Kind::InsertOne => {
-                items.insert_one(body).await?;
+                items.insert_one(given.body()).await?;
             }
             Kind::InsertMany => {
-                answer.right = match lazy {
+                answer.right = match given.lazy {
                     Some(batch) => insert_many(items, batch, *ordered).await?,
-                    None => insert_many(items, documents.into_iter(), *ordered).await?,
+                    None => insert_many(items, given.documents.into_iter(), *ordered).await?,
                 }
             }
             Kind::FindOne => {
-                let find = items.find_one(filter);
-                let find = find.optional(projection, |find, fields| find.projection(fields));
+                let find = items.find_one(given.filter());
+                let find = find.optional(given.projection, |find, fields| find.projection(*fields));
                 answer = Answer::one(find.await?, sum_field);
             }
             Kind::Find => {
                 let find = items
-                    .find(filter)
-                    .optional(projection, |find, fields| find.projection(fields))
-                    .optional(limit, |find, most| find.limit(most))
+                    .find(given.filter())
+                    .optional(given.projection, |find, fields| find.projection(*fields))
+                    .optional(given.limit, |find, most| find.limit(most))
                     .optional(*batch_size, |find, size| find.batch_size(size));
                 answer = drained(find.await?, sum_field).await?;
             }
             Kind::UpdateOne => {
-                let update = items.update_one(filter, body);
+                let update = items.update_one(given.filter(), given.body());
                 let update = update.optional(*upsert, |update, is| update.upsert(is));
                 answer.right = one_written(&update.await?);
             }
             Kind::ReplaceOne => {
-                let replace = items.replace_one(filter, body);
+                let replace = items.replace_one(given.filter(), given.body());
                 let replace = replace.optional(*upsert, |replace, is| replace.upsert(is));
                 answer.right = one_written(&replace.await?);
             }
             Kind::FindOneAndUpdate => {
-                answer = Answer::one(items.find_one_and_update(filter, body).await?, sum_field);
+                answer = Answer::one(
+                    items.find_one_and_update(given.filter(), given.body()).await?,
+                    sum_field,
+                );
             }
-            Kind::DeleteOne => answer.right = items.delete_one(filter).await?.deleted_count == 1,
-            Kind::Count => answer.documents = items.count_documents(filter).await?,
+            Kind::DeleteOne => {
+                answer.right = items.delete_one(given.filter()).await?.deleted_count == 1
+            }
+            Kind::Count => answer.documents = items.count_documents(given.filter()).await?,
             Kind::EstimatedCount => answer.documents = items.estimated_document_count().await?,
             Kind::Aggregate => {
-                answer = drained(items.aggregate(documents).await?, sum_field).await?
+                answer = drained(items.aggregate(given.documents).await?, sum_field).await?
             }
             Kind::Command => {
                 // The driver turns an answer without `ok: 1` into an error.
-                database.run_command(body).await?;
+                database.run_command(given.body()).await?;
             }
             Kind::Drop => items.drop().await?,
             Kind::Noop | Kind::ReadModifyWrite => unreachable!("made of others by the harness"),

@@ -63,19 +63,31 @@ pub struct Operation {
 /// Each document is made when the driver asks for it.
 pub type Batch = Box<dyn ExactSizeIterator<Item = Document> + Send>;
 
-/// What a call is given: fresh copies, made before its time begins.
+/// What a call is given: fresh copies, made before its time begins. An empty document is not made
+/// in vain: its hasher costs as much as a reading of the clock.
 #[derive(Default)]
 pub struct Given {
-    pub filter: Document,
-    pub projection: Option<Document>,
-    /// A document to write, an update, or a command.
-    pub body: Document,
+    filter: Option<Document>,
+    /// It is seldom there: in a box it costs the others less.
+    pub projection: Option<Box<Document>>,
+    body: Option<Document>,
     /// A batch, or the stages of a pipeline.
     pub documents: Vec<Document>,
     pub lazy: Option<Batch>,
     pub limit: Option<i64>,
     /// Of the call that follows in the same operation.
     then: Option<Box<Given>>,
+}
+
+impl Given {
+    pub fn filter(&mut self) -> Document {
+        self.filter.take().unwrap_or_default()
+    }
+
+    /// A document to write, an update, or a command.
+    pub fn body(&mut self) -> Document {
+        self.body.take().unwrap_or_default()
+    }
 }
 
 #[derive(Default)]
@@ -124,38 +136,33 @@ impl Operation {
         Ok(Arc::new(self))
     }
 
-    fn document(&self, template: &Option<Template>, job: &Job, item: u32) -> Document {
-        let template = template.as_ref();
-        template.map_or_else(Document::new, |template| template.make(&self.pools, job, item))
-    }
-
     /// Makes what an operation is given, before its time begins.
     pub fn make(self: &Arc<Self>, job: &Job) -> Given {
+        let make = |template: &Option<Template>| Some(template.as_ref()?.make(&self.pools, job, 0));
         let mut given = Given {
-            filter: self.document(&self.filter, job, 0),
-            projection: self.projection.is_some().then(|| self.document(&self.projection, job, 0)),
+            filter: make(&self.filter),
+            projection: make(&self.projection).map(Box::new),
             limit: (job.count > 0).then_some(i64::from(job.count)),
             ..Given::default()
         };
-        match self.kind {
-            Kind::Noop if self.body.is_none() => {}
-            Kind::InsertMany if self.lazy => {
+        match (self.kind, &self.body) {
+            (Kind::InsertMany, _) if self.lazy => {
                 let (operation, job) = (Arc::clone(self), *job);
-                let items = 0..job.count;
-                let items = items.map(move |item| operation.document(&operation.body, &job, item));
-                given.lazy = Some(Box::new(items));
+                given.lazy = Some(Box::new((0..job.count).map(move |item| {
+                    let body = operation.body.as_ref();
+                    body.map_or_else(Document::new, |body| body.make(&operation.pools, &job, item))
+                })));
             }
-            Kind::Noop | Kind::InsertMany => {
-                let items = (0..job.count).map(|item| self.document(&self.body, job, item));
+            (Kind::Noop | Kind::InsertMany, Some(body)) => {
+                let items = (0..job.count).map(|item| body.make(&self.pools, job, item));
                 given.documents = items.collect();
             }
-            Kind::Aggregate => given.documents = stages(self.document(&self.body, job, 0)),
-            Kind::ReadModifyWrite => {
-                let filter = self.document(&self.filter, job, 0);
-                let body = self.document(&self.body, job, 0);
+            (Kind::Aggregate, body) => given.documents = stages(make(body)),
+            (Kind::ReadModifyWrite, body) => {
+                let (filter, body) = (make(&self.filter), make(body));
                 given.then = Some(Box::new(Given { filter, body, ..Given::default() }));
             }
-            _ => given.body = self.document(&self.body, job, 0),
+            (_, body) => given.body = make(body),
         }
         given
     }
@@ -176,8 +183,9 @@ impl Operation {
 }
 
 /// The stages of `{"pipeline": […]}`.
-fn stages(mut pipeline: Document) -> Vec<Document> {
-    let Some(Bson::Array(stages)) = pipeline.remove("pipeline") else { return Vec::new() };
+fn stages(pipeline: Option<Document>) -> Vec<Document> {
+    let stages = pipeline.and_then(|mut pipeline| pipeline.remove("pipeline"));
+    let Some(Bson::Array(stages)) = stages else { return Vec::new() };
     let document = |stage| if let Bson::Document(stage) = stage { Some(stage) } else { None };
     stages.into_iter().filter_map(document).collect()
 }

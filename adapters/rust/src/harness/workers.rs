@@ -70,7 +70,6 @@ struct Slice {
 }
 
 struct Timed {
-    job: Job,
     start_ns: u64,
     end_ns: u64,
     answer: dialect::Result<Answer>,
@@ -81,11 +80,12 @@ impl Plan {
         self.operations[job.operation].make(job)
     }
 
-    async fn call(&self, job: Job, given: Given) -> Timed {
+    async fn call(&self, job: &Job, given: Given) -> Timed {
         let operation = &self.operations[job.operation];
         let start_ns = now_ns();
         let answer = operation.call(job.client, given).await;
-        Timed { job, start_ns, end_ns: now_ns(), answer }
+        let end_ns = now_ns();
+        Timed { start_ns, end_ns, answer }
     }
 }
 
@@ -130,9 +130,9 @@ impl Worker {
                 }
             }
             let given = self.plan.make(&job);
-            let timed = self.plan.call(job, given).await;
+            let timed = self.plan.call(&job, given).await;
             clock_ns = timed.end_ns;
-            self.record(timed)?;
+            self.record(&job, timed)?;
             // A worker whose think time ends after the deadline stops at once.
             self.last_ns += self.plan.pacing.think_ns;
             // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
@@ -151,7 +151,8 @@ impl Worker {
                 || in_flight.front().is_some_and(JoinHandle::is_finished)
             {
                 let Some(oldest) = in_flight.pop_front() else { break };
-                self.record(oldest.await?)?;
+                let (job, timed) = oldest.await?;
+                self.record(&job, timed)?;
             }
             if self.plan.pacing.mode == Mode::Burst {
                 self.last_ns = now_ns();
@@ -159,15 +160,19 @@ impl Worker {
             consume_budget().await;
         }
         for task in in_flight {
-            self.record(task.await?)?;
+            let (job, timed) = task.await?;
+            self.record(&job, timed)?;
         }
         Ok(())
     }
 
     /// The call as a future for a task of its own. Its documents are made by now.
-    fn issued(&self, job: Job) -> impl Future<Output = Timed> + Send + 'static {
+    fn issued(&self, job: Job) -> impl Future<Output = (Job, Timed)> + Send + 'static {
         let (plan, given) = (Arc::clone(&self.plan), self.plan.make(&job));
-        async move { plan.call(job, given).await }
+        async move {
+            let timed = plan.call(&job, given).await;
+            (job, timed)
+        }
     }
 
     /// The next operation; None if the worker has to stop before it.
@@ -197,8 +202,8 @@ impl Worker {
         Some(job)
     }
 
-    fn record(&mut self, timed: Timed) -> io::Result<()> {
-        let Timed { job, start_ns, end_ns, answer } = timed;
+    fn record(&mut self, job: &Job, timed: Timed) -> io::Result<()> {
+        let Timed { start_ns, end_ns, answer } = timed;
         let outcome = match answer {
             Ok(Answer { right: true, documents, sum }) => {
                 self.tally.right(documents, sum);
