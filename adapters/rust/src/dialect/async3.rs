@@ -1,6 +1,7 @@
 //! The async API of 3.x: the driver's calls as its users write them, its options, its errors.
 
 use std::io;
+use std::mem;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -51,7 +52,7 @@ impl Target {
         &self,
         kind: Kind,
         operation: &Operation,
-        mut given: Given,
+        given: &mut Given,
     ) -> Result<Answer> {
         let Target { database, items } = self;
         let Operation { ordered, upsert, batch_size, sum_field, .. } = operation;
@@ -61,20 +62,22 @@ impl Target {
                 items.insert_one(given.body()).await?;
             }
             Kind::InsertMany => {
-                answer.right = match given.lazy {
+                let documents = mem::take(&mut given.documents).into_iter();
+                answer.right = match given.lazy.take() {
                     Some(batch) => insert_many(items, batch, *ordered).await?,
-                    None => insert_many(items, given.documents.into_iter(), *ordered).await?,
+                    None => insert_many(items, documents, *ordered).await?,
                 }
             }
             Kind::FindOne => {
                 let find = items.find_one(given.filter());
-                let find = find.optional(given.projection, |find, fields| find.projection(*fields));
+                let find =
+                    find.optional(given.projection.take(), |find, fields| find.projection(*fields));
                 answer = Answer::one(find.await?, sum_field);
             }
             Kind::Find => {
                 let find = items
                     .find(given.filter())
-                    .optional(given.projection, |find, fields| find.projection(*fields))
+                    .optional(given.projection.take(), |find, fields| find.projection(*fields))
                     .optional(given.limit, |find, most| find.limit(most))
                     .optional(*batch_size, |find, size| find.batch_size(size));
                 answer = drained(find.await?, sum_field).await?;
@@ -101,7 +104,8 @@ impl Target {
             Kind::Count => answer.documents = items.count_documents(given.filter()).await?,
             Kind::EstimatedCount => answer.documents = items.estimated_document_count().await?,
             Kind::Aggregate => {
-                answer = drained(items.aggregate(given.documents).await?, sum_field).await?
+                answer = drained(items.aggregate(mem::take(&mut given.documents)).await?, sum_field)
+                    .await?
             }
             Kind::Command => {
                 // The driver turns an answer without `ok: 1` into an error.

@@ -1,6 +1,5 @@
 //! The operations of a phase: what a call is given, and what its answer adds to totals.
 
-use std::mem;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -167,17 +166,18 @@ impl Operation {
         given
     }
 
-    pub async fn call(&self, client: usize, mut given: Given) -> dialect::Result<Answer> {
+    /// What is left of `given` is dropped after the call's time.
+    pub async fn call(&self, client: usize, given: &mut Given) -> dialect::Result<Answer> {
         let mut answer = Answer::right_if(true);
         let Some(target) = self.targets.get(client) else {
             given.documents.iter().for_each(|document| answer.read(document, &self.sum_field));
             return Ok(answer);
         };
-        let Some(then) = mem::take(&mut given.then) else {
+        let Some(mut then) = given.then.take() else {
             return target.call(self.kind, self, given).await;
         };
         answer = target.call(Kind::FindOne, self, given).await?;
-        answer.right = answer.right && target.call(Kind::UpdateOne, self, *then).await?.right;
+        answer.right = answer.right && target.call(Kind::UpdateOne, self, &mut then).await?.right;
         Ok(answer)
     }
 }

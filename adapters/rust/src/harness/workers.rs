@@ -80,10 +80,10 @@ impl Plan {
         self.operations[job.operation].make(job)
     }
 
-    async fn call(&self, job: &Job, given: Given) -> Timed {
+    async fn call(&self, job: &Job, mut given: Given) -> Timed {
         let operation = &self.operations[job.operation];
         let start_ns = now_ns();
-        let answer = operation.call(job.client, given).await;
+        let answer = operation.call(job.client, &mut given).await;
         let end_ns = now_ns();
         Timed { start_ns, end_ns, answer }
     }
