@@ -1,34 +1,48 @@
 //! The mongodyno adapter around the official MongoDB driver for Rust: reads a message, answers it.
 
-mod calls;
-mod client;
-mod consumer;
-mod documents;
-mod errors;
-mod operations;
-mod protocol;
-mod tailing;
-mod timing;
-mod workers;
+/// The driver: one file for each generation of its API, and what generations have in common.
+mod dialect {
+    mod async3;
+    mod client;
+    #[cfg(test)]
+    mod tests;
 
-use std::io::{self, Write};
-use std::sync::Arc;
+    pub use async3::*;
+    pub use client::{connect, handshake};
+}
+
+/// The contract, without a word of the driver but for its BSON.
+mod harness {
+    pub mod consumer;
+    pub mod documents;
+    pub mod files;
+    pub mod operations;
+    pub mod phase;
+    pub mod protocol;
+    pub mod tailing;
+    pub mod timing;
+    pub mod workers;
+}
+
+use std::io::{self, BufRead, Write};
+use std::process::exit;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::Duration;
 
-use mongodb::bson::{self, Document};
 use rustix::time::{clock_getres, ClockId};
 use serde_json::{json, Value};
-use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 use tokio::runtime::Handle;
+use tokio::select;
 use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::{mpsc, oneshot};
 
-use consumer::Consumer;
-use documents::stamped;
-use errors::{Failure, MESSAGE_MAX};
-use operations::Database;
-use protocol::{parse, Deal, Message};
-use timing::{Clock, Stop};
-use workers::Phase;
+use dialect::bson::{self, Document};
+use harness::documents::stamped;
+use harness::phase::Phase;
+use harness::protocol::{cut, parse, Failure, Message, Render, Session};
+use harness::timing::{now_ns, EPOCH_NS, STOP};
+use harness::{consumer, workers};
 
 const PROTOCOL: u32 = 2;
 /// An answer begins with it.
@@ -38,177 +52,131 @@ const CONSUMER_NS: u64 = 200;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let stop = Arc::new(Stop::default());
-    let (mut sigterm, raised) = (signal(SignalKind::terminate())?, Arc::clone(&stop));
+    let mut sigterm = signal(SignalKind::terminate())?;
     tokio::spawn(async move {
         sigterm.recv().await;
-        raised.raise();
+        STOP.set(())
     });
-    let mut adapter = Adapter {
-        lines: BufReader::new(tokio::io::stdin()),
-        stop: Arc::clone(&stop),
-        clock: Clock::default(),
-        clients: Vec::new(),
-        deal: Deal::default(),
-        phase: None,
-    };
-    let mut line = Vec::new();
-    let mut open = true;
-    while open && !stop.is_raised() {
-        line.clear();
-        tokio::select! {
-            read = adapter.lines.read_until(b'\n', &mut line) => open = read? > 0,
-            () = stop.wait() => open = false,
-        }
-        if open {
-            let answer = adapter.answer(&line).await;
-            if stop.is_raised() {
-                break; // a turn that was stopped has no answer
+    // A thread of its own: tokio's stdin would start one beside the workers in each turn.
+    let (sender, mut lines) = mpsc::channel(1);
+    let (core, mut gone) = oneshot::channel::<()>();
+    thread::spawn(move || {
+        let _core = core;
+        for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                break;
             }
-            open = answer["type"] != "closed";
-            let mut stdout = io::stdout().lock();
-            writeln!(stdout, "{FRAME}{answer}")?;
-            stdout.flush()?;
+        }
+    });
+    let mut adapter = Adapter { session: Session::default(), phase: None };
+    loop {
+        let line = select! { line = lines.recv() => line, _ = STOP.wait() => None };
+        let message = parse(&line.unwrap_or_else(|| exit(0)));
+        let turn = matches!(message, Ok(Message::Turn { .. }));
+        let answer = select! {
+            biased;
+            answer = adapter.answer(message) => answer,
+            _ = &mut gone, if turn => exit(0),
+            // A turn ends by itself then.
+            _ = STOP.wait(), if !turn => exit(0),
+        };
+        if STOP.initialized() {
+            exit(0); // a turn that was stopped has no answer
+        }
+        let answer = answer.unwrap_or_else(|Failure { code, message }| {
+            json!({ "type": "error", "code": code, "message": cut(&message) })
+        });
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{FRAME}{answer}")?;
+        stdout.flush()?;
+        if answer["type"] == "closed" {
+            exit(0); // a return from main would wait for tokio's threads
         }
     }
-    // A return from main would wait for the thread that reads stdin.
-    std::process::exit(0)
 }
 
 struct Adapter {
-    lines: BufReader<Stdin>,
-    stop: Arc<Stop>,
-    clock: Clock,
-    /// The database that `open` names, of each client.
-    clients: Vec<Database>,
-    deal: Deal,
-    phase: Option<Running>,
-}
-
-/// A phase between `ready` and `ended`.
-enum Running {
-    Worker(Phase),
-    Consumer(Consumer),
+    session: Session,
+    phase: Option<Phase>,
 }
 
 impl Adapter {
-    async fn answer(&mut self, line: &[u8]) -> Value {
-        let answer = match parse(line) {
-            Ok(message) => self.dispatch(message).await,
-            Err(failure) => Err(failure),
-        };
-        answer.unwrap_or_else(|Failure { code, message }| {
-            let message: String = message.chars().take(MESSAGE_MAX).collect();
-            json!({ "type": "error", "code": code, "message": message })
-        })
-    }
-
-    async fn dispatch(&mut self, message: Message) -> Result<Value, Failure> {
-        match message {
-            Message::Hello { protocol, .. } if protocol != PROTOCOL => {
-                Err(Failure::protocol(format!("this adapter speaks protocol {PROTOCOL}")))
-            }
-            Message::Hello { epoch_ns, .. } => {
-                let epoch_ns = epoch_ns.parse().map_err(Failure::protocol)?;
+    async fn answer(&mut self, message: Result<Message, Failure>) -> Result<Value, Failure> {
+        Ok(match message? {
+            Message::Hello { protocol: PROTOCOL, epoch_ns } => {
                 let answer = hello().await?;
-                self.clock = Clock { epoch_ns };
-                Ok(answer)
+                EPOCH_NS.store(epoch_ns.parse()?, Relaxed);
+                answer
             }
-            Message::Clock => Ok(json!({ "type": "clock", "now_ns": self.clock.now_ns() })),
+            Message::Hello { .. } => {
+                let message = format!("this adapter speaks protocol {PROTOCOL}");
+                return Err(Failure::new("protocol", message));
+            }
+            Message::Clock => json!({ "type": "clock", "now_ns": now_ns() }),
             Message::Open { clients, deal, database } => {
                 let (mut opened, mut resolved) = (Vec::new(), Value::Null);
                 for target in clients {
-                    let (client, options) = client::connect(&target.uri, &database).await?;
+                    let (client, options) = dialect::connect(&target, &database).await?;
                     opened.push(client);
                     resolved = options;
                 }
-                (self.clients, self.deal) = (opened, deal);
-                Ok(json!({ "type": "opened", "acknowledged": true, "resolved": resolved }))
+                self.session = Session { clients: opened, by_operation: deal == "operation" };
+                json!({ "type": "opened", "acknowledged": true, "resolved": resolved })
             }
             Message::Prepare(message) => {
-                self.phase = Some(self.prepare(&message).await?);
-                Ok(json!({ "type": "ready" }))
+                self.phase = Some(if message["consumer"].is_null() {
+                    workers::prepare(message, &self.session)?
+                } else {
+                    consumer::prepare(message, &self.session).await?
+                });
+                json!({ "type": "ready" })
             }
             Message::Turn { until_ns } => {
-                let Adapter { lines, phase, .. } = self;
-                let turn = async {
-                    match phase {
-                        Some(Running::Worker(phase)) => phase.turn(until_ns).await,
-                        Some(Running::Consumer(consumer)) => consumer.turn(until_ns).await,
-                        None => Err(Failure::protocol("no phase")),
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    done = turn => done,
-                    () = end_of_input(lines) => std::process::exit(0),
-                }
+                let phase = self.phase.as_mut();
+                phase.ok_or(Failure::new("internal", "no phase"))?.turn(until_ns).await?
             }
-            Message::End => match self.phase.take() {
-                Some(Running::Worker(phase)) => Ok(phase.end()),
-                Some(Running::Consumer(consumer)) => consumer.end().await,
-                None => Err(Failure::protocol("no phase")),
-            },
+            Message::End => {
+                let phase = self.phase.take();
+                phase.ok_or(Failure::new("internal", "no phase"))?.end().await?
+            }
             Message::Close => {
-                for database in self.clients.drain(..) {
-                    operations::close(database.client().clone()).await;
+                for client in self.session.clients.drain(..) {
+                    dialect::close(client.client().clone()).await;
                 }
-                Ok(json!({ "type": "closed" }))
+                json!({ "type": "closed" })
             }
-            Message::Render { template, stamps, input } => {
-                let document = Document::from_reader(template.as_slice());
-                let document = document.map_err(Failure::internal)?;
-                let bytes = bson::to_vec(&stamped(&document, &stamps, &input));
-                let bytes = bytes.map_err(Failure::internal)?;
-                Ok(json!({ "type": "rendered", "bson": hex::encode(bytes) }))
+            Message::Render(Render { template, stamps, input }) => {
+                let document = Document::from_reader(template.as_slice())?;
+                let bytes = bson::to_vec(&stamped(&document, &stamps, &input))?;
+                json!({ "type": "rendered", "bson": hex::encode(bytes) })
             }
-        }
-    }
-
-    async fn prepare(&self, message: &Value) -> Result<Running, Failure> {
-        let Adapter { clients, deal, clock, stop, .. } = self;
-        if message["consumer"].is_null() {
-            return Ok(Running::Worker(Phase::prepare(message, clients, *deal, *clock, stop)?));
-        }
-        let database = clients.first().ok_or_else(|| Failure::protocol("no open before"))?;
-        Ok(Running::Consumer(Consumer::prepare(message, database, *clock, stop).await?))
-    }
-}
-
-/// Comes back when the core is gone. What it sends meanwhile stays in the buffer. In its first
-/// second a turn does without: the thread that reads would start beside the workers.
-async fn end_of_input(lines: &mut BufReader<Stdin>) {
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    if lines.fill_buf().await.is_ok_and(|read| !read.is_empty()) {
-        std::future::pending::<()>().await;
+        })
     }
 }
 
 async fn hello() -> Result<Value, Failure> {
-    let metadata = tokio::time::timeout(Duration::from_secs(5), client::metadata()).await;
-    let metadata = metadata.map_err(Failure::internal)?.map_err(Failure::internal)?;
-    let driver = metadata.get_document("driver").map_err(Failure::internal)?;
-    let text = |field| driver.get_str(field).ok();
-    let rustc = metadata.get_str("platform").ok().and_then(|text| text.split(' ').nth(1));
+    let handshake = tokio::time::timeout(Duration::from_secs(5), dialect::handshake()).await??;
+    let driver = handshake.get_document("driver")?;
+    let rustc = handshake.get_str("platform")?.split(' ').nth(1);
     let threads = Handle::current().metrics().num_workers();
     Ok(json!({
         "type": "hello",
         "protocol": PROTOCOL,
         "adapter": "rust",
-        "driver": { "name": text("name"), "version": text("version"), "native": null },
-        "runtime": {
-            "name": "rustc",
-            "version": rustc,
-            "flags": [format!("tokio worker_threads={threads}")],
+        "driver": {
+            "name": driver.get_str("name")?,
+            "version": driver.get_str("version")?,
+            "native": null,
         },
+        "runtime": { "name": "rustc", "version": rustc, "flags": [] },
         "clock": {
             "source": "CLOCK_MONOTONIC",
             "resolution_ns": clock_getres(ClockId::Monotonic).tv_nsec,
         },
         "capabilities": {
-            "operations": operations::KINDS.split(' ').collect::<Vec<_>>(),
+            "operations": dialect::KINDS.split(' ').collect::<Vec<_>>(),
             "pacing": ["awaited", "think", "window", "rate", "burst"],
-            "extras": operations::EXTRAS.split(' ').collect::<Vec<_>>(),
+            "extras": dialect::EXTRAS.split(' ').collect::<Vec<_>>(),
             "shapes": [],
             "alters": [],
             "uri": "standard",

@@ -62,6 +62,27 @@ fn hello_tells_the_version_that_is_built_in() {
     assert!(locked.expect("the driver").contains(&format!("version = \"{version}\"")), "{version}");
 }
 
+/// What else cannot be connected, the vectors ask.
+#[test]
+fn open_says_why_not() {
+    let cases = [
+        ("w", "0", "unsupported"),
+        ("waitQueueTimeoutMS", "5", "unsupported"),
+        ("serverSelectionTimeoutMS", "100", "connect"),
+    ];
+    let mut adapter = Adapter::start();
+    adapter.ask(hello());
+    for (option, value, code) in cases {
+        let answer = adapter.ask(json!({ "type": "open", "deal": "worker", "database": "x",
+            "clients": [{
+                "uri": format!("mongodb://127.0.0.1:1/?{option}={value}"),
+                "options": { option: value },
+            }],
+        }));
+        assert_eq!(answer["code"], code, "{option}: {answer}");
+    }
+}
+
 /// Between turns `check` looks for itself.
 #[test]
 fn end_of_stdin_ends_a_turn() {

@@ -2,16 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use mongodb::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
 use serde::Deserialize;
 
-use crate::errors::Failure;
-use crate::timing::Clock;
+use super::files::Job;
+use super::protocol::Failure;
+use super::timing::now_ns;
+use crate::dialect::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 pub struct Stamp {
     path: Vec<String>,
     #[serde(default)]
@@ -33,7 +32,7 @@ enum Source {
     TimeMs,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(tag = "as", rename_all = "lowercase")]
 enum Form {
     Int32,
@@ -43,7 +42,6 @@ enum Form {
     String {
         #[serde(default)]
         prefix: String,
-        #[serde(default)]
         width: usize,
     },
     ObjectId {
@@ -71,9 +69,9 @@ pub struct Input {
     /// The shift between two items of a batch.
     #[serde(skip)]
     pub item_step: u64,
-    /// If it is set, `made_ns` and `time_ms` are read when a stamp asks for them.
+    /// `made_ns` and `time_ms` are read when a stamp asks for them.
     #[serde(skip)]
-    pub clock: Option<Clock>,
+    pub live: bool,
 }
 
 impl Input {
@@ -87,11 +85,10 @@ impl Input {
             Source::Key => self.key + self.shift as i64,
             Source::Sequence => self.sequence,
             Source::Producer => self.producer,
-            Source::MadeNs => self.clock.map_or(self.made_ns, |clock| clock.now_ns() as i64),
-            Source::TimeMs => self.clock.map_or(self.time_ms, |_| {
-                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-                since_1970.map_or(0, |time| time.as_millis() as i64)
-            }),
+            Source::MadeNs if self.live => now_ns() as i64,
+            Source::MadeNs => self.made_ns,
+            Source::TimeMs if self.live => DateTime::now().timestamp_millis(),
+            Source::TimeMs => self.time_ms,
         }
     }
 
@@ -143,54 +140,32 @@ pub fn stamped(document: &Document, stamps: &[Stamp], input: &Input) -> Document
     copy
 }
 
-pub type Pool = Arc<Vec<Document>>;
+pub type Pool = Vec<Document>;
 
 pub fn read_pool(path: &Path) -> Result<Pool, Failure> {
-    let wrong = |what: String| Failure::internal(format!("{}: {what}", path.display()));
-    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = fs::read(path).map_err(Failure::of_file(path))?;
     let mut rest = bytes.as_slice();
     let mut documents = Vec::new();
     while !rest.is_empty() {
-        let document = Document::from_reader(&mut rest);
-        documents.push(document.map_err(|error| wrong(error.to_string()))?);
+        documents.push(Document::from_reader(&mut rest).map_err(Failure::of_file(path))?);
     }
-    Ok(Arc::new(documents))
+    Ok(documents)
 }
 
-/// One document of a pool, or (`documents` of an operation) any of them, with its stamps.
-#[derive(Clone, Deserialize)]
+/// Documents of a pool, or always the same one, with their stamps.
+#[derive(Deserialize)]
 pub struct Template {
     pool: usize,
-    #[serde(default)]
-    document: usize,
+    document: Option<usize>,
     #[serde(default)]
     stamps: Vec<Stamp>,
-    #[serde(skip)]
-    documents: Pool,
 }
 
 impl Template {
-    pub fn fill(&mut self, pools: &[Pool]) -> Result<(), Failure> {
-        let pool = pools.get(self.pool).filter(|pool| self.document < pool.len());
-        self.documents = pool.ok_or_else(|| Failure::internal("no such pool document"))?.clone();
-        Ok(())
+    /// For an item of a batch; for item 0 of all else.
+    pub fn make(&self, pools: &[Pool], job: &Job, item: u32) -> Document {
+        let (pool, input) = (&pools[self.pool], job.input.item(item));
+        let number = self.document.unwrap_or(job.document + item as usize);
+        stamped(&pool[number % pool.len()], &self.stamps, &input)
     }
-
-    pub fn make(&self, input: &Input) -> Document {
-        stamped(&self.documents[self.document], &self.stamps, input)
-    }
-
-    pub fn nth(&self, number: usize, input: &Input) -> Document {
-        stamped(&self.documents[number % self.documents.len()], &self.stamps, input)
-    }
-}
-
-/// The stages of `{"pipeline": […]}`.
-pub fn stages(mut pipeline: Document) -> Vec<Document> {
-    let Some(Bson::Array(stages)) = pipeline.remove("pipeline") else { return Vec::new() };
-    let documents = stages.into_iter().filter_map(|stage| match stage {
-        Bson::Document(stage) => Some(stage),
-        _ => None,
-    });
-    documents.collect()
 }
