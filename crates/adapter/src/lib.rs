@@ -6,3 +6,4 @@ pub mod install;
 pub mod manifest;
 pub mod messages;
 pub mod process;
+mod sources;

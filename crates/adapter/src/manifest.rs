@@ -7,19 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rust_embed::RustEmbed;
 use serde::Deserialize;
 
+use crate::sources;
 use base::error::{Error, Result};
 
-#[derive(RustEmbed)]
-#[folder = "../../adapters/"]
-#[exclude = "*/node_modules/*"]
-#[exclude = "*/.venv/*"]
-#[exclude = "*/target/*"]
-#[exclude = "*/adapter"]
-#[exclude = "*__pycache__*"]
-struct Embedded;
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,18 +140,19 @@ impl Manifest {
         match &self.source {
             Source::Embedded => {
                 let prefix = format!("{}/", self.name);
-                Ok(Embedded::iter()
-                    .filter_map(|path| {
-                        let relative = path.strip_prefix(&prefix)?.to_owned();
-                        Some((relative, Embedded::get(&path)?.data.into_owned()))
-                    })
-                    .collect())
+                let own = |(path, bytes): &(&str, &[u8])| {
+                    Some((path.strip_prefix(&prefix)?.to_owned(), bytes.to_vec()))
+                };
+                Ok(EMBEDDED.iter().filter_map(own).collect())
             }
             Source::Folder(folder) => {
-                let mut files = BTreeMap::new();
-                collect(folder, folder, &mut files)
-                    .map_err(|error| Error::file("read", folder, &error))?;
-                Ok(files)
+                let found = sources::files(folder);
+                let found = found.map_err(|error| Error::file("read", folder, &error))?;
+                let read = |(name, path): (String, PathBuf)| match std::fs::read(&path) {
+                    Ok(bytes) => Ok((name, bytes)),
+                    Err(error) => Err(Error::file("read", &path, &error)),
+                };
+                found.into_iter().map(read).collect()
             }
         }
     }
@@ -259,27 +253,6 @@ impl Need {
     }
 }
 
-fn collect(
-    root: &Path,
-    folder: &Path,
-    files: &mut BTreeMap<String, Vec<u8>>,
-) -> std::io::Result<()> {
-    const LEFT_OUT: [&str; 5] = ["node_modules", ".venv", "target", "__pycache__", ".git"];
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            if !LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
-                collect(root, &path, files)?;
-            }
-        } else {
-            let relative = path.strip_prefix(root).expect("below root").to_string_lossy();
-            files.insert(relative.into_owned(), std::fs::read(&path)?);
-        }
-    }
-    Ok(())
-}
-
 fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
     let wrong = |error: String| {
         Error::environment(format!("{place}: {error}"), "compare it with CONTRIBUTING.md")
@@ -312,10 +285,8 @@ fn matches<'a>(key: &str, patterns: impl IntoIterator<Item = &'a String>) -> Res
 pub fn discover(folder: Option<&Path>) -> Result<Vec<Manifest>> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     let mut found = BTreeMap::new();
-    for path in Embedded::iter().filter(|path| path.ends_with("/adapter.toml")) {
-        let file = Embedded::get(&path).expect("listed by the embedding");
-        let text = String::from_utf8_lossy(&file.data).into_owned();
-        let manifest = parse(&text, &path, Source::Embedded)?;
+    for (path, bytes) in EMBEDDED.iter().filter(|(path, _)| path.ends_with("/adapter.toml")) {
+        let manifest = parse(&String::from_utf8_lossy(bytes), path, Source::Embedded)?;
         found.insert(manifest.name.clone(), manifest);
     }
     if let Some(folder) = folder {
