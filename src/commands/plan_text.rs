@@ -27,11 +27,11 @@ pub fn text(
     let _ = writeln!(text, "server    {server}");
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
     let clients = match plan.clients {
-        Clients::Process => "one for each process",
-        Clients::Worker => "one for each worker",
-        Clients::Operation => "as many as workers, by operation in turn",
+        Clients::Process => "",
+        Clients::Worker => "clients   one for each worker\n",
+        Clients::Operation => "clients   as many as workers, by operation in turn\n",
     };
-    let _ = writeln!(text, "clients   {clients}");
+    text.push_str(clients);
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
     let _ = writeln!(
         text,
