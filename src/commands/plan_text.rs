@@ -89,7 +89,7 @@ fn first_sentence(why: &str) -> &str {
 fn operations(phase: &Phase) -> String {
     let total: u32 = phase.weights.iter().sum();
     let one = |(operation, weight): (&workload::plan::Operation, &u32)| {
-        let share = if phase.operations.len() == 1 {
+        let share = if *weight == total {
             String::new()
         } else {
             format!("{} % ", fixed(100.0 * f64::from(*weight) / f64::from(total.max(1)), 1))
@@ -99,11 +99,14 @@ fn operations(phase: &Phase) -> String {
         } else {
             format!(" on {}", operation.collection)
         };
-        let batch = operation.count.filter(|_| operation.documents.is_some());
+        let writes = operation.documents.is_some() || !operation.parts.is_empty();
+        let batch = operation.count.filter(|_| writes);
         let batch = batch.map_or(String::new(), |count| format!(" of {}", count.most()));
         format!("{share}{}{batch}{on}", operation.name)
     };
-    let each: Vec<String> = phase.operations.iter().zip(&phase.weights).map(one).collect();
+    // The parts of a bulk_write have no weight of their own.
+    let drawn = phase.operations.iter().zip(&phase.weights).filter(|(_, weight)| **weight > 0);
+    let each: Vec<String> = drawn.map(one).collect();
     each.join(", ")
 }
 

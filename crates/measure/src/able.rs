@@ -39,7 +39,20 @@ pub fn part(hello: &Hello, plan: &Plan, own: Option<u32>) -> Part {
         }
         Err(reason) => Some(format!("its adapter {reason}")),
     };
-    let missing = plan.phases.iter_mut().map(fit).collect();
+    let mut missing: Vec<Option<String>> = plan.phases.iter_mut().map(fit).collect();
+    for number in 0..plan.phases.len() {
+        let begins = plan.story(number).start;
+        // Without what these left there is nothing to go on with.
+        let lost = |earlier: &usize| {
+            missing[*earlier].is_some() && (*earlier == begins || plan.phases[*earlier].writes)
+        };
+        if missing[number].is_none()
+            && let Some(earlier) = (begins..number).find(lost)
+        {
+            let reason = format!("it goes on from {}, which is not", plan.phases[earlier].name);
+            missing[number] = Some(reason);
+        }
+    }
     Part { plan, missing }
 }
 
@@ -88,7 +101,7 @@ fn extras(made: &Operation) -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::test_support::phase;
+    use crate::collect::test_support::{phase, phases};
     use serde_json::json;
 
     fn hello(capabilities: &serde_json::Value) -> Hello {
@@ -126,5 +139,26 @@ mod tests {
         assert_eq!(with(|it| it.ordered = Some(false)).as_deref(), Some("unordered"));
         let shaped = with(|it| it.shape = Some("Item".to_owned()));
         assert_eq!(shaped.as_deref(), Some("shape Item"));
+    }
+
+    #[test]
+    fn nothing_goes_on_from_a_phase_that_was_not_measured() {
+        let able = hello(&json!({
+            "operations": ["find_one", "insert_one", "count"], "pacing": ["awaited"],
+            "concurrency": {"kind": "threads"},
+        }));
+        let lacks = |story: &str| {
+            let missing = part(&able, &phases(story).plan, None).missing;
+            missing.iter().map(Option::is_some).collect::<Vec<_>>()
+        };
+        let insert = "{operation: insert_one, operations: 3}";
+        let delete = "{operation: delete_one, keys: sequential, operations: 3, continues: true}";
+        let estimate = "{operation: estimated_count, operations: 1, continues: true}";
+        let find = "{operation: find_one, operations: 3, continues: true}";
+        let count = "{operation: count, operations: 1}";
+        let story = [insert, delete, find, count].join(", ");
+        assert_eq!(lacks(&story), [false, true, true, false], "what delete_one left is not there");
+        let story = [insert, estimate, find].join(", ");
+        assert_eq!(lacks(&story), [false, true, false], "a count changes nothing");
     }
 }

@@ -89,8 +89,8 @@ impl Runner {
         Ok(next)
     }
 
-    /// Loads collections that are only read, or that arms hand on: once and shared. With one for each arm the scatter
-    /// doubled, because the trees on the server differ.
+    /// Loads collections that are only read, or that arms hand on: once and shared. With one for
+    /// each arm the scatter doubled, because the trees on the server differ.
     async fn load_shared(&self) -> Result<()> {
         let Some(admin) = &self.admin else { return Ok(()) };
         let plan = &self.experiment.plan;

@@ -116,7 +116,7 @@ pub fn failures(checked: &[Checked]) -> Vec<String> {
 /// Counts of one run, for G1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunCounts {
-    /// Operations that the worker claims, failed ones included.
+    /// Operations by their samples, failed ones included.
     pub operations: u64,
     pub errors: u64,
     /// Operations that the server counted (the receipt), where it can count them.
@@ -125,10 +125,10 @@ pub struct RunCounts {
     pub checksum: Option<u64>,
 }
 
-/// G1: errors, or the gap of claims and receipts, above 0.1 % of the operations; different
+/// G1: errors, or the gap of samples and receipts, above 0.1 % of the operations; different
 /// checksums.
 ///
-/// Claims are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
+/// Samples are compared with receipts of the same arm ("counts differ" of section 3.4). Two arms of
 /// different speed never do the same number of operations in a timed window.
 pub fn errors(name_a: &str, a: &RunCounts, name_b: &str, b: &RunCounts) -> Checked {
     let mut reasons = Vec::new();

@@ -12,10 +12,14 @@ use workload::plan::Phase;
 pub fn workload(keys: &str, operations: u8) -> Workload {
     let mix: Vec<_> =
         (0..operations).map(|it| format!("{{name: op{it}, operation: find_one}}")).collect();
+    phases(&format!("{{mix: [{}], {keys}}}", mix.join(", ")))
+}
+
+/// Phases on a collection of five documents.
+pub fn phases(phases: &str) -> Workload {
     let text = format!(
         "why: test\ncollections: {{items: {{documents: 5, document: {{a: int}}}}}}\n\
-         phases: [{{mix: [{}], {keys}}}]\n",
-        mix.join(", ")
+         phases: [{phases}]\n",
     );
     let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
     let made = loaded.and_then(|loaded| workload::build(&loaded, 1));
