@@ -26,6 +26,9 @@ pub fn text(
     let _ = writeln!(text, "server    {server}");
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
+    if let Some(caution) = settings.order.caution() {
+        let _ = writeln!(text, "order     {caution}");
+    }
     let _ = writeln!(
         text,
         "time      about {} a round, {} to the first look (at most twice that if disturbed)",

@@ -168,6 +168,7 @@ async fn one(
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let settings = Settings {
         seed,
+        order: args.order.order,
         interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,

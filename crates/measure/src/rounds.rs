@@ -14,7 +14,7 @@ use crate::phase::{self, load};
 use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
-use crate::{settings, shuffle};
+use crate::{arrange, settings};
 use base::error::{Error, Result};
 use record::machine::Reading;
 use record::records::{Experiment, PhaseRun, Run};
@@ -113,7 +113,7 @@ impl Runner {
     async fn round(&mut self, round: u32, rng: &mut ChaCha8Rng) -> Result<()> {
         let before = Reading::take();
         let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
-        shuffle(&mut order, rng);
+        arrange(self.experiment.settings.order, &mut order, |arm| arm, rng);
         // Where no phase takes turns every arm runs whole, alone; else all of them live together.
         let alone =
             self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
@@ -242,6 +242,7 @@ impl Runner {
             slots: &mut self.slots,
             progress: &mut self.progress,
             stop: &self.stop,
+            order: settings.order,
             round,
             quick,
             unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),

@@ -16,6 +16,7 @@ pub use crate::request::{Request, Study};
 pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
+use stats::order::Order;
 use stats::threshold::Interleave;
 use workload::plan::Plan;
 
@@ -138,6 +139,9 @@ pub struct Settings {
     pub seed: u64,
     /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
     pub looks: LookPlan,
+    /// Of the arms at the start of a round and within its laps.
+    #[serde(default)]
+    pub order: Order,
     /// `turns` or `runs` for each phase, with the reason.
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.

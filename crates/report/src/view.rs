@@ -255,7 +255,8 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     };
     let threshold = figures::threshold(comparison.threshold_percent);
     let (verdict, change) = (verdict_text(comparison), change(comparison));
-    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %"))
+    let caution = comparison.order.caution().map_or(String::new(), |it| format!(" ({it})"));
+    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %{caution}"))
 }
 
 /// `SLOWER, size uncertain`.

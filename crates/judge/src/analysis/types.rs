@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use record::records::{Ended, Machine, Server, Unavailable};
 use stats::gates::Gate;
+use stats::order::Order;
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -280,6 +281,9 @@ pub struct ComparisonRow {
     /// The cause of a busy machine, where disturbed rounds had to be compared.
     #[serde(default)]
     pub busy: Option<String>,
+    /// Of the arms; one that is not shuffled is part of the sentence.
+    #[serde(default)]
+    pub order: Order,
     /// Throughput only: how time per operation moved within the phase.
     #[serde(default)]
     pub drift: Option<DriftRow>,
