@@ -18,5 +18,6 @@ mod faults_server;
 mod installs;
 mod machine;
 mod order;
+mod over_time;
 mod results;
 mod schemas;

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::processes;
 use super::text::clean_all;
 use base::say::clean;
 use base::words::shell_quoted;
@@ -134,7 +135,7 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
         notes: {
             let of_phase = analysis.phases.iter().find(|p| p.phase == name);
             let notes = of_phase.map(notes).unwrap_or_default();
-            notes.into_iter().chain(timers(&results)).collect()
+            notes.into_iter().chain(processes::notes(&results)).collect()
         },
         time_unit: time.label(),
         cpu_unit: cpu.label(),
@@ -422,21 +423,6 @@ pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
 
 pub fn is_aa(analysis: &Analysis, arm: &str) -> bool {
     analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
-}
-
-/// How late each arm's own timers are in an open loop.
-fn timers(results: &[&ResultRow]) -> Option<String> {
-    let mut seen = Vec::new();
-    for row in results {
-        let Some(p50_us) = row.timer_p50_us else { continue };
-        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), figures::time);
-        let text = format!("{} {}/{p99}", row.arm, figures::time(p50_us));
-        if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
-            seen.push(text);
-        }
-    }
-    let text = clean(&format!("own timers late by (p50/p99): {}", seen.join(", ")));
-    (!seen.is_empty()).then_some(text)
 }
 
 /// `go@2.4.0: 3 of 10 runs void; the first: adapter crashed`.

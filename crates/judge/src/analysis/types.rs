@@ -203,6 +203,21 @@ pub struct ResultRow {
     pub cpu_us_per_op: Option<f64>,
     /// Largest peak resident set, bytes.
     pub rss_peak_bytes: Option<u64>,
+    /// Largest resident set after the phase, bytes.
+    #[serde(default)]
+    pub rss_held_bytes: Option<u64>,
+    /// Most threads at once, in any round.
+    #[serde(default)]
+    pub threads_peak: Option<u64>,
+    /// Most open connections at once, in any round.
+    #[serde(default)]
+    pub connections_peak: Option<u64>,
+    /// Garbage collections in all rounds, where the runtime tells.
+    #[serde(default)]
+    pub gc_count: Option<u64>,
+    /// Their time, ns.
+    #[serde(default)]
+    pub gc_ns: Option<u64>,
     /// Operations measured in all rounds.
     pub operations: u64,
     /// Failed operations in all rounds.
