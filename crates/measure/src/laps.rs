@@ -35,8 +35,8 @@ pub struct Turns {
     most: u32,
 }
 
-/// Warms up every arm, in laps. Returns the median rate of each arm's turns, operations a second: the
-/// last turn may have stalled.
+/// Warms up every arm, in laps. Returns the median rate of each arm's turns, operations a second:
+/// the last turn may have stalled.
 pub async fn warm_up(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
