@@ -2,6 +2,7 @@
 
 mod check;
 mod machine;
+mod order;
 mod read;
 mod study;
 mod uri;
@@ -20,6 +21,7 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 pub use machine::MachineArgs;
+pub use order::OrderArgs;
 use report::terminal;
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
@@ -137,6 +139,8 @@ pub struct RunArgs {
     /// How arms share the machine [default: turns where they fit]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
+    #[command(flatten)]
+    pub order: OrderArgs,
     /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,

@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 
 use super::machine::{MachineArgs, WaitArgs};
+use super::order::OrderArgs;
 use super::uri::UriArgs;
 use studies::{STUDIES, Study};
 
@@ -114,6 +115,8 @@ pub struct StudyFlags {
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    #[command(flatten)]
+    pub order: OrderArgs,
     /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,

@@ -33,6 +33,9 @@ pub fn text(
     };
     text.push_str(clients);
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
+    if let Some(caution) = settings.order.caution() {
+        let _ = writeln!(text, "order     {caution}");
+    }
     let _ = writeln!(
         text,
         "time      about {} a round, {} to the first look (at most twice that if disturbed)",

@@ -13,7 +13,8 @@ use clap::Parser as _;
 
 use super::run::pairs;
 use crate::cli::{
-    BehaviourArgs, InterleaveArg, MachineArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs,
+    BehaviourArgs, InterleaveArg, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags,
+    StudyVerb, UriArgs,
 };
 use base::error::{Error, Result};
 use measure::arms::is_plain;
@@ -79,6 +80,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
             Interleave::Turns => InterleaveArg::Turns,
             Interleave::Runs => InterleaveArg::Runs,
         }),
+        order: OrderArgs { order: was.settings.order },
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         at: UriArgs { uri, uri_file: None },
@@ -105,6 +107,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         drivers: drivers(was),
         rounds: Some(rounds(was)?), // the one through the tap with them
         set: was.plan.parameters.iter().map(set).collect(),
+        order: OrderArgs { order: was.settings.order },
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         at: UriArgs { uri, uri_file: None },

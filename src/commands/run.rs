@@ -171,6 +171,7 @@ async fn one(
     let settings = Settings {
         seed,
         max_time_s,
+        order: args.order.order,
         interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,

@@ -60,6 +60,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     looks.quick = plan.quick;
     let settings = Settings {
         seed,
+        order: args.order.order,
         interleave: settings::interleave(&plan.workload.plan, None, None)?,
         max_time_s: None,
         measured_s: settings::MEASURED_S,

@@ -18,6 +18,7 @@ mod faults_server;
 mod installs;
 mod machine;
 mod order;
+mod over_time;
 mod results;
 mod schemas;
 mod taking_part;

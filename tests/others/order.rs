@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::fake_support::{Lab, Step, assert_near, code, places, stderr, steps};
+use crate::fake_support::{
+    Lab, Step, assert_near, code, flat, noop, places, stderr, stdout, steps,
+};
 use crate::support::said;
 use serde_json::Value;
 
@@ -389,4 +391,56 @@ fn a_sweep_is_one_experiment_for_each_value_in_the_order_given() {
     let said = stderr(&output);
     let at = |cell: &str| said.find(&format!("── {cell} ──")).expect("each cell is named");
     assert!(at("warmup=0.3") < at("warmup=0.1"), "{said}");
+}
+
+#[test]
+fn a_fixed_order_is_kept_and_said_wherever_arms_are_compared() {
+    let drivers = ["even", "slow", "fast"];
+    let mut arms = ["even@1.0.0", "even@1.0.0 (A/A)", "slow@1.0.0", "fast@1.0.0"];
+    for (asked, words) in [("given", "the order given"), ("reverse", "reverse order")] {
+        let caution = format!("arms in {words}, not shuffled: place and time may be the cause");
+        let lab = three();
+        let short = ["--phase", "second", "--set", "warmup=0.1", "--order", asked];
+        let more = [&["--rounds", "2", "--seed", "11"], &short[..]].concat();
+        let plan = lab.experiment(&drivers, &[&more[..], &["--plan"]].concat());
+        assert!(stdout(&plan).contains(&format!("order     {caution}\n")), "{}", said(&plan));
+        experiment(&lab, &drivers, &more);
+        let steps = steps(&lab);
+        for (number, round) in places(&lab.runs()).iter().enumerate() {
+            assert_eq!(round[..], arms, "{asked}");
+            for warmup in [true, false] {
+                let turns = turns(&steps, number + 1, "second", warmup);
+                assert!(turns.chunks(4).all(|lap| lap == arms), "{asked}: {turns:?}");
+            }
+        }
+        assert_eq!(lab.record()["settings"]["order"], asked);
+        let analysis = lab.analysis();
+        for row in analysis["comparisons"].as_array().expect("comparisons") {
+            let sentence = row["sentence"].as_str().expect("text");
+            assert!(sentence.ends_with(&format!("({caution}).")), "{sentence}");
+        }
+        for format in ["terminal", "md", "html"] {
+            let page = flat(&stdout(&lab.run(["report", "out", "--format", format])));
+            assert!(page.contains(&caution), "{format}: {page}");
+        }
+        arms.reverse();
+    }
+}
+
+#[test]
+fn a_cut_experiment_goes_on_in_its_order() {
+    let lab = three();
+    let drivers = ["even", "slow", "fast"];
+    let more = ["--rounds", "3", "--phase", "second", "--set", "warmup=0.1", "--order", "reverse"];
+    experiment(&lab, &drivers, &more);
+    let before = places(&lab.runs());
+    let text = fs::read_to_string(lab.path("out/runs.jsonl")).expect("runs");
+    let first: Vec<&str> = text.lines().take(4).collect();
+    lab.write("out/runs.jsonl", &format!("{}\n", first.join("\n")));
+    let mut record = lab.record();
+    record["ended"] = Value::Null;
+    lab.write("out/experiment.json", &record.to_string());
+    let output = lab.run(["resume", "out", "--workload", &noop()]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(places(&lab.runs()), before, "the last arm first, in all rounds");
 }

@@ -158,6 +158,10 @@ pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
     Some((field("VmRSS:")?, field("VmHWM:")?))
 }
 
+pub fn threads(pid: Pid) -> Option<u64> {
+    Some(fs::read_dir(format!("/proc/{pid}/task")).ok()?.count() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;

@@ -51,6 +51,19 @@ impl ProcessId {
     }
 }
 
+/// Inodes of the sockets that a process holds.
+///
+/// # Errors
+/// It has gone, or is another user's.
+pub fn sockets(pid: u32) -> std::io::Result<Vec<u64>> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd"))?.flatten();
+    let inode = |file: std::fs::DirEntry| {
+        let to = std::fs::read_link(file.path()).ok()?;
+        to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    Ok(files.filter_map(inode).collect())
+}
+
 /// Raises the limit of open files as far as allowed, and returns it. A connection takes one or two,
 /// and the usual soft limit is 1,024.
 pub fn raise_file_limit() -> u64 {

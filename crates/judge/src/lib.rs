@@ -35,6 +35,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
                 .to_owned(),
         );
     }
+    warnings.extend(experiment.settings.order.caution().map(str::to_owned));
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
         let of = rounds.compared_count();

@@ -65,6 +65,30 @@ pub struct Marked {
 
 pub type Counters = BTreeMap<String, i64>;
 
+/// What is taken of serverStatus: the columns of mongostat, and the traffic.
+const STATUS: [(&str, &[&str]); 10] = [
+    ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"]),
+    ("network", &["bytesIn", "bytesOut", "numRequests"]),
+    ("connections", &["current", "totalCreated", "active"]),
+    ("mem", &["resident"]),
+    ("globalLock.currentQueue", &["readers", "writers"]),
+    ("globalLock.activeClients", &["readers", "writers"]),
+    ("extra_info", &["page_faults"]),
+    // Flushes; those of 8.0 and later stand in another section.
+    ("wiredTiger.transaction", &["transaction checkpoints"]),
+    ("wiredTiger.checkpoint", &["total succeed number of checkpoints"]),
+    (
+        "wiredTiger.cache",
+        &[
+            "bytes currently in the cache",
+            "tracked dirty bytes in the cache",
+            "maximum bytes configured",
+            "bytes read into cache",
+            "bytes written from cache",
+        ],
+    ),
+];
+
 impl Admin {
     /// Connects, and touches nothing.
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
@@ -316,7 +340,8 @@ impl Admin {
         Ok(commands)
     }
 
-    /// Counters and gauges: opcounters, network, connections; with `all`, also the cache's.
+    /// Counters and gauges: opcounters, network, connections; with `all`, also queues,
+    /// flushes, page faults and the cache's.
     pub async fn counters(&self, all: bool) -> Result<Counters> {
         // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
         // server a millisecond.
@@ -333,43 +358,35 @@ impl Admin {
             "resourceConsumption": 0, "shardSplits": 0,
             "changeStreamPreImages": 0, "queryAnalyzers": 0, "extra_info": 0,
         };
-        if !all {
+        if all {
+            command.extend(doc! { "globalLock": 1, "extra_info": 1 });
+        } else {
             command.insert("wiredTiger", 0);
         }
         let status = self.client.database("admin").run_command(command).await.or_refused()?;
         let mut counters = Counters::new();
-        for (section, fields) in [
-            ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"][..]),
-            ("network", &["bytesIn", "bytesOut", "numRequests"]),
-            ("connections", &["current", "totalCreated", "active"]),
-            ("mem", &["resident"]),
-        ] {
-            if let Ok(values) = status.get_document(section) {
-                pick(values, section, fields, &mut counters);
+        for (path, fields) in STATUS {
+            let within = |values: &Document, part| values.get_document(part).ok().cloned();
+            let found = path.split('.').try_fold(status.clone(), |it, part| within(&it, part));
+            if let Some(values) = found {
+                pick(&values, path.trim_start_matches("wiredTiger."), fields, &mut counters);
             }
-        }
-        if let Ok(cache) = status.get_document("wiredTiger").and_then(|wt| wt.get_document("cache"))
-        {
-            let fields = [
-                "bytes currently in the cache",
-                "tracked dirty bytes in the cache",
-                "bytes read into cache",
-                "bytes written from cache",
-            ];
-            pick(cache, "cache", &fields, &mut counters);
         }
         Ok(counters)
     }
 
-    /// Sizes of a collection in bytes, from collStats; empty where the server has none.
+    /// Sizes of a collection and of the database; empty where the server has none.
     pub async fn sizes(&self, name: &str) -> Counters {
         let mut sizes = Counters::new();
         if let Ok(stats) = self.database.run_command(doc! { "collStats": name }).await {
             let fields = ["count", "size", "storageSize", "totalIndexSize", "avgObjSize"];
             pick(&stats, "collStats", &fields, &mut sizes);
+            pick(&with_units(&stats), "collStats", &["totalSize_bytes"], &mut sizes);
         }
         if let Ok(stats) = self.database.run_command(doc! { "dbStats": 1 }).await {
             pick(&stats, "dbStats", &["dataSize", "storageSize", "indexSize"], &mut sizes);
+            let fields = ["objects_count", "avgObjSize_bytes", "totalSize_bytes"];
+            pick(&with_units(&stats), "dbStats", &fields, &mut sizes);
         }
         sizes
     }
@@ -426,6 +443,15 @@ fn index_document(index: &workload::plan::Index) -> Document {
         index.keys.iter().map(|(field, direction)| (field.clone(), (*direction).into())).collect();
     let name: Vec<_> = index.keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
     doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
+}
+
+/// The newer fields of collStats and dbStats, whose names end with their unit.
+fn with_units(stats: &Document) -> Document {
+    let named = stats.iter().map(|(name, value)| {
+        let unit = if name == "objects" { "count" } else { "bytes" };
+        (format!("{name}_{unit}"), value.clone())
+    });
+    named.collect()
 }
 
 fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {

@@ -11,6 +11,7 @@ use adapter::messages::{
 use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
+use base::process::ProcessId;
 use server::keep_secret;
 use server::uri::{parts, selection_timeout, without_option};
 use workload::clients::Clients;
@@ -369,6 +370,12 @@ impl LiveArm {
     pub fn clock_within_us(&self) -> Option<f64> {
         let farthest = self.processes.iter().map(|process| process.clock_within_ns).max()?;
         Some(farthest as f64 / 1e3)
+    }
+
+    /// Its processes, for readings from outside.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        let pids = self.processes.iter().map(|it| it.pid().as_raw().cast_unsigned());
+        pids.filter_map(ProcessId::of).collect()
     }
 
     /// CPU time of all processes so far, ns.

@@ -67,12 +67,14 @@ pub async fn turn(
     let (read, (turn, after)) = tokio::try_join!(read, produce)?;
     let rss_peak_bytes = consumer.rss_bytes().1;
     let ended = consumer.end().await;
+    let rss_held_bytes = consumer.rss_bytes().0;
     let read = read.zip(ended).map(|(turn, ended)| Read {
         turn,
         ended,
         samples,
         rss_armed_bytes,
         rss_peak_bytes,
+        rss_held_bytes,
         clock_within_us: consumer.clock_within_us(),
     });
     if read.is_none() {

@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::stop::Stop;
 use base::clock::Epoch;
+use stats::order::Order;
 use workload::plan::Plan;
 
 /// Shared by all phases of a round.
@@ -27,6 +28,8 @@ pub struct PhaseContext<'a> {
     pub stop: &'a Stop,
     /// By arm, which of the collections of the present story is its own.
     pub slots: &'a mut BTreeMap<usize, usize>,
+    /// Of the arms' turns.
+    pub order: Order,
     /// From 1.
     pub round: u32,
     pub quick: bool,

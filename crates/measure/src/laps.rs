@@ -8,7 +8,7 @@ use crate::context::PhaseContext;
 use crate::measured::Measured;
 use crate::progress::{Laps, duration};
 use crate::unacknowledged::counters;
-use crate::{broker, settings, shuffle};
+use crate::{arrange, broker, settings};
 use base::error::Result;
 use stats::descriptive::median;
 use stats::laps::{BATCH_LAPS, largest_error};
@@ -35,8 +35,8 @@ pub struct Turns {
     most: u32,
 }
 
-/// Warms up every arm, in laps of shuffled order. Returns the median rate of each arm's turns,
-/// operations a second: the last turn may have stalled.
+/// Warms up every arm, in laps. Returns the median rate of each arm's turns, operations a second:
+/// the last turn may have stalled.
 pub async fn warm_up(
     context: &mut PhaseContext<'_>,
     arms: &mut [LiveArm],
@@ -49,7 +49,7 @@ pub async fn warm_up(
     let mut seconds: Vec<(f64, u64)> = vec![(0.0, 0); arms.len()];
     while left.iter().any(|left| !left.is_zero()) {
         let mut order: Vec<usize> = (0..arms.len()).filter(|&at| !left[at].is_zero()).collect();
-        shuffle(&mut order, context.rng);
+        arrange(context.order, &mut order, |place| arms[place].index, context.rng);
         for place in order {
             context.stop.check()?;
             let length = WARMUP_TURN.min(left[place]);
@@ -132,7 +132,7 @@ pub async fn take_turns(
         if order.is_empty() {
             break;
         }
-        shuffle(&mut order, context.rng);
+        arrange(context.order, &mut order, |place| arms[place].index, context.rng);
         for (position, place) in order.into_iter().enumerate() {
             context.stop.check()?;
             let rate = measured[place].rates.last().copied().unwrap_or(0.0);

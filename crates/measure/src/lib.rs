@@ -6,8 +6,11 @@ pub mod arm;
 pub mod arms;
 pub mod awake;
 pub mod broker;
+pub mod clients;
 mod collect;
 pub mod context;
+pub mod disk;
+mod facts;
 pub mod input_files;
 pub mod install;
 pub mod laps;
@@ -32,13 +35,30 @@ pub mod summary;
 pub mod turn;
 pub mod unacknowledged;
 
+use std::cmp::Reverse;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;
+use stats::order::Order;
 
 /// Fisher-Yates over the experiment's own generator, so that a seed always gives the same order.
 pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for last in (1..items.len()).rev() {
         let chosen = (u128::from(rng.next_u64()) * (last as u128 + 1)) >> 64;
         items.swap(last, chosen as usize);
+    }
+}
+
+/// Puts places of arms into an order; `arm` is the index of the arm at a place.
+pub fn arrange(
+    order: Order,
+    places: &mut [usize],
+    arm: impl Fn(usize) -> usize,
+    rng: &mut ChaCha8Rng,
+) {
+    match order {
+        Order::Shuffled => shuffle(places, rng),
+        Order::Given => places.sort_by_key(|place| arm(*place)),
+        Order::Reverse => places.sort_by_key(|place| Reverse(arm(*place))),
     }
 }

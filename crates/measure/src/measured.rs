@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::admin::Counters;
+use crate::clients::Peak;
 use crate::turn::Turn;
 use adapter::messages::Ended;
 use record::broker::ConsumerRun;
@@ -27,6 +28,10 @@ pub struct Measured {
     pub ended: Option<Ended>,
     pub rss_armed_bytes: u64,
     pub rss_peak_bytes: u64,
+    /// After its end.
+    pub rss_held_bytes: u64,
+    /// None where it was never read.
+    pub peak: Option<Peak>,
     /// Collection sizes before and after.
     pub sizes: Counters,
     /// The collection that this arm alone wrote.
@@ -51,6 +56,8 @@ impl Measured {
             ended: None,
             rss_armed_bytes: 0,
             rss_peak_bytes: 0,
+            rss_held_bytes: 0,
+            peak: None,
             sizes: Counters::new(),
             written: None,
             documents_after: None,
@@ -68,6 +75,8 @@ pub struct Read {
     /// Resident set in position, bytes.
     pub rss_armed_bytes: u64,
     pub rss_peak_bytes: u64,
+    /// After its end.
+    pub rss_held_bytes: u64,
     /// Largest difference between its clock and the core's, us.
     pub clock_within_us: Option<f64>,
 }
@@ -84,6 +93,7 @@ impl Read {
             cpu_ns: self.turn.cpu_ns,
             rss_armed_bytes: self.rss_armed_bytes,
             rss_peak_bytes: self.rss_peak_bytes,
+            rss_held_bytes: Some(self.rss_held_bytes),
             ..ConsumerRun::default()
         }
     }

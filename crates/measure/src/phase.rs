@@ -48,6 +48,7 @@ pub async fn run(
     let slots: Vec<usize> = arms.iter().map(|arm| context.slots[&arm.index]).collect();
     let own = |warmup| own_collections(context.plan, number, &slots, warmup);
     let (own_warmup, own_measured) = (own(true), own(false));
+    let sized = |slot| measured_collection(context.plan, number, slot);
 
     let mut rates = vec![0.0; arms.len()];
     // What a phase goes on with cannot be made twice, for a warm-up: it has none.
@@ -65,11 +66,10 @@ pub async fn run(
     }
     prepare(context, arms, number, &slots, false).await;
     for (place, arm) in arms.iter_mut().enumerate() {
-        let written = written_collection(context.plan, phase, slots[place], false);
-        if let (Some(admin), Some(name)) = (context.admin, &written) {
-            measured[place].sizes = prefixed("before", admin.sizes(name).await);
+        measured[place].written = written_collection(context.plan, phase, slots[place], false);
+        if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
+            measured[place].sizes = prefixed("before", admin.sizes(&name).await);
         }
-        measured[place].written = written;
         arm.reset_rss_peak();
         measured[place].rss_armed_bytes = arm.rss_bytes().0;
     }
@@ -78,6 +78,7 @@ pub async fn run(
         entry.turn_length = turns.length;
     }
     take_turns(context, arms, number, &turns, began, &mut measured).await?;
+    context.sampler.sample_clients()?;
     if matches!(phase.limit, Limit::Operations { .. }) && number + 1 < story.end {
         let done = |entry: &Measured| entry.turns.last().is_some_and(|it| it.turned.exhausted);
         for (arm, _) in arms.iter().zip(&measured).filter(|(arm, it)| arm.alive() && !done(it)) {
@@ -87,11 +88,17 @@ pub async fn run(
         }
     }
     for (place, arm) in arms.iter_mut().enumerate() {
-        measured[place].ended = arm.end().await;
-        measured[place].rss_peak_bytes = arm.rss_bytes().1;
-        if let (Some(admin), Some(name)) = (context.admin, measured[place].written.clone()) {
-            measured[place].documents_after = Some(drain(admin, &name).await?);
-            measured[place].sizes.extend(prefixed("after", admin.sizes(&name).await));
+        let entry = &mut measured[place];
+        entry.ended = arm.end().await;
+        (entry.rss_held_bytes, entry.rss_peak_bytes) = arm.rss_bytes();
+        entry.peak = context.sampler.peak(arm.index);
+        let Some(admin) = context.admin else { continue };
+        if let Some(name) = &entry.written {
+            entry.documents_after = Some(drain(admin, name).await?);
+        }
+        // Of a lost arm as well: what it left behind is a result.
+        if let Some(name) = sized(slots[place]) {
+            entry.sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
     }
     if number + 1 == story.end {
@@ -118,8 +125,17 @@ fn is_kept(plan: &Plan, collection: &str) -> bool {
 }
 
 fn written_collection(plan: &Plan, phase: &Phase, slot: usize, warmup: bool) -> Option<String> {
-    let operation = phase.operations.iter().find(|operation| !operation.collection.is_empty())?;
-    phase.writes.then(|| own_name(plan, &operation.collection, slot, warmup))
+    Some(own_name(plan, first_collection(phase).filter(|_| phase.writes)?, slot, warmup))
+}
+
+/// The collection that a phase works on, an arm's own or shared.
+fn measured_collection(plan: &Plan, number: usize, slot: usize) -> Option<String> {
+    let name = first_collection(&plan.phases[number])?;
+    Some(if has_own(plan, number) { own_name(plan, name, slot, false) } else { name.to_owned() })
+}
+
+fn first_collection(phase: &Phase) -> Option<&str> {
+    phase.operations.iter().map(|it| it.collection.as_str()).find(|it| !it.is_empty())
 }
 
 /// Whether each arm has the collections of a phase for itself, for some phase of its story writes.

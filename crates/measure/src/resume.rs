@@ -64,6 +64,7 @@ impl Resumed {
         let asked = |it: &PhaseInterleave| (it.phase.clone(), it.interleave, it.reason.clone());
         let a_turn = |it: &PhaseInterleave| it.turn_ms.is_none_or(|ms| TURN_MS.contains(&ms));
         let same = then.looks == now.looks
+            && then.order == now.order
             && then.interleave.iter().map(asked).eq(now.interleave.iter().map(asked))
             && then.interleave.iter().all(a_turn);
         if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {

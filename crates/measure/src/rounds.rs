@@ -14,10 +14,10 @@ use crate::phase::{self, load};
 use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::summary::{Source, summarise};
 use crate::unacknowledged;
-use crate::{settings, shuffle};
+use crate::{arrange, settings};
 use base::error::{Error, Result};
 use record::machine::Reading;
-use record::records::{Experiment, PhaseRun, Run};
+use record::records::{Experiment, LostPhase, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::listeners;
 use stats::descriptive::median;
@@ -113,7 +113,7 @@ impl Runner {
     async fn round(&mut self, round: u32, rng: &mut ChaCha8Rng) -> Result<()> {
         let before = Reading::take();
         let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
-        shuffle(&mut order, rng);
+        arrange(self.experiment.settings.order, &mut order, |arm| arm, rng);
         // Where no phase takes turns every arm runs whole, alone; else all of them live together.
         let alone =
             self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
@@ -163,6 +163,7 @@ impl Runner {
     ) -> Result<Vec<Run>> {
         let (mut arms, mut runs) = self.start(round, order, group).await?;
         let mut consumer = self.start_consumer(round, group[0], &mut arms).await;
+        self.watch(&arms, consumer.as_ref());
         let phases = self.experiment.plan.phases.len();
         for number in 0..phases {
             self.stop.check()?;
@@ -181,6 +182,7 @@ impl Runner {
             self.phase(round, number, (arms, consumer.as_mut()), runs, rng).await?;
         }
         self.sampler.label(round, "");
+        self.sampler.watch(Vec::new());
         if let Some(mut consumer) = consumer {
             consumer.close().await;
         }
@@ -242,6 +244,7 @@ impl Runner {
             slots: &mut self.slots,
             progress: &mut self.progress,
             stop: &self.stop,
+            order: settings.order,
             round,
             quick,
             unacknowledged: unacknowledged::within(&plan.phases[number], &self.experiment.arms),
@@ -258,6 +261,7 @@ impl Runner {
         if let Some(path) = &mut path {
             path.rotate(prefix.clone()).await?;
         }
+        let lived: Vec<bool> = arms.iter().map(LiveArm::alive).collect();
         let mut making = Vec::new();
         for arm in arms.iter_mut() {
             context.progress.arm(arm.index, "calibrating");
@@ -284,6 +288,10 @@ impl Runner {
                 self.leave_out(arms[place].index, number, reason);
             }
             if !arms[place].alive() || measured.ended.is_none() {
+                if lived[place] && !arms[place].alive() {
+                    let phase = self.experiment.plan.phases[number].name.clone();
+                    runs[place].lost = Some(LostPhase { phase, sizes: measured.sizes.clone() });
+                }
                 continue;
             }
             let run = &mut runs[place];

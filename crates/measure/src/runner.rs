@@ -7,6 +7,7 @@ use crate::able::Part;
 use crate::admin::Admin;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
+use crate::clients::Client;
 use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::progress::Progress;
@@ -18,7 +19,7 @@ use base::clock::{Epoch, wall};
 use base::error::Result;
 use record::folder::Folder;
 use record::machine::Reading;
-use record::records::{Arm, Experiment, MachineNoise, Run};
+use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
 use server::Place;
 use stats::compare::Comparison;
 use stats::looks::Standing;
@@ -169,6 +170,20 @@ impl Runner {
         Some(live)
     }
 
+    /// Has the processes of these arms read once a second.
+    pub fn watch(&mut self, arms: &[LiveArm], consumer: Option<&LiveArm>) {
+        let Experiment { arms: named, consumer: reader, .. } = &self.experiment;
+        let own = arms.iter().map(|arm| (arm, &named[arm.index].id, false));
+        let reading = consumer.zip(reader.as_ref()).map(|(arm, it)| (arm, &it.id, true));
+        let client = |(arm, id, consumer): (&LiveArm, &String, bool)| Client {
+            arm: arm.index,
+            id: id.clone(),
+            consumer,
+            processes: arm.processes(),
+        };
+        self.sampler.watch(own.chain(reading).map(client).collect());
+    }
+
     fn target<'a>(&'a self, configuration: &'a ArmConfiguration, tapped: bool) -> Target<'a> {
         let uri =
             configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
@@ -204,6 +219,9 @@ impl Runner {
 }
 
 fn identify(arm: &mut Arm, live: &LiveArm, server_version: &str) {
+    if arm.limits.is_none() {
+        arm.limits = live.processes().first().and_then(|it| Limits::of(it.pid));
+    }
     if let Some(hello) = live.hello() {
         arm.driver.clone_from(&hello.driver.name);
         arm.version.clone_from(&hello.driver.version);
@@ -227,6 +245,7 @@ fn empty_run(round: u32, position: u32, tapped: bool, started_at: String) -> Run
         position,
         started_at,
         failed: None,
+        lost: None,
         clock_within_us: None,
         noop_ns: None,
         wakeup_us: None,

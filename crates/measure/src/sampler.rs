@@ -1,9 +1,12 @@
-//! Readings of the server: counters between turns, everything once a second.
+//! Readings of the server and of the clients: counters between turns, everything once a second.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::admin::{Admin, Counters, difference};
+use crate::clients::{Client, Clients, Peak};
+use crate::disk::Disk;
 use base::clock::Epoch;
 use base::error::Result;
 use record::folder::Folder;
@@ -13,6 +16,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 pub struct Sampler {
     admin: Option<Admin>,
+    clients: Clients,
+    /// Below the server's data.
+    disk: Option<Disk>,
     folder: Folder,
     epoch: Epoch,
     last: Instant,
@@ -26,7 +32,12 @@ pub struct Sampler {
 
 impl Sampler {
     /// `admin` is a connection of its own, None with `--server none`.
-    pub async fn new(admin: Option<Admin>, folder: Folder, epoch: Epoch) -> Result<Self> {
+    pub async fn new(
+        admin: Option<Admin>,
+        disk: Option<Disk>,
+        folder: Folder,
+        epoch: Epoch,
+    ) -> Result<Self> {
         let mut cost = [Counters::new(), Counters::new()];
         if let Some(admin) = &admin {
             // Between two readings of an idle server lies exactly the cost of the first one.
@@ -45,6 +56,8 @@ impl Sampler {
         let last = Instant::now();
         Ok(Self {
             admin,
+            clients: Clients::default(),
+            disk,
             folder,
             epoch,
             last,
@@ -55,10 +68,21 @@ impl Sampler {
         })
     }
 
+    /// The clients to be read from now on.
+    pub fn watch(&mut self, clients: Vec<Client>) {
+        self.clients.watch(clients);
+    }
+
+    /// The most that an arm had in this phase so far.
+    pub fn peak(&self, arm: usize) -> Option<Peak> {
+        self.clients.peak(arm)
+    }
+
     /// Labels the next samples.
     pub fn label(&mut self, round: u32, phase: &str) {
         self.round = round;
         phase.clone_into(&mut self.phase);
+        self.clients.begin_phase();
     }
 
     /// Counters now, less the cost of all readings so far.
@@ -82,9 +106,6 @@ impl Sampler {
     /// Waits for a turn; one longer than a second is sampled meanwhile.
     pub async fn during<T>(&mut self, turn: impl Future<Output = T>) -> Result<T> {
         tokio::pin!(turn);
-        if self.admin.is_none() {
-            return Ok(turn.await);
-        }
         loop {
             let due = PERIOD.saturating_sub(self.last.elapsed()).max(Duration::from_millis(1));
             tokio::select! {
@@ -95,16 +116,39 @@ impl Sampler {
         }
     }
 
+    pub fn sample_clients(&mut self) -> Result<()> {
+        let samples = self.clients.read(self.epoch.now_ns(), self.round, &self.phase);
+        samples.iter().try_for_each(|sample| self.folder.append_client_sample(sample))
+    }
+
     async fn sample(&mut self) -> Result<()> {
         self.last = Instant::now();
+        self.sample_clients()?;
         let Some(admin) = &self.admin else { return Ok(()) };
         let values = admin.counters(true).await?;
         self.readings[1] += 1;
+        let mut shares = cache_shares(&values);
+        let busy = self.disk.as_mut().and_then(Disk::busy_fraction);
+        shares.extend(busy.map(|busy| ("disk.busy_fraction".to_owned(), busy)));
         self.folder.append_server_sample(&ServerSample {
             at_ns: self.epoch.now_ns(),
             round: self.round,
             phase: self.phase.clone(),
             values,
+            shares,
         })
     }
+}
+
+fn cache_shares(values: &Counters) -> BTreeMap<String, f64> {
+    let cache = |name: &str| values.get(&format!("cache.{name}")).map(|bytes| *bytes as f64);
+    let parts = [
+        ("cache.dirty_fraction", "tracked dirty bytes in the cache"),
+        ("cache.used_fraction", "bytes currently in the cache"),
+    ];
+    let share = |(name, bytes): (&str, &str)| {
+        let whole = cache("maximum bytes configured").filter(|whole| *whole > 0.0)?;
+        Some((name.to_owned(), cache(bytes)? / whole))
+    };
+    parts.into_iter().filter_map(share).collect()
 }

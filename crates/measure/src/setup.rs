@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::admin::{self, Admin};
+use crate::disk::Disk;
+use crate::facts::{AA, DIRECT, arm, facts, link_facts};
 use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
@@ -16,7 +18,6 @@ use crate::resume::Resumed;
 use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
 use crate::stop::{Requests, Stop, caught};
-use adapter::choice::PROCESSES;
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
 use base::error::{Error, Exit, Result};
@@ -24,14 +25,12 @@ use base::secrets::mask_text;
 use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
-    Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
-    Server as ServerFacts, ServerKind, Settings, Study, Unavailable,
+    Arm, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION, ServerKind,
+    Settings, Study, Unavailable,
 };
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::uri::{arm_option, with_arm_options, with_options};
-use server::{Server, StartOptions, places};
-use tap::link::LinkSpec;
-use tap::validate::validate;
+use server::{Server, StartOptions, listeners, places};
 use workload::Workload;
 
 /// Everything known before the server is open.
@@ -166,6 +165,12 @@ impl Setup {
             Some(uri) => places(uri).await,
             None => Vec::new(),
         };
+        // Of several that listen, no one is the server.
+        let server_pid = match server.and_then(Server::pid) {
+            Some(pid) => Some(pid),
+            None => <[u32; 1]>::try_from(listeners(&places)).ok().map(|[pid]| pid),
+        };
+        let disk = server_pid.and_then(Disk::of_server);
         let database = admin::new_database();
         let epoch = Epoch::start();
         let admin = connect(server, &database).await?;
@@ -176,7 +181,7 @@ impl Setup {
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: a refusal leaves the folder unchanged.
-            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server, None))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
@@ -233,7 +238,7 @@ impl Setup {
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
-            server: facts(server),
+            server: facts(server, server_pid),
             databases: Vec::new(),
             link,
             machine: Machine { placement, ..machine::describe() },
@@ -260,7 +265,7 @@ impl Setup {
             judge: self.judge,
             awake: None,
             slots: BTreeMap::new(),
-            sampler: Sampler::new(sampled, folder.clone(), epoch).await?,
+            sampler: Sampler::new(sampled, disk, folder.clone(), epoch).await?,
             inputs,
             runs: 0,
             progress,
@@ -404,74 +409,6 @@ async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin
 fn known_value((name, value): (String, String)) -> (String, Option<String>) {
     let value = arm_option(&name).map(|_| value);
     (name, value)
-}
-
-/// Why a twin exists: the baseline once more, where each difference is chance.
-const AA: &str = "A/A";
-/// Why a twin exists: the baseline once more, past tap and link.
-const DIRECT: &str = "direct";
-
-fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
-    let uri_options = environment.uri_options.clone();
-    let processes = environment.processes.map(|it| (PROCESSES.to_owned(), it.to_string()));
-    Arm {
-        id: id.to_owned(),
-        adapter: environment.adapter.clone(),
-        is_aa: twin == AA,
-        is_direct: twin == DIRECT,
-        driver: String::new(),
-        version: environment.version.clone(),
-        options: environment
-            .options
-            .clone()
-            .into_iter()
-            .chain(uri_options)
-            .chain(processes)
-            .collect(),
-        native: None,
-        runtime: String::new(),
-        concurrency: String::new(),
-        event_loop: false,
-        resolved: serde_json::Value::Null,
-        acknowledged: None,
-        not_measured: BTreeMap::new(),
-        server_version: None,
-        lock_sha256: environment.lock_sha256.clone(),
-    }
-}
-
-/// Measures the link against its own parameters, before any arm uses it.
-fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
-    progress.doing("measuring the link");
-    let spec = LinkSpec::parse(asked)?;
-    let check = validate(&spec)?;
-    progress.note(&format!("link {asked}: {}", check.sentence));
-    Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
-}
-
-fn facts(server: Option<&Server>) -> ServerFacts {
-    let Some(server) = server else {
-        return ServerFacts {
-            kind: ServerKind::None,
-            version: String::new(),
-            uri: String::new(),
-            flags: Vec::new(),
-            topology: String::new(),
-            source: None,
-        };
-    };
-    let record = server.record();
-    ServerFacts {
-        kind: record.kind,
-        version: record.version.clone(),
-        uri: record.uri.clone(),
-        flags: record.flags.clone(),
-        topology: record.topology.clone(),
-        source: record
-            .source
-            .as_ref()
-            .map(|source| format!("{} ({})", source.wheel, source.licence)),
-    }
 }
 
 /// A disk that fills up in the middle costs the round.

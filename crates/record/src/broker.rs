@@ -63,6 +63,9 @@ pub struct ConsumerRun {
     pub rss_armed_bytes: u64,
     /// Peak resident set, bytes.
     pub rss_peak_bytes: u64,
+    /// Resident set after its end, bytes.
+    #[serde(default)]
+    pub rss_held_bytes: Option<u64>,
     /// Its raw samples under the folder; None when the disk budget was used up.
     pub samples: Option<String>,
 }

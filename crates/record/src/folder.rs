@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::plain;
-use crate::records::{Experiment, Run, SCHEMA_VERSION, ServerSample};
+use crate::records::{ClientSample, Experiment, Run, SCHEMA_VERSION, ServerSample};
 use base::error::{Error, Exit, Result};
 
 /// A folder may come from anybody: so much of it is read at once and no more.
@@ -168,7 +168,10 @@ impl Folder {
         let is_kept =
             |line: &[u8]| serde_json::from_slice(line).is_ok_and(|run: Run| run.round <= rounds);
         self.keep_lines("runs.jsonl", is_kept)?;
-        self.keep_lines("server.jsonl", |line| line.ends_with(b"\n"))
+        for series in ["server.jsonl", "clients.jsonl"] {
+            self.keep_lines(series, |line| line.ends_with(b"\n"))?;
+        }
+        Ok(())
     }
 
     fn keep_lines(&self, name: &str, is_kept: impl Fn(&[u8]) -> bool) -> Result<()> {
@@ -204,6 +207,10 @@ impl Folder {
 
     pub fn append_server_sample(&self, sample: &ServerSample) -> Result<()> {
         self.append("server.jsonl", sample)
+    }
+
+    pub fn append_client_sample(&self, sample: &ClientSample) -> Result<()> {
+        self.append("clients.jsonl", sample)
     }
 
     fn append(&self, name: &str, record: &impl Serialize) -> Result<()> {

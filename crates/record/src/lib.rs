@@ -2,6 +2,7 @@
 
 pub mod broker;
 pub mod folder;
+pub mod limits;
 pub mod machine;
 pub mod messages;
 pub mod plain;

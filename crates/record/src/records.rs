@@ -1,4 +1,4 @@
-//! The records of `experiment.json`, `runs.jsonl` and `server.jsonl`.
+//! The records of `experiment.json`, `runs.jsonl`, `server.jsonl` and `clients.jsonl`.
 //!
 //! Records are only ever appended or added to. A reader ignores fields it does not know, so that
 //! older and newer versions read each other's folders.
@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::broker::Broker;
+pub use crate::limits::Limits;
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
@@ -16,6 +17,7 @@ pub use crate::request::{Request, Study};
 pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
+use stats::order::Order;
 use stats::threshold::Interleave;
 use workload::plan::Plan;
 
@@ -138,6 +140,9 @@ pub struct Settings {
     pub seed: u64,
     /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
     pub looks: LookPlan,
+    /// Of the arms at the start of a round and within its laps.
+    #[serde(default)]
+    pub order: Order,
     /// `turns` or `runs` for each phase, with the reason.
     pub interleave: Vec<PhaseInterleave>,
     /// Measured seconds per arm, phase and round.
@@ -201,6 +206,9 @@ pub struct Arm {
     /// Version of its server.
     #[serde(default)]
     pub server_version: Option<String>,
+    /// Of its first process in the first round.
+    #[serde(default)]
+    pub limits: Option<Limits>,
     /// SHA-256 of the environment's lock file, hex.
     pub lock_sha256: Option<String>,
 }
@@ -229,6 +237,9 @@ pub struct Server {
     pub topology: String,
     /// Package and licence of an embedded server.
     pub source: Option<String>,
+    /// Of the process, if it is one of this machine and not hidden from us.
+    #[serde(default)]
+    pub limits: Option<Limits>,
 }
 
 /// One line of `runs.jsonl`: one arm in one round.
@@ -247,6 +258,9 @@ pub struct Run {
     pub started_at: String,
     /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
     pub failed: Option<String>,
+    /// The phase in which it was lost; None without a loss, or outside of a phase.
+    #[serde(default)]
+    pub lost: Option<LostPhase>,
     /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
     #[serde(default)]
     pub clock_within_us: Option<f64>,
@@ -258,6 +272,14 @@ pub struct Run {
     pub machine_noise: MachineNoise,
     /// Phases in order.
     pub phases: Vec<PhaseRun>,
+}
+
+/// The phase in which an arm was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LostPhase {
+    pub phase: String,
+    /// As those of [`PhaseRun`], after the loss.
+    pub sizes: BTreeMap<String, i64>,
 }
 
 /// One phase of one run.
@@ -294,6 +316,15 @@ pub struct PhaseRun {
     pub rss_peak_bytes: u64,
     /// Resident set when armed, bytes.
     pub rss_armed_bytes: u64,
+    /// Resident set after the phase, bytes.
+    #[serde(default)]
+    pub rss_held_bytes: Option<u64>,
+    /// Most threads at once, read once a second and at the end.
+    #[serde(default)]
+    pub threads_peak: Option<u64>,
+    /// Most open TCP connections at once, those that watch the server among them; read likewise.
+    #[serde(default)]
+    pub connections_peak: Option<u64>,
     /// BSON bytes of the documents written or read, by the pool's mean.
     pub document_bytes: u64,
     /// CPU of the idle arms during this arm's turns, as a fraction of that time (gate G9).
@@ -320,7 +351,8 @@ pub struct PhaseRun {
     pub gc_ns: Option<u64>,
     /// Operations per second in each second of the warm-up.
     pub warmup_throughput: Vec<f64>,
-    /// Sizes from collStats before and after (bytes).
+    /// Sizes before and after, in bytes where the name has no unit: of the arm's collection by
+    /// collStats, of the experiment's whole database by dbStats.
     pub sizes: BTreeMap<String, i64>,
     /// Failed or warned gates, in words.
     pub gates: Vec<Gate>,
@@ -420,6 +452,32 @@ pub struct ServerSample {
     pub round: u32,
     /// Phase under way, empty between phases.
     pub phase: String,
-    /// Counters and gauges by dotted name (opcounters.insert, wiredTiger.cache.bytes, …).
+    /// Counters and gauges by dotted name (opcounters.insert, globalLock.currentQueue.readers, …).
     pub values: BTreeMap<String, i64>,
+    /// Parts of a whole by dotted name: `cache.dirty_fraction`, `cache.used_fraction`, and of the
+    /// time since the last sample `disk.busy_fraction`.
+    #[serde(default)]
+    pub shares: BTreeMap<String, f64>,
+}
+
+/// One line of `clients.jsonl`: the processes of one arm, once a second and at the end of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientSample {
+    /// ns since the experiment's epoch.
+    pub at_ns: u64,
+    pub round: u32,
+    /// Phase under way, empty between phases.
+    pub phase: String,
+    /// Arm id; a consumer's own.
+    pub arm: String,
+    /// It reads the messages of the other arms.
+    #[serde(default)]
+    pub consumer: bool,
+    pub processes: u32,
+    pub rss_bytes: u64,
+    /// CPU time since the processes started, ns.
+    pub cpu_ns: u64,
+    pub threads: u64,
+    /// Open TCP connections.
+    pub connections: u64,
 }

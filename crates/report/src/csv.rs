@@ -53,7 +53,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Column name, metric of comparisons, value.
-fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 12] {
+fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 17] {
     let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
     let whole = |value: u64| Some(value.to_string());
     [
@@ -66,6 +66,11 @@ fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 
         ("response_p99_us", None, real(row.response_p99_us)),
         ("cpu_us_per_op", Some(Metric::CpuPerOp), real(row.cpu_us_per_op)),
         ("rss_peak_bytes", None, row.rss_peak_bytes.and_then(whole)),
+        ("rss_held_bytes", None, row.rss_held_bytes.and_then(whole)),
+        ("threads_peak_count", None, row.threads_peak.and_then(whole)),
+        ("connections_peak_count", None, row.connections_peak.and_then(whole)),
+        ("gc_count", None, row.gc_count.and_then(whole)),
+        ("gc_ns", None, row.gc_ns.and_then(whole)),
         ("operations_count", None, whole(row.operations)),
         ("errors_count", None, whole(row.errors)),
         ("document_bytes", None, whole(row.document_bytes)),

@@ -14,6 +14,7 @@ mod page;
 mod paint;
 mod picture;
 mod plots;
+mod processes;
 pub mod study;
 mod table;
 pub mod terminal;

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::processes;
 use super::text::clean_all;
 use base::say::clean;
 use base::words::shell_quoted;
@@ -138,7 +139,7 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
                 let reason = clean(arm.not_measured.get(name)?);
                 Some(format!("{} not measured: {reason}", arm_label(arm)))
             });
-            notes.into_iter().chain(timers(&results)).chain(unmeasured).collect()
+            notes.into_iter().chain(processes::notes(&results)).chain(unmeasured).collect()
         },
         time_unit: time.label(),
         cpu_unit: cpu.label(),
@@ -259,7 +260,8 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     };
     let threshold = figures::threshold(comparison.threshold_percent);
     let (verdict, change) = (verdict_text(comparison), change(comparison));
-    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %"))
+    let caution = comparison.order.caution().map_or(String::new(), |it| format!(" ({it})"));
+    clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %{caution}"))
 }
 
 /// `SLOWER, size uncertain`.
@@ -425,21 +427,6 @@ pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
 
 pub fn is_aa(analysis: &Analysis, arm: &str) -> bool {
     analysis.arms.iter().any(|it| it.id == arm && it.is_aa)
-}
-
-/// How late each arm's own timers are in an open loop.
-fn timers(results: &[&ResultRow]) -> Option<String> {
-    let mut seen = Vec::new();
-    for row in results {
-        let Some(p50_us) = row.timer_p50_us else { continue };
-        let p99 = row.timer_p99_us.map_or(MISSING.to_owned(), figures::time);
-        let text = format!("{} {}/{p99}", row.arm, figures::time(p50_us));
-        if !results.iter().any(|it| it.arm == row.arm && it.operation < row.operation) {
-            seen.push(text);
-        }
-    }
-    let text = clean(&format!("own timers late by (p50/p99): {}", seen.join(", ")));
-    (!seen.is_empty()).then_some(text)
 }
 
 /// `go@2.4.0: 3 of 10 runs void; the first: adapter crashed`.

@@ -106,16 +106,12 @@ fn holders(sockets: &HashSet<u64>) -> Vec<u32> {
     }
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let Ok(files) = fs::read_dir(entry.path().join("fd")) else {
+        let Ok(held) = base::process::sockets(pid) else {
             let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             hidden.extend(["mongod", "mongos"].contains(&name.trim()).then_some(pid));
             continue;
         };
-        let holds = files.flatten().filter_map(|file| fs::read_link(file.path()).ok()).any(|to| {
-            let inode = to.to_str().and_then(|to| to.strip_prefix("socket:[")?.strip_suffix(']'));
-            inode.and_then(|inode| inode.parse().ok()).is_some_and(|it| sockets.contains(&it))
-        });
-        if holds {
+        if held.iter().any(|it| sockets.contains(it)) {
             found.push(pid);
         }
     }

@@ -19,6 +19,7 @@ pub mod looks;
 pub mod mann_kendall;
 pub mod multiple;
 pub mod noise;
+pub mod order;
 pub mod overload;
 pub mod rank;
 pub mod ratio;

@@ -47,6 +47,7 @@ impl Evidence {
 /// Facts on any study that a reader needs beside its tables.
 pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(experiment.settings.order.caution().map(str::to_owned));
     for it in &experiment.unavailable {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }

@@ -13,6 +13,7 @@ use stats::descriptive::median;
 use stats::gates;
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
+use stats::order::Order;
 use stats::ratio::percent;
 use stats::threshold::{Interleave, Quantity};
 use stats::verdict::Verdict;
@@ -176,22 +177,26 @@ impl PhaseComparison<'_> {
     }
 
     /// Takes back a verdict that timers forbid. Names the conditions that differ by wish: behind
-    /// the arm's name, else at the end.
+    /// the arm's name, else at the end. Says it where the order was fixed.
     fn finish(&self, judged: &mut Judged, figure: &Figure) {
         let (arm, found) = (&self.arms[judged.arm], &mut judged.comparison);
         self.timed(arm).hold_back(found, figure.metric, &figure.value);
-        let Some(axis) = self.conditions(arm).axis() else { return };
-        if found.sentence.contains(&arm.id) {
-            let named = format!("{} ({axis})", arm.id);
-            found.sentence = found.sentence.replacen(&arm.id, &named, 1);
-        } else {
-            wording::append(&mut found.sentence, &format!("({axis})"));
+        if let Some(axis) = self.conditions(arm).axis() {
+            if found.sentence.contains(&arm.id) {
+                let named = format!("{} ({axis})", arm.id);
+                found.sentence = found.sentence.replacen(&arm.id, &named, 1);
+            } else {
+                wording::append(&mut found.sentence, &format!("({axis})"));
+            }
         }
+        self.experiment.settings.order.remark(&mut found.sentence);
     }
 
     fn row(&self, arm: &Arm, figure: &Figure, judged: &Judged) -> ComparisonRow {
         let comparison = &judged.comparison;
         let margins = &comparison.margins;
+        let order = self.experiment.settings.order;
+        let of_time = judged.drift.as_ref().filter(|_| judged.measure == 0);
         ComparisonRow {
             baseline: self.arms[0].id.clone(),
             arm: arm.id.clone(),
@@ -211,7 +216,8 @@ impl PhaseComparison<'_> {
             bias_percent: margins.bias_percent,
             bias_gate: margins.bias_gate,
             busy: margins.busy.clone(),
-            drift: judged.drift.as_ref().filter(|_| judged.measure == 0).map(drift),
+            order,
+            drift: of_time.map(|it| drift(it, order)),
             p_value: comparison.p_value,
             bh_rejected: None,
             sentence: comparison.sentence.clone(),
@@ -219,10 +225,11 @@ impl PhaseComparison<'_> {
     }
 }
 
-fn drift(drift: &Drift) -> DriftRow {
+fn drift(drift: &Drift, order: Order) -> DriftRow {
     let [estimate_percent, low_percent, high_percent] =
         [drift.found.estimate, drift.found.low, drift.found.high].map(percent);
-    let sentence = drift.sentence();
+    let mut sentence = drift.sentence();
+    order.remark(&mut sentence);
     DriftRow { estimate_percent, low_percent, high_percent, level: drift.found.level, sentence }
 }
 

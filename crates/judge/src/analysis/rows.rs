@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use super::types::{ArmSummary, PhaseSummary, ResultRow};
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Experiment, Run};
+use record::records::{Experiment, PhaseRun, Run};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
@@ -81,6 +81,9 @@ pub fn results(
         for phase in &experiment.plan.phases {
             let runs = rounds.measured(&arm.id, &phase.name);
             let measured: Vec<_> = runs.iter().copied().flatten().collect();
+            let told = |value: fn(&PhaseRun) -> Option<u64>| {
+                measured.iter().filter_map(move |run| value(run))
+            };
             let pooled = quantiles::pooled(folder, measured.iter().map(|run| run.hlog.as_deref()))?;
             for operation in &phase.operations {
                 let name = &operation.name;
@@ -110,6 +113,11 @@ pub fn results(
                     document_ns: median(&making).filter(|_| operation.documents.is_some()),
                     cpu_us_per_op: median(&cpu),
                     rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
+                    rss_held_bytes: told(|run| run.rss_held_bytes).max(),
+                    threads_peak: told(|run| run.threads_peak).max(),
+                    connections_peak: told(|run| run.connections_peak).max(),
+                    gc_count: told(|run| run.gc_count).reduce(|sum, more| sum + more),
+                    gc_ns: told(|run| run.gc_ns).reduce(|sum, more| sum + more),
                     operations: by_operation.iter().map(|it| it.count).sum(),
                     errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
                     document_bytes: measured.iter().map(|run| run.document_bytes).sum(),

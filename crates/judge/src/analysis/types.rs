@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use record::records::{Ended, Machine, Server, Unavailable};
 use stats::gates::Gate;
+use stats::order::Order;
 use stats::threshold::Interleave;
 use stats::verdict::Verdict;
 
@@ -204,6 +205,21 @@ pub struct ResultRow {
     pub cpu_us_per_op: Option<f64>,
     /// Largest peak resident set, bytes.
     pub rss_peak_bytes: Option<u64>,
+    /// Largest resident set after the phase, bytes.
+    #[serde(default)]
+    pub rss_held_bytes: Option<u64>,
+    /// Most threads at once, in any round.
+    #[serde(default)]
+    pub threads_peak: Option<u64>,
+    /// Most open connections at once, in any round.
+    #[serde(default)]
+    pub connections_peak: Option<u64>,
+    /// Garbage collections in all rounds, where the runtime tells.
+    #[serde(default)]
+    pub gc_count: Option<u64>,
+    /// Their time, ns.
+    #[serde(default)]
+    pub gc_ns: Option<u64>,
     /// Operations measured in all rounds.
     pub operations: u64,
     /// Failed operations in all rounds.
@@ -282,6 +298,9 @@ pub struct ComparisonRow {
     /// The cause of a busy machine, where disturbed rounds had to be compared.
     #[serde(default)]
     pub busy: Option<String>,
+    /// Of the arms; one that is not shuffled is part of the sentence.
+    #[serde(default)]
+    pub order: Order,
     /// Throughput only: how time per operation moved within the phase.
     #[serde(default)]
     pub drift: Option<DriftRow>,

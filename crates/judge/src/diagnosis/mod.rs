@@ -52,6 +52,9 @@ pub static RULES: [(&str, Rule); 13] = [
     (no_cause::NAME, Rule::Findings(no_cause::rule)),
 ];
 
+/// Rules that compare times of two arms.
+const COMPARING: [&str; 2] = [driver_share::NAME, tap::COST];
+
 /// The findings of one experiment: by phase in its order, by arm, by rule; then those about a whole
 /// phase.
 ///
@@ -77,6 +80,9 @@ pub fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
             let last = rule(evidence, &found);
             found.extend(last);
         }
+    }
+    for finding in found.iter_mut().filter(|it| COMPARING.contains(&it.rule.as_str())) {
+        evidence.experiment.settings.order.remark(&mut finding.sentence);
     }
     found
 }

@@ -231,6 +231,7 @@ impl Bed {
             samples: self.write("consumer.bin", &received),
             rss_armed_bytes: 1_000,
             rss_peak_bytes: 2_000,
+            rss_held_bytes: 0,
             clock_within_us: Some(1.5),
         });
         left

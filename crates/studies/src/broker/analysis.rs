@@ -17,7 +17,10 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
         .filter(|phase| phase.consumer)
         .map(|phase| phase_analysis(experiment, runs, phase))
         .collect();
-    let evidence = evidence::all(&phases);
+    let mut evidence = evidence::all(&phases);
+    for answer in evidence.iter_mut().filter_map(|it| it.sentences.first_mut()) {
+        experiment.settings.order.remark(answer);
+    }
     let notes = notes(experiment, runs);
     BrokerAnalysis { phases, evidence, notes }
 }

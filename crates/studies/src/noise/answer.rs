@@ -14,6 +14,9 @@ const ARMS: f64 = 3.0;
 pub fn all(experiment: &Experiment, analysis: &NoiseAnalysis) -> Vec<Evidence> {
     let mut evidence: Vec<Evidence> =
         analysis.phases.iter().map(|phase| told(phase, analysis.arm_round_s)).collect();
+    for sentence in evidence.iter_mut().flat_map(|it| &mut it.sentences) {
+        experiment.settings.order.remark(sentence);
+    }
     evidence.push(machine(experiment, analysis));
     evidence.push(Evidence {
         id: "hint".to_owned(),

@@ -5,6 +5,7 @@ use crate::evidence::Shown;
 use record::records::{Experiment, Run};
 use serde_json::json;
 use stats::looks::LookPlan;
+use stats::order::Order;
 
 const ARMS: [&str; 4] = ["a@1", "a@1#2", "b@1", "b@1#2"];
 
@@ -127,6 +128,17 @@ fn a_rough_machine_is_told_how_many_rounds_to_ask_for() {
     let analysis = analyse(&experiment, &runs);
     let hint = &found(&analysis, "hint").sentences[0];
     assert!(hint.contains("stops after 40 rounds; for 3 % give it --rounds "), "{hint}");
+}
+
+#[test]
+fn a_fixed_order_is_said_in_what_compares() {
+    let (mut experiment, runs) = made_up(6, 0.03, |_| 0.0);
+    experiment.settings.order = Order::Reverse;
+    let analysis = analyse(&experiment, &runs);
+    let caution = Order::Reverse.caution().expect("one");
+    let sentences = &found(&analysis, "told-find_one").sentences;
+    assert!(sentences.iter().all(|it| it.ends_with(&format!("({caution})."))), "{sentences:#?}");
+    assert!(analysis.notes.iter().any(|it| it == caution), "{:?}", analysis.notes);
 }
 
 #[test]
