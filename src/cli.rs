@@ -1,6 +1,7 @@
 //! The command line: clap structs only.
 
 mod check;
+mod limits;
 mod machine;
 mod read;
 mod study;
@@ -19,6 +20,7 @@ use absorber::load::{Jitter, Stall};
 use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
+pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 use report::terminal;
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
@@ -158,6 +160,8 @@ pub struct RunArgs {
     /// Keep the data folder of the started server
     #[arg(long)]
     pub keep_data: bool,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Show the plan and stop

@@ -1,8 +1,10 @@
 //! Reaches the server before anything is installed. An unreachable one is named at once, and one of
 //! ours is downloaded.
 
+use std::path::PathBuf;
+
 use base::error::Result;
-use record::records::ServerKind;
+use record::records::{Server as ServerFacts, ServerKind, ServerOptions};
 use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
 
 /// A server that answered, or that can be started.
@@ -38,8 +40,41 @@ impl Reached {
         self.choice.kind() == ServerKind::Absorber
     }
 
+    /// Where the data of a mongod of ours goes.
+    pub fn data(&self) -> Option<PathBuf> {
+        self.program.as_ref().map(|_| self.host.data())
+    }
+
     /// The connection string of somebody else's server.
     pub fn uri(&self) -> Option<&str> {
         self.choice.uri()
+    }
+}
+
+/// A server as it is recorded, with the limits that were asked for.
+pub fn facts(server: Option<&Server>, options: ServerOptions) -> ServerFacts {
+    let Some(server) = server else {
+        return ServerFacts {
+            kind: ServerKind::None,
+            version: String::new(),
+            uri: String::new(),
+            flags: Vec::new(),
+            topology: String::new(),
+            source: None,
+            options,
+        };
+    };
+    let record = server.record();
+    ServerFacts {
+        kind: record.kind,
+        version: record.version.clone(),
+        uri: record.uri.clone(),
+        flags: record.flags.clone(),
+        topology: record.topology.clone(),
+        source: record
+            .source
+            .as_ref()
+            .map(|source| format!("{} ({})", source.wheel, source.licence)),
+        options,
     }
 }

@@ -11,7 +11,7 @@ use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
 use crate::progress::Progress;
-use crate::reach::Reached;
+use crate::reach::{Reached, facts};
 use crate::resume::Resumed;
 use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
@@ -24,8 +24,8 @@ use base::secrets::mask_text;
 use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
-    Arm, Database, Ended, Experiment, Link, Machine, Placement, Request, SCHEMA_VERSION,
-    Server as ServerFacts, ServerKind, Settings, Study, Unavailable,
+    Arm, ClientMemory, Database, Ended, Experiment, Link, Machine, Placement, Request,
+    SCHEMA_VERSION, ServerKind, ServerOptions, Settings, Study, Unavailable,
 };
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::uri::{arm_option, with_arm_options, with_options};
@@ -62,9 +62,19 @@ pub struct Setup {
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
+    pub limits: Limits,
     /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
     pub judge: Judge,
+}
+
+/// Limits that were asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// The memory of each arm; None: no limit.
+    pub client_memory: Option<ClientMemory>,
+    /// Of a mongod that we start.
+    pub server: ServerOptions,
 }
 
 /// A unique id: the time and some bits of it.
@@ -145,6 +155,10 @@ impl Setup {
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
+        let limits = &self.limits.server;
+        options.cache_gb = limits.cache_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
+        options.connections = limits.connections;
+        options.memory_bytes = limits.memory_bytes;
         options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
             options.extra_flags.clone_from(&self.absorber_words);
@@ -171,12 +185,12 @@ impl Setup {
         let admin = connect(server, &database).await?;
         let sampled = connect(server, &database).await?;
         let named = self.named();
-        let Workload { plan, pools } = self.workload;
+        let Workload { plan, pools, .. } = self.workload;
         let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: a refusal leaves the folder unchanged.
-            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server))?;
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server, self.limits.server))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
@@ -195,12 +209,13 @@ impl Setup {
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
+        let memory_bytes = self.limits.client_memory.as_ref().map(|it| it.bytes);
         let configured = |port: usize, id: &str, environment: Environment, direct: bool| {
             let tapped_uri = through(port).filter(|_| !direct);
             let study = self.study.as_ref();
             let phases = study.and_then(|study| study.phases.get(id).cloned());
             configuration(
-                Environment { cores: cores.clone(), ..environment },
+                Environment { cores: cores.clone(), memory_bytes, ..environment },
                 &uri,
                 tapped_uri,
                 phases,
@@ -208,6 +223,7 @@ impl Setup {
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, it)| configured(named.len(), &id, it, false));
+        let consumer = consumer.map(ArmConfiguration::without_limit);
         let named = named.into_iter().enumerate();
         let configurations =
             named.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT)).collect();
@@ -233,10 +249,11 @@ impl Setup {
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
-            server: facts(server),
+            server: facts(server, self.limits.server),
             databases: Vec::new(),
             link,
             machine: Machine { placement, ..machine::describe() },
+            client_memory: self.limits.client_memory,
         };
         let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
         if server.is_some() {
@@ -446,31 +463,6 @@ fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
     let check = validate(&spec)?;
     progress.note(&format!("link {asked}: {}", check.sentence));
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
-}
-
-fn facts(server: Option<&Server>) -> ServerFacts {
-    let Some(server) = server else {
-        return ServerFacts {
-            kind: ServerKind::None,
-            version: String::new(),
-            uri: String::new(),
-            flags: Vec::new(),
-            topology: String::new(),
-            source: None,
-        };
-    };
-    let record = server.record();
-    ServerFacts {
-        kind: record.kind,
-        version: record.version.clone(),
-        uri: record.uri.clone(),
-        flags: record.flags.clone(),
-        topology: record.topology.clone(),
-        source: record
-            .source
-            .as_ref()
-            .map(|source| format!("{} ({})", source.wheel, source.licence)),
-    }
 }
 
 /// A disk that fills up in the middle costs the round.

@@ -9,10 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::broker::Broker;
+pub use crate::death::{ClientMemory, Death};
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
-pub use crate::request::{Request, Study};
+pub use crate::request::{Request, ServerOptions, Study};
 pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
@@ -66,6 +67,9 @@ pub struct Experiment {
     #[serde(default)]
     pub link: Option<Link>,
     pub machine: Machine,
+    /// The memory of each arm; None: no limit of ours.
+    #[serde(default)]
+    pub client_memory: Option<ClientMemory>,
 }
 
 /// A database of an experiment.
@@ -226,6 +230,9 @@ pub struct Server {
     pub topology: String,
     /// Package and licence of an embedded server.
     pub source: Option<String>,
+    /// Limits that were asked for.
+    #[serde(default)]
+    pub options: ServerOptions,
 }
 
 /// One line of `runs.jsonl`: one arm in one round.
@@ -244,6 +251,9 @@ pub struct Run {
     pub started_at: String,
     /// Why the run is void (adapter crashed, receipt mismatch, …); its phases so far are kept.
     pub failed: Option<String>,
+    /// It died of memory: then `failed` says so too.
+    #[serde(default)]
+    pub death: Option<Death>,
     /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
     #[serde(default)]
     pub clock_within_us: Option<f64>,
