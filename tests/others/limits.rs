@@ -75,6 +75,50 @@ phases:
 ";
 
 #[test]
+fn a_runtime_that_knows_its_limit_may_give_up_by_itself() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    // A trace may follow: these are not its last words.
+    let script = "echo \"$HEAP\" >&2; echo 'heap out of memory' >&2; seq 9 >&2; exit 134";
+    lab.scripted("spent", script);
+    lab.rewrite("spent", |text| {
+        format!("memory_flag = \"HEAP=at {{mib}} MiB\"\nout_of_memory = \"out of mem\"\n{text}")
+    });
+    let more = ["--rounds", "1", "--client-memory", "100MiB"];
+    let output = lab.experiment(&["even", "spent/processes=2"], &more);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(deaths(&lab)[0].1["said"], "heap out of memory", "{}", said(&output));
+    let shown = flat(&stdout(&output));
+    assert!(shown.contains("before its first phase; it said: heap out of memory"), "{shown}");
+    let log = std::fs::read_to_string(lab.path("out/logs/r01-arm2.log")).expect("a log");
+    assert!(log.starts_with("at 45 MiB\n"), "nine tenths of its half: {log}");
+    // Without a limit the same end is a crash.
+    std::fs::remove_dir_all(lab.path("out")).expect("it is there");
+    let output = lab.experiment(&["even", "spent"], &["--rounds", "1"]);
+    assert_eq!(code(&output), 6, "{}", said(&output));
+    assert!(deaths(&lab).is_empty(), "{}", said(&output));
+}
+
+#[test]
+fn a_resumed_experiment_has_its_limits_again() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    lab.fake("hungry", &[QUICK, "at=hello", "fault=memory"]);
+    let more = ["--rounds", "2", "--client-memory", "128MiB"];
+    let output = lab.experiment(&["even", "hungry"], &more);
+    assert_eq!(deaths(&lab).len(), 2, "{}", said(&output));
+    let lines: Vec<String> = lab.runs().iter().take(3).map(|run| format!("{run}\n")).collect();
+    lab.write("out/runs.jsonl", &lines.concat());
+    let mut record = lab.record();
+    record["ended"] = "interrupted".into();
+    lab.write("out/experiment.json", &record.to_string());
+    let output = lab.run(["resume", "out", "--workload", &crate::fake_support::noop()]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(lab.runs().len(), 6, "{}", said(&output));
+    assert_eq!(deaths(&lab).len(), 2, "{}", said(&output));
+}
+
+#[test]
 fn a_driver_without_memory_tells_how_far_it_came() {
     let test = "limits/a_driver_without_memory_tells_how_far_it_came";
     let Some(lab) = lab_with(test, &["python"]) else { return };
@@ -133,7 +177,7 @@ fn limits_are_said_in_the_plan() {
     assert!(plan.contains("memory 1.00 GiB, by "), "{plan}");
 }
 
-/// Twenty workers at once, one operation each and turn.
+/// Forty workers, whose operations take so long that all of them are under way at one time.
 const CROWD: &str = "
 name: crowd
 why: More connections than the server has.
@@ -142,8 +186,13 @@ collections:
     documents: 100
     document: {_id: {type: int, value: key}}
 phases:
-  - {name: read, operation: find_one, collection: items, filter: {_id: $key}, workers: 40,
-     warmup: 0.2, duration: 1}
+  - name: read
+    operation: find_one
+    collection: items
+    filter: {_id: 0, $where: 'sleep(100) || true'}
+    workers: 40
+    warmup: 0
+    duration: 1
 ";
 
 #[test]
@@ -174,7 +223,7 @@ fn refused(lab: &Lab, phase: &str, more: &[&str]) -> String {
     lab.fake("even", &[QUICK]);
     let text = format!(
         "name: big\nwhy: It fits nowhere.\ncollections:\n  items:\n    documents: 2000000000\n    \
-         document:\n      _id: {{type: int, value: key}}\n      a: {{type: string, length: 9000}}\n\
+         document:\n      _id: {{type: long, value: key}}\n      a: {{type: string, length: 9000}}\n\
          phases:\n  - {phase}\n"
     );
     lab.write("big.yaml", &text);
@@ -193,7 +242,7 @@ fn documents_that_fit_no_disk_are_refused_with_their_line() {
     assert!(told.contains("2,000,000,000 documents of 9,0"), "{told}");
     assert!(told.contains(" bytes are 16.") && told.contains(" TiB, and /"), "{told}");
     assert!(told.contains(" free"), "{told}");
-    let many = "{operation: insert_many, collection: items, batch: 10, documents: 3000000000}";
+    let many = "{operation: insert_many, collection: items, batch: 100000, documents: 3000000000}";
     let told = refused(&lab, many, &[]);
     assert!(told.contains("10,000,000,000 documents of 9,0"), "{told}");
     assert!(told.contains(" for 2 arms at a time are 82"), "with its A/A arm: {told}");
