@@ -1,9 +1,11 @@
 //! Limits of clients and servers: memory, cache, connections. A client that dies of memory is a
 //! result.
 
+use std::process::{Command, Output};
+
 use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr, stdout};
-use crate::support::said;
+use crate::support::{said, skip};
 use serde_json::Value;
 
 /// The deaths of `out` by arm and round.
@@ -73,6 +75,47 @@ phases:
   - {name: all, operation: insert_many, collection: items, batch: all, documents: 400000,
      continues: true}
 ";
+
+/// The output of these words on a machine without cgroups; None: skipped.
+fn without_cgroups(lab: &Lab, test: &str, words: &[String]) -> Option<Output> {
+    let script = "umount -l /sys/fs/cgroup && exec \"$0\" \"$@\"";
+    let private = Command::new("unshare").args(["-m", "umount", "-l", "/sys/fs/cgroup"]).output();
+    if !private.is_ok_and(|output| output.status.success()) {
+        skip(test, "`unshare -m` needs root");
+        return None;
+    }
+    let mut command = lab.wrapped(&["unshare", "-m", "sh", "-c", script], words);
+    Some(command.output().expect("it starts"))
+}
+
+#[test]
+fn where_no_cgroup_can_be_made_a_watchdog_looks_and_a_server_is_refused() {
+    let test = "limits/where_no_cgroup_can_be_made_a_watchdog_looks_and_a_server_is_refused";
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    lab.fake("hungry", &[QUICK, "at=turn:30", "fault=memory"]);
+    let more = ["--rounds", "1", "--client-memory", "128MiB"];
+    let words = lab.words(&["even", "hungry"], &more);
+    let Some(output) = without_cgroups(&lab, test, &words) else { return };
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let told = "--client-memory: this system has no memory cgroups; a watchdog looks at the";
+    assert!(stderr(&output).contains(told), "{}", said(&output));
+    assert_eq!(lab.record()["client_memory"]["no_cgroup"], "this system has no memory cgroups");
+    let death = &deaths(&lab)[0].1;
+    assert!(death["used_bytes"].as_u64() >= Some(128 << 20), "{death:#}");
+    let shown = flat(&stdout(&output));
+    assert!(shown.contains("memory of each client: 128 MiB, by watchdog"), "{shown}");
+    lab.assert_nothing_runs();
+    let lab = Lab::with_shared_cache();
+    lab.fake("even", &[QUICK]);
+    let words = ["run", "crud", "-d", "even", "--out", "out", "--server-memory", "1GiB"];
+    let words = words.map(str::to_owned);
+    let Some(output) = without_cgroups(&lab, test, &words) else { return };
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let told =
+        "error: mongod cannot be kept to 1024 MiB: this system has no memory cgroups\nhint: ";
+    assert!(stderr(&output).contains(told), "{}", said(&output));
+}
 
 #[test]
 fn a_runtime_that_knows_its_limit_may_give_up_by_itself() {
@@ -223,7 +266,8 @@ fn refused(lab: &Lab, phase: &str, more: &[&str]) -> String {
     lab.fake("even", &[QUICK]);
     let text = format!(
         "name: big\nwhy: It fits nowhere.\ncollections:\n  items:\n    documents: 2000000000\n    \
-         document:\n      _id: {{type: long, value: key}}\n      a: {{type: string, length: 9000}}\n\
+         document:\n      _id: {{type: long, value: key}}\n      \
+         a: {{type: string, length: 9000}}\n\
          phases:\n  - {phase}\n"
     );
     lab.write("big.yaml", &text);

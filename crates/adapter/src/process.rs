@@ -288,8 +288,8 @@ impl AdapterProcess {
         self.line(request, Duration::ZERO, timeout, || (0, 0), async || false).await
     }
 
-    /// Waits for `length`, then as long as its `signs` move (processor time in ns, bytes of samples)
-    /// or its server is busy.
+    /// Waits for `length`, then as long as its `signs` move (processor time in ns, bytes of
+    /// samples) or its server is busy.
     async fn line(
         &mut self,
         request: &'static str,

@@ -302,8 +302,8 @@ impl Admin {
     }
 
     async fn running(&self) -> Result<bool> {
-        // An arm has our user; others' operations need a right of their own. Rejected: `$currentOp`,
-        // which an absorber would hold back like any aggregation.
+        // An arm has our user; others' operations need a right of their own. Rejected:
+        // `$currentOp`, which an absorber would hold back like any aggregation.
         let namespace = format!("^{}\\.", self.database.name());
         let command = doc! {
             "currentOp": 1, "$ownOps": true, "active": true, "ns": { "$regex": namespace },

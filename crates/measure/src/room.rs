@@ -43,7 +43,7 @@ pub fn check_client(workload: &Workload, memory: Option<&ClientMemory>) -> Resul
 
 /// # Errors
 /// The documents that are in the collections at one time take more than what is free on the disk of
-/// `data`; None: the disk is not ours. They are not compressed here, and have no indexes: who knows better, starts the server.
+/// `data`; None: the disk is not ours. Indexes come on top, and compression may take some off.
 pub fn check_disk(
     workload: &Workload,
     interleave: &[PhaseInterleave],
