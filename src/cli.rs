@@ -1,6 +1,7 @@
 //! The command line: clap structs only.
 
 mod check;
+mod limits;
 mod machine;
 mod order;
 mod read;
@@ -20,6 +21,7 @@ use absorber::load::{Jitter, Stall};
 use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
+pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
 use report::terminal;
@@ -166,6 +168,8 @@ pub struct RunArgs {
     /// Keep the data folder of the started server
     #[arg(long)]
     pub keep_data: bool,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Show the plan and stop

@@ -85,7 +85,7 @@ fn drain(count: u64, path: &Path) -> Result<(f64, u64), String> {
     let folder = Folder::create(path).map_err(text)?;
     let sets = BTreeMap::from([("threads".to_owned(), WORKERS.to_string())]);
     let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
-    let Workload { plan, pools } = workload;
+    let Workload { plan, pools, .. } = workload;
     let inputs =
         InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0).map_err(text)?;
     let named = plan.phases.iter().position(|phase| phase.name == "find_one");

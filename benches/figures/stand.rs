@@ -80,7 +80,7 @@ impl Stand {
     pub fn crud(bench: &Bench, threads: u32) -> Result<Self, String> {
         let sets = BTreeMap::from([("threads".to_owned(), threads.to_string())]);
         let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
-        let Workload { plan, pools } = workload;
+        let Workload { plan, pools, .. } = workload;
         let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
         let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
         let inputs = inputs.map_err(|error| error.to_string())?;
@@ -134,7 +134,7 @@ impl Stand {
 
     /// Lets an adapter go for a while; answers operations a second.
     pub fn turn(&self, driven: &mut Driven, length: Duration) -> Result<f64, String> {
-        let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, length));
+        let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, length, None));
         let Some(turn) = turn.map(|turn| turn.turned) else {
             return Err(driven.arm.failed.clone().unwrap_or_default());
         };

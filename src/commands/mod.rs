@@ -5,6 +5,7 @@ pub mod adapters;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
+mod limits;
 mod plan_text;
 pub mod report;
 pub mod resume;

@@ -5,16 +5,23 @@ use std::fmt::Write as _;
 use figures::fixed;
 use measure::progress::duration;
 use measure::settings::{Estimate, stretch};
+use measure::setup::Limits;
 use record::records::Settings;
 use stats::threshold::Interleave;
 use workload::clients::Clients;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
+/// What the clients work with and on.
+pub struct Started<'a> {
+    pub server: &'a str,
+    pub limits: &'a Limits,
+}
+
 pub fn text(
     plan: &Plan,
     settings: &Settings,
     arms: &[String],
-    server: &str,
+    started: &Started<'_>,
     estimate: &Estimate,
 ) -> String {
     let mut text = String::new();
@@ -24,7 +31,10 @@ pub fn text(
     for (name, value) in &plan.parameters {
         let _ = writeln!(text, "          {name} = {value}");
     }
-    let _ = writeln!(text, "server    {server}");
+    let _ = writeln!(text, "server    {}", started.server);
+    for (name, value) in started.limits.server.words() {
+        let _ = writeln!(text, "          {name} {value}");
+    }
     let _ = writeln!(text, "arms      {}, {} again as the A/A arm", arms.join(", "), arms[0]);
     let clients = match plan.clients {
         Clients::Process => "",
@@ -32,6 +42,9 @@ pub fn text(
         Clients::Operation => "clients   as many as workers, by operation in turn\n",
     };
     text.push_str(clients);
+    if let Some(memory) = &started.limits.client_memory {
+        let _ = writeln!(text, "memory    {} for each arm's processes together", memory.words());
+    }
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
     if let Some(caution) = settings.order.caution() {
         let _ = writeln!(text, "order     {caution}");

@@ -13,8 +13,8 @@ use clap::Parser as _;
 
 use super::run::pairs;
 use crate::cli::{
-    BehaviourArgs, InterleaveArg, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags,
-    StudyVerb, UriArgs,
+    BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,
+    StudyFlags, StudyVerb, UriArgs,
 };
 use base::error::{Error, Result};
 use measure::arms::is_plain;
@@ -90,6 +90,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         tap: was.arms.iter().any(|arm| arm.is_direct),
         link: was.link.as_ref().map(|link| link.asked.clone()),
         keep_data: request.keep_data,
+        limits: limits(was),
         machine: machine(args, was),
         plan: false,
         json: args.json,
@@ -121,6 +122,16 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
 
 fn machine(args: &ResumeArgs, was: &Experiment) -> MachineArgs {
     MachineArgs { wait: args.wait, no_keep_awake: !was.settings.keep_awake }
+}
+
+fn limits(was: &Experiment) -> LimitArgs {
+    let server = was.server.options;
+    LimitArgs {
+        client_memory: was.client_memory.as_ref().map(|it| it.bytes),
+        server_cache: server.cache_bytes,
+        server_connections: server.connections,
+        server_memory: server.memory_bytes,
+    }
 }
 
 fn unknown(what: &str) -> Error {

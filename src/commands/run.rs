@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::cli::{InterleaveArg, RunArgs};
-use crate::commands::plan_text;
+use crate::commands::limits::limits;
+use crate::commands::plan_text::{self, Started};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -15,6 +16,7 @@ use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
+use measure::room;
 use measure::runner::Judge;
 use measure::setup::{Setup, new_id};
 use measure::stop::Requests;
@@ -150,6 +152,7 @@ async fn one(
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
     let options = uri_options(args)?;
+    let limits = limits(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
@@ -165,6 +168,7 @@ async fn one(
     let manifests = discover(args.adapters_dir.as_deref())?;
     let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
     workload.fit(arms::processes(&workload.plan, &arms));
+    room::check_client(&workload, limits.client_memory.as_ref())?;
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let max_time_s = args.max_time.map(|time| time.as_secs_f64());
     settings::limit_counted(&mut workload.plan, max_time_s);
@@ -177,13 +181,7 @@ async fn one(
         looks,
         keep_awake: !args.machine.no_keep_awake,
     };
-    let serverless = args.server == "none" && args.at.uri.is_none();
-    if serverless && !workload.plan.needs_no_server() {
-        return Err(Error::usage(
-            format!("--server none: the workload {} needs a server", workload.plan.workload),
-            "only workloads of `noop` run without one, such as ping",
-        ));
-    }
+    let serverless = is_serverless(args, &workload.plan)?;
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
@@ -194,7 +192,8 @@ async fn one(
     let until_look = estimate.round * rounds;
     if args.plan {
         let names = arms::ids(&arms)?;
-        let text = plan_text::text(&workload.plan, &settings, &names, &args.server, &estimate);
+        let started = Started { server: &args.server, limits: &limits };
+        let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
         super::print(&text)?;
         return Ok(None);
     }
@@ -210,6 +209,8 @@ async fn one(
     } else {
         Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
     };
+    let data = server.as_ref().and_then(Reached::data);
+    room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
     let mut requests = Requests::watch();
     let by_name = !args.drivers.is_empty();
     let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
@@ -242,12 +243,24 @@ async fn one(
         link: args.link.clone(),
         options,
         keep_data: args.keep_data,
+        limits,
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json).map(Some)
+}
+
+fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
+    let serverless = args.server == "none" && args.at.uri.is_none();
+    if serverless && !plan.needs_no_server() {
+        return Err(Error::usage(
+            format!("--server none: the workload {} needs a server", plan.workload),
+            "only workloads of `noop` run without one, such as ping",
+        ));
+    }
+    Ok(serverless)
 }
 
 /// The first arm whose connection string asks for no answers to its writes.

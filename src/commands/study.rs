@@ -15,9 +15,10 @@ use measure::install::install_all;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
+use measure::room;
 use measure::runner::Judge;
 use measure::settings;
-use measure::setup::{Setup, new_id};
+use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
@@ -82,6 +83,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let consumer = consumer.map(|asked| arms::parse(&manifests, &asked)).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     let server = Reached::at(&server, args.at.uri.as_deref()).await?;
+    room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
     let installed = install.await?;
@@ -119,6 +121,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         link: None,
         options: BTreeMap::new(),
         keep_data: false,
+        limits: Limits::default(),
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding },
     };

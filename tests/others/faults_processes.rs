@@ -44,6 +44,9 @@ fn mistakes_in_a_manifest_are_named_with_their_file() {
         ("install = [[]]", "`install` names no program"),
         ("install_version = [[]]", "`install_version` names no program"),
         ("unknown_version = '('", "`unknown_version` is no regular expression: (: "),
+        ("out_of_memory = '('", "`out_of_memory` is no regular expression: (: "),
+        ("memory_flag = \"X\"", "`memory_flag` is NAME=VALUE with {mib} in it, not \"X\""),
+        ("memory_flag = \"X=1\"", "`memory_flag` is NAME=VALUE with {mib} in it, not \"X=1\""),
         (&needs.replace("[\"true\"]", "[]"), "`needs.run` names no program"),
         (&needs.replace("match = \"\"", "match = '['"), "`needs.match` is no regular"),
         (&generation.replace("^1", "*"), "`generations.versions` is no regular expression: *: "),
@@ -147,7 +150,7 @@ fn endless_output_of_an_adapter_is_cut() {
 async fn an_adapter_that_does_not_read_has_no_more_time_than_one_that_does_not_answer() {
     let environment = Environment::of_command(&["sleep".to_owned(), "600".to_owned()], vec![]);
     let log = crate::support::scratch("deaf").join("log");
-    let mut process = AdapterProcess::spawn(&environment, &log).expect("it starts");
+    let mut process = AdapterProcess::spawn(&environment, &log, None).expect("it starts");
     let deaf = async {
         // More than a pipe holds.
         process.send_line(&"x".repeat(1 << 20)).await;

@@ -90,7 +90,7 @@ fn keys_and_guids_move_on_by_the_same_shift() {
 fn the_same_seed_gives_the_same_bytes_and_another_round_others() {
     let phases = "  - {operation: find_one, collection: plain, keys: zipfian, workers: 3}\n";
     let (first, second) = (workload(phases), workload(phases));
-    assert!(first == second);
+    assert!(first.plan == second.plan && first.pools == second.pools);
     assert!(of(&first, 0) == of(&second, 0));
     assert!(in_round(&first, 0, 1) != of(&first, 0));
     // Pinned: a change of these numbers is a change of every published plan.

@@ -55,6 +55,43 @@ async fn a_dying_mongod_is_reported_with_its_log() {
 }
 
 #[tokio::test]
+async fn a_mongod_has_the_cache_the_connections_and_the_memory_that_were_asked_for() {
+    let (_home, host) = fresh_host();
+    let mut limited = options(&host);
+    (limited.cache_gb, limited.connections) = (Some(0.375), Some(40));
+    limited.memory_bytes = Some(1 << 30);
+    let program = program(&host);
+    let server = match start(&host, &program, &limited).await {
+        Err(error) if error.message.contains("cannot be kept to 1024 MiB: ") => {
+            let test = "server_lifecycle/a_mongod_has_the_cache_the_connections_and_the_memory";
+            crate::support::skip(test, &error.message);
+            return;
+        }
+        started => started.expect("starts"),
+    };
+    let client = mongodb::Client::with_uri_str(server.uri()).await.expect("a client");
+    let admin = client.database("admin");
+    let status = admin.run_command(bson::doc! { "serverStatus": 1 }).await.expect("its status");
+    let cache = status.get_document("wiredTiger").and_then(|it| it.get_document("cache"));
+    let cache = cache.expect("a cache").get("maximum bytes configured").expect("its size");
+    let cache_bytes = cache.as_i64().or(cache.as_i32().map(i64::from));
+    assert_eq!(cache_bytes, Some(384 << 20), "{cache}");
+    let connections = status.get_document("connections").expect("connections");
+    let count = |name| connections.get_i32(name).expect("a number");
+    assert_eq!(count("current") + count("available"), 40, "{connections}");
+    let pid = server.pid().expect("ours");
+    let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it lives");
+    let cgroup = own.lines().find_map(|line| line.split_once("/mongodyno-")).expect("a cgroup");
+    server.stop().await;
+    assert_nothing_left(&host);
+    let gone = own.lines().find(|line| line.contains(cgroup.1)).expect("that line");
+    let path = gone.rsplit(':').next().expect("a path");
+    for mount in ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"] {
+        assert!(!std::path::Path::new(&format!("{mount}{path}")).exists(), "{path} is left");
+    }
+}
+
+#[tokio::test]
 async fn a_mongod_that_cannot_start_says_why() {
     let (_home, host) = fresh_host();
     let program = program(&host);

@@ -36,6 +36,12 @@ pub struct Environment {
     pub lock_sha256: Option<String>,
     /// Cores that its processes keep to; none: all of them.
     pub cores: Vec<usize>,
+    /// Memory of all its processes together, bytes.
+    pub memory_bytes: Option<u64>,
+    /// `NAME=VALUE` with `{mib}`: tells its runtime of that limit.
+    pub memory_flag: Option<String>,
+    /// Regular expression on the last words of a runtime that has used it up.
+    pub out_of_memory: Option<String>,
     /// Variables of the user's environment that are kept from its processes.
     pub scrub: Vec<String>,
 }
@@ -55,8 +61,19 @@ impl Environment {
             simulated: false,
             lock_sha256: None,
             cores: Vec::new(),
+            memory_bytes: None,
+            memory_flag: None,
+            out_of_memory: None,
             scrub,
         }
+    }
+
+    /// The variable that tells the runtime of its arm's limit. A tenth is left for what it has
+    /// beside its heap.
+    pub(crate) fn memory_variable(&self, bytes: u64) -> Option<(String, String)> {
+        let (name, value) = self.memory_flag.as_ref()?.split_once('=')?;
+        let mib = (bytes / 10 * 9) >> 20;
+        Some((name.to_owned(), value.replace("{mib}", &mib.max(1).to_string())))
     }
 
     /// A command of this environment, with its folder, without the user's packages.

@@ -136,6 +136,9 @@ impl<'a> Installation<'a> {
             simulated: self.manifest.simulated,
             lock_sha256: lock.map(|bytes| hex(&Sha256::digest(bytes))),
             cores: Vec::new(),
+            memory_bytes: None,
+            memory_flag: self.manifest.memory_flag.clone(),
+            out_of_memory: self.manifest.out_of_memory.clone(),
             scrub: self.manifest.scrub.clone(),
         }
     }

@@ -2,8 +2,10 @@
 
 pub mod choice;
 pub mod environment;
+mod failure;
 pub mod install;
 pub mod manifest;
+pub mod memory;
 pub mod messages;
 pub mod process;
 mod sources;

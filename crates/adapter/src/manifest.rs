@@ -33,6 +33,11 @@ pub struct Manifest {
     /// another adapter.
     #[serde(default)]
     pub scrub: Vec<String>,
+    /// `NAME=VALUE`, a variable that tells the runtime of `--client-memory`; `{mib}` is nine tenths
+    /// of it.
+    pub memory_flag: Option<String>,
+    /// Matches the last words of a runtime that has used its memory up.
+    pub out_of_memory: Option<String>,
     /// Program and arguments, run in the environment folder.
     pub start: Vec<String>,
     /// Lock file after installation.
@@ -169,6 +174,13 @@ impl Manifest {
         if let Some(name) = self.scrub.iter().find(|it| it.is_empty() || it.contains(['=', '\0'])) {
             return Err(format!("`scrub` has {name:?}, which is no name of a variable"));
         }
+        let flag = self.memory_flag.as_ref().map(|it| it.split_once('=').unwrap_or(("", it)));
+        if let Some((name, value)) = flag
+            && (name.is_empty() || !value.contains("{mib}") || value.contains('\0'))
+        {
+            let flag = self.memory_flag.as_deref().unwrap_or_default();
+            return Err(format!("`memory_flag` is NAME=VALUE with {{mib}} in it, not {flag:?}"));
+        }
         if !(0.0..=3600.0).contains(&self.warmup_s) {
             return Err(format!("`warmup_s` is from 0 to 3600, not {}", self.warmup_s));
         }
@@ -181,6 +193,7 @@ impl Manifest {
         runs("generations.install_version", install)?;
         runs("needs.run", self.needs.iter().map(|it| &it.run))?;
         matches("unknown_version", &self.unknown_version)?;
+        matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());
         matches("generations.options.match", values.map(|it| &it.matches))?;

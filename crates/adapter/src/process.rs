@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use regex_lite::Regex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::environment::Environment;
+pub use crate::failure::Failure;
+use crate::memory::MemoryLimit;
 use crate::messages::{Answer, FRAME, Hello, PROTOCOL, Request};
 use base::clock::Epoch;
 use base::secrets::{mask_json, mask_text};
@@ -31,62 +34,6 @@ const CLOCK_WITHIN_NS: u64 = 20_000;
 /// Time to finish operations in flight after a stop signal (SPEC section 1).
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A fault of an adapter: data of the result, not an error of ours.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    #[error("the adapter could not be started: {0}")]
-    Start(String),
-    #[error("the adapter ended ({status}) instead of answering `{request}`{said}")]
-    Crashed {
-        status: String,
-        request: &'static str,
-        /// Its last words on stderr.
-        said: String,
-    },
-    #[error("the adapter did not answer `{request}` within {seconds} s and was killed{said}")]
-    Hung {
-        request: &'static str,
-        seconds: u64,
-        /// Its last words on stderr.
-        said: String,
-    },
-    /// Another version of the contract.
-    #[error(
-        "the adapter speaks protocol {protocol}, this mongodyno speaks {}; update the adapter, or \
-         take the mongodyno it came with",
-        PROTOCOL
-    )]
-    OldProtocol { protocol: u32 },
-    #[error("the adapter answered `{request}` with something that is no message: {line}")]
-    Garbage {
-        request: &'static str,
-        /// The beginning of its line.
-        line: String,
-    },
-    /// It answered with an error of the contract.
-    #[error("the adapter refused `{request}` ({code}): {message}")]
-    Refused {
-        request: &'static str,
-        /// Code of SPEC section 2.
-        code: String,
-        /// In its own words.
-        message: String,
-    },
-    /// It answered with another message than the contract says.
-    #[error("the adapter answered `{request}` with `{answer}`")]
-    Unexpected { request: &'static str, answer: &'static str },
-    #[error(
-        "the adapter's clock read {now_ns} ns outside of the core's readings {low_ns} to {high_ns}"
-    )]
-    Clock {
-        now_ns: u64,
-        /// Before the request.
-        low_ns: u64,
-        /// After the answer.
-        high_ns: u64,
-    },
-}
-
 pub struct AdapterProcess {
     child: Child,
     /// None once it is closed.
@@ -96,6 +43,8 @@ pub struct AdapterProcess {
     stdout: BufReader<ChildStdout>,
     log: Arc<Mutex<Log>>,
     pid: Pid,
+    /// The arm's.
+    memory: Option<Arc<MemoryLimit>>,
     pub hello: Option<Hello>,
     /// Largest difference between its clock and the core's, ns: the tightest bracket of its
     /// answers.
@@ -107,11 +56,17 @@ struct Log {
     file: File,
     left_bytes: usize,
     tail: VecDeque<String>,
+    /// Words of a runtime that has used up its memory: a trace of its stack may follow them.
+    memory_words: Option<Regex>,
+    out_of_memory: Option<String>,
 }
 
 impl Log {
     fn line(&mut self, line: &str) {
         let line = mask_text(line);
+        if self.memory_words.as_ref().is_some_and(|words| words.is_match(&line)) {
+            self.out_of_memory.get_or_insert_with(|| cut(&line, QUOTED_CHARACTERS));
+        }
         if line.len() < self.left_bytes {
             self.left_bytes -= line.len() + 1;
             let _ = writeln!(self.file, "{line}");
@@ -139,18 +94,36 @@ impl AdapterProcess {
         log: &Path,
         epoch: &Epoch,
     ) -> Result<Self, Failure> {
-        let mut process = Self::spawn(environment, log)?;
+        Self::start_within(environment, log, epoch, None).await
+    }
+
+    /// The same within the memory of its arm.
+    pub async fn start_within(
+        environment: &Environment,
+        log: &Path,
+        epoch: &Epoch,
+        memory: Option<&Arc<MemoryLimit>>,
+    ) -> Result<Self, Failure> {
+        let mut process = Self::spawn(environment, log, memory)?;
         process.greet(epoch).await?;
         Ok(process)
     }
 
     /// Starts the adapter without a greeting.
-    pub fn spawn(environment: &Environment, log: &Path) -> Result<Self, Failure> {
+    pub fn spawn(
+        environment: &Environment,
+        log: &Path,
+        memory: Option<&Arc<MemoryLimit>>,
+    ) -> Result<Self, Failure> {
         let start = |error: std::io::Error| Failure::Start(error.to_string());
         let file = File::options().create(true).append(true).open(log).map_err(start)?;
         let mut command = environment.command(&environment.start);
         base::child::die_with_parent(&mut command);
         base::child::keep_to(&mut command, &environment.cores);
+        if let Some(memory) = memory {
+            command.envs(environment.memory_variable(memory.share_bytes()));
+            memory.enter(&mut command).map_err(start)?;
+        }
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Its own process group: Ctrl-C in the terminal is for the core alone.
@@ -159,8 +132,17 @@ impl AdapterProcess {
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;
         let pid = Pid::from_raw(child.id().expect("just started").cast_signed());
-        let log =
-            Arc::new(Mutex::new(Log { file, left_bytes: LOG_BYTES_MAX, tail: VecDeque::new() }));
+        if let Some(memory) = memory {
+            memory.started(pid);
+        }
+        let words = environment.out_of_memory.as_deref().filter(|_| memory.is_some());
+        let log = Arc::new(Mutex::new(Log {
+            file,
+            left_bytes: LOG_BYTES_MAX,
+            tail: VecDeque::new(),
+            memory_words: words.and_then(|words| Regex::new(words).ok()),
+            out_of_memory: None,
+        }));
         tokio::spawn(keep_log(child.stderr.take().expect("piped"), Arc::clone(&log)));
         Ok(Self {
             stdin: child.stdin.take(),
@@ -169,6 +151,7 @@ impl AdapterProcess {
             child,
             log,
             pid,
+            memory: memory.cloned(),
             hello: None,
             clock_within_ns: u64::MAX,
         })
@@ -272,7 +255,8 @@ impl AdapterProcess {
     }
 
     /// Waits for the answer to a turn of `length`. An operation may take longer than any limit: the
-    /// adapter is lost when in `rest` neither its processor clock nor its samples have moved.
+    /// adapter is lost when in `rest` neither its processor clock nor its samples have moved, and
+    /// its server is not `busy` for it.
     ///
     /// # Errors
     /// Any fault of the adapter; a hung one is killed.
@@ -281,13 +265,14 @@ impl AdapterProcess {
         length: Duration,
         rest: Duration,
         samples: &Path,
+        busy: impl AsyncFn() -> bool,
     ) -> Result<Answer, Failure> {
         let pid = self.pid;
         let signs = || {
             let bytes = std::fs::metadata(samples).map_or(0, |it| it.len());
             (base::child::cpu_ns(pid).unwrap_or(0), bytes)
         };
-        let line = self.line("turn", length, rest, signs).await?;
+        let line = self.line("turn", length, rest, signs, busy).await?;
         parse("turn", &line)
     }
 
@@ -300,17 +285,18 @@ impl AdapterProcess {
         request: &'static str,
         timeout: Duration,
     ) -> Result<String, Failure> {
-        self.line(request, Duration::ZERO, timeout, || (0, 0)).await
+        self.line(request, Duration::ZERO, timeout, || (0, 0), async || false).await
     }
 
-    /// Waits for `length`, then as long as its `signs` move: processor time in ns, bytes of
-    /// samples.
+    /// Waits for `length`, then as long as its `signs` move (processor time in ns, bytes of
+    /// samples) or its server is busy.
     async fn line(
         &mut self,
         request: &'static str,
         length: Duration,
         rest: Duration,
         signs: impl Fn() -> (u64, u64),
+        busy: impl AsyncFn() -> bool,
     ) -> Result<String, Failure> {
         let awaited = {
             let message = self.next_message(request);
@@ -322,7 +308,7 @@ impl AdapterProcess {
                 let now = signs();
                 // A driver's monitoring takes some microseconds now and then: that is no work.
                 let works = u128::from(now.0.saturating_sub(before.0)) * 1000 > rest.as_nanos();
-                if awaited.is_err() && !works && now.1 == before.1 {
+                if awaited.is_err() && !works && now.1 == before.1 && !busy().await {
                     break;
                 }
             }
@@ -384,7 +370,13 @@ impl AdapterProcess {
         self.kill().await;
         // Its last words may still be on their way through the pipe.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        Failure::Crashed { status, request, said: self.said() }
+        let own = self.log.lock().expect("no panic while logging").out_of_memory.clone();
+        match &self.memory {
+            Some(limit) if own.is_some() || limit.killed() => {
+                Failure::OutOfMemory { request, said: own }
+            }
+            _ => Failure::Crashed { status, request, said: self.said() },
+        }
     }
 
     fn said(&self) -> String {

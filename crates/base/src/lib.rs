@@ -4,6 +4,7 @@
 #[macro_use]
 pub mod say;
 
+pub mod cgroup;
 pub mod child;
 pub mod clock;
 pub mod error;

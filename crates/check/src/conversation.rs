@@ -101,7 +101,7 @@ pub async fn hold(
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let log = folder.join("adapter.log");
-    let process = AdapterProcess::spawn(environment, &log).map_err(|it| it.to_string())?;
+    let process = AdapterProcess::spawn(environment, &log, None).map_err(|it| it.to_string())?;
     let mut held = Conversation {
         declared,
         folder: folder.to_owned(),

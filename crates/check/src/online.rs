@@ -312,7 +312,7 @@ impl<'a> Session<'a> {
         measured.turn_length = TURN;
         let before = self.admin.counters(false).await.map_err(text)?;
         for _ in 0..3 {
-            let turn = self.arm.turn(self.bench.epoch, TURN).await;
+            let turn = self.arm.turn(self.bench.epoch, TURN, None).await;
             measured.turns.push(turn.ok_or_else(|| self.failed())?);
             if turn.is_some_and(|it| it.turned.exhausted || it.turned.gave_up) {
                 break;

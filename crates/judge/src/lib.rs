@@ -80,6 +80,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         comparisons: compared.rows,
         conditions: conditions::rows(experiment),
         taps: taps::rows(experiment, &rounds),
+        deaths: rows::deaths(experiment, &runs),
         diagnosis,
         warnings,
     };

@@ -28,6 +28,10 @@ const PREFIX: &str = "mongodyno_";
 
 const UNAUTHORIZED: i32 = 13;
 
+const APP_NAME: &str = "mongodyno";
+/// A server that is there says at once what it does.
+const WORKS_LIMIT: Duration = Duration::from_secs(6);
+
 /// Within it a write of a killed adapter has reached its server.
 const LATE: Duration = Duration::from_millis(100);
 /// Some 2 s: a whole experiment that still writes loses its database all the same.
@@ -315,6 +319,28 @@ impl Admin {
         Ok(reply.get_array("cursorsKilled").map_or(0, Vec::len))
     }
 
+    /// Whether the server runs an operation on this database that is not ours. One that does not
+    /// answer does not work.
+    pub async fn works(&self) -> bool {
+        timeout(WORKS_LIMIT, self.running()).await.is_ok_and(|runs| runs.unwrap_or(false))
+    }
+
+    async fn running(&self) -> Result<bool> {
+        // An arm has our user; others' operations need a right of their own. Rejected:
+        // `$currentOp`, which an absorber would hold back like any aggregation.
+        let namespace = format!("^{}\\.", self.database.name());
+        let command = doc! {
+            "currentOp": 1, "$ownOps": true, "active": true, "ns": { "$regex": namespace },
+            "appName": { "$ne": APP_NAME },
+        };
+        match self.client.database("admin").run_command(command).await {
+            Ok(reply) => Ok(reply.get_array("inprog").is_ok_and(|running| !running.is_empty())),
+            // The absorber has no such command, and no connections but an experiment's. One of the
+            // active ones asks.
+            Err(_) => Ok(self.counters(false).await?.get("connections.active") > Some(&1)),
+        }
+    }
+
     /// Starts or stops the server's profiler for this database (for `check`).
     pub async fn profile(&self, on: bool) -> Result<()> {
         self.database.run_command(doc! { "profile": if on { 2 } else { 0 } }).await.or_refused()?;
@@ -394,7 +420,7 @@ impl Admin {
 
 async fn client(uri: &str) -> Result<Client> {
     let mut options = ClientOptions::parse(uri).await.or_refused()?;
-    options.app_name = Some("mongodyno".to_owned());
+    options.app_name = Some(APP_NAME.to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
     // Not the drivers' concerns: a marker is written for certain and read where it was written.
     options.write_concern = None;

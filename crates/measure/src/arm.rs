@@ -2,9 +2,11 @@
 
 use base::say;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adapter::environment::Environment;
+use adapter::memory::MemoryLimit;
 use adapter::messages::{
     Answer, ClientTarget, Deal, Ended, Hello, Opened, Prepare, Request, UriKind, WorkerPrepare,
 };
@@ -12,12 +14,14 @@ use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
 use base::process::ProcessId;
+use record::records::Death;
 use server::keep_secret;
 use server::uri::{parts, selection_timeout, without_option};
 use workload::clients::Clients;
 use workload::plan::Plan;
 
 use crate::able::{self, Part};
+use crate::admin::{Admin, Counters};
 use crate::collect::Tail;
 use crate::input_files::noop_prepare;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
@@ -58,6 +62,12 @@ pub struct LiveArm {
     samples: Vec<String>,
     /// They are read on after each turn.
     tail: Option<Tail>,
+    /// None: no limit.
+    memory: Option<Arc<MemoryLimit>>,
+    /// The phase that it works on, and whether that is the warm-up.
+    pub stage: Option<(String, bool)>,
+    /// It died of memory.
+    pub death: Option<Death>,
 }
 
 /// What the processes of an arm connect to, and for what.
@@ -114,8 +124,13 @@ impl LiveArm {
         arm.turn_grace = target.turn_grace() + TURN_GRACE;
         // The adapter may repeat it in its own lines.
         target.uri.inspect(|uri| keep_secret(uri));
+        let planned = target.plan.map(|plan| plan.with_processes(environment.processes));
+        let planned = planned.iter().flat_map(|plan| &plan.phases).map(|it| it.processes).max();
+        let limit = |bytes| Arc::new(MemoryLimit::new(bytes, planned.unwrap_or(1)));
+        arm.memory = environment.memory_bytes.map(limit);
         loop {
-            match AdapterProcess::start(environment, log, epoch).await {
+            let memory = arm.memory.as_ref();
+            match AdapterProcess::start_within(environment, log, epoch, memory).await {
                 Ok(process) => arm.processes.push(process),
                 Err(failure) => return arm.lose(&failure).await,
             }
@@ -162,12 +177,34 @@ impl LiveArm {
             part: None,
             samples: Vec::new(),
             tail: None,
+            memory: None,
+            stage: None,
+            death: None,
         }
     }
 
     async fn lose(mut self, failure: &Failure) -> Self {
-        self.fail(failure).await;
+        self.fail_by(failure).await;
         self
+    }
+
+    async fn fail_by(&mut self, failure: &Failure) {
+        if let (Failure::OutOfMemory { said, .. }, Some(memory)) = (failure, &self.memory) {
+            let (phase, warmup) = self.stage.clone().unzip();
+            let death = Death {
+                limit_bytes: memory.bytes,
+                used_bytes: memory.peak_bytes(),
+                said: said.clone(),
+                phase,
+                warmup: warmup.unwrap_or(false),
+                operations: 0,
+                documents: None,
+                server: Counters::new(),
+            };
+            self.fail(&death.sentence()).await;
+            self.death = Some(death);
+        }
+        self.fail(failure).await;
     }
 
     pub async fn fail(&mut self, failure: &dyn std::fmt::Display) {
@@ -229,11 +266,11 @@ impl LiveArm {
                 self.refused = Some(message);
                 return;
             }
-            Err(failure) => return self.fail(&failure).await,
+            Err(failure) => return self.fail_by(&failure).await,
         };
         if let Some(answer) = answers.iter().find(|answer| !matches!(answer, Answer::Ready)) {
             let failure = Failure::Unexpected { request: "prepare", answer: answer.name() };
-            return self.fail(&failure).await;
+            return self.fail_by(&failure).await;
         }
         match Tail::open(&self.samples) {
             Ok(tail) => self.tail = Some(tail),
@@ -242,8 +279,13 @@ impl LiveArm {
     }
 
     /// Runs one turn of all processes, from now until `length` has passed. None: the arm was
-    /// lost, or takes no part in the phase.
-    pub async fn turn(&mut self, epoch: &Epoch, length: Duration) -> Option<Turn> {
+    /// lost, or takes no part in the phase. `server` tells whether it works where the arm rests.
+    pub async fn turn(
+        &mut self,
+        epoch: &Epoch,
+        length: Duration,
+        server: Option<&Admin>,
+    ) -> Option<Turn> {
         if !self.alive() || self.refused.is_some() {
             return None;
         }
@@ -255,9 +297,13 @@ impl LiveArm {
         let length = if until_ns == UNTIL_NS_MAX { Duration::ZERO } else { length };
         self.send_all(|_| Request::Turn { until_ns }).await;
         let (mut done, mut failed) = (Vec::new(), None);
+        let busy = async || match server {
+            Some(admin) => admin.works().await,
+            None => false,
+        };
         for (process, samples) in self.processes.iter_mut().zip(&self.samples) {
             let samples = Path::new(samples);
-            match process.answer_to_turn(length, self.turn_grace, samples).await {
+            match process.answer_to_turn(length, self.turn_grace, samples, busy).await {
                 Ok(Answer::TurnDone(answer)) => done.push(answer),
                 Ok(answer) => {
                     failed = Some(Failure::Unexpected { request: "turn", answer: answer.name() });
@@ -270,7 +316,7 @@ impl LiveArm {
             }
         }
         if let Some(failure) = failed {
-            self.fail(&failure).await;
+            self.fail_by(&failure).await;
             return None;
         }
         let cpu_ns = self.cpu_ns().saturating_sub(cpu_before);
@@ -293,7 +339,7 @@ impl LiveArm {
         let answers = match self.request_all(|_| Request::End, PREPARE_TIMEOUT).await {
             Ok(answers) => answers,
             Err(failure) => {
-                self.fail(&failure).await;
+                self.fail_by(&failure).await;
                 return None;
             }
         };
@@ -301,7 +347,7 @@ impl LiveArm {
         for answer in answers {
             let Answer::Ended(ended) = answer else {
                 let failure = Failure::Unexpected { request: "end", answer: answer.name() };
-                self.fail(&failure).await;
+                self.fail_by(&failure).await;
                 return None;
             };
             all.totals.documents += ended.totals.documents;
@@ -326,7 +372,13 @@ impl LiveArm {
                 }
             }
         }
+        self.stage = None;
         Some(all)
+    }
+
+    /// The sample files of the present phase, one a process.
+    pub fn samples(&self) -> &[String] {
+        &self.samples
     }
 
     /// Cost of one operation's bookkeeping, ns: the adapter's own loop around a no-op.
@@ -336,7 +388,7 @@ impl LiveArm {
         let prepare = noop_prepare(&samples, &schedule);
         // The first process is enough: they are copies of one program.
         self.prepare(vec![Prepare::Worker(prepare)]).await;
-        let turn = self.turn(epoch, Duration::from_secs(5)).await;
+        let turn = self.turn(epoch, Duration::from_secs(5), None).await;
         self.end().await;
         let _ = std::fs::remove_file(samples);
         let turned = turn?.turned;
@@ -358,7 +410,7 @@ impl LiveArm {
     /// Time of one no-op, ns, and whether each made a document.
     async fn each_ns(&mut self, epoch: &Epoch, prepare: WorkerPrepare) -> Option<(f64, bool)> {
         self.prepare(vec![Prepare::Worker(prepare)]).await;
-        let turn = self.turn(epoch, MAKING).await;
+        let turn = self.turn(epoch, MAKING, None).await;
         self.wakeups_us.pop();
         let ended = self.end().await?;
         let turned = turn?.turned;

@@ -53,7 +53,7 @@ pub async fn turn(
         return Ok((None, sampler.counters().await?, None));
     }
     let produce = async {
-        let turn = sampler.during(arm.turn(epoch, length)).await?;
+        let turn = sampler.during(arm.turn(epoch, length, Some(admin))).await?;
         let after = sampler.counters().await?;
         if unacknowledged {
             drain(admin, collection).await?;
@@ -63,7 +63,7 @@ pub async fn turn(
     };
     // The consumer is polled first, so that its turn starts before that of the producers. A
     // consumer that lost its server would try for a minute: nobody waits for that.
-    let read = async { Ok(consumer.turn(epoch, length + READ_ON).await) };
+    let read = async { Ok(consumer.turn(epoch, length + READ_ON, Some(admin)).await) };
     let (read, (turn, after)) = tokio::try_join!(read, produce)?;
     let rss_peak_bytes = consumer.rss_bytes().1;
     let ended = consumer.end().await;

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use adapter::choice::PROCESSES;
 use adapter::environment::Environment;
 use base::error::Result;
-use record::records::{Arm, Limits, Link, Server as ServerFacts, ServerKind};
+use record::records::{Arm, Limits, Link, Server as ServerFacts, ServerKind, ServerOptions};
 use server::Server;
 use tap::link::LinkSpec;
 use tap::validate::validate;
@@ -55,8 +55,8 @@ pub fn link_facts(asked: &str, progress: &Progress) -> Result<Link> {
     Ok(Link { asked: asked.to_owned(), buffers: spec.buffers(), check })
 }
 
-/// `pid` is its process, where it is one of this machine.
-pub fn facts(server: Option<&Server>, pid: Option<u32>) -> ServerFacts {
+/// `pid` is its process, where it is one of this machine; `options` are limits that were asked for.
+pub fn facts(server: Option<&Server>, pid: Option<u32>, options: ServerOptions) -> ServerFacts {
     let Some(server) = server else {
         return ServerFacts {
             kind: ServerKind::None,
@@ -66,6 +66,7 @@ pub fn facts(server: Option<&Server>, pid: Option<u32>) -> ServerFacts {
             topology: String::new(),
             source: None,
             limits: None,
+            options,
         };
     };
     let record = server.record();
@@ -80,5 +81,6 @@ pub fn facts(server: Option<&Server>, pid: Option<u32>) -> ServerFacts {
             .as_ref()
             .map(|source| format!("{} ({})", source.wheel, source.licence)),
         limits: pid.and_then(Limits::of),
+        options,
     }
 }

@@ -55,9 +55,8 @@ pub async fn warm_up(
             let length = WARMUP_TURN.min(left[place]);
             let rate = rates[place].last().copied().unwrap_or(0.0);
             context.progress.turn(arms[place].index, "warm-up", rate);
-            let Some(turn) =
-                context.sampler.during(arms[place].turn(context.epoch, length)).await?
-            else {
+            let turn = arms[place].turn(context.epoch, length, context.admin);
+            let Some(turn) = context.sampler.during(turn).await? else {
                 left[place] = Duration::ZERO;
                 continue;
             };
@@ -147,7 +146,7 @@ pub async fn take_turns(
                 measured[place].read = read;
                 (turn, after)
             } else {
-                let turn = arms[place].turn(context.epoch, turns.length);
+                let turn = arms[place].turn(context.epoch, turns.length, context.admin);
                 let turn = context.sampler.during(turn).await?;
                 (turn, counters(context, measured[place].written.clone()).await?)
             };

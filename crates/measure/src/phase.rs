@@ -10,6 +10,7 @@ use crate::admin::{Admin, Counters};
 use crate::arm::LiveArm;
 use crate::broker;
 use crate::context::PhaseContext;
+use crate::death;
 use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
 use crate::measured::Measured;
@@ -56,8 +57,10 @@ pub async fn run(
         set_up(context, phase, &own_warmup, true).await?;
         prepare(context, arms, number, &slots, true).await;
         rates = warm_up(context, arms, warmups, &mut measured).await?;
-        for arm in arms.iter_mut() {
+        for (arm, slot) in arms.iter_mut().zip(&slots) {
             arm.end().await;
+            let own = written_collection(context.plan, phase, *slot, true);
+            death::note(context, arm, phase, true, own).await?;
         }
         // Writes under way would make the dropped collections anew.
         counters(context, written_collection(context.plan, phase, slots[0], true)).await?;
@@ -100,6 +103,8 @@ pub async fn run(
         if let Some(name) = sized(slots[place]) {
             entry.sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
+        let own = measured[place].written.clone();
+        death::note(context, arm, phase, false, own).await?;
     }
     if number + 1 == story.end {
         clear(context.admin, own_measured).await?;
@@ -232,6 +237,7 @@ async fn prepare(
         let which = Which { round: context.round, arm: arm.index, phase: number, warmup };
         let plan = arm.part.as_ref().map_or(context.plan, |part| &part.plan);
         let prepares = prepares(context.inputs, plan, which, own);
+        arm.stage = Some((plan.phases[number].name.clone(), warmup));
         arm.prepare(prepares).await;
     }
 }

@@ -1,6 +1,8 @@
 //! Reaches the server before anything is installed. An unreachable one is named at once, and one of
 //! ours is downloaded.
 
+use std::path::PathBuf;
+
 use base::error::Result;
 use record::records::ServerKind;
 use server::{Host, Program, Progress, Server, ServerChoice, StartOptions, connect};
@@ -36,6 +38,11 @@ impl Reached {
     /// Whether it is this program again.
     pub fn is_absorber(&self) -> bool {
         self.choice.kind() == ServerKind::Absorber
+    }
+
+    /// Where the data of a mongod of ours goes.
+    pub fn data(&self) -> Option<PathBuf> {
+        self.program.as_ref().map(|_| self.host.data())
     }
 
     /// The connection string of somebody else's server.

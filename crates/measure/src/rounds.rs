@@ -188,6 +188,7 @@ impl Runner {
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             run.failed.clone_from(&arm.failed);
+            run.death.clone_from(&arm.death);
             run.wakeup_us = median(&arm.wakeups_us);
             arm.close().await;
         }

@@ -93,6 +93,12 @@ pub struct ArmConfiguration {
 }
 
 impl ArmConfiguration {
+    /// A consumer is no arm: it has all the memory that it wants.
+    pub fn without_limit(mut self) -> Self {
+        self.environment.memory_bytes = None;
+        self
+    }
+
     pub fn takes(&self, phase: &str) -> bool {
         self.phases.as_ref().is_none_or(|phases| phases.iter().any(|it| it == phase))
     }
@@ -246,6 +252,7 @@ fn empty_run(round: u32, position: u32, tapped: bool, started_at: String) -> Run
         started_at,
         failed: None,
         lost: None,
+        death: None,
         clock_within_us: None,
         noop_ns: None,
         wakeup_us: None,

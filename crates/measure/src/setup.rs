@@ -25,8 +25,8 @@ use base::secrets::mask_text;
 use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
-    Arm, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION, ServerKind,
-    Settings, Study, Unavailable,
+    Arm, ClientMemory, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION,
+    ServerKind, ServerOptions, Settings, Study, Unavailable,
 };
 use record::samples::SAMPLE_BUDGET_BYTES;
 use server::uri::{arm_option, with_arm_options, with_options};
@@ -61,9 +61,19 @@ pub struct Setup {
     pub link: Option<String>,
     /// Whether the data of a server of ours outlives it.
     pub keep_data: bool,
+    pub limits: Limits,
     /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
     pub judge: Judge,
+}
+
+/// Limits that were asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// The memory of each arm; None: no limit.
+    pub client_memory: Option<ClientMemory>,
+    /// Of a mongod that we start.
+    pub server: ServerOptions,
 }
 
 /// A unique id: the time and some bits of it.
@@ -144,6 +154,10 @@ impl Setup {
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
         let mut options = StartOptions::new(folder.join(log));
         options.keep_data = self.keep_data;
+        let limits = &self.limits.server;
+        options.cache_gb = limits.cache_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
+        options.connections = limits.connections;
+        options.memory_bytes = limits.memory_bytes;
         options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
             options.extra_flags.clone_from(&self.absorber_words);
@@ -176,12 +190,12 @@ impl Setup {
         let admin = connect(server, &database).await?;
         let sampled = connect(server, &database).await?;
         let named = self.named();
-        let Workload { plan, pools } = self.workload;
+        let Workload { plan, pools, .. } = self.workload;
         let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: a refusal leaves the folder unchanged.
-            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server, None))?;
+            resumed.fits(&arms, consumer_arm.as_ref(), &facts(server, None, self.limits.server))?;
         }
         let processes = named.iter().map(|(_, environment, _)| environment.processes).collect();
         let measured_s = self.settings.measured_s;
@@ -200,12 +214,13 @@ impl Setup {
             path = Some(path_to(server, &uri, named.len(), way, &epoch, folder).await?);
         }
         let through = |port: usize| path.as_ref().map(|path: &Path| path.uris[port].as_str());
+        let memory_bytes = self.limits.client_memory.as_ref().map(|it| it.bytes);
         let configured = |port: usize, id: &str, environment: Environment, direct: bool| {
             let tapped_uri = through(port).filter(|_| !direct);
             let study = self.study.as_ref();
             let phases = study.and_then(|study| study.phases.get(id).cloned());
             configuration(
-                Environment { cores: cores.clone(), ..environment },
+                Environment { cores: cores.clone(), memory_bytes, ..environment },
                 &uri,
                 tapped_uri,
                 phases,
@@ -213,6 +228,7 @@ impl Setup {
         };
         let consumer = self.consumer.clone();
         let consumer = consumer.map(|(id, it)| configured(named.len(), &id, it, false));
+        let consumer = consumer.map(ArmConfiguration::without_limit);
         let named = named.into_iter().enumerate();
         let configurations =
             named.map(|(port, (id, it, twin))| configured(port, &id, it, twin == DIRECT)).collect();
@@ -238,10 +254,11 @@ impl Setup {
             arms,
             consumer: consumer_arm,
             unavailable: self.unavailable,
-            server: facts(server, server_pid),
+            server: facts(server, server_pid, self.limits.server),
             databases: Vec::new(),
             link,
             machine: Machine { placement, ..machine::describe() },
+            client_memory: self.limits.client_memory,
         };
         let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
         if server.is_some() {

@@ -1,6 +1,7 @@
 //! The written results: records, raw samples, the experiment folder, the machine.
 
 pub mod broker;
+mod death;
 pub mod folder;
 pub mod limits;
 pub mod machine;

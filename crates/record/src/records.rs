@@ -9,11 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::broker::Broker;
+pub use crate::death::{ClientMemory, Death};
 pub use crate::limits::Limits;
 pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Placement};
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
-pub use crate::request::{Request, Study};
+pub use crate::request::{Request, ServerOptions, Study};
 pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
@@ -68,6 +69,9 @@ pub struct Experiment {
     #[serde(default)]
     pub link: Option<Link>,
     pub machine: Machine,
+    /// The memory of each arm; None: no limit of ours.
+    #[serde(default)]
+    pub client_memory: Option<ClientMemory>,
 }
 
 /// A database of an experiment.
@@ -240,6 +244,9 @@ pub struct Server {
     /// Of the process, if it is one of this machine and not hidden from us.
     #[serde(default)]
     pub limits: Option<Limits>,
+    /// Limits that were asked for.
+    #[serde(default)]
+    pub options: ServerOptions,
 }
 
 /// One line of `runs.jsonl`: one arm in one round.
@@ -261,6 +268,9 @@ pub struct Run {
     /// The phase in which it was lost; None without a loss, or outside of a phase.
     #[serde(default)]
     pub lost: Option<LostPhase>,
+    /// It died of memory: then `failed` says so too.
+    #[serde(default)]
+    pub death: Option<Death>,
     /// The clocks of its processes agree with the core's within so much, us: echoes of `clock`.
     #[serde(default)]
     pub clock_within_us: Option<f64>,

@@ -17,6 +17,28 @@ pub struct Request {
     pub keep_data: bool,
 }
 
+/// Limits of a mongod that mongodyno starts; None: its usual ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerOptions {
+    /// `--wiredTigerCacheSizeGB`.
+    pub cache_bytes: Option<u64>,
+    /// `--maxConns`.
+    pub connections: Option<u32>,
+    /// By cgroup.
+    pub memory_bytes: Option<u64>,
+}
+
+impl ServerOptions {
+    /// Name and value of each that was asked for, for people.
+    pub fn words(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let bytes = |name, value: Option<u64>| value.map(|it| (name, figures::bytes(it)));
+        let connections = self.connections.map(|it| ("server connections", it.to_string()));
+        let cache = bytes("server cache", self.cache_bytes);
+        let memory = bytes("server memory", self.memory_bytes);
+        [cache, connections, memory].into_iter().flatten()
+    }
+}
+
 /// The question for which an experiment was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {

@@ -17,6 +17,7 @@ pub struct Page<'a> {
     question: String,
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
+    deaths: Vec<String>,
     findings: Vec<String>,
     conditions: Vec<String>,
     making: Vec<String>,
@@ -107,6 +108,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         title: clean(&analysis.workload),
         question: clean(&analysis.why),
         facts: facts(analysis),
+        deaths: view::death_lines(analysis),
         findings: view::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),

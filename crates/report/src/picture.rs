@@ -63,6 +63,10 @@ fn foot(analysis: &Analysis) -> Drawing {
     let (server, machine) = (&analysis.server, &analysis.machine);
     let [server, machine] = [view::server_text(server), view::machine_text(machine)];
     let mut lines = vec![format!("{server} · {machine}"), view::rounds_line(analysis)];
+    let deaths = view::death_lines(analysis);
+    if !deaths.is_empty() {
+        lines.push(format!("{}: {}", view::DEATHS, deaths.join(" · ")));
+    }
     let warnings = view::warning_lines(analysis);
     if !warnings.is_empty() {
         lines.push(format!("Warnings: {}", warnings.join(" · ")));

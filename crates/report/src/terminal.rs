@@ -8,7 +8,7 @@ use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;
 use super::table::{Cell, Column, Table};
 use super::text::{clean_all, shorten};
-use super::view::{self, CONDITIONS, PhaseView, RowView, VerdictView};
+use super::view::{self, CONDITIONS, DEATHS, PhaseView, RowView, VerdictView};
 use super::wire;
 use base::say::clean;
 use judge::analysis::types::Analysis;
@@ -27,6 +27,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         page.line("")?;
         phase_block(analysis, &phase, &mut page)?;
     }
+    page.list(DEATHS, Ink::Bold, &view::death_lines(analysis))?;
     page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;

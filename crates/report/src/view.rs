@@ -9,7 +9,7 @@ use base::say::clean;
 use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
-    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, Finding, Metric,
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Finding, Metric,
     PhaseSummary, ResultRow,
 };
 use record::records::{Machine, Server, ServerKind, Unavailable};
@@ -438,6 +438,22 @@ pub fn void_lines(analysis: &Analysis) -> Vec<String> {
         clean(&format!("{label}: {} of {} runs void; the first: {reason}", arm.failed, arm.runs))
     })
     .collect()
+}
+
+/// Over the list of [`death_lines`].
+pub const DEATHS: &str = "Died of memory";
+
+/// `node@7.9.0 died of memory at 64 MiB … (in 3 of 3 rounds; the first)`.
+pub fn death_lines(analysis: &Analysis) -> Vec<String> {
+    let line = |it: &DeathRow| {
+        let label = label_of(analysis, &it.arm);
+        let which = match (it.rounds, it.begun) {
+            (1, 1) => String::new(),
+            (died, begun) => format!(" (in {died} of {begun} rounds; here the first)"),
+        };
+        clean(&format!("{label} {}{which}", it.first.sentence()))
+    };
+    analysis.deaths.iter().map(line).collect()
 }
 
 /// Cautions to read before the numbers.

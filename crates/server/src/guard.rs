@@ -145,6 +145,9 @@ fn start_mongod(order: &GuardOrder) -> std::io::Result<Child> {
         command.env("LD_LIBRARY_PATH", library_path);
     }
     die_with_parent(&mut command);
+    if let Some(procs) = &order.cgroup_procs {
+        base::cgroup::enter(&mut command, procs)?;
+    }
     command.spawn()
 }
 

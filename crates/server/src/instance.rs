@@ -35,6 +35,9 @@ pub(super) struct GuardOrder {
     pub log: PathBuf,
     pub data_folder: PathBuf,
     pub keep_data: bool,
+    /// List of processes of the cgroup that mongod enters.
+    #[serde(default)]
+    pub cgroup_procs: Option<PathBuf>,
     /// Outlives mongodyno: ends by SIGTERM only.
     pub detached: bool,
 }

@@ -13,6 +13,7 @@ use super::instance::{self, Ending, GuardOrder, Instance};
 use super::log_tail;
 use super::options::StartOptions;
 use super::program::Program;
+use base::cgroup::Cgroup;
 use base::error::{Error, Result};
 use base::process::ProcessId;
 
@@ -32,6 +33,8 @@ pub(super) struct Launched {
     pub data_folder: PathBuf,
     pub log: PathBuf,
     pub health: Health,
+    /// Last: fields are dropped in their order, and mongod has to be gone.
+    _cgroup: Option<Cgroup>,
 }
 
 /// Starts `program` as instance `id`; tries other ports if somebody is faster to the chosen one.
@@ -101,9 +104,10 @@ impl Start<'_> {
         let flags = self.flags(&data_folder, cache_gb);
         let log_start = std::fs::metadata(&log).map_or(0, |meta| meta.len());
 
+        let cgroup = self.options.memory_bytes.map(cgroup).transpose()?;
         let registry = instance::registry_lock(self.host)?;
         instance::sweep(self.host);
-        let instance = self.register(&data_folder, &log, &flags)?;
+        let instance = self.register(&data_folder, &log, &flags, cgroup.as_ref())?;
         let mut guard = GuardHandle::spawn(instance, self.options, &log, self.detached)?;
         let started = guard.started().await;
         drop(registry);
@@ -119,6 +123,7 @@ impl Start<'_> {
                 data_folder,
                 log,
                 health,
+                _cgroup: cgroup,
             }),
             Err(why) => {
                 // Stopped first, so that its log is complete and its folders are free again.
@@ -140,11 +145,18 @@ impl Start<'_> {
             // with the drivers' own: the receipt of the arm that had its turn was wrong.
             "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
         ];
+        flags.extend(self.options.connections.map(|count| format!("--maxConns={count}")));
         flags.extend(self.options.extra_flags.iter().cloned());
         flags
     }
 
-    fn register(&self, data_folder: &Path, log: &Path, flags: &[String]) -> Result<Instance> {
+    fn register(
+        &self,
+        data_folder: &Path,
+        log: &Path,
+        flags: &[String],
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Instance> {
         let instance = Instance { folder: self.host.instances().join(self.id) };
         if instance.folder.exists() {
             return Err(Error::usage(
@@ -164,6 +176,7 @@ impl Start<'_> {
             log: log.to_path_buf(),
             data_folder: data_folder.to_path_buf(),
             keep_data: self.options.keep_data,
+            cgroup_procs: cgroup.map(Cgroup::procs),
             detached: self.detached,
         };
         let failed = |error: std::io::Error| Error::file("write", &instance.order(), &error);
@@ -233,6 +246,15 @@ impl Start<'_> {
         };
         Failure::Other(error)
     }
+}
+
+fn cgroup(bytes: u64) -> Result<Cgroup> {
+    Cgroup::new(bytes).map_err(|why| {
+        Error::environment(
+            format!("mongod cannot be kept to {} MiB: {why}", bytes >> 20),
+            "leave --server-memory away, or run where cgroups can be made, as root for example",
+        )
+    })
 }
 
 enum Unhealthy {

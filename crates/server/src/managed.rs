@@ -62,6 +62,9 @@ impl Process for Launched {
     }
 
     fn stop(self: Box<Self>) -> Later<'static, ()> {
-        Box::pin(self.guard.stop())
+        Box::pin(async move {
+            let launched = *self;
+            launched.guard.stop().await;
+        })
     }
 }

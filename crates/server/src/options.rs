@@ -13,6 +13,10 @@ pub struct StartOptions {
     pub port: Option<u16>,
     /// `--wiredTigerCacheSizeGB`; a quarter of the memory, 0.25 to 1, if None.
     pub cache_gb: Option<f64>,
+    /// `--maxConns`; mongod's own, by its limit of open files, if None.
+    pub connections: Option<u32>,
+    /// Memory of mongod, by a cgroup.
+    pub memory_bytes: Option<u64>,
     /// Further flags for mongod, for example `--replSet=rs0`.
     pub extra_flags: Vec<String>,
     /// The program that has the verb `guard-server`; this one if None.

@@ -11,6 +11,7 @@ use super::collection::collection;
 use super::error::{WorkloadError, did_you_mean};
 use super::load::Loaded;
 use super::phase::phase;
+use super::places::Places;
 use super::plan::{Phase, Plan};
 use super::pool::Pool;
 use super::schema;
@@ -18,11 +19,12 @@ use super::story;
 use super::tree::Tree;
 
 /// A workload ready to run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Workload {
     pub plan: Plan,
     /// The pools of `plan.collections`, in their order.
     pub pools: Vec<Pool>,
+    pub places: Places,
 }
 
 impl Workload {
@@ -84,7 +86,8 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     if let Some(error) = loaded.error(check.problems) {
         return Err(error);
     }
-    Ok(Workload { plan, pools })
+    let places = Places::of(loaded, plan.phases.iter().map(|phase| &phase.name));
+    Ok(Workload { plan, pools, places })
 }
 
 fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, before: &[Phase]) {

@@ -32,6 +32,7 @@ pub mod operation_keys;
 pub mod operations;
 mod pacing;
 mod phase;
+pub mod places;
 pub mod plan;
 pub mod pool;
 pub mod population;

@@ -36,8 +36,8 @@ pub struct Behaviour {
     pub version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
     pub at: String,
-    /// `crash`, `hang`, `garbage`, `chatter`, `errors`, `clock`, `refuse`, `no_samples`, or a
-    /// `folder` in place of the samples.
+    /// `crash`, `hang`, `garbage`, `chatter`, `errors`, `clock`, `refuse`, `no_samples`, `memory`
+    /// (all that there is), or a `folder` in place of the samples.
     pub fault: String,
     /// The fault happens to the process alone that makes this file.
     pub once: Option<PathBuf>,

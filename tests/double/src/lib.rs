@@ -37,6 +37,8 @@ const OPERATIONS: [&str; 8] =
     ["noop", "insert_one", "insert_many", "find_one", "find", "update_one", "delete_one", "count"];
 /// Longest pretended phase: a test that asks for more is wrong.
 const OPERATIONS_MAX: u64 = 10_000_000;
+/// Most memory that `memory` takes: no limit is so wide.
+const MEMORY_MIB_MAX: usize = 1024;
 
 struct Fake<'a> {
     behaviour: Behaviour,
@@ -278,6 +280,13 @@ impl Fake<'_> {
             "hang" => loop {
                 std::thread::sleep(Duration::from_secs(3600));
             },
+            "memory" => {
+                let mut all = Vec::new();
+                while all.len() < MEMORY_MIB_MAX {
+                    all.push(vec![1_u8; 1 << 20]);
+                }
+                panic!("nobody has ended it at {MEMORY_MIB_MAX} MiB")
+            }
             "garbage" => {
                 self.say("%PDF-1.4 this is no message");
                 Some(error("internal", "unreachable: the core has given up"))

@@ -193,7 +193,19 @@ pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
         ConditionRow { condition: it.name.to_owned(), values }
     });
     // The command of a count stands there even where all agree.
-    rows.filter(|row| row.values.len() > 1 || row.condition == COUNT).collect()
+    let rows = rows.filter(|row| row.values.len() > 1 || row.condition == COUNT);
+    rows.chain(limits(experiment)).collect()
+}
+
+/// Limits of clients and server that were asked for: of all arms alike.
+fn limits(experiment: &Experiment) -> impl Iterator<Item = ConditionRow> {
+    let memory = experiment.client_memory.as_ref();
+    let memory = memory.map(|it| ("memory of each client", it.words()));
+    let row = |(name, value): (&str, String)| ConditionRow {
+        condition: name.to_owned(),
+        values: vec![ConditionValue { value, arms: Vec::new() }],
+    };
+    memory.into_iter().chain(experiment.server.options.words()).map(row)
 }
 
 fn word(value: &Value) -> String {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::quantiles;
 use super::rounds::Rounds;
-use super::types::{ArmSummary, PhaseSummary, ResultRow};
+use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Experiment, PhaseRun, Run};
+use record::records::{Death, Experiment, PhaseRun, Run};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
@@ -15,7 +15,8 @@ use workload::plan::{Pacing, Phase};
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
     let summary = |arm: &record::records::Arm| {
         let own: Vec<&Run> = runs.iter().filter(|run| run.arm == arm.id).collect();
-        let failed: Vec<&&Run> = own.iter().filter(|run| run.failed.is_some()).collect();
+        let void = |run: &&&Run| run.failed.is_some() && run.death.is_none();
+        let failed: Vec<&&Run> = own.iter().filter(void).collect();
         let noops: Vec<f64> = own.iter().filter_map(|run| run.noop_ns).collect();
         ArmSummary {
             id: arm.id.clone(),
@@ -35,6 +36,21 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
         }
     };
     experiment.arms.iter().map(summary).collect()
+}
+
+/// A row for each arm that died of memory.
+pub fn deaths(experiment: &Experiment, runs: &[Run]) -> Vec<DeathRow> {
+    let row = |arm: &record::records::Arm| {
+        let own = || runs.iter().filter(|run| run.arm == arm.id);
+        let deaths: Vec<&Death> = own().filter_map(|run| run.death.as_ref()).collect();
+        Some(DeathRow {
+            arm: arm.id.clone(),
+            rounds: deaths.len() as u32,
+            begun: own().count() as u32,
+            first: (*deaths.first()?).clone(),
+        })
+    };
+    experiment.arms.iter().filter_map(row).collect()
 }
 
 /// Runs that are shown but not compared: their number in each phase, and the first one's reason.

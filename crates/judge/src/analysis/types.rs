@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use record::records::{Ended, Machine, Server, Unavailable};
+use record::records::{Death, Ended, Machine, Server, Unavailable};
 use stats::gates::Gate;
 use stats::order::Order;
 use stats::threshold::Interleave;
@@ -56,6 +56,9 @@ pub struct Analysis {
     /// The tap's measurements, one row per arm and phase; empty without `--tap`.
     #[serde(default)]
     pub taps: Vec<TapRow>,
+    /// Arms that died of memory: how far they came.
+    #[serde(default)]
+    pub deaths: Vec<DeathRow>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
@@ -65,12 +68,25 @@ pub struct Analysis {
 
 impl Analysis {
     /// True where no round is finished, or each comparison asked for is void. For one driver alone
-    /// that is the A/A comparison. Exit code 6.
+    /// that is the A/A comparison. Exit code 6. A death of memory is an answer.
     pub fn nothing_comparable(&self) -> bool {
         let alone = self.comparisons.iter().all(|row| row.is_aa);
         let mut asked = self.comparisons.iter().filter(|row| alone || !row.is_aa);
-        self.rounds == 0 || asked.all(|row| row.verdict == Verdict::NotComparable)
+        let nothing = asked.all(|row| row.verdict == Verdict::NotComparable);
+        self.rounds == 0 || (nothing && self.deaths.is_empty())
     }
+}
+
+/// The deaths of one arm of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeathRow {
+    /// Arm id.
+    pub arm: String,
+    /// Rounds in which it died, and rounds that it began.
+    pub rounds: u32,
+    pub begun: u32,
+    /// The first one.
+    pub first: Death,
 }
 
 /// One condition and which arms ran under which value of it; twins of the baseline are left out.

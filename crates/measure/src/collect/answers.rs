@@ -113,7 +113,7 @@ mod tests {
     fn each_process_has_a_schedule_of_its_own() {
         let scratch = tempfile::tempdir().expect("a folder");
         let folder = Folder::create(&scratch.path().join("results")).expect("a folder");
-        let Workload { plan, pools } = workload("processes: 2, keys: sequential", 1);
+        let Workload { plan, pools, .. } = workload("processes: 2, keys: sequential", 1);
         let processes = BTreeSet::from([None]);
         let inputs = InputFiles::write(&plan, &processes, pools, &folder, 0.01).expect("files");
         let mut answers = RightAnswers::new(&inputs, &plan, 0);

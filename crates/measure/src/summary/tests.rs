@@ -89,7 +89,7 @@ impl Bed {
         let folder = Folder::create(&scratch.path().join("results")).expect("a folder");
         let loaded = workload::parse(WORKLOAD, Path::new("made.yaml"), &BTreeMap::new());
         let made = loaded.and_then(|loaded| workload::build(&loaded, 1));
-        let Workload { plan, pools } = made.unwrap_or_else(|error| panic!("{error}"));
+        let Workload { plan, pools, .. } = made.unwrap_or_else(|error| panic!("{error}"));
         let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 1.0)
             .unwrap_or_else(|error| panic!("{error}"));
         Self { folder, plan, inputs, random: 0x9e37_79b9_7f4a_7c15, _scratch: scratch }

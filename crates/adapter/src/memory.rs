@@ -1,0 +1,161 @@
+//! The memory limit of an arm's processes together: by the kernel, or by a watchdog where no cgroup
+//! can be made.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base::cgroup::{self, Cgroup};
+use base::child;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+/// Between two looks of the watchdog. A client that allocates 1 GB a second is 20 MB over its limit
+/// when it is seen.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The limit of one arm in one round; it ends with the value.
+#[derive(Debug)]
+pub struct MemoryLimit {
+    pub bytes: u64,
+    /// Of so many processes, as they were planned.
+    processes: u32,
+    by: By,
+}
+
+#[derive(Debug)]
+enum By {
+    Cgroup(Cgroup),
+    Watchdog(Arc<Watched>),
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    pids: Mutex<Vec<Pid>>,
+    peak_bytes: AtomicU64,
+    killed: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl MemoryLimit {
+    pub fn new(bytes: u64, processes: u32) -> Self {
+        match Cgroup::new(bytes) {
+            Ok(cgroup) => Self { bytes, processes, by: By::Cgroup(cgroup) },
+            Err(_) => Self::watched(bytes, processes),
+        }
+    }
+
+    fn watched(bytes: u64, processes: u32) -> Self {
+        let watched = Arc::new(Watched::default());
+        let own = Arc::clone(&watched);
+        std::thread::spawn(move || own.watch(bytes));
+        Self { bytes, processes, by: By::Watchdog(watched) }
+    }
+
+    /// None: a cgroup can be made here; else why not.
+    pub fn without_cgroup(bytes: u64) -> Option<String> {
+        Cgroup::new(bytes).err()
+    }
+
+    /// Of one process: its runtime knows of no others.
+    pub(crate) fn share_bytes(&self) -> u64 {
+        self.bytes / u64::from(self.processes.max(1))
+    }
+
+    pub(crate) fn enter(&self, command: &mut Command) -> std::io::Result<()> {
+        match &self.by {
+            By::Cgroup(cgroup) => cgroup::enter(command, &cgroup.procs()),
+            By::Watchdog(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn started(&self, pid: Pid) {
+        if let By::Watchdog(watched) = &self.by {
+            watched.pids.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+        }
+    }
+
+    /// Whether a process was killed for it.
+    pub fn killed(&self) -> bool {
+        match &self.by {
+            By::Cgroup(cgroup) => cgroup.kills() > 0,
+            By::Watchdog(watched) => watched.killed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Most memory that was seen in use.
+    pub fn peak_bytes(&self) -> u64 {
+        match &self.by {
+            By::Cgroup(cgroup) => cgroup.peak_bytes(),
+            By::Watchdog(watched) => watched.peak_bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Watched {
+    fn watch(&self, bytes: u64) {
+        while !self.ended.load(Ordering::Relaxed) && !self.killed.load(Ordering::Relaxed) {
+            let pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let used = pids.iter().filter_map(|pid| child::resident_bytes(*pid)).sum();
+            self.peak_bytes.fetch_max(used, Ordering::Relaxed);
+            if used > bytes {
+                // Before the kill: whoever sees the end of the process asks why.
+                self.killed.store(true, Ordering::Relaxed);
+                for pid in pids {
+                    child::kill_group(pid, Signal::SIGKILL);
+                }
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        if let By::Watchdog(watched) = &self.by {
+            watched.ended.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+
+    use super::*;
+
+    /// A process that holds so many bytes and waits.
+    fn hungry(limit: &MemoryLimit, bytes: u64) -> std::process::Child {
+        let script = format!("x=$(head -c {bytes} /dev/zero | tr '\\0' x); read line");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).process_group(0).stdin(std::process::Stdio::piped());
+        limit.enter(&mut command).expect("it lets in");
+        let child = command.spawn().expect("it starts");
+        limit.started(Pid::from_raw(child.id().cast_signed()));
+        child
+    }
+
+    fn kills_beyond_it_alone(limit: impl Fn(u64, u32) -> MemoryLimit) {
+        let tight = limit(16 << 20, 1);
+        let mut child = hungry(&tight, 64 << 20);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(9), "{status}");
+        assert!(tight.killed() && tight.peak_bytes() >= 15 << 20, "{}", tight.peak_bytes());
+        let wide = limit(512 << 20, 1);
+        let mut child = hungry(&wide, 4 << 20);
+        drop(child.stdin.take());
+        let status = child.wait().expect("it ends");
+        assert!(status.success() && !wide.killed(), "{status}");
+    }
+
+    #[test]
+    fn the_watchdog_kills_beyond_its_limit() {
+        kills_beyond_it_alone(MemoryLimit::watched);
+    }
+
+    #[test]
+    fn what_this_machine_has_kills_beyond_its_limit() {
+        kills_beyond_it_alone(MemoryLimit::new);
+    }
+}

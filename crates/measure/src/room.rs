@@ -1,0 +1,146 @@
+//! Whether a workload fits: the disk of a server that we start, and the memory of its clients.
+
+use std::path::PathBuf;
+
+use nix::sys::statvfs::statvfs;
+
+use crate::phase::has_own;
+use base::error::Result;
+use record::records::{ClientMemory, PhaseInterleave};
+use stats::threshold::Interleave;
+use workload::Workload;
+use workload::operations::{about, inserts};
+use workload::places::Part;
+use workload::plan::{Collection, Count, Limit, Operation, Phase, Plan};
+
+/// # Errors
+/// The documents of one insert_many take more than the client's memory, for every worker of an arm
+/// makes one at a time.
+pub fn check_client(workload: &Workload, memory: Option<&ClientMemory>) -> Result<()> {
+    let Some(memory_bytes) = memory.map(|it| it.bytes) else { return Ok(()) };
+    for phase in &workload.plan.phases {
+        for made in phase.operations.iter().filter(|it| it.lazy != Some(true)) {
+            let Some(collection) = workload.plan.collection(made) else { continue };
+            let at_once = (inserts(made) * phase.all_workers()).min(match made.count {
+                Some(Count::Rest { documents, .. }) => documents,
+                _ => u64::MAX,
+            });
+            let bytes = at_once as f64 * collection.document_bytes_mean;
+            if bytes > memory_bytes as f64 {
+                let message = format!(
+                    "{} documents at once are {} of BSON, and --client-memory is {}",
+                    figures::count(at_once),
+                    figures::bytes(bytes as u64),
+                    figures::bytes(memory_bytes)
+                );
+                let hint = "a smaller `batch:`, fewer workers, `lazy: true`, or more memory";
+                return Err(workload.places.error(Part::Phase(&phase.name), message, hint).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// The documents that are in the collections at one time take more than what is free on the disk of
+/// `data`; None: the disk is not ours. Indexes come on top, and compression may take some off.
+pub fn check_disk(
+    workload: &Workload,
+    interleave: &[PhaseInterleave],
+    arms: usize,
+    data: Option<PathBuf>,
+) -> Result<()> {
+    let Some(data) = data else { return Ok(()) };
+    let existing = data.ancestors().find(|it| it.exists());
+    let Some(stat) = existing.and_then(|it| statvfs(it).ok()) else { return Ok(()) };
+    let free_bytes = stat.blocks_available() * stat.fragment_size();
+    let plan = &workload.plan;
+    // Arms that take whole runs have their collections one after the other.
+    let alone = interleave.iter().all(|it| it.interleave == Interleave::Runs);
+    let together = if alone { 1 } else { arms as u64 };
+    let all = plan.collections.iter();
+    let most = all.map(|it| (it, Most::of(plan, it, together))).max_by(|a, b| {
+        let bytes = |most: &Most| most.documents as f64;
+        (bytes(&a.1) * a.0.document_bytes_mean).total_cmp(&(bytes(&b.1) * b.0.document_bytes_mean))
+    });
+    let Some((collection, most)) = most else { return Ok(()) };
+    let bytes = most.documents as f64 * collection.document_bytes_mean;
+    if bytes <= free_bytes as f64 {
+        return Ok(());
+    }
+    let each =
+        if most.times > 1 { format!(" for {} arms at a time", most.times) } else { String::new() };
+    let message = format!(
+        "{} documents of {} bytes{each} are {}, and {} has {} free",
+        figures::count(most.documents),
+        figures::count(collection.document_bytes_mean as u64),
+        figures::bytes(bytes as u64),
+        data.display(),
+        figures::bytes(free_bytes)
+    );
+    let part = match most.phase {
+        Some(phase) => Part::Phase(phase),
+        None => Part::Collection(&collection.name),
+    };
+    let hint = "fewer or smaller documents, fewer arms, or --uri of a server that has the room";
+    Err(workload.places.error(part, message, hint).into())
+}
+
+/// Most documents of a collection at one time, over all arms that have one.
+struct Most<'a> {
+    documents: u64,
+    times: u64,
+    /// The phase that inserts most of them; None: they are loaded.
+    phase: Option<&'a str>,
+}
+
+impl<'a> Most<'a> {
+    fn of(plan: &'a Plan, collection: &Collection, arms: u64) -> Self {
+        let mut most = Self { documents: collection.loaded, times: 1, phase: None };
+        for first in (0..plan.phases.len()).filter(|it| plan.story(*it).start == *it) {
+            let story = &plan.phases[plan.story(first)];
+            let of_phase = |phase: &'a Phase| {
+                let its = |made: &&Operation| made.collection == collection.name;
+                let made = phase.operations.iter().filter(its);
+                (made.map(|made| inserted(phase, made)).sum::<u64>(), phase)
+            };
+            let touches = |phase: &Phase| {
+                phase.operations.iter().any(|made| made.collection == collection.name)
+            };
+            if !has_own(plan, first) || !story.iter().any(touches) {
+                continue;
+            }
+            let each: Vec<(u64, &Phase)> = story.iter().map(of_phase).collect();
+            let inserted: u64 = each.iter().map(|(count, _)| count).sum();
+            let times = if collection.kept { 1 } else { arms };
+            let documents = (collection.loaded + inserted) * times;
+            if documents > most.documents {
+                let (count, phase) =
+                    each.into_iter().max_by_key(|(count, _)| *count).expect("a story has phases");
+                let phase = (count > collection.loaded).then_some(phase.name.as_str());
+                most = Self { documents, times, phase };
+            }
+        }
+        // A capped collection stays within its size.
+        let capped = collection.capped.as_ref().map(|it| it.size_bytes as f64);
+        let mean = collection.document_bytes_mean.max(1.0);
+        let limit = capped.map_or(u64::MAX, |bytes| (bytes / mean) as u64 * most.times);
+        Self { documents: most.documents.min(limit), ..most }
+    }
+}
+
+/// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
+/// nobody knows.
+fn inserted(phase: &Phase, made: &Operation) -> u64 {
+    let Limit::Operations { count, .. } = phase.limit else { return 0 };
+    if !about(made.kind).inserts {
+        return 0;
+    }
+    if let Some(Count::Rest { documents, .. }) = made.count {
+        return documents;
+    }
+    let total: u32 = phase.weights.iter().sum();
+    let own = phase.operations.iter().position(|it| it.name == made.name);
+    let weight = own.map_or(0, |at| phase.weights[at]);
+    (count * inserts(made)).saturating_mul(u64::from(weight)) / u64::from(total.max(1))
+}

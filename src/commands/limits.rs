@@ -1,0 +1,61 @@
+//! Limits of clients and server that `run` was asked for.
+
+use base::say;
+
+use crate::cli::RunArgs;
+use adapter::memory::MemoryLimit;
+use base::error::{Error, Result};
+use measure::setup::Limits;
+use record::records::{ClientMemory, ServerKind, ServerOptions};
+use server::ServerChoice;
+
+/// Below it no runtime starts.
+const CLIENT_MEMORY_MIN: u64 = 1 << 20;
+/// mongod's own bounds, bytes.
+const CACHE_BYTES: std::ops::RangeInclusive<u64> = (1 << 28)..=(10_000 << 30);
+
+/// # Errors
+/// A size that nothing works with; a limit for a server that is not ours.
+pub fn limits(args: &RunArgs) -> Result<Limits> {
+    let asked = &args.limits;
+    let options = ServerOptions {
+        cache_bytes: asked.server_cache,
+        connections: asked.server_connections,
+        memory_bytes: asked.server_memory,
+    };
+    if let Some((name, _)) = options.words().next() {
+        let flag = format!("--{}", name.replace(' ', "-"));
+        let ours = args.at.uri.is_none() && args.server != "none" && {
+            let kind = ServerChoice::parse(&args.server, None)?.kind();
+            [ServerKind::Embedded, ServerKind::Mongod].contains(&kind)
+        };
+        if !ours {
+            return Err(Error::usage(
+                format!("{flag}: only a mongod that mongodyno starts has this limit"),
+                "use --server embedded, or leave it away",
+            ));
+        }
+    }
+    if let Some(bytes) = options.cache_bytes.filter(|bytes| !CACHE_BYTES.contains(bytes)) {
+        return Err(Error::usage(
+            format!("--server-cache: mongod has no cache of {}", figures::bytes(bytes)),
+            "give 256MiB or more",
+        ));
+    }
+    let client_memory = asked.client_memory.map(client_memory).transpose()?;
+    Ok(Limits { client_memory, server: options })
+}
+
+fn client_memory(bytes: u64) -> Result<ClientMemory> {
+    if bytes < CLIENT_MEMORY_MIN {
+        return Err(Error::usage(
+            format!("--client-memory: no program works in {}", figures::bytes(bytes)),
+            "give 1MiB or more",
+        ));
+    }
+    let no_cgroup = MemoryLimit::without_cgroup(bytes);
+    if let Some(why) = &no_cgroup {
+        say!("--client-memory: {why}; a watchdog looks at the resident set instead");
+    }
+    Ok(ClientMemory { bytes, no_cgroup })
+}
