@@ -127,7 +127,7 @@ mod tests {
 
     /// A process that holds so many bytes and waits.
     fn hungry(limit: &MemoryLimit, bytes: u64) -> std::process::Child {
-        let script = format!("x=$(head -c {bytes} /dev/zero | tr '\\0' x); read line");
+        let script = format!("x=$(head -c {bytes} /dev/zero | tr '\\0' x); read line || true");
         let mut command = Command::new("sh");
         command.args(["-c", &script]).process_group(0).stdin(std::process::Stdio::piped());
         limit.enter(&mut command).expect("it lets in");

@@ -96,12 +96,12 @@ mod tests {
                 ("collStats.storageSize".to_owned(), 1 << 20),
             ]),
         };
-        let expected = "died of memory at 65 MiB (limit 64 MiB) after at least 1,200 operations \
-                        (2,400 documents) of insert; the server holds 2,500 of its documents \
-                        (3 MiB, 1 MiB on disk)";
+        let expected = "died of memory at 65.0 MiB (limit 64.0 MiB) after at least 1,200 \
+                        operations (2,400 documents) of insert; the server holds 2,500 of its \
+                        documents (3.00 MiB, 1.00 MiB on disk)";
         assert_eq!(death.sentence(), expected);
         let early = Death { phase: None, server: BTreeMap::new(), ..death };
-        let expected = "died of memory at 65 MiB (limit 64 MiB), before its first phase";
+        let expected = "died of memory at 65.0 MiB (limit 64.0 MiB), before its first phase";
         assert_eq!(early.sentence(), expected);
     }
 }

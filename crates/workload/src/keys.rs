@@ -73,9 +73,10 @@ impl Keys {
     }
 }
 
-/// The share that one of `of` has of the numbers below `space`.
+/// The share that one of `of` has of the numbers below `space`: the first ones have what is over,
+/// as new keys are dealt and operations counted.
 pub fn range_of(space: u64, one: u64, of: u64) -> Range<u64> {
-    let end = |one: u64| (u128::from(space) * u128::from(one) / u128::from(of.max(1))) as u64;
+    let end = |one: u64| one * (space / of) + one.min(space % of);
     end(one)..end(one + 1)
 }
 
