@@ -89,7 +89,10 @@ fn first_sentence(why: &str) -> &str {
 fn operations(phase: &Phase) -> String {
     let total: u32 = phase.weights.iter().sum();
     let one = |(operation, weight): (&workload::plan::Operation, &u32)| {
-        let share = if phase.operations.len() == 1 {
+        let stretch = phase.sequence.iter().find(|stretch| stretch.name == operation.name);
+        let share = if let Some(Limit::Operations { count, .. }) = stretch.map(|it| it.limit) {
+            format!("{count} ")
+        } else if phase.operations.len() == 1 {
             String::new()
         } else {
             format!("{} % ", fixed(100.0 * f64::from(*weight) / f64::from(total.max(1)), 1))
@@ -104,7 +107,10 @@ fn operations(phase: &Phase) -> String {
         format!("{share}{}{batch}{on}", operation.name)
     };
     let each: Vec<String> = phase.operations.iter().zip(&phase.weights).map(one).collect();
-    each.join(", ")
+    if phase.sequence.is_empty() {
+        return each.join(", ");
+    }
+    format!("each worker by itself: {}", each.join(", then "))
 }
 
 fn pacing(phase: &Phase) -> String {
