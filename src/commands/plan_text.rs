@@ -105,7 +105,10 @@ fn first_sentence(why: &str) -> &str {
 fn operations(phase: &Phase) -> String {
     let total: u32 = phase.weights.iter().sum();
     let one = |(operation, weight): (&workload::plan::Operation, &u32)| {
-        let share = if *weight == total {
+        let stretch = phase.sequence.iter().find(|stretch| stretch.name == operation.name);
+        let share = if let Some(Limit::Operations { count, .. }) = stretch.map(|it| it.limit) {
+            format!("{count} ")
+        } else if *weight == total {
             String::new()
         } else {
             format!("{} % ", fixed(100.0 * f64::from(*weight) / f64::from(total.max(1)), 1))
@@ -123,7 +126,10 @@ fn operations(phase: &Phase) -> String {
     // The parts of a bulk_write have no weight of their own.
     let drawn = phase.operations.iter().zip(&phase.weights).filter(|(_, weight)| **weight > 0);
     let each: Vec<String> = drawn.map(one).collect();
-    each.join(", ")
+    if phase.sequence.is_empty() {
+        return each.join(", ");
+    }
+    format!("each worker by itself: {}", each.join(", then "))
 }
 
 fn pacing(phase: &Phase) -> String {

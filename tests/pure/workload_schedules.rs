@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use workload::{
-    self, Population, Record, Request, Schedule, Scheduled, Steps, Workers, Workload, schedule,
-    split,
+    self, Answered, Expectation, Population, Record, Request, Schedule, Scheduled, Steps, Workers,
+    Workload, schedule, split,
 };
 
 const COLLECTIONS: &str = "why: test
@@ -21,6 +21,9 @@ collections:
     document:
       number: {type: long, value: key}
       name: string
+  empty:
+    indexes: [number]
+    document: {number: {type: long, value: key}}
 phases:
 ";
 
@@ -405,4 +408,76 @@ fn workers_are_split_over_processes() {
     let parts = split(&whole.plan.phases[0], None, Some(1)).unwrap();
     let parts = parts.into_iter().map(|workers| schedule(&whole.plan, &request(workers)).schedule);
     assert!(parts.flat_map(|part| part.records).eq(one.records));
+}
+
+const SEQUENCE: &str = "  - workers: 3
+    collection: empty
+    sequence:
+      - {operation: insert_many, batch: 7, documents: 300, keys: contiguous}
+      - {operation: find_one, by: number, keys: {contiguous: 0.5}, operations: 400}
+      - {operation: delete_one, keys: contiguous, operations: 150}
+      - {name: again, operation: find_one, keys: contiguous, operations: 31}
+";
+
+#[test]
+fn in_a_sequence_no_worker_needs_another() {
+    let made = workload(SEQUENCE);
+    let plan = &made.plan;
+    let Scheduled { schedule, limits, steps } = of(&made, 0);
+    let limits = limits.unwrap();
+    assert_eq!(limits, [15 + 134 + 50 + 11, 15 + 133 + 50 + 10, 15 + 133 + 50 + 10]);
+    let mut expectation = Expectation::new(plan, 0);
+    let (mut left, mut sum) = (BTreeSet::new(), 0);
+    for (slice, limit) in (0..).zip(limits) {
+        let mut own = BTreeSet::new();
+        for index in 0..limit {
+            let (record, lap) = schedule.record(slice, index).unwrap();
+            assert_eq!(lap, 0);
+            let keys = (0..u64::from(record.count)).map(|item| steps.key(record, lap, item));
+            match record.operation {
+                0 => keys.for_each(|key| assert!(own.insert(key), "worker {slice}: key {key}")),
+                2 => assert!(own.remove(&record.key), "worker {slice}: key {}", record.key),
+                _ => {
+                    assert!(own.contains(&record.key), "worker {slice}: key {}", record.key);
+                    sum += record.key;
+                }
+            }
+            expectation.add(&schedule, Answered { slice, index, operation: record.operation });
+        }
+        left.extend(own);
+    }
+    let total = expectation.total();
+    assert_eq!((total.documents, total.sum), (Some(431), Some(sum)));
+    let population = Population::after(plan, 0, &plan.collections[2]);
+    assert_eq!(left, (0..population.len()).map(|number| population.nth(number).key).collect());
+}
+
+#[test]
+fn a_sequence_that_needs_a_barrier_is_refused() {
+    let refused = |changed: &str, into: &str| {
+        assert!(SEQUENCE.contains(changed), "{changed}");
+        let text = format!("{COLLECTIONS}{}", SEQUENCE.replacen(changed, into, 1));
+        let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
+        let built = loaded.and_then(|loaded| workload::build(&loaded, 7));
+        built.expect_err(into).to_string()
+    };
+    for (changed, into, said) in [
+        ("{contiguous: 0.5}", "uniform", "meets documents that another worker"),
+        (
+            "{operation: find_one, by: number, keys: {contiguous: 0.5}",
+            "{operation: count, filter: {}, keys: contiguous",
+            "looks beyond",
+        ),
+        ("documents: 300", "documents: 301", "no even ranges for 3 workers"),
+        ("operations: 150", "operations: 151", "no even ranges for 3 workers"),
+        ("documents: 300", "operations: 300000000", "whose schedule holds"),
+        (", operations: 400", "", "nobody knows when this stretch ends"),
+        ("delete_one, keys: contiguous, operations: 150", "drop, operations: 1", "has no drop"),
+        ("name: again, ", "", "two stretches are called `find_one`"),
+        ("workers: 3", "workers: 3\n    rate: 100", "`rate` does not belong"),
+        ("collection: empty", "collection: plain", "moves the ranges of workers"),
+    ] {
+        let error = refused(changed, into);
+        assert!(error.contains(said), "{into}: {error}");
+    }
 }

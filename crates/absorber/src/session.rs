@@ -14,6 +14,7 @@ use super::faults::Struck;
 use super::load::Admission;
 use super::server::{Caller, Server};
 use base::clock::monotonic_ns;
+use wire::raw::{Value, fields, get};
 use wire::request::{Msg, Query};
 use wire::{HEADER_BYTES, Header, WireError, reply, request::Request};
 use workload::random::Random;
@@ -85,7 +86,7 @@ impl Session {
             Request::Msg(msg) => {
                 let body = self.msg(&msg);
                 if !msg.more_to_come {
-                    reply::msg(reply, ids.0, ids.1, &body);
+                    reply::msg(reply, ids.0, ids.1, &told(msg.body, body));
                 }
             }
             Request::Query(query) => match query.namespace.strip_suffix(".$cmd") {
@@ -144,7 +145,7 @@ impl Session {
         if let Some(last_write) = last_write(command, &answer) {
             self.caller.last_write = Some(last_write);
         }
-        answer
+        told(command, answer)
     }
 
     fn command(
@@ -293,6 +294,27 @@ fn last_write(command: &RawDocument, answer: &RawDocument) -> Option<WriteOutcom
     let updated_existing = is_update.then_some(upserted.is_none() && n > 0);
     let upserted = upserted.map(RawBson::from);
     Some(WriteOutcome { n, updated_existing, upserted, error, ..WriteOutcome::default() })
+}
+
+/// The part of an answer that is told. A write of w:0 that waits for an answer hears only that it
+/// was read: drivers that know no moreToCome take an error for one of their own.
+fn told(command: &RawDocument, answer: RawDocumentBuf) -> RawDocumentBuf {
+    let was_done = get(answer.as_bytes(), b"n").is_some();
+    if was_done && is_unacknowledged(command) {
+        rawdoc! { "ok": 1.0 }
+    } else {
+        answer
+    }
+}
+
+/// Whether a command, which was checked, is a write of w:0.
+fn is_unacknowledged(command: &RawDocument) -> bool {
+    let mut all = fields(command.as_bytes());
+    let writes = all.next().is_some_and(|it| matches!(it.name, b"insert" | b"update" | b"delete"));
+    let concern = all.find(|field| writes && field.name == b"writeConcern");
+    let Some(concern) = concern.and_then(|it| it.value.document()) else { return false };
+    let journal = get(concern, b"j").is_some_and(Value::truth);
+    !journal && get(concern, b"w").and_then(Value::whole_number) == Some(0)
 }
 
 /// The opcounter of commands on documents; None: a command on anything else.

@@ -15,6 +15,7 @@ use super::places::Places;
 use super::plan::{Phase, Plan};
 use super::pool::Pool;
 use super::schema;
+use super::sequence::sequence;
 use super::story;
 use super::tree::Tree;
 
@@ -57,7 +58,11 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     }
     let mut phases: Vec<Phase> = Vec::new();
     for given in &file.phases.value {
-        let Some(made) = phase(&mut check, given, &collections, &names, seed) else { continue };
+        let made = match &given.value.sequence {
+            Some(_) => sequence(&mut check, given, &collections, &names, seed),
+            None => phase(&mut check, given, &collections, &names, seed, Vec::new()),
+        };
+        let Some(made) = made else { continue };
         same_name(&mut check, given, &made, &phases);
         phases.push(made);
     }

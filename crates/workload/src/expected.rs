@@ -38,8 +38,11 @@ pub struct Expectation {
 
 impl Expectation {
     pub fn new(plan: &Plan, number: usize) -> Self {
-        let operations = &plan.phases[number].operations;
-        let rules = operations.iter().map(|made| rule(plan, number, made)).collect();
+        let (plan, numbers) = plan.unrolled(number);
+        let operations = numbers.flat_map(|number| {
+            plan.phases[number].operations.iter().map(move |made| (number, made))
+        });
+        let rules = operations.map(|(number, made)| rule(&plan, number, made)).collect();
         Self { rules, total: Expected { documents: Some(0), sum: Some(0) } }
     }
 

@@ -7,7 +7,7 @@ use super::schema::File;
 /// The JSON Schema of a workload file, for editors.
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(File).to_value();
-    for shared in ["Phase", "Mixed"] {
+    for shared in ["Phase", "Mixed", "Stretch"] {
         name_operations(&mut schema["$defs"][shared]["properties"]);
     }
     allow_parameters(&mut schema);

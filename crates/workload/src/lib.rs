@@ -40,12 +40,14 @@ pub mod random;
 pub mod schedule;
 mod schedule_file;
 pub mod schema;
+mod sequence;
 pub mod stamp;
 pub mod steps;
 mod story;
 mod substitute;
 mod template;
 mod tree;
+mod unrolled;
 mod user_file;
 mod values;
 

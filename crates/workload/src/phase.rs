@@ -38,6 +38,7 @@ pub fn phase(
     collections: &[Collection],
     names: &[&str],
     seed: u64,
+    pools: Vec<u32>,
 ) -> Option<Phase> {
     let keys = &given.value;
     let name = match (&keys.name, &keys.operation) {
@@ -58,7 +59,7 @@ pub fn phase(
         documents: keys.documents.as_ref().map(|documents| documents.value),
         all_workers: u64::from(workers) * u64::from(processes),
         shapes: check.loaded.file.shapes.names().collect(),
-        pools: Vec::new(),
+        pools,
     };
     let (operations, weights) = operations_of(check, given, &mut site)?;
     check_deletes(check, given, &operations);
@@ -73,6 +74,7 @@ pub fn phase(
     Some(Phase {
         writes: operations.iter().any(|made| (about(made.kind).writes)(made)),
         operations,
+        sequence: Vec::new(),
         weights,
         keys: choice,
         workers,
@@ -217,7 +219,7 @@ fn operations_of(
             None
         }
         (None, None) => {
-            let hint = "`operation: find_one`, or `mix:` with several";
+            let hint = "`operation: find_one`, or `mix:` or `sequence:` with several";
             check.wrong(given.place, "this phase does nothing", hint);
             None
         }
@@ -317,7 +319,7 @@ fn add_parts(
 }
 
 /// Collection and concerns of the phase, where the operation has none of its own.
-fn inherit(own: OperationKeys, shared: &OperationKeys, word: Word) -> OperationKeys {
+pub fn inherit(own: OperationKeys, shared: &OperationKeys, word: Word) -> OperationKeys {
     let about = about_word(word);
     let writes = about.concerns == Concerns::Write;
     let reads = about.concerns == Concerns::Read;

@@ -89,6 +89,9 @@ pub struct Phase {
     pub name: String,
     /// Operations; the schedule's `operation` is an index into them.
     pub operations: Vec<Operation>,
+    /// Each operation as a phase, where workers do one after the other and wait for nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequence: Vec<Phase>,
     /// Relative weight of each operation, same length as `operations`.
     pub weights: Vec<u32>,
     /// How keys are chosen.

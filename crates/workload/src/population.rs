@@ -128,6 +128,12 @@ impl Population {
 
     /// What a phase leaves of the collection.
     fn go_on(&mut self, plan: &Plan, phase: &Phase, collection: &Collection) {
+        for stretch in phase.stretches() {
+            self.through(plan, &stretch, collection);
+        }
+    }
+
+    fn through(&mut self, plan: &Plan, phase: &Phase, collection: &Collection) {
         let single = phase.single().map(|(number, _)| number);
         let counted = match phase.limit {
             Limit::Operations { count, seconds_max: None } => Some(count),

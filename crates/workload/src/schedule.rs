@@ -79,8 +79,54 @@ pub fn split(
 
 pub fn schedule(plan: &Plan, request: &Request) -> Scheduled {
     let phase = &plan.phases[request.phase];
+    if !phase.sequence.is_empty() {
+        return one_after_the_other(plan, request);
+    }
     let maker = Maker::new(plan, phase, request);
     if phase.pacing.is_open() { maker.open() } else { maker.closed() }
+}
+
+/// The slices of a sequence's stretches, each within its first lap.
+fn one_after_the_other(plan: &Plan, request: &Request) -> Scheduled {
+    let (plan, numbers) = plan.unrolled(request.phase);
+    let made = |phase| (phase, schedule(&plan, &Request { phase, ..*request }));
+    let stretches: Vec<(usize, Scheduled)> = numbers.map(made).collect();
+    let slice = |worker: usize| -> Vec<Record> {
+        let share = |(operation, (_, stretch)): (usize, &(usize, Scheduled))| {
+            let length = stretch.schedule.slice_records();
+            let limit = stretch.limits.as_ref().map_or(length, |limits| limits[worker] as usize);
+            let begin = worker * length;
+            let records = stretch.schedule.records[begin..begin + limit.min(length)].iter();
+            let in_sequence = move |record: &Record| Record {
+                operation: operation as u8,
+                advances: false,
+                ..*record
+            };
+            records.map(in_sequence).collect::<Vec<_>>()
+        };
+        stretches.iter().enumerate().flat_map(share).collect()
+    };
+    let slices: Vec<Vec<Record>> = (0..request.workers.count as usize).map(slice).collect();
+    let limits = slices.iter().map(|slice| slice.len() as u64).collect();
+    let schedule = Schedule {
+        slices: request.workers.count,
+        lap_ns: 0,
+        guids: stretches.iter().any(|(_, stretch)| stretch.schedule.guids),
+        records: level(slices),
+        parts: Vec::new(),
+    };
+    let batches = stretches.iter().find(|(it, _)| inserts(&plan.phases[*it].operations[0]) > 1);
+    let item = batches.map_or(0, |(_, stretch)| stretch.steps.item);
+    Scheduled { schedule, limits: Some(limits), steps: Steps { lap: 0, item } }
+}
+
+/// Slices are equally long; records that are filled in lie behind a slice's limit.
+fn level(mut slices: Vec<Vec<Record>>) -> Vec<Record> {
+    let length = slices.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    for slice in &mut slices {
+        slice.resize(length, Record::default());
+    }
+    slices.concat()
 }
 
 struct Maker<'a> {
@@ -317,12 +363,8 @@ impl<'a> Maker<'a> {
             ends.push(asked.into_iter().chain(once).min());
             slices.push(slice);
         }
-        let length = slices.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        for slice in &mut slices {
-            // Slices are equally long; what is filled in lies behind the slice's limit.
-            slice.resize(length, Record::default());
-        }
-        let (guids, records) = (self.guids, slices.concat());
+        let (guids, records) = (self.guids, level(slices));
+        let length = records.len() / count as usize;
         let schedule = Schedule { slices: count, lap_ns: 0, guids, records, parts };
         let steps = self.steps(inserted, all, length as u64);
         Scheduled { schedule, limits: ends.into_iter().collect(), steps }

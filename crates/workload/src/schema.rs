@@ -113,7 +113,7 @@ macro_rules! with_keys {
         $(#[$about:meta])* $name:ident { $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)* }
     ) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$own_doc])* pub $own: $own_type,)*
@@ -124,6 +124,11 @@ macro_rules! with_keys {
             /// The keys of the operation alone.
             pub fn operation_keys(&self) -> OperationKeys {
                 OperationKeys { $($key: self.$key.clone(),)* }
+            }
+
+            /// Takes those of another.
+            pub fn set(&mut self, keys: OperationKeys) {
+                $(self.$key = keys.$key;)*
             }
 
             /// Those of them that are given, by their name.
@@ -199,12 +204,27 @@ with_shared_keys! {
         name: Option<At<String>>,
     }
 
+    /// A stretch of a `sequence`; collection and concerns default to the phase's.
+    Stretch {
+        /// Name in results; default: the operation.
+        name: Option<At<String>>,
+        /// How keys are chosen, as in a phase.
+        keys: Option<At<Keys>>,
+        /// So many operations, over all workers of an arm.
+        operations: Option<At<u64>>,
+        /// So many documents of insert_many, over all workers of an arm.
+        documents: Option<At<u64>>,
+    }
+
     /// One timed stretch of one operation or one mix of operations.
     Phase {
         /// Name in results; default: the operation.
         name: Option<At<String>>,
         /// Several operations, each with its weight, in place of `operation`.
         mix: Option<At<Vec<At<Mixed>>>>,
+        /// Stretches of one counted operation each, in place of `operation`: each worker does its
+        /// share of one after the other and waits for nobody between them.
+        sequence: Option<At<Vec<At<Stretch>>>>,
         /// How keys are chosen: sequential, uniform (default), zipfian, latest, hashed (each once,
         /// out of order), hotspot, contiguous (a range for each worker), or with numbers:
         /// {zipfian: 0.8}, {hotspot: [0.2, 0.8]}, {contiguous: 0.5}.

@@ -13,6 +13,7 @@ use super::plan::{
 };
 use super::population::Population;
 use super::schema;
+use super::sequence::{check_ranges, stretches};
 
 /// Arms that hand a collection on work one after the other, in all phases.
 pub fn keep_whole_runs(phases: &mut [Phase], collections: &[Collection]) {
@@ -56,16 +57,21 @@ pub fn check_plan(check: &mut Check<'_>, plan: &Plan) {
 fn check_run(check: &mut Check<'_>, plan: &Plan) {
     let loaded = check.loaded;
     for (number, given) in loaded.file.phases.value.iter().enumerate() {
-        let phase = &plan.phases[number];
         continues_something(check, plan, number, given);
-        dealt_keys(check, phase, given);
-        drops_once(check, phase, given);
-        for made in &phase.operations {
-            if let Some(collection) = plan.collection(made) {
-                let site = Site { plan, number, made, collection };
-                site.check(check, given);
+        let (plan, numbers) = plan.unrolled(number);
+        let stretches = stretches(given);
+        for (number, given) in numbers.clone().zip(&stretches) {
+            let phase = &plan.phases[number];
+            dealt_keys(check, phase, given);
+            drops_once(check, phase, given);
+            for made in &phase.operations {
+                if let Some(collection) = plan.collection(made) {
+                    let site = Site { plan: &plan, number, made, collection };
+                    site.check(check, given);
+                }
             }
         }
+        check_ranges(check, &plan, numbers, &stretches);
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::Engine;
 use super::super::args::{Request, count as count_of, document, documents_of};
 use super::super::collection::{Data, Stored};
 use super::super::cursor::Cursor;
-use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
+use super::super::error::{FAILED_TO_PARSE, Fault, NAMESPACE_NOT_FOUND, Outcome};
 use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
 use super::super::path::Path;
@@ -45,7 +45,10 @@ impl Stage {
                 let name = field.value.text().filter(|it| is_name(it)).ok_or_else(not_here)?;
                 Self::Count(Writer::new(8).finish(), name.to_owned())
             }
-            b"$group" => group(field.value).ok_or_else(not_here)?,
+            b"$group" => {
+                let (copied, name) = group(field.value, is_one).ok_or_else(not_here)?;
+                Self::Count(copied, name)
+            }
             _ => return Err(not_here()),
         })
     }
@@ -55,8 +58,25 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(['$', '.', '\0'])
 }
 
-/// `{$group: {_id: constant, name: {$sum: 1}}}`, by which drivers count.
-fn group(value: Value<'_>) -> Option<Stage> {
+/// The one field of a document.
+fn only<'a>(document: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
+    let mut all = fields(document);
+    let field = all.next().filter(|field| field.name == name)?;
+    all.next().is_none().then_some(field.value)
+}
+
+/// `[{$collStats: {count: {}}}, {$group: {_id: constant, name: {$sum: "$count"}}}]`, by which
+/// drivers of 2021 and 2022 estimate.
+fn estimate(pipeline: &[&[u8]]) -> Option<(Vec<u8>, String)> {
+    let [statistics, grouped] = pipeline else { return None };
+    let asked = only(only(statistics, b"$collStats")?.document()?, b"count")?.document()?;
+    let empty = fields(asked).next().is_none();
+    let counts = |summed: Value<'_>| summed.text() == Some("$count");
+    group(only(grouped, b"$group")?, counts).filter(|_| empty)
+}
+
+/// `{$group: {_id: constant, name: {$sum: …}}}`, by which drivers count.
+fn group(value: Value<'_>, sums: fn(Value<'_>) -> bool) -> Option<(Vec<u8>, String)> {
     let mut all = fields(value.document()?);
     let (id, sum) = (all.next()?, all.next()?);
     let constant = match id.value.kind {
@@ -64,14 +84,24 @@ fn group(value: Value<'_>) -> Option<Stage> {
         kind::DOCUMENT | kind::ARRAY => fields(id.value.bytes).next().is_none(),
         _ => true,
     };
-    let one = get(sum.value.document()?, b"$sum")?;
-    let ones = matches!(one.kind, kind::INT | kind::LONG) && one.whole_number() == Some(1);
-    if all.next().is_some() || id.name != b"_id" || !constant || !ones || !is_name(&sum.name()) {
+    let summed = sums(get(sum.value.document()?, b"$sum")?);
+    if all.next().is_some() || id.name != b"_id" || !constant || !summed || !is_name(&sum.name()) {
         return None;
     }
     let mut writer = Writer::new(32);
     writer.copy(&id);
-    Some(Stage::Count(writer.finish(), sum.name().into_owned()))
+    Some((writer.finish(), sum.name().into_owned()))
+}
+
+fn is_one(value: Value<'_>) -> bool {
+    matches!(value.kind, kind::INT | kind::LONG) && value.whole_number() == Some(1)
+}
+
+fn counted(copied: &[u8], name: &str, count: u64) -> Stored {
+    let mut writer = Writer::new(copied.len() + 32);
+    writer.copy_all(copied);
+    writer.count(name, count);
+    Stored::new(&writer.finish())
 }
 
 /// `{aggregate: collection, pipeline, cursor}`
@@ -90,12 +120,16 @@ pub fn aggregate(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     }
     let name = request.collection()?;
     let pipeline = pipeline.ok_or_else(|| Fault::missing("pipeline"))?;
-    let stages = pipeline.into_iter().map(Stage::parse).collect::<Outcome<Vec<_>>>()?;
     let no_cursor = || Fault::new(FAILED_TO_PARSE, "The 'cursor' option is required");
     let batch = batch.ok_or_else(no_cursor)?;
-    let documents = match engine.store.find(name) {
-        Some(collection) => run(&collection.read(), stages)?,
-        None => Vec::new(),
+    let collection = engine.store.find(name);
+    let documents = if let Some((copied, counts)) = estimate(&pipeline) {
+        let missing = || Fault::new(NAMESPACE_NOT_FOUND, "ns not found");
+        let documents = collection.ok_or_else(missing)?.read().records.len();
+        vec![counted(&copied, &counts, documents as u64)]
+    } else {
+        let stages = pipeline.into_iter().map(Stage::parse).collect::<Outcome<Vec<_>>>()?;
+        collection.map_or(Ok(Vec::new()), |collection| run(&collection.read(), stages))?
     };
     first_batch(engine, Cursor::over(name.namespace(), documents), batch, false)
 }
@@ -137,10 +171,7 @@ fn run(data: &Data, stages: Vec<Stage>) -> Outcome<Vec<Stored>> {
             }
             Stage::Count(..) if count == 0 => documents.clear(),
             Stage::Count(copied, name) => {
-                let mut writer = Writer::new(copied.len() + 32);
-                writer.copy_all(&copied);
-                writer.count(&name, count);
-                documents = vec![Stored::new(&writer.finish())];
+                documents = vec![counted(&copied, &name, count)];
             }
         }
         count = documents.len() as u64;

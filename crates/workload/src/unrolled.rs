@@ -1,0 +1,30 @@
+//! A sequence as the phases that it stands for.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::plan::{Phase, Plan};
+
+impl Phase {
+    /// Phases that go on with one another; itself, where it is no sequence.
+    pub fn stretches(&self) -> Vec<Cow<'_, Phase>> {
+        if self.sequence.is_empty() {
+            return vec![Cow::Borrowed(self)];
+        }
+        // Arms may have processes of their own.
+        let stretch =
+            |stretch: &Phase| Cow::Owned(Phase { processes: self.processes, ..stretch.clone() });
+        self.sequence.iter().map(stretch).collect()
+    }
+}
+
+impl Plan {
+    /// The plan in which the stretches of a phase are phases, and their numbers.
+    pub fn unrolled(&self, number: usize) -> (Plan, Range<usize>) {
+        let mut plan = self.clone();
+        let stretches = self.phases[number].stretches();
+        let numbers = number..number + stretches.len();
+        plan.phases.splice(number..=number, stretches.into_iter().map(Cow::into_owned));
+        (plan, numbers)
+    }
+}
