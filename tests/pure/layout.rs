@@ -290,7 +290,8 @@ fn no_files_of_a_crate_import_each_other_in_a_circle() {
     let mut wrong = Vec::new();
     let crates = fs::read_dir(root().join("crates")).expect("a folder").flatten();
     let crates = crates.map(|it| format!("crates/{}/src", it.file_name().to_string_lossy()));
-    for folder in crates.chain(["src".to_owned(), "adapters/rust/src".to_owned()]) {
+    // Not of adapters: a harness calls its dialect, which is written in the harness's types.
+    for folder in crates.chain(["src".to_owned()]) {
         let imports = imports(&folder);
         for (module, imported) in &imports {
             let mut reached = imported.clone();

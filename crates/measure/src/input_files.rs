@@ -98,8 +98,8 @@ impl InputFiles {
         Ok(inputs)
     }
 
-    /// Writes the schedules of an arm's own plan that are not there yet. Where arms hand a collection
-    /// on, each goes on with the keys behind those of the one before it.
+    /// Writes the schedules of an arm's own plan that are not there yet. Where arms hand a
+    /// collection on, each goes on with the keys behind those of the one before it.
     pub fn fit(&mut self, plan: &Plan) -> Result<()> {
         if plan.kept().is_some() {
             self.scheduled.clear();

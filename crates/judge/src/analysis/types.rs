@@ -184,6 +184,7 @@ pub struct ArmSummary {
     /// Resolved defaults.
     pub resolved: serde_json::Value,
     /// Phases that it took no part in, and why.
+    #[serde(default)]
     pub not_measured: std::collections::BTreeMap<String, String>,
 }
 
