@@ -132,6 +132,8 @@ impl<'a> Most<'a> {
 /// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
 /// nobody knows.
 fn inserted(phase: &Phase, made: &Operation) -> u64 {
+    let stretch = phase.sequence.iter().find(|it| it.name == made.name);
+    let phase = stretch.unwrap_or(phase);
     let Limit::Operations { count, .. } = phase.limit else { return 0 };
     if !about(made.kind).inserts {
         return 0;
