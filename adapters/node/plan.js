@@ -1,4 +1,4 @@
-// What an operation is given: decided once before a phase, made anew for each operation. And what
+// Arguments of operations: decided once before a phase, made anew for each operation. And what
 // the dialects share.
 'use strict';
 
@@ -68,7 +68,7 @@ exports.prepare = function prepare(definition, phase) {
   var answered = concern ? concern.w !== 0 : phase.connection.acknowledged;
   var totals = phase.totals;
   var targets = [{}];
-  /** What a document adds to the sum; a long is a value beyond 2^53, or was made here. */
+  /** A document's share of the sum; a long is a value beyond 2^53, or was made here. */
   function number(document) {
     var value = name ? document[name] : 0;
     return typeof value === 'number' ? value : value ? value.toNumber() : 0;
@@ -194,7 +194,7 @@ function partsOf(worker, phase) {
   return { models: models, asked: asked };
 }
 
-/** What a cursor gives: added to the totals when it was read to its end. */
+/** Documents of a cursor: added to the totals when it was read to its end. */
 exports.found = function found(target) {
   var it = { documents: 0, sum: 0 };
   it.take = function take(document) {
@@ -204,7 +204,7 @@ exports.found = function found(target) {
   return it;
 };
 
-// What a right answer is, where several dialects agree.
+// Right answers, where several dialects agree.
 exports.added = function added(found, target) {
   target.totals.documents += found.documents;
   target.totals.sum += found.sum;

@@ -14,7 +14,7 @@ function Refusal(code, message) {
 }
 exports.Refusal = Refusal;
 
-/** What is told of an error: the message of a batch's names each of its documents. */
+/** The text of an error: the message of a batch's names each of its documents. */
 exports.told = function told(message) {
   return String(message).slice(0, 4096);
 };
@@ -144,7 +144,7 @@ Schedule.prototype.take = function take(worker) {
   return true;
 };
 
-/** What documents are made of, for item 0. */
+/** Values of documents, for item 0. */
 Schedule.prototype.load = function load(worker, at) {
   worker.shift = this.bytes[at + 25] & 1 ? worker.lap * this.lap_step : 0;
   worker.key = this.u64(at + 8) + worker.shift;

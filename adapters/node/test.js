@@ -1,4 +1,4 @@
-// What is old drivers' and old runtimes' own, in plain assertions: node:test came with Node.js 18,
+// Ways of old drivers and old runtimes, in plain assertions: node:test came with Node.js 18,
 // and this runs on 0.11 too. The rest is `mongodyno check`'s. Arguments as of adapter.js; a server,
 // for the tests that need one, from MDYN_URI.
 'use strict';

@@ -94,7 +94,7 @@ def failure(fault):
     return 3 if code in TIMEOUT_CODES else 2, code, inner[0].get("codeName") or name
 
 
-# What comes of an answer: documents read and their sum, or None. All raise for a wrong one.
+# Results of answers: documents read and their sum, or None. All raise for a wrong one.
 
 
 def nothing(result):

@@ -11,7 +11,7 @@ use stats::threshold::Interleave;
 use workload::clients::Clients;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
-/// What the clients work with and on.
+/// Server and limits of the clients.
 pub struct Started<'a> {
     pub server: &'a str,
     pub limits: &'a Limits,

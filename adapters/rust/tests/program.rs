@@ -62,7 +62,7 @@ fn hello_tells_the_version_that_is_built_in() {
     assert!(locked.expect("the driver").contains(&format!("version = \"{version}\"")), "{version}");
 }
 
-/// What else cannot be connected, the vectors ask.
+/// Other connections that fail, the vectors ask for.
 #[test]
 fn open_says_why_not() {
     let cases = [

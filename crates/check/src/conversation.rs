@@ -80,7 +80,7 @@ struct Memory {
     grown_mib_max: u64,
 }
 
-/// What a conversation came to.
+/// Result of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Held {
     Whole,

@@ -1,4 +1,4 @@
-//! What a file of samples must hold: the keys of `protocol/vectors/README.md`. Pure, so that tests
+//! Contents that a file of samples must have: the keys of `protocol/vectors/README.md`. Pure, so that tests
 //! can feed it the samples of broken adapters.
 
 use std::collections::BTreeMap;

@@ -69,7 +69,7 @@ pub struct Marked {
 
 pub type Counters = BTreeMap<String, i64>;
 
-/// What is taken of serverStatus: the columns of mongostat, and the traffic.
+/// Counters that are taken of serverStatus: the columns of mongostat, and the traffic.
 const STATUS: [(&str, &[&str]); 10] = [
     ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"]),
     ("network", &["bytesIn", "bytesOut", "numRequests"]),

@@ -70,7 +70,7 @@ pub struct LiveArm {
     pub death: Option<Death>,
 }
 
-/// What the processes of an arm connect to, and for what.
+/// The server that an arm's processes connect to, and their plan.
 pub struct Target<'a> {
     /// With the arm's options; credentials only here. None: operations that need no server.
     pub uri: Option<&'a str>,

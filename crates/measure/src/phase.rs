@@ -52,7 +52,7 @@ pub async fn run(
     let sized = |slot| measured_collection(context.plan, number, slot);
 
     let mut rates = vec![0.0; arms.len()];
-    // What a phase goes on with cannot be made twice, for a warm-up: it has none.
+    // Documents that a phase goes on with cannot be made twice: such a phase has no warm-up.
     if begins {
         set_up(context, phase, &own_warmup, true).await?;
         prepare(context, arms, number, &slots, true).await;

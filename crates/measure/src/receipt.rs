@@ -53,7 +53,7 @@ fn compare(level: &str, claimed: BTreeMap<String, i64>, counted: BTreeMap<String
     Receipt { level: level.to_owned(), claimed, counted, agrees }
 }
 
-/// What the successful operations of one template did to the server's counters.
+/// Changes of the server's counters by the successful operations of one template.
 fn opcounters(
     operation: &Operation,
     done: u64,

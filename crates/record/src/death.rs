@@ -36,7 +36,7 @@ pub struct Death {
     pub operations: u64,
     /// Documents that they inserted; None where it inserts none, or their number is drawn.
     pub documents: Option<u64>,
-    /// What the server holds afterwards: collStats of its collection, dbStats of all arms'.
+    /// The server's contents afterwards: collStats of its collection, dbStats of all arms'.
     pub server: BTreeMap<String, i64>,
 }
 

@@ -23,7 +23,7 @@ fn timers(results: &[&ResultRow]) -> Option<String> {
     (!seen.is_empty()).then_some(text)
 }
 
-/// What each arm's processes held and had open.
+/// Memory, threads and connections of each arm's processes.
 fn clients(results: &[&ResultRow]) -> Option<String> {
     let mut seen: Vec<(&str, String)> = Vec::new();
     for row in results {

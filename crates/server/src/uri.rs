@@ -123,7 +123,7 @@ impl fmt::Display for Uri<'_> {
     }
 }
 
-/// What a URI says, decoded, for drivers that parse none.
+/// A URI's parts, decoded, for drivers that parse none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
     /// As written; the one name of a record to look up.

@@ -30,7 +30,7 @@ impl Order {
         }
     }
 
-    /// What has to be known of a fixed order; None where it was shuffled.
+    /// The caution about a fixed order; None where it was shuffled.
     pub fn caution(self) -> Option<&'static str> {
         match self {
             Self::Shuffled => None,

@@ -7,7 +7,7 @@ use super::plan::{Count, KeyChoice, Limit, Operation, Phase, Plan};
 use super::random::guid_of;
 use super::steps::{self, Steps};
 
-/// What a record says of a document.
+/// Key and guid of a document, as a record has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keyed {
     pub key: u64,
@@ -30,7 +30,7 @@ pub struct Dealing {
     batch: u64,
     /// Documents of one lap of a sequence.
     lap: u64,
-    /// What is dealt evenly: `units` of `unit` documents each.
+    /// Dealt evenly: `units` of `unit` documents each.
     units: u64,
     unit: u64,
 }

@@ -25,7 +25,7 @@ const MESSAGE_FIELDS: [(&str, StampSource, StampForm); 3] = [
 const THETA: f64 = 0.99;
 /// YCSB's hot share of the keys, and share of the operations that go to them.
 const HOTSPOT: [f64; 2] = [0.2, 0.8];
-/// What a bulk_write may be made of.
+/// Operations that a bulk_write may be made of.
 const PARTS: [Word; 4] = [Word::InsertOne, Word::UpdateOne, Word::ReplaceOne, Word::DeleteOne];
 /// The sample's worker number is a u16.
 const WORKERS_MAX: u32 = 65_536;

@@ -284,7 +284,7 @@ pub struct Operation {
     /// Documents of one insert_many, limit of a find, parts of a bulk_write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
-    /// What a bulk_write is made of.
+    /// Parts of a bulk_write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// insert_many, bulk_write: stop at the first error.

@@ -126,7 +126,7 @@ impl Population {
         found.filter(|number| !self.deleted.iter().any(|gone| gone.contains(number)))
     }
 
-    /// What a phase leaves of the collection.
+    /// The collection as a phase leaves it.
     fn go_on(&mut self, plan: &Plan, phase: &Phase, collection: &Collection) {
         for stretch in phase.stretches() {
             self.through(plan, &stretch, collection);

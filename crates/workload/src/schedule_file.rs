@@ -40,7 +40,7 @@ pub struct Schedule {
     /// Whether records carry a guid.
     pub guids: bool,
     pub records: Vec<Record>,
-    /// What bulk writes are made of.
+    /// Parts of bulk writes.
     pub parts: Vec<Record>,
 }
 

@@ -20,7 +20,7 @@ pub struct Input {
     #[serde(deserialize_with = "guid_of_hex", serialize_with = "hex_of_guid")]
     #[schemars(with = "String")]
     pub guid: [u8; 16],
-    /// What the guid moves on by.
+    /// The guid moves on by it.
     pub shift: u64,
     /// Number of the operation in its worker, and the item's number added to it.
     pub sequence: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schedule_file::Record;
 
-/// What is added to a key: one pair for a phase, so that adapters keep no table of operations. The
+/// Added to a key: one pair for a phase, so that adapters keep no table of operations. The
 /// core leaves gaps between keys where a mix needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Steps {

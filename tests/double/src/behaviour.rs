@@ -1,4 +1,4 @@
-//! What the fake is told to do, on its command line.
+//! Orders to the fake, on its command line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use adapter::messages::Concurrency;
 use base::error::{Error, Result};
 
-/// What the fake is told to do, `key=value` on its command line.
+/// Orders to the fake, `key=value` on its command line.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
     /// Pretended time of an operation, ns.
@@ -18,7 +18,7 @@ pub struct Behaviour {
     pub turn_operations: u64,
     /// Largest pretended deviation of a turn from it, percent.
     pub noise_percent: f64,
-    /// What every worker beside it adds to an operation's pretended time, percent.
+    /// Addition of every worker beside it to an operation's pretended time, percent.
     pub contention_percent: f64,
     /// Open loop: every `stall_every`th operation takes so much longer, ns.
     pub stall_ns: u64,
@@ -26,7 +26,7 @@ pub struct Behaviour {
     pub stall_every: u64,
     /// Open loop: how late it wakes up for an operation, ns.
     pub lag_ns: u64,
-    /// What it says a worker is; `loop`: tasks of one thread.
+    /// Its word for a worker; `loop`: tasks of one thread.
     pub concurrency: String,
     /// Workers of a process, at most.
     max: Option<u32>,

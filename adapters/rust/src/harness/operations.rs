@@ -62,7 +62,7 @@ pub struct Operation {
 /// Each document is made when the driver asks for it.
 pub type Batch = Box<dyn ExactSizeIterator<Item = Document> + Send>;
 
-/// What a call is given: fresh copies, made before its time begins. An empty document is not made
+/// The arguments of a call: fresh copies, made before its time begins. An empty document is not made
 /// in vain: its hasher costs as much as a reading of the clock.
 #[derive(Default)]
 pub struct Given {
@@ -166,7 +166,7 @@ impl Operation {
         given
     }
 
-    /// What is left of `given` is dropped after the call's time.
+    /// The rest of `given` is dropped after the call's time.
     pub async fn call(&self, client: usize, given: &mut Given) -> dialect::Result<Answer> {
         let mut answer = Answer::right_if(true);
         let Some(target) = self.targets.get(client) else {

@@ -53,7 +53,7 @@ pub fn turn_done(began_ns: u64, exhausted: bool, gave_up: bool) -> Value {
     })
 }
 
-/// What `ended` tells, and failures in a row.
+/// Contents of `ended`, and failures in a row.
 #[derive(Default)]
 pub struct Tally {
     pub documents: u64,

@@ -10,7 +10,7 @@ use workload::operations::{about, varies};
 use workload::plan::{Kind, Phase, Plan};
 use workload::schedule::Schedule;
 
-/// What the right operations of one template did, where only their records tell.
+/// Deeds of the right operations of one template, where only their records tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Given {
     pub inserted: u64,

@@ -257,7 +257,7 @@ fn read_filter(
     Some(Template { document, stamps: vec![low, high] })
 }
 
-/// What stands in a template where a stamp comes.
+/// Stands in a template where a stamp comes.
 fn placeholder(stamp: &Stamp) -> Bson {
     value_of(stamp, &Input::default()).unwrap_or(Bson::Int32(0))
 }
