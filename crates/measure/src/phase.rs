@@ -95,15 +95,14 @@ pub async fn run(
         entry.ended = arm.end().await;
         (entry.rss_held_bytes, entry.rss_peak_bytes) = arm.rss_bytes();
         entry.peak = context.sampler.peak(arm.index);
-        let Some(admin) = context.admin else { continue };
-        if let Some(name) = &entry.written {
+        if let (Some(admin), Some(name)) = (context.admin, &entry.written) {
             entry.documents_after = Some(drain(admin, name).await?);
         }
         // Of a lost arm as well: what it left behind is a result.
-        if let Some(name) = sized(slots[place]) {
+        if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
             entry.sizes.extend(prefixed("after", admin.sizes(&name).await));
         }
-        let own = measured[place].written.clone();
+        let own = entry.written.clone();
         death::note(context, arm, phase, false, own).await?;
     }
     if number + 1 == story.end {
