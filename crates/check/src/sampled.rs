@@ -1,5 +1,5 @@
-//! Contents that a file of samples must have: the keys of `protocol/vectors/README.md`. Pure, so that tests
-//! can feed it the samples of broken adapters.
+//! Contents that a file of samples must have: the keys of `protocol/vectors/README.md`. Pure, so
+//! that tests can feed it the samples of broken adapters.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

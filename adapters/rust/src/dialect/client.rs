@@ -80,8 +80,8 @@ fn refused(error: Error) -> Failure {
     Failure { code, message: error.kind.to_string() }
 }
 
-/// The linked driver's words about itself to every server: its version and the compiler's. The crate
-/// exports no version, and a build script could only read what Cargo.lock promises.
+/// The linked driver's words about itself to every server: its version and the compiler's. The
+/// crate exports no version, and a build script could only read what Cargo.lock promises.
 pub async fn handshake() -> Result<Document, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = ServerAddress::parse(listener.local_addr()?.to_string())?;

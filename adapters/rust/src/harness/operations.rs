@@ -62,8 +62,8 @@ pub struct Operation {
 /// Each document is made when the driver asks for it.
 pub type Batch = Box<dyn ExactSizeIterator<Item = Document> + Send>;
 
-/// The arguments of a call: fresh copies, made before its time begins. An empty document is not made
-/// in vain: its hasher costs as much as a reading of the clock.
+/// The arguments of a call: fresh copies, made before its time begins. An empty document is not
+/// made in vain: its hasher costs as much as a reading of the clock.
 #[derive(Default)]
 pub struct Given {
     filter: Option<Document>,
