@@ -82,6 +82,11 @@ class Errors:
         return outcome
 
 
+def rotated(calls, first):
+    first %= len(calls)
+    return calls[first:] + calls[:first]
+
+
 class Worker:
     """A worker's place in its slice of the schedule, and the results of its operations."""
 
@@ -89,8 +94,10 @@ class Worker:
         self.phase, self.producer, self.samples = phase, producer, samples
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
-        # The client of operation i is that of number `client` + `client_step` * i.
-        self.client, self.client_step = (self.slice, 1) if phase.deals else (place, 0)
+        # The worker's own client comes first, and the others after it in turn.
+        self.deals, self.item, self.queued = phase.deals, phase.item, phase.queued
+        own = self.slice if phase.deals else place
+        self.plans = [(make, rotated(calls, own)) for make, calls in phase.plans]
         self.held = None  # a number whose time lies behind the turn's end
         self.documents = self.sum = self.failures = self.last_ns = 0
         self.gave_up = False
@@ -120,9 +127,9 @@ class Worker:
     def make(self, taken):
         """The call of the operation taken, what its answer goes through, and what it is given."""
         _, number, lap, record = taken
-        make, calls = self.phase.plans[record[OPERATION]]
-        method, finish = calls[(self.client + self.client_step * number) % len(calls)]
-        return method, finish, make(record, self.phase.item(record, lap, number, self.producer))
+        make, calls = self.plans[record[OPERATION]]
+        method, finish = calls[number % len(calls) if self.deals else 0]
+        return method, finish, make(record, self.item(record, lap, number, self.producer))
 
     def note(self, taken, start_ns, end_ns, answer, fault):
         """Keep the sample and the answer of an operation."""
@@ -137,8 +144,10 @@ class Worker:
             if answer is not None:
                 self.documents += answer[0]
                 self.sum += answer[1]
-        intended_ns, operation = due_ns if self.phase.queued else start_ns, record[OPERATION]
-        self.samples.add(intended_ns, start_ns, end_ns, number, operation, outcome, self.producer)
+        intended_ns = due_ns if self.queued else start_ns
+        self.samples.add(
+            intended_ns, start_ns, end_ns, number, record[OPERATION], outcome, self.producer
+        )
         self.last_ns = end_ns
 
 
