@@ -257,7 +257,7 @@ fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
     if serverless && !plan.needs_no_server() {
         return Err(Error::usage(
             format!("--server none: the workload {} needs a server", plan.workload),
-            "only workloads of `noop` run without one, such as ping",
+            "only phases of `noop` run without one: mongodyno run ping --phase noop",
         ));
     }
     Ok(serverless)
