@@ -142,6 +142,11 @@ class Makers:
         def make(record, item):
             return [build(record[DOCUMENT], item) for build in builders]
 
+        def make_one(record, item):
+            return (builders[0](record[DOCUMENT], item),)
+
+        # Most are given one document, and a comprehension is one call more between operations.
+        make = {0: lambda record, item: (), 1: make_one}.get(len(builders), make)
         if kind == "find":
             return lambda record, item: [record[COUNT], *make(record, item)]
         return make

@@ -14,9 +14,10 @@ HEADER = struct.Struct("<8sIIIIQ")
 # Both have seven fields (without a guid an empty one), so no reader asks which record it has.
 RECORDS = {32: struct.Struct("<QQIIBB6x0s"), 48: struct.Struct("<QQIIBB6x16s")}
 SAMPLE = struct.Struct("<QQQIBBH")
+SAMPLE_BYTES, pack_sample = SAMPLE.size, SAMPLE.pack_into
 # The contract allows 32,768 samples. Fewer cost no more (one write every few ms of no-ops), and
 # 100 workers take 13 MB of the driver's measured memory, not 105.
-BUFFER_BYTES = 4_096 * SAMPLE.size
+BUFFER_BYTES = 4_096 * SAMPLE_BYTES
 HELD_NS = 1_000_000_000  # a buffer is written at the latest so long after it was begun
 NAP_NS = 100_000_000  # a sleeper looks this often whether it has been stopped
 MESSAGE_MAX = 4_096  # characters that are told of an error
@@ -50,11 +51,11 @@ class Samples:
         self.filled = self.due_ns = 0
 
     def add(self, intended_ns, start_ns, end_ns, index, operation, outcome, worker):
-        SAMPLE.pack_into(self.buffer, self.filled, intended_ns - self.epoch_ns,
-                         start_ns - self.epoch_ns, end_ns - start_ns, index, operation, outcome,
-                         worker)  # fmt: skip
-        self.filled += SAMPLE.size
-        if self.filled == BUFFER_BYTES or end_ns >= self.due_ns:
+        epoch_ns, filled = self.epoch_ns, self.filled
+        pack_sample(self.buffer, filled, intended_ns - epoch_ns, start_ns - epoch_ns,
+                    end_ns - start_ns, index, operation, outcome, worker)  # fmt: skip
+        self.filled = filled = filled + SAMPLE_BYTES
+        if filled == BUFFER_BYTES or end_ns >= self.due_ns:
             self.flush()
             self.due_ns = end_ns + HELD_NS
 
@@ -104,23 +105,26 @@ class Worker:
 
     def operations(self, began_ns):
         """Of each operation of a turn when it is due (0: at once), number, lap and record."""
-        phase, schedule = self.phase, self.phase.schedule
-        first, due_ns = schedule.offset(self.slice * schedule.length), 0
+        phase, schedule, numbers = self.phase, self.phase.schedule, self.numbers
+        # Names of this function, for it runs between any two operations.
+        at, length, record_bytes = schedule.at, schedule.length, schedule.record_bytes
+        first, due_ns = schedule.offset(self.slice * length), 0
+        queued, think_ns = phase.queued, phase.think_ns
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
         while self.last_ns < phase.deadline_ns and not self.gave_up:
             number, self.held = self.held, None
-            if number is None and (number := next(self.numbers, None)) is None:
+            if number is None and (number := next(numbers, None)) is None:
                 return
-            lap, position = divmod(number, schedule.length)
-            record = schedule.at(first + position * schedule.record_bytes)
-            if phase.queued:
+            lap, position = divmod(number, length)
+            record = at(first + position * record_bytes)
+            if queued:
                 due_ns = phase.due_ns(lap, record)
                 if due_ns >= phase.deadline_ns:
                     self.held = number
                     return
             yield due_ns, number, lap, record
-            if phase.think_ns:
-                due_ns = self.last_ns + phase.think_ns
+            if think_ns:
+                due_ns = self.last_ns + think_ns
                 if due_ns >= phase.deadline_ns:
                     return
 
@@ -134,16 +138,15 @@ class Worker:
     def note(self, taken, start_ns, end_ns, answer, fault):
         """Keep the sample and the answer of an operation."""
         due_ns, number, _, record = taken
-        outcome = 0
-        if fault is not None:
+        if fault is None:
+            self.failures = outcome = 0
+            if answer:
+                self.documents += answer[0]
+                self.sum += answer[1]
+        else:
             outcome = self.phase.errors.note(fault)
             self.failures += 1
             self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
-        else:
-            self.failures = 0
-            if answer is not None:
-                self.documents += answer[0]
-                self.sum += answer[1]
         intended_ns = due_ns if self.queued else start_ns
         self.samples.add(
             intended_ns, start_ns, end_ns, number, record[OPERATION], outcome, self.producer
