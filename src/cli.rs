@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use absorber::faults::Every;
@@ -21,6 +21,7 @@ use absorber::load::{Jitter, Stall};
 use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
+use judge::analysis::types::Metric;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
@@ -59,6 +60,8 @@ pub struct Cli {
 pub enum Verb {
     /// Compare drivers on a workload
     Run(Box<RunArgs>),
+    /// Find the first version of a driver with another speed
+    Bisect(Box<BisectArgs>),
     /// Answer one question by its own experiments
     Study(Box<StudyArgs>),
     /// Continue an interrupted experiment: after Ctrl-C, a full disk, a dead server
@@ -104,6 +107,21 @@ pub enum Verb {
 }
 
 #[derive(Debug, Args)]
+pub struct BisectArgs {
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// The figure whose steps are searched
+    #[arg(long, value_parser = metrics(), default_value = Metric::Throughput.word())]
+    pub metric: Metric,
+}
+
+fn metrics() -> impl TypedValueParser<Value = Metric> {
+    let parse = |word: String| Metric::ALL.into_iter().find(|it| it.word() == word);
+    PossibleValuesParser::new(Metric::ALL.map(Metric::word))
+        .map(move |word| parse(word).expect("clap lets no other word through"))
+}
+
+#[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
 pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match cli.verb {
             Verb::Run(args) => commands::run::run(*args).await,
+            Verb::Bisect(args) => commands::bisect::run(*args).await,
             Verb::Study(args) => commands::study::run(*args).await,
             Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),

@@ -8,7 +8,7 @@ use clap::Args;
 use server::keep_secret;
 
 /// A server that somebody else started.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct UriArgs {
     /// Connection string of the server
     #[arg(long, env = "MDYN_URI", hide_env_values = true)]

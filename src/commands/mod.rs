@@ -2,6 +2,7 @@
 
 pub mod absorber;
 pub mod adapters;
+pub mod bisect;
 pub mod check;
 pub mod clean;
 pub mod diagnose;

@@ -141,6 +141,14 @@ pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     }
 }
 
+/// One experiment, as `args` ask.
+///
+/// # Errors
+/// As [`run`].
+pub async fn experiment(args: &RunArgs) -> Result<Option<Analysis>> {
+    one(args, None, &pairs(&args.set, "--set")?, None).await
+}
+
 /// One experiment; None with `--plan`.
 async fn one(
     args: &RunArgs,

@@ -17,6 +17,7 @@ mod report_browser;
 mod report_formats;
 mod report_hostile;
 mod stats_bias;
+mod stats_changes;
 mod stats_curves;
 mod stats_gates;
 mod stats_histogram;

@@ -5,10 +5,10 @@
 pub mod analysis;
 pub mod diagnosis;
 
-use analysis::compare::compare_all;
+use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
-use analysis::types::Analysis;
-use analysis::{conditions, rows, taps};
+use analysis::types::{Analysis, Metric};
+use analysis::{conditions, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
 use record::folder::Folder;
@@ -81,10 +81,26 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         conditions: conditions::rows(experiment),
         taps: taps::rows(experiment, &rounds),
         deaths: rows::deaths(experiment, &runs),
+        since: since::rows(compared.series),
         diagnosis,
         warnings,
     };
     Ok(Outcome { analysis, deciding: compared.deciding })
+}
+
+/// One figure of a phase by arm and compared round, as ln(cost per operation): + is slower. None
+/// where the phase has no such figure.
+pub fn costs(
+    folder: &Folder,
+    experiment: &Experiment,
+    phase: &str,
+    metric: Metric,
+) -> Result<Option<Vec<Vec<Option<f64>>>>> {
+    let runs = folder.runs()?;
+    let rounds = Rounds::new(experiment, &runs);
+    let phase = experiment.plan.phases.iter().find(|it| it.name == phase);
+    let measure = phase.and_then(|phase| compare::values(experiment, &rounds, phase, metric));
+    Ok(measure.map(|measure| measure.costs()))
 }
 
 pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {

@@ -10,7 +10,7 @@ use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
     Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Finding, Metric,
-    PhaseSummary, ResultRow,
+    PhaseSummary, ResultRow, SinceRow,
 };
 use record::records::{Machine, Server, ServerKind, Unavailable};
 use stats::threshold::Interleave;
@@ -477,6 +477,19 @@ pub fn finding_line(finding: &Finding) -> String {
 
 pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
+}
+
+/// `node, find_one: POSSIBLE CHANGE at 4.7.0 …`: throughput always, other figures where they change.
+pub fn since_lines(analysis: &Analysis) -> Vec<String> {
+    let told = |row: &&SinceRow| row.metric == Metric::Throughput || !row.changes.is_empty();
+    let line = |row: &SinceRow| {
+        let about = match row.metric {
+            Metric::Throughput => row.operation.clone(),
+            metric => format!("{} {}", row.operation, metric.word()),
+        };
+        clean(&format!("{}, {about}: {}", row.adapter, row.sentence))
+    };
+    analysis.since.iter().filter(told).map(line).collect()
 }
 
 /// The command that makes this report again.

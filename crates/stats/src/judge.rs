@@ -5,7 +5,7 @@ use super::bias::{self, Bias, Drift};
 use super::compare::{Arms, Comparison, Rules, Witness, compare};
 use super::noise::noise_floor_percent;
 use super::ratio::log_ratios;
-use super::threshold::{Interleave, Quantity, ThresholdParts};
+use super::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 
 /// An arm in one phase; lists are by compared round.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,18 @@ pub struct Measure {
     pub quantity: Quantity,
     /// In the quantity's unit.
     pub values: Vec<Vec<Option<f64>>>,
+}
+
+impl Measure {
+    /// ln(cost per operation), by arm and round: + is slower. None where there is no such number.
+    pub fn costs(&self) -> Vec<Vec<Option<f64>>> {
+        let sign = match self.quantity.direction() {
+            Direction::LowerIsBetter => 1.0,
+            Direction::HigherIsBetter => -1.0,
+        };
+        let cost = |value: &Option<f64>| value.filter(|it| *it > 0.0).map(|it| sign * it.ln());
+        self.values.iter().map(|of_arm| of_arm.iter().map(cost).collect()).collect()
+    }
 }
 
 /// How the phase was measured and is judged.

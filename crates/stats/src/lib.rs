@@ -5,6 +5,8 @@
 //! section numbers in the comments refer to it.
 
 pub mod bias;
+pub mod bisect;
+pub mod changes;
 pub mod compare;
 pub mod curve;
 pub mod descriptive;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::conditions::Conditions;
 use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
+use crate::analysis::since::{self, Series};
 use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
 use record::records::{Arm, Experiment, PhaseRun};
 use stats::bias::Drift;
@@ -26,6 +27,8 @@ pub struct Compared {
     pub deciding: Vec<Comparison>,
     /// A/A noise floor on throughput by phase, percent.
     pub noise_percent: BTreeMap<String, f64>,
+    /// Figures over the versions of one driver.
+    pub series: Vec<Series>,
     pub warnings: Vec<String>,
 }
 
@@ -43,6 +46,7 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
         rows: Vec::new(),
         deciding: Vec::new(),
         noise_percent: BTreeMap::new(),
+        series: Vec::new(),
         warnings: Vec::new(),
     };
     if !experiment.arms.is_empty() {
@@ -61,6 +65,19 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     let mut seen = BTreeSet::new();
     compared.warnings.retain(|warning| seen.insert(warning.clone()));
     compared
+}
+
+/// One figure of a phase by arm and compared round, and how it is read. Of a latency it is that of
+/// the phase's first operation.
+pub fn values(
+    experiment: &Experiment,
+    rounds: &Rounds<'_>,
+    phase: &Phase,
+    metric: Metric,
+) -> Option<Measure> {
+    let arms = &experiment.arms;
+    let figure = figures(phase).into_iter().find(|figure| figure.metric == metric)?;
+    Some(PhaseComparison { experiment, rounds, arms, phase }.measure(&figure))
 }
 
 struct PhaseComparison<'a> {
@@ -118,6 +135,16 @@ impl PhaseComparison<'_> {
                 }
             }
             compared.rows.push(self.row(arm, &figures[judged.measure], judged));
+        }
+        for (place, (figure, measure)) in figures.iter().zip(&measures).enumerate() {
+            let of_figure = judgement.judged.iter().filter(|judged| judged.measure == place);
+            let thresholds = of_figure.map(|judged| judged.comparison.threshold_percent);
+            compared.series.extend(since::scan(
+                self.experiment,
+                (&self.phase.name, &figure.operation),
+                (figure.metric, measure),
+                thresholds.fold(0.0, f64::max),
+            ));
         }
         if let Some(Some(floor)) = judgement.noise_percent.first() {
             compared.noise_percent.insert(self.phase.name.clone(), *floor);

@@ -6,5 +6,6 @@ pub mod own;
 pub mod quantiles;
 pub mod rounds;
 pub mod rows;
+pub mod since;
 pub mod taps;
 pub mod types;

@@ -59,6 +59,9 @@ pub struct Analysis {
     /// Arms that died of memory: how far they came.
     #[serde(default)]
     pub deaths: Vec<DeathRow>,
+    /// Of each driver with several versions: since which one a figure is another.
+    #[serde(default)]
+    pub since: Vec<SinceRow>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
@@ -262,6 +265,9 @@ pub enum Metric {
 }
 
 impl Metric {
+    pub const ALL: [Self; 6] =
+        [Self::Throughput, Self::P50, Self::P90, Self::P99, Self::P999, Self::CpuPerOp];
+
     /// The word in records and tables.
     pub fn word(self) -> &'static str {
         match self {
@@ -326,6 +332,42 @@ pub struct ComparisonRow {
     /// Survives Benjamini-Hochberg at q = 0.05 over the report.
     pub bh_rejected: Option<bool>,
     /// The verdict in words.
+    pub sentence: String,
+}
+
+/// A figure of one phase over the versions of one driver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SinceRow {
+    pub adapter: String,
+    pub phase: String,
+    /// As in a comparison.
+    pub operation: String,
+    pub metric: Metric,
+    /// In the order asked for.
+    pub versions: Vec<String>,
+    /// Rounds in which each version has the figure.
+    pub rounds: u32,
+    /// A smaller step is none, percent.
+    pub threshold_percent: f64,
+    /// Steps that chance does not make; only fresh rounds confirm them.
+    pub changes: Vec<ChangeRow>,
+    /// In words.
+    pub sentence: String,
+}
+
+/// A step between two versions that follow each other in the series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeRow {
+    /// The last version before the step.
+    pub before: String,
+    /// The first version behind it.
+    pub after: String,
+    /// Change of time (cost) per operation, percent, + is slower. The choice of the place makes it
+    /// larger than it is.
+    pub change_percent: f64,
+    /// By permutation within rounds.
+    pub p_value: f64,
+    /// In words.
     pub sentence: String,
 }
 

@@ -1,0 +1,146 @@
+//! Versions of one driver as a series: since which one is a figure another (section 4)?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use record::records::{Arm, Experiment};
+use stats::changes::{self, Kind, Split, splits};
+use stats::judge::Measure;
+use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
+use stats::ratio::percent;
+
+use crate::analysis::types::{ChangeRow, Metric, SinceRow};
+
+/// Fewer are no series: the comparisons with the baseline say it all.
+const VERSIONS_MIN: usize = 4;
+
+/// A figure of a phase over the versions of one driver.
+pub struct Series {
+    pub row: SinceRow,
+    root_p: f64,
+}
+
+/// By driver the places of its arms, in the order asked for. Where one version has several arms,
+/// they differ in more than their version, and are no series.
+fn drivers(arms: &[Arm]) -> Vec<Vec<usize>> {
+    let mut by_driver: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (place, arm) in arms.iter().enumerate().filter(|(_, arm)| !arm.is_aa && !arm.is_direct) {
+        by_driver.entry((&arm.adapter, &arm.driver)).or_default().push(place);
+    }
+    let is_series = |places: &Vec<usize>| {
+        let versions: BTreeSet<&str> = places.iter().map(|it| arms[*it].version.as_str()).collect();
+        places.len() >= VERSIONS_MIN && versions.len() == places.len()
+    };
+    by_driver.into_values().filter(is_series).collect()
+}
+
+/// One figure of a phase, over each series of versions. `threshold_percent` is that of the figure's
+/// comparisons.
+pub fn scan(
+    experiment: &Experiment,
+    (phase, operation): (&str, &str),
+    (metric, measure): (Metric, &Measure),
+    threshold_percent: f64,
+) -> Vec<Series> {
+    let arms = &experiment.arms;
+    let costs = measure.costs();
+    let cost = |place: &usize, round: usize| costs[*place].get(round).copied().flatten();
+    let of_driver = |mut places: Vec<usize>| {
+        // A version that has no round would leave no round for the others.
+        places.retain(|place| costs[*place].iter().flatten().next().is_some());
+        let count = costs.iter().map(Vec::len).max().unwrap_or(0);
+        let round = |round| places.iter().map(|place| cost(place, round)).collect::<Option<_>>();
+        let rounds: Vec<Vec<f64>> = (0..count).filter_map(round).collect();
+        let found = splits(&rounds, (threshold_percent / 100.0).ln_1p(), experiment.settings.seed);
+        let versions: Vec<&Arm> = places.iter().map(|place| &arms[*place]).collect();
+        let root = found.iter().find(|split| split.segment.len() == places.len())?;
+        let changes = found.iter().filter(|split| split.kind == Kind::Change);
+        let mut row = SinceRow {
+            adapter: versions[0].adapter.clone(),
+            phase: phase.to_owned(),
+            operation: operation.to_owned(),
+            metric,
+            versions: versions.iter().map(|arm| arm.version.clone()).collect(),
+            rounds: rounds.len() as u32,
+            threshold_percent,
+            changes: changes.map(|split| change(split, &versions)).collect(),
+            sentence: String::new(),
+        };
+        let said: Vec<&str> = row.changes.iter().map(|it| it.sentence.as_str()).collect();
+        let steps = (!said.is_empty()).then(|| said.join(" "));
+        row.sentence = row.gradual(&found).or(steps).unwrap_or_else(|| row.none());
+        Some(Series { row, root_p: root.p_value })
+    };
+    drivers(arms).into_iter().filter_map(of_driver).collect()
+}
+
+/// The rows of all series of a report: those whose changes may be chance among so many lose them
+/// (section 4.3, step 2).
+pub fn rows(series: Vec<Series>) -> Vec<SinceRow> {
+    let adjusted = benjamini_hochberg(&series.iter().map(|it| it.root_p).collect::<Vec<_>>());
+    let row = |(Series { mut row, .. }, p_value): (Series, f64)| {
+        if p_value > FALSE_DISCOVERY_RATE {
+            row.changes.clear();
+            row.sentence = row.none();
+        }
+        row
+    };
+    series.into_iter().zip(adjusted).map(row).collect()
+}
+
+impl SinceRow {
+    /// `NO STEP of 2 % or more from 4.0.2 to 4.13.0 (12 versions, 8 rounds).`
+    fn none(&self) -> String {
+        format!(
+            "NO STEP of {} % or more from {} to {} ({} versions, {} rounds).",
+            figures::threshold(self.threshold_percent),
+            self.versions[0],
+            self.versions[self.versions.len() - 1],
+            self.versions.len(),
+            self.rounds
+        )
+    }
+
+    /// `GRADUAL: 12 % slower from 4.2 to 4.8; no single version stands out.`
+    fn gradual(&self, found: &[Split]) -> Option<String> {
+        let Range { start, end } = changes::slope(found)?;
+        let steps = found.iter().filter(|it| it.kind == Kind::Change);
+        let steps = steps.filter(|it| (start..=end).contains(&it.at));
+        let whole = percent(steps.map(|it| it.change.estimate).sum());
+        Some(format!(
+            "GRADUAL: {} % {} from {} to {}; no single version stands out.",
+            figures::fixed(whole.abs(), 0),
+            if whole > 0.0 { "slower" } else { "faster" },
+            self.versions[start],
+            self.versions[end]
+        ))
+    }
+}
+
+fn change(split: &Split, versions: &[&Arm]) -> ChangeRow {
+    let (before, after) = (versions[split.at - 1], versions[split.at]);
+    let differ = options(before, after);
+    ChangeRow {
+        before: before.version.clone(),
+        after: after.version.clone(),
+        change_percent: percent(split.change.estimate),
+        p_value: split.p_value,
+        sentence: format!(
+            "POSSIBLE CHANGE at {} (scan only, p = {}); not confirmed on fresh rounds.{differ}",
+            after.version,
+            figures::trimmed(split.p_value, 4),
+        ),
+    }
+}
+
+/// ` From 4.17.2 to 5.0.0 the api differs too: callback, then promise.`
+fn options(before: &Arm, after: &Arm) -> String {
+    let differs = |(name, value): (&String, &String)| {
+        let now = after.options.get(name).filter(|now| *now != value)?;
+        Some(format!(
+            " From {} to {} the {name} differs too: {value}, then {now}.",
+            before.version, after.version
+        ))
+    };
+    before.options.iter().filter_map(differs).collect()
+}

@@ -1,0 +1,103 @@
+//! The first slow version among many, by halves (section 4.3, step 4).
+//!
+//! It supposes one change between two ends that differ. Each step measures three versions in the
+//! same rounds: both ends of what is left, and the one in the middle.
+
+use super::rank::hodges_lehmann;
+
+/// Rounds of a step at which it may be decided. The last decides by the sign alone.
+const LOOKS: [u32; 4] = [8, 12, 18, 30];
+/// Of each look of a step.
+const ALPHA: f64 = 0.01;
+
+/// A search on its way. Versions are numbers, in the order of their releases.
+#[derive(Debug, Clone)]
+pub struct Bisect {
+    good: usize,
+    bad: usize,
+    /// To which side the bad end differs from the good one.
+    slower: bool,
+    threshold: f64,
+    /// Of the present step: ln(cost per operation) of good, middle and bad, by round.
+    rounds: Vec<[f64; 3]>,
+    outside: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// So many rounds of these three, in the order good, middle, bad.
+    Measure { versions: [usize; 3], rounds: u32 },
+    /// The last version before the change, and the first one after it: to be confirmed on fresh
+    /// rounds.
+    Pair { before: usize, after: usize },
+    /// This version is outside of both ends: there is more than one change, and a scan finds them.
+    Outside { middle: usize },
+}
+
+impl Bisect {
+    /// Between two ends that were shown to differ. `threshold` is ln(1 + delta).
+    pub fn new((good, bad): (usize, usize), slower: bool, threshold: f64) -> Self {
+        Self { good, bad, slower, threshold, rounds: Vec::new(), outside: None }
+    }
+
+    pub fn next(&self) -> Next {
+        if let Some(middle) = self.outside {
+            return Next::Outside { middle };
+        }
+        if self.bad - self.good == 1 {
+            return Next::Pair { before: self.good, after: self.bad };
+        }
+        let look = LOOKS.into_iter().find(|look| *look as usize > self.rounds.len());
+        let rounds = look.map_or(1, |look| look - self.rounds.len() as u32);
+        Next::Measure { versions: [self.good, self.middle(), self.bad], rounds }
+    }
+
+    /// Rounds that were asked for; fewer where some were lost.
+    pub fn add(&mut self, rounds: impl IntoIterator<Item = [f64; 3]>) {
+        self.rounds.extend(rounds);
+        let last = self.rounds.len() as u32 >= LOOKS[LOOKS.len() - 1];
+        match side(&self.rounds, self.slower, self.threshold, last) {
+            Side::Good => self.good = self.middle(),
+            Side::Bad => self.bad = self.middle(),
+            Side::Outside => self.outside = Some(self.middle()),
+            Side::Open => return,
+        }
+        self.rounds.clear();
+    }
+
+    fn middle(&self) -> usize {
+        usize::midpoint(self.good, self.bad)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Good,
+    Bad,
+    /// Beyond an end by more than the threshold.
+    Outside,
+    /// More rounds may tell.
+    Open,
+}
+
+fn side(rounds: &[[f64; 3]], slower: bool, threshold: f64, last: bool) -> Side {
+    let sign = if slower { 1.0 } else { -1.0 };
+    let of = |difference: fn(&[f64; 3]) -> f64| {
+        let values: Vec<f64> = rounds.iter().map(|round| sign * difference(round)).collect();
+        hodges_lehmann(&values, ALPHA)
+    };
+    let centre = of(|[good, middle, bad]| middle - f64::midpoint(*good, *bad));
+    let (Some(centre), Some(above), Some(below)) =
+        (centre, of(|[_, middle, bad]| middle - bad), of(|[good, middle, _]| good - middle))
+    else {
+        return Side::Open;
+    };
+    match () {
+        () if above.low > threshold || below.low > threshold => Side::Outside,
+        () if centre.low > 0.0 => Side::Bad,
+        () if centre.high < 0.0 => Side::Good,
+        () if !last => Side::Open,
+        () if centre.estimate > 0.0 => Side::Bad,
+        () => Side::Good,
+    }
+}

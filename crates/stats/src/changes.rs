@@ -1,0 +1,137 @@
+//! At which version did the figures change: rank CUSUM within rounds (section 4.3).
+//!
+//! A rank within its round knows nothing of a machine that was slow in that round. Detectors on
+//! medians (E-Divisive, Hunter) cannot see a step at the last of few versions (section 4.2).
+//! Reference: `data/rank_cusum_reference.py`.
+
+use std::ops::Range;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng as _;
+
+use super::descriptive::median;
+use super::noise::below;
+use super::rank::{HodgesLehmann, doubled_ranks, hodges_lehmann};
+
+/// Error of the test of the whole series. Each segment below it has half of that.
+const ALPHA: f64 = 0.05;
+/// Of the interval that stands beside a split. The choice of the split biases it: only fresh rounds
+/// give a size.
+const INTERVAL_ALPHA: f64 = 0.05;
+/// Shuffles of the ranks: a p-value is a multiple of 1/10,000.
+const SHUFFLES: u32 = 9_999;
+/// Two ways to the same statistic differ by rounding.
+const ROUNDING: f64 = 1e-9;
+/// So many changes to the same side within so many versions are a slope.
+const SLOPE_CHANGES: usize = 3;
+const SLOPE_VERSIONS: usize = 6;
+
+/// The most likely change within a segment of the series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Split {
+    pub segment: Range<usize>,
+    /// The first version of the right part.
+    pub at: usize,
+    pub p_value: f64,
+    /// Of each round the right part's median less the left one's, in log units.
+    pub change: HodgesLehmann,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// To be confirmed on fresh rounds.
+    Change,
+    /// More than chance, and smaller than the threshold.
+    BelowThreshold,
+    /// Nothing that chance does not make.
+    Chance,
+}
+
+/// All splits that were tested, in the order of versions.
+///
+/// `rounds` holds by round ln(cost per operation) of each version; all are equally long and finite.
+/// `threshold` is ln(1 + delta). The same seed gives the same p-values.
+pub fn splits(rounds: &[Vec<f64>], threshold: f64, seed: u64) -> Vec<Split> {
+    let versions = rounds.first().map_or(0, Vec::len);
+    let mut found = Vec::new();
+    divide(rounds, 0..versions, ALPHA, threshold, seed, &mut found);
+    found.sort_by_key(|split| (split.at, split.segment.len()));
+    found
+}
+
+fn divide(
+    rounds: &[Vec<f64>],
+    segment: Range<usize>,
+    alpha: f64,
+    threshold: f64,
+    seed: u64,
+    found: &mut Vec<Split>,
+) {
+    if rounds.is_empty() || segment.len() < 2 {
+        return;
+    }
+    let mut ranks: Vec<Vec<usize>> =
+        rounds.iter().map(|round| doubled_ranks(&round[segment.clone()])).collect();
+    let (place, highest) = cusum(&ranks);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut as_high = 1;
+    for _ in 0..SHUFFLES {
+        for round in &mut ranks {
+            for last in (1..round.len()).rev() {
+                round.swap(last, below(&mut random, last + 1));
+            }
+        }
+        as_high += u32::from(cusum(&ranks).1 >= highest - ROUNDING);
+    }
+    let p_value = f64::from(as_high) / f64::from(SHUFFLES + 1);
+    let at = segment.start + place;
+    let middle = |round: &[f64]| median(round).unwrap_or(f64::NAN);
+    let steps: Vec<f64> = rounds
+        .iter()
+        .map(|round| middle(&round[at..segment.end]) - middle(&round[segment.start..at]))
+        .collect();
+    let Some(change) = hodges_lehmann(&steps, INTERVAL_ALPHA) else { return };
+    let kind = match p_value <= alpha {
+        false => Kind::Chance,
+        true if change.estimate.abs() >= threshold => Kind::Change,
+        true => Kind::BelowThreshold,
+    };
+    let parts = [segment.start..at, at..segment.end];
+    found.push(Split { segment, at, p_value, change, kind });
+    if kind != Kind::Chance {
+        for (number, part) in parts.into_iter().enumerate() {
+            let seed = seed.wrapping_mul(2).wrapping_add(number as u64 + 1);
+            divide(rounds, part, ALPHA / 2.0, threshold, seed, found);
+        }
+    }
+}
+
+/// Where the ranks' sums leave their mean most, and by how much: the maximum over s of
+/// |sum over v < s of (S_v - K (V + 1) / 2)| / sqrt(s (V - s)), with doubled ranks.
+fn cusum(ranks: &[Vec<usize>]) -> (usize, f64) {
+    let versions = ranks[0].len();
+    let mean = (ranks.len() * (versions + 1)) as f64;
+    let (mut best, mut sum) = ((1, -1.0), 0.0);
+    for place in 1..versions {
+        let column: usize = ranks.iter().map(|round| round[place - 1]).sum();
+        sum += column as f64 - mean;
+        let height = sum.abs() / ((place * (versions - place)) as f64).sqrt();
+        if height > best.1 + ROUNDING {
+            best = (place, height);
+        }
+    }
+    best
+}
+
+/// The versions of a slope: changes to one side that follow each other so closely that no single
+/// version stands out.
+pub fn slope(splits: &[Split]) -> Option<Range<usize>> {
+    let changes: Vec<&Split> = splits.iter().filter(|split| split.kind == Kind::Change).collect();
+    changes.windows(SLOPE_CHANGES).find_map(|near| {
+        let slower = near[0].change.estimate > 0.0;
+        let one_way = near.iter().all(|split| (split.change.estimate > 0.0) == slower);
+        let range = near[0].at - 1..near[SLOPE_CHANGES - 1].at;
+        (one_way && range.len() < SLOPE_VERSIONS).then_some(range)
+    })
+}

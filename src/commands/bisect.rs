@@ -1,0 +1,274 @@
+//! `mongodyno bisect`: the first version of a driver with another speed.
+//!
+//! Few versions are measured all at once, and the steps of that scan are confirmed. Of many, three
+//! are measured at a time, and the half that holds the step is searched on.
+
+use std::path::PathBuf;
+
+use crate::cli::{BisectArgs, RunArgs};
+use crate::commands::run::{drawn_seed, experiment};
+use adapter::manifest::discover;
+use base::error::{Error, Exit, Result};
+use base::say;
+use judge::analysis::types::{Analysis, ComparisonRow, Metric, SinceRow};
+use measure::arms;
+use measure::setup::new_id;
+use record::folder::Folder;
+use serde::Serialize;
+use stats::bisect::{Bisect, Next};
+use stats::verdict::Verdict;
+
+/// A scan of more versions costs more than a search by halves (section 4.3 of the methodology).
+const SCAN_MAX: usize = 30;
+const SCAN_ROUNDS: u32 = 8;
+/// Of the comparison that confirms a step, and of that of both ends.
+const FRESH_ROUNDS: u32 = 20;
+
+/// The answer.
+#[derive(Serialize)]
+struct Answer {
+    schema_version: u32,
+    /// Its experiments, in the order of their making.
+    folder: String,
+    phase: String,
+    metric: Metric,
+    versions: Vec<String>,
+    steps: Vec<Step>,
+    /// In words.
+    sentence: String,
+}
+
+/// A step that fresh rounds were to confirm.
+#[derive(Serialize)]
+struct Step {
+    before: String,
+    after: String,
+    confirmed: bool,
+    /// The comparison on fresh rounds.
+    comparison: ComparisonRow,
+    /// The first version behind the step against the last version of all; None where it is that.
+    until_last: Option<ComparisonRow>,
+    sentence: String,
+}
+
+pub async fn run(args: BisectArgs) -> Result<()> {
+    let json = args.run.json;
+    let mut search = Search::new(args)?;
+    let answer = search.answer().await?;
+    let written = serde_json::to_string_pretty(&answer).expect("answers serialise");
+    let path = search.folder.join("bisect.json");
+    std::fs::write(&path, &written).map_err(|error| {
+        Error::environment(format!("{}: {error}", path.display()), "check the disk")
+    })?;
+    if json {
+        return super::print(&format!("{written}\n"));
+    }
+    let said = answer.steps.iter().map(|step| step.sentence.as_str()).chain([&*answer.sentence]);
+    let said: Vec<&str> = said.filter(|sentence| !sentence.is_empty()).collect();
+    super::print(&format!("{}\nexperiments: {}\n", said.join("\n"), answer.folder))
+}
+
+struct Search {
+    run: RunArgs,
+    metric: Metric,
+    folder: PathBuf,
+    /// As `-d` takes them, in the order of their releases.
+    versions: Vec<String>,
+    /// Experiments made.
+    made: u32,
+}
+
+impl Search {
+    fn new(args: BisectArgs) -> Result<Self> {
+        let BisectArgs { mut run, metric } = args;
+        let manifests = discover(run.adapters_dir.as_deref())?;
+        let (arms, _) = arms::choose(&run.drivers, &manifests)?;
+        let versions: Vec<String> = arms.iter().map(|arm| arm.words.clone()).collect();
+        let mut adapters: Vec<&str> = arms.iter().map(|arm| arm.manifest.name.as_str()).collect();
+        adapters.dedup();
+        if versions.len() < 2 || adapters.len() > 1 || run.drivers.is_empty() {
+            return Err(Error::usage(
+                "bisect needs several versions of one driver",
+                "write -d node@4.0.0..5.9.0",
+            ));
+        }
+        let id = new_id(drawn_seed());
+        let folder = run.out.take();
+        let folder = folder.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
+        run.plan = false;
+        // Its experiments print nothing: their pages are in their folders.
+        run.json = true;
+        Ok(Self { run, metric, folder, versions, made: 0 })
+    }
+
+    async fn answer(&mut self) -> Result<Answer> {
+        let (phase, pairs, mut sentence) = match self.versions.len() {
+            ..=SCAN_MAX => self.scan().await?,
+            _ => self.halves().await?,
+        };
+        let mut steps = Vec::new();
+        for (before, after) in pairs {
+            steps.push(self.confirm(&phase, before, after).await?);
+        }
+        if steps.iter().any(|step| step.confirmed) {
+            sentence.clear();
+        }
+        Ok(Answer {
+            schema_version: 1,
+            folder: self.folder.display().to_string(),
+            phase,
+            metric: self.metric,
+            versions: self.versions.clone(),
+            steps,
+            sentence,
+        })
+    }
+
+    /// All versions in the same rounds; the places of the steps found.
+    async fn scan(&mut self) -> Result<(String, Vec<(usize, usize)>, String)> {
+        let all: Vec<usize> = (0..self.versions.len()).collect();
+        let rounds = self.run.rounds.unwrap_or(SCAN_ROUNDS);
+        let (_, analysis) = self.experiment("scan", &all, rounds).await?;
+        let phase = first_phase(&analysis)?;
+        if self.versions.len() == 2 {
+            return Ok((phase, vec![(0, 1)], String::new()));
+        }
+        let is_asked = |row: &&SinceRow| row.phase == phase && row.metric == self.metric;
+        let Some(row) = analysis.since.iter().find(is_asked) else {
+            return Err(nothing("the scan has too few versions with figures"));
+        };
+        // The series leaves out versions that failed, and names the others as drivers do.
+        let place = |version: &str| {
+            let arm = analysis.arms.iter().find(|arm| arm.version == version)?;
+            all.iter().copied().find(|at| arm.id == self.versions[*at])
+        };
+        let pairs = row.changes.iter();
+        let pairs = pairs.filter_map(|it| Some((place(&it.before)?, place(&it.after)?)));
+        Ok((phase, pairs.collect(), row.sentence.clone()))
+    }
+
+    /// Both ends, then halves.
+    async fn halves(&mut self) -> Result<(String, Vec<(usize, usize)>, String)> {
+        let last = self.versions.len() - 1;
+        let (_, analysis) = self.experiment("ends", &[0, last], FRESH_ROUNDS).await?;
+        let phase = first_phase(&analysis)?;
+        let ends = self.comparison(&analysis, &phase)?;
+        if !matches!(ends.verdict, Verdict::Slower | Verdict::Faster) {
+            let sentence = format!("The ends do not differ: {}", ends.sentence);
+            return Ok((phase, Vec::new(), sentence));
+        }
+        let threshold = (ends.threshold_percent / 100.0).ln_1p();
+        let mut search = Bisect::new((0, last), ends.verdict == Verdict::Slower, threshold);
+        loop {
+            match search.next() {
+                Next::Pair { before, after } => {
+                    return Ok((phase, vec![(before, after)], String::new()));
+                }
+                Next::Outside { middle } => {
+                    let sentence = format!(
+                        "{} is outside of both ends: there is more than one step. Scan a part of \
+                         the versions, at most {SCAN_MAX}.",
+                        self.versions[middle]
+                    );
+                    return Ok((phase, Vec::new(), sentence));
+                }
+                Next::Measure { versions, rounds } => {
+                    let name = format!("step-{}", self.made);
+                    let (folder, _) = self.experiment(&name, &versions, rounds).await?;
+                    search.add(self.costs(&folder, &phase)?);
+                }
+            }
+        }
+    }
+
+    /// ln(cost) of good, middle and bad, by round.
+    fn costs(&self, folder: &Folder, phase: &str) -> Result<Vec<[f64; 3]>> {
+        let (_, record) = Folder::open(folder.path())?;
+        let costs = judge::costs(folder, &record, phase, self.metric)?;
+        let costs = costs.ok_or_else(|| nothing("the phase has no such figure"))?;
+        let own = record.arms.iter().zip(&costs).filter(|(arm, _)| !arm.is_aa && !arm.is_direct);
+        let own: Vec<&Vec<Option<f64>>> = own.map(|(_, costs)| costs).collect();
+        let [good, middle, bad] = own[..] else {
+            return Err(nothing("one of the three versions could not be measured"));
+        };
+        let rounds = good.iter().zip(middle).zip(bad);
+        let whole: Vec<[f64; 3]> = rounds
+            .filter_map(|((good, middle), bad)| Some([(*good)?, (*middle)?, (*bad)?]))
+            .collect();
+        if whole.is_empty() {
+            return Err(nothing("no round has figures of all three versions"));
+        }
+        Ok(whole)
+    }
+
+    /// Fresh rounds of both sides of a step, and of its far side against the last version.
+    async fn confirm(&mut self, phase: &str, before: usize, after: usize) -> Result<Step> {
+        let [name_before, name_after] = [before, after].map(|it| self.versions[it].clone());
+        let (_, analysis) = self.experiment("confirm", &[before, after], FRESH_ROUNDS).await?;
+        let comparison = self.comparison(&analysis, phase)?;
+        let confirmed = matches!(comparison.verdict, Verdict::Slower | Verdict::Faster);
+        let last = self.versions.len() - 1;
+        let mut until_last = None;
+        let mut sentence = format!(
+            "POSSIBLE CHANGE at {name_after}: not confirmed on fresh rounds. {}",
+            comparison.sentence
+        );
+        if confirmed {
+            sentence = format!(
+                "{} SINCE {name_after}: {}",
+                comparison.verdict.word(),
+                comparison.sentence.split_once(": ").map_or("", |(_, rest)| rest)
+            );
+            if after < last {
+                let (_, analysis) =
+                    self.experiment("until-last", &[after, last], FRESH_ROUNDS).await?;
+                let row = self.comparison(&analysis, phase)?;
+                sentence = format!("{sentence} Up to the last version: {}", row.sentence);
+                until_last = Some(row);
+            }
+        }
+        Ok(Step {
+            before: name_before,
+            after: name_after,
+            confirmed,
+            comparison,
+            until_last,
+            sentence,
+        })
+    }
+
+    fn comparison(&self, analysis: &Analysis, phase: &str) -> Result<ComparisonRow> {
+        let is_asked =
+            |row: &&ComparisonRow| !row.is_aa && row.phase == phase && row.metric == self.metric;
+        let row = analysis.comparisons.iter().find(is_asked);
+        row.cloned().ok_or_else(|| nothing("one of the two versions could not be measured"))
+    }
+
+    async fn experiment(
+        &mut self,
+        name: &str,
+        versions: &[usize],
+        rounds: u32,
+    ) -> Result<(Folder, Analysis)> {
+        let names: Vec<&str> = versions.iter().map(|at| self.versions[*at].as_str()).collect();
+        say!("── {name}: {} ──", names.join(", "));
+        let mut run = self.run.clone();
+        run.drivers = names.into_iter().map(str::to_owned).collect();
+        run.rounds = Some(rounds);
+        run.quick = false;
+        let out = self.folder.join(format!("{:02}-{name}", self.made));
+        run.out = Some(out.clone());
+        self.made += 1;
+        let analysis = experiment(&run).await?.expect("no plan is asked for");
+        Ok((Folder::open(&out)?.0, analysis))
+    }
+}
+
+fn first_phase(analysis: &Analysis) -> Result<String> {
+    let phase = analysis.phases.first().map(|phase| phase.phase.clone());
+    phase.ok_or_else(|| nothing("no phase was measured"))
+}
+
+fn nothing(reason: &str) -> Error {
+    Error::new(Exit::RunInvalid, reason, "the reasons stand in the experiments' pages")
+}

@@ -1,0 +1,181 @@
+//! Changes in a series of versions: the reference's answers (`tests/data/grouped-cases.json`), and
+//! how often the search finds a simulated step, and none where there is none.
+#![allow(clippy::unreadable_literal, clippy::print_stdout)]
+
+#[allow(dead_code, reason = "others simulate more")]
+#[path = "../../benches/figures/operating/world.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use stats::bisect::{Bisect, Next};
+use stats::changes::{Kind, Split, slope, splits};
+use stats::compare::{Arms, Comparison, Rules, compare};
+use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
+use stats::verdict::Verdict;
+
+const THRESHOLD_PERCENT: f64 = 3.0;
+
+fn threshold() -> f64 {
+    (THRESHOLD_PERCENT / 100.0).ln_1p()
+}
+
+fn changes(splits: &[Split]) -> Vec<usize> {
+    splits.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at).collect()
+}
+
+#[test]
+fn splits_are_those_of_the_reference() {
+    let data: Value = serde_json::from_str(include_str!("../data/grouped-cases.json")).unwrap();
+    let cases = data["cases"].as_array().unwrap();
+    assert!(cases.len() > 5);
+    for case in cases {
+        let (name, rows) = (&case["id"], case["values_round_by_version"].as_array().unwrap());
+        let logs = |row: &Value| {
+            row.as_array().unwrap().iter().map(|value| value.as_f64().unwrap().ln()).collect()
+        };
+        let rounds: Vec<Vec<f64>> = rows.iter().map(logs).collect();
+        let found = splits(&rounds, threshold(), 7);
+        let expected: Vec<usize> = serde_json::from_value(case["expected"].clone()).unwrap();
+        assert_eq!(changes(&found), expected, "{name}");
+        let log = case["reference_log"].as_array().unwrap();
+        let by_segment: BTreeMap<(usize, usize), &Split> =
+            found.iter().map(|it| ((it.segment.start, it.segment.end), it)).collect();
+        assert_eq!(by_segment.len(), log.len(), "{name}");
+        for row in log {
+            let segment: (usize, usize) = serde_json::from_value(row["segment"].clone()).unwrap();
+            let split = by_segment[&segment];
+            assert_eq!(split.at as u64, row["split"].as_u64().unwrap(), "{name} {segment:?}");
+            let change_percent = 100.0 * split.change.estimate.exp_m1();
+            let wanted = row["change_pct"].as_f64().unwrap();
+            assert!((change_percent - wanted).abs() < 0.006, "{name} {segment:?}");
+            // Both draw shuffles, the reference 1,999 of them.
+            let p_value = row["p"].as_f64().unwrap();
+            let spread = 4.0 * (p_value * (1.0 - p_value) / 1_999.0).sqrt() + 1e-3;
+            assert!((split.p_value - p_value).abs() < spread, "{name} {segment:?}");
+        }
+    }
+}
+
+/// Whole runs of versions in rounds, each with its step, as section 4.2 simulates them: a round of
+/// 3 %, runs of 2 %, and one run in twenty hit by Exp(10 %).
+struct History {
+    noise: world::Noise,
+    steps: Vec<f64>,
+}
+
+impl History {
+    fn new(seed: u64, steps: Vec<f64>) -> Self {
+        Self { noise: world::Noise::new(seed), steps }
+    }
+
+    fn rounds(&mut self, versions: &[usize], count: u32) -> Vec<Vec<f64>> {
+        let mut round = || {
+            let round = 0.03 * self.noise.normal();
+            let mut run = |version: &usize| {
+                let hit = self.noise.uniform() <= 0.05;
+                let hit = if hit { -0.10 * self.noise.uniform().ln() } else { 0.0 };
+                5.0 + round + self.steps[*version] + 0.02 * self.noise.normal() + hit
+            };
+            versions.iter().map(&mut run).collect()
+        };
+        (0..count).map(|_| round()).collect()
+    }
+
+    /// The comparison of two versions on fresh rounds.
+    fn compare(&mut self, before: usize, after: usize) -> Comparison {
+        let rounds = self.rounds(&[before, after], 20);
+        let of = |place: usize| rounds.iter().map(|it| Some(it[place].exp())).collect::<Vec<_>>();
+        let direction = Direction::LowerIsBetter;
+        let quantity = Quantity::Other { direction, floor_percent: THRESHOLD_PERCENT };
+        let threshold = ThresholdParts {
+            interleave: Interleave::Runs,
+            quick: false,
+            noise_floor_percent: None,
+            timer_cost_ns: 0.0,
+        };
+        let arms = Arms { name_a: "before", name_b: "after", a: &of(0), b: &of(1) };
+        compare("cost", quantity, &arms, &Rules::new(0.05, threshold), &[])
+    }
+
+    /// The search from end to end: the ends, the halves, the pair.
+    fn search(&mut self) -> Option<usize> {
+        let last = self.steps.len() - 1;
+        let ends = self.compare(0, last).verdict;
+        if !matches!(ends, Verdict::Slower | Verdict::Faster) {
+            return None;
+        }
+        match self.halve(last, ends == Verdict::Slower) {
+            Next::Pair { before, after } if self.compare(before, after).verdict == ends => {
+                Some(after)
+            }
+            _ => None,
+        }
+    }
+
+    fn halve(&mut self, last: usize, slower: bool) -> Next {
+        let mut search = Bisect::new((0, last), slower, threshold());
+        loop {
+            let Next::Measure { versions, rounds } = search.next() else { return search.next() };
+            let rounds = self.rounds(&versions, rounds);
+            search.add(rounds.iter().map(|it| [it[0], it[1], it[2]]));
+        }
+    }
+}
+
+const VERSIONS: usize = 32;
+const SIMULATIONS: u64 = 200;
+
+/// One step of +5 %, at another version in each simulation; none where `height` is 0.
+fn history(seed: u64, height: f64) -> (History, usize) {
+    let at = 1 + (seed as usize * 7) % (VERSIONS - 1);
+    let steps = (0..VERSIONS).map(|version| if version < at { 0.0 } else { height }).collect();
+    (History::new(seed, steps), at)
+}
+
+#[test]
+fn a_search_among_32_versions_finds_a_step_of_5_percent_and_none_in_a_flat_history() {
+    let step = 0.05_f64.ln_1p();
+    let found = (0..SIMULATIONS)
+        .filter(|seed| {
+            let (mut history, at) = history(*seed, step);
+            history.search() == Some(at)
+        })
+        .count();
+    let flat = (0..SIMULATIONS).filter(|seed| history(*seed, 0.0).0.search().is_none()).count();
+    println!("of {SIMULATIONS}: {found} steps found at their version, {flat} flat ones clean");
+    assert!(found >= 190 && flat >= 190, "found {found}, clean {flat} of {SIMULATIONS}");
+}
+
+#[test]
+fn a_scan_of_20_versions_finds_a_step_and_none_in_a_flat_history() {
+    let (mut found, mut flat) = (0, 0);
+    for seed in 0..40 {
+        let all: Vec<usize> = (0..20).collect();
+        let at = 1 + seed as usize % 19;
+        let step = 0.05_f64.ln_1p();
+        let steps = all.iter().map(|version| if *version < at { 0.0 } else { step }).collect();
+        let rounds = History::new(seed, steps).rounds(&all, 10);
+        found += usize::from(changes(&splits(&rounds, threshold(), seed)) == [at]);
+        let rounds = History::new(seed, vec![0.0; 20]).rounds(&all, 10);
+        flat += usize::from(changes(&splits(&rounds, threshold(), seed)).is_empty());
+    }
+    assert!(found >= 36 && flat >= 38, "found {found}, clean {flat} of 40");
+}
+
+#[test]
+fn a_version_outside_of_both_ends_ends_the_search() {
+    let mut history = History::new(3, vec![0.0, 0.2, 0.2, 0.05, 0.05]);
+    assert_eq!(history.halve(4, true), Next::Outside { middle: 2 });
+}
+
+#[test]
+fn changes_to_one_side_in_a_row_are_a_slope() {
+    let rounds: Vec<Vec<f64>> = History::new(5, vec![0.0, 0.0, 0.06, 0.12, 0.18, 0.18, 0.18])
+        .rounds(&[0, 1, 2, 3, 4, 5, 6], 12);
+    let found = splits(&rounds, threshold(), 1);
+    assert_eq!(changes(&found), [2, 3, 4]);
+    assert_eq!(slope(&found), Some(1..4));
+    assert_eq!(slope(&found[..1]), None);
+}
