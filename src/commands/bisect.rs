@@ -254,8 +254,7 @@ impl Search {
         say!("── {name}: {} ──", names.join(", "));
         let mut run = self.run.clone();
         run.drivers = names.into_iter().map(str::to_owned).collect();
-        run.rounds = Some(rounds);
-        run.quick = false;
+        run.rounds = (!run.quick).then_some(rounds);
         let out = self.folder.join(format!("{:02}-{name}", self.made));
         run.out = Some(out.clone());
         self.made += 1;

@@ -5,6 +5,7 @@ mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bisect;
 mod cli;
 mod conditions;
 mod disturbed;

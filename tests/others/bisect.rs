@@ -1,0 +1,74 @@
+//! `mongodyno bisect`, with a driver whose later versions take longer.
+
+use serde_json::Value;
+
+use crate::fake_support::{Lab, code, fake_command, noop, stderr, stdout};
+use crate::support::said;
+
+/// A driver `lib`: from 1.5.0 on an operation takes `slow_ns`, before that 100,000 ns.
+fn lab(slow_ns: u64) -> Lab {
+    let lab = Lab::new();
+    let version = |op_ns: u64| {
+        let words = format!("turn_operations=10 noise_percent=1 op_ns={op_ns} version={{version}}");
+        fake_command(&words)
+    };
+    let (fast, slow) = (version(100_000), version(slow_ns));
+    let script = format!("case {{version}} in 1.[0-4].0) exec {fast};; *) exec {slow};; esac");
+    lab.scripted("lib", &script);
+    lab
+}
+
+fn bisect(lab: &Lab, more: &[&str]) -> std::process::Output {
+    let mut words = vec!["bisect".to_owned(), noop(), "--quick".to_owned()];
+    words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
+    for minor in 0..8 {
+        words.extend(["-d".to_owned(), format!("lib@1.{minor}.0")]);
+    }
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    lab.run(words)
+}
+
+#[test]
+fn a_step_is_found_confirmed_and_followed_to_the_last_version() {
+    let lab = lab(115_000);
+    let output = bisect(&lab, &[]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let told = stdout(&output);
+    assert!(told.starts_with("SLOWER SINCE lib@1.5.0: lib@1.5.0 takes 15"), "{told}");
+    assert!(told.contains("longer per op than lib@1.4.0"), "{told}");
+    assert!(told.contains("Up to the last version: SAME within"), "{told}");
+    // Each experiment is a folder with a page, as those of `run` are.
+    for name in ["00-scan", "01-confirm", "02-until-last"] {
+        assert!(lab.path("out").join(name).join("report.html").exists(), "{name}");
+    }
+    let scan = lab.run(["report", "out/00-scan"]);
+    let scan = stdout(&scan);
+    assert!(scan.contains("POSSIBLE CHANGE at 1.5.0 (scan only, p = 0.0"), "{scan}");
+}
+
+#[test]
+fn versions_that_are_alike_have_no_step() {
+    let lab = lab(100_000);
+    let output = bisect(&lab, &["--json"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(answer["steps"].as_array().map(Vec::len), Some(0), "{answer}");
+    let sentence = answer["sentence"].as_str().expect("a sentence");
+    assert!(
+        sentence.starts_with("NO STEP of 5 % or more from 1.0.0 to 1.7.0 (8 versions"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn one_version_and_two_drivers_are_refused() {
+    let lab = lab(100_000);
+    lab.fake("other", &[]);
+    for drivers in [&["lib@1.0.0"][..], &["lib@1.0.0", "other@1.0.0"], &[]] {
+        let mut words = vec!["bisect"];
+        drivers.iter().for_each(|driver| words.extend(["-d", driver]));
+        let output = lab.run(words);
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        assert!(stderr(&output).contains("bisect needs several versions of one driver"));
+    }
+}
