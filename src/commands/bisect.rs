@@ -89,7 +89,7 @@ impl Search {
         if versions.len() < 2 || adapters.len() > 1 || run.drivers.is_empty() {
             return Err(Error::usage(
                 "bisect needs several versions of one driver",
-                "write -d node@4.0.0..5.9.0",
+                "write -d NAME@GOOD..BAD, or -d NAME@VERSION for each",
             ));
         }
         let id = new_id(drawn_seed());

@@ -479,7 +479,7 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
 }
 
-/// `node, find_one: POSSIBLE CHANGE at 4.7.0 …`: throughput always, other figures where they change.
+/// `node, find_one: POSSIBLE CHANGE at 4.7.0 …`: throughput always, others where they change.
 pub fn since_lines(analysis: &Analysis) -> Vec<String> {
     let told = |row: &&SinceRow| row.metric == Metric::Throughput || !row.changes.is_empty();
     let line = |row: &SinceRow| {
