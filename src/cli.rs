@@ -22,6 +22,7 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 use judge::analysis::types::Metric;
+use judge::objectives::Gate;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
@@ -156,6 +157,10 @@ pub struct RunArgs {
     /// when it has counted them]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_time: Option<Duration>,
+    /// End with code 1 where a figure does not keep this (repeatable): 'p99 < 5ms', 'errors <= 0',
+    /// 'throughput >= 2000', 'slower <= 3%'
+    #[arg(long, value_name = "GATE", value_parser = gate)]
+    pub gate: Vec<String>,
     /// How arms share the machine [default: turns where they fit]
     #[arg(long, value_enum)]
     pub interleave: Option<InterleaveArg>,
@@ -221,6 +226,14 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_parser = formats(), default_value = terminal::FORMAT.name)]
     pub format: String,
+    /// A further gate, as `run` takes it (repeatable)
+    #[arg(long, value_name = "GATE", value_parser = gate)]
+    pub gate: Vec<String>,
+}
+
+/// A gate stands in the record as it was written.
+fn gate(text: &str) -> Result<String, String> {
+    Gate::parse(text).map(|_| text.to_owned())
 }
 
 fn formats() -> PossibleValuesParser {

@@ -16,9 +16,12 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     let mut formats = report::FORMATS.into_iter();
     let format = formats.find(|it| it.name == args.format).expect("clap knows no others");
-    let analysis = &analyse(&folder, &experiment)?.analysis;
+    let mut analysis = analyse(&folder, &experiment)?.analysis;
+    judge::keep(&mut analysis, &args.gate);
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    super::print(&Report { analysis, runs: &folder.runs()?, options: &options }.text(format))
+    let report = Report { analysis: &analysis, runs: &folder.runs()?, options: &options };
+    super::print(&report.text(format))?;
+    if analysis.breaks_a_gate() { Err(super::run::broken_gate()) } else { Ok(()) }
 }

@@ -75,6 +75,7 @@ fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
         quick,
         rounds,
+        gate: was.settings.gates.clone(),
         max_time: was.settings.max_time_s.map(Duration::from_secs_f64),
         interleave: asked.map(|it| match it.interleave {
             Interleave::Turns => InterleaveArg::Turns,

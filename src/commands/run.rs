@@ -64,6 +64,9 @@ pub async fn run(args: RunArgs) -> Result<()> {
         };
         super::print(&format!("{}\n", value.expect("analyses serialise")))?;
     }
+    if analyses.iter().any(Analysis::breaks_a_gate) {
+        return Err(broken_gate());
+    }
     if !analyses.is_empty() && analyses.iter().all(Analysis::nothing_comparable) {
         return Err(Error::new(
             Exit::RunInvalid,
@@ -72,6 +75,11 @@ pub async fn run(args: RunArgs) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// A gate that was asked for is broken.
+pub fn broken_gate() -> Error {
+    Error::new(Exit::GateFailed, "a gate is broken", "the sentences under Gates name it")
 }
 
 type Sets = BTreeMap<String, String>;
@@ -187,6 +195,7 @@ async fn one(
         interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks,
+        gates: args.gate.clone(),
         keep_awake: !args.machine.no_keep_awake,
     };
     let serverless = is_serverless(args, &workload.plan)?;

@@ -64,6 +64,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         order: args.order.order,
         interleave: settings::interleave(&plan.workload.plan, None, None)?,
         max_time_s: None,
+        gates: Vec::new(),
         measured_s: settings::MEASURED_S,
         looks,
         keep_awake: !args.machine.no_keep_awake,

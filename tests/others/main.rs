@@ -16,6 +16,7 @@ mod faults_output;
 mod faults_passwords;
 mod faults_processes;
 mod faults_server;
+mod gates;
 mod hangs;
 mod installs;
 mod limits;

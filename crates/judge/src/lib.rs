@@ -4,13 +4,15 @@
 
 pub mod analysis;
 pub mod diagnosis;
+pub mod objectives;
 
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
-use analysis::types::{Analysis, Metric};
+use analysis::types::{Analysis, Metric, ObjectiveRow};
 use analysis::{conditions, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
+use objectives::Gate;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Gap, SCHEMA_VERSION};
 use stats::compare::Comparison;
@@ -57,7 +59,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         results: &results,
         comparisons: &compared.rows,
     });
-    let analysis = Analysis {
+    let mut analysis = Analysis {
         schema_version: SCHEMA_VERSION,
         experiment: folder.path().display().to_string(),
         id: experiment.id.clone(),
@@ -82,10 +84,19 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         taps: taps::rows(experiment, &rounds),
         deaths: rows::deaths(experiment, &runs),
         since: since::rows(compared.series),
+        objectives: Vec::new(),
         diagnosis,
         warnings,
     };
+    keep(&mut analysis, &experiment.settings.gates);
     Ok(Outcome { analysis, deciding: compared.deciding })
+}
+
+/// Holds the analysis against further gates. Each was read before: one that is none says nothing.
+pub fn keep(analysis: &mut Analysis, gates: &[String]) {
+    let gates = gates.iter().filter_map(|text| Gate::parse(text).ok());
+    let rows: Vec<ObjectiveRow> = gates.flat_map(|gate| gate.rows(analysis)).collect();
+    analysis.objectives.extend(rows);
 }
 
 /// One figure of a phase by arm and compared round, as ln(cost per operation): + is slower. None

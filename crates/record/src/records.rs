@@ -154,6 +154,9 @@ pub struct Settings {
     /// `--max-time`: longest time of a counted phase for each arm and round, s.
     #[serde(default)]
     pub max_time_s: Option<f64>,
+    /// `--gate`: figures that the experiment has to keep, as they were written.
+    #[serde(default)]
+    pub gates: Vec<String>,
     /// Whether cores may be kept awake during turns.
     #[serde(default)]
     pub keep_awake: bool,

@@ -8,6 +8,7 @@ pub mod drawing;
 mod format;
 pub mod html;
 mod json;
+mod junit;
 mod lines;
 mod markdown;
 mod page;
@@ -26,12 +27,13 @@ pub use format::{Format, Options, Report};
 pub use view::finding_line;
 
 /// Every format of an experiment's report, in the order of `--help`.
-pub const FORMATS: [Format; 7] = [
+pub const FORMATS: [Format; 8] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
     json::FORMAT,
     csv::FORMAT,
     benchstat::FORMAT,
+    junit::FORMAT,
     picture::FORMAT,
 ];

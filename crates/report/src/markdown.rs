@@ -21,6 +21,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
     list(out, view::DEATHS, &view::death_lines(analysis))?;
+    list(out, view::GATES, &view::gate_lines(analysis))?;
     list(out, "Since which version", &view::since_lines(analysis))?;
     list(out, "Where the time goes", &view::finding_lines(analysis))?;
     list(out, view::CONDITIONS, &view::condition_lines(analysis))?;

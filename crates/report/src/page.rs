@@ -18,6 +18,7 @@ pub struct Page<'a> {
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
     deaths: Vec<String>,
+    gates: Vec<String>,
     since: Vec<String>,
     findings: Vec<String>,
     conditions: Vec<String>,
@@ -110,6 +111,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         question: clean(&analysis.why),
         facts: facts(analysis),
         deaths: view::death_lines(analysis),
+        gates: view::gate_lines(analysis),
         since: view::since_lines(analysis),
         findings: view::finding_lines(analysis),
         conditions: view::condition_lines(analysis),

@@ -28,6 +28,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         phase_block(analysis, &phase, &mut page)?;
     }
     page.list(DEATHS, Ink::Bold, &view::death_lines(analysis))?;
+    page.list(view::GATES, Ink::Bold, &view::gate_lines(analysis))?;
     page.list("Since which version", Ink::Bold, &view::since_lines(analysis))?;
     page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;

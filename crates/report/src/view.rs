@@ -479,6 +479,13 @@ pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
     analysis.diagnosis.iter().map(finding_line).collect()
 }
 
+pub const GATES: &str = "Gates";
+
+/// `p99 < 5ms: kept. node@7.9.0, find_one: 812 µs`.
+pub fn gate_lines(analysis: &Analysis) -> Vec<String> {
+    analysis.objectives.iter().map(|row| clean(&row.sentence)).collect()
+}
+
 /// `node, find_one: POSSIBLE CHANGE at 4.7.0 …`: throughput always, others where they change.
 pub fn since_lines(analysis: &Analysis) -> Vec<String> {
     let told = |row: &&SinceRow| row.metric == Metric::Throughput || !row.changes.is_empty();

@@ -62,6 +62,9 @@ pub struct Analysis {
     /// Of each driver with several versions: since which one a figure is another.
     #[serde(default)]
     pub since: Vec<SinceRow>,
+    /// The gates that were asked for (`--gate`), by arm and phase.
+    #[serde(default)]
+    pub objectives: Vec<ObjectiveRow>,
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
@@ -70,6 +73,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// A gate that was asked for is broken. Exit code 1.
+    pub fn breaks_a_gate(&self) -> bool {
+        self.objectives.iter().any(|row| row.objective == Objective::Broken)
+    }
+
     /// True where no round is finished, or each comparison asked for is void. For one driver alone
     /// that is the A/A comparison. Exit code 6. A death of memory is an answer.
     pub fn nothing_comparable(&self) -> bool {
@@ -369,6 +377,28 @@ pub struct ChangeRow {
     pub p_value: f64,
     /// In words.
     pub sentence: String,
+}
+
+/// A gate that was asked for, held against one arm in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveRow {
+    /// As it was written: `p99 < 5ms`.
+    pub gate: String,
+    pub arm: String,
+    pub phase: String,
+    pub objective: Objective,
+    /// In words.
+    pub sentence: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    Kept,
+    /// Exit code 1.
+    Broken,
+    /// The interval holds the limit, or nothing was measured.
+    Open,
 }
 
 /// Movement from the first to the second half of a phase (gate G5). With turns it is that of the

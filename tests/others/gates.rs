@@ -1,0 +1,53 @@
+//! `--gate`: figures that an experiment has to keep.
+
+use crate::fake_support::{Lab, code, flat, stderr, stdout};
+use crate::support::said;
+
+#[test]
+fn broken_gates_end_with_1_and_name_what_was_found() {
+    let lab = Lab::even_and_slow();
+    let gates = ["--gate", "p50 < 105us", "--gate", "errors <= 0", "--gate", "slower <= 3%"];
+    let output = lab.experiment(&["even", "slow"], &[&["--rounds", "8"], &gates[..]].concat());
+    assert_eq!(code(&output), 1, "{}", said(&output));
+    let told = flat(&stdout(&output));
+    for sentence in [
+        "p50 < 105us: kept. even@1.0.0, first, noop: 100 µs",
+        "p50 < 105us: BROKEN. slow@1.0.0, second, noop: 108 µs",
+        "errors <= 0: kept. slow@1.0.0, first, noop: 0",
+        "slower <= 3%: BROKEN. first: SLOWER: slow@1.0.0 takes 8",
+    ] {
+        assert!(told.contains(sentence), "{sentence}\n{told}");
+    }
+    let told = stderr(&output);
+    assert!(told.contains("error: a gate is broken\nhint: the sentences under Gates name it"));
+    // The record keeps them: each report says so again.
+    let junit = lab.run(["report", "out", "--format", "junit"]);
+    assert_eq!(code(&junit), 1, "{}", said(&junit));
+    let junit = stdout(&junit);
+    assert!(junit.contains(r#"tests="10" failures="4" skipped="0""#), "{junit}");
+    assert!(junit.contains(r#"<failure message="p50 &lt; 105us: BROKEN. slow@1.0.0"#), "{junit}");
+}
+
+#[test]
+fn kept_gates_end_with_0_and_a_report_can_hold_further_ones() {
+    let lab = Lab::even_and_slow();
+    let gate = ["--rounds", "8", "--gate", "slower <= 20%"];
+    let output = lab.experiment(&["even", "slow"], &gate);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(code(&lab.run(["report", "out"])), 0);
+    let further = lab.run(["report", "out", "--gate", "throughput > 9500"]);
+    assert_eq!(code(&further), 1, "{}", said(&further));
+    assert!(
+        flat(&stdout(&further)).contains("throughput > 9500: BROKEN. slow@1.0.0, first, noop: 9,2")
+    );
+}
+
+#[test]
+fn a_gate_that_is_none_is_refused() {
+    let lab = Lab::even_and_slow();
+    for gate in ["p99", "p98 < 5ms", "p99 < 5", "slower >= 3%", "slower <= 3", "errors <= many"] {
+        let output = lab.experiment(&["even"], &["--gate", gate]);
+        let wanted = format!("\"{gate}\" is not a gate such as 'p99 < 5ms'");
+        assert!(code(&output) == 2 && stderr(&output).contains(&wanted), "{}", said(&output));
+    }
+}
