@@ -1,5 +1,5 @@
-//! JUnit XML, which every system of continuous integration shows: a test case for each gate, arm and
-//! phase. Without gates, one for each comparison, which none fails.
+//! JUnit XML, which every system of continuous integration shows: a test case for each gate, arm
+//! and phase. Without gates, one for each comparison, which none fails.
 
 use std::io::{self, Write};
 

@@ -2,6 +2,7 @@
 //! it, and its line in [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
+mod answers;
 mod benchstat;
 mod csv;
 pub mod drawing;
@@ -23,8 +24,8 @@ pub mod text;
 mod view;
 mod wire;
 
+pub use answers::finding_line;
 pub use format::{Format, Options, Report};
-pub use view::finding_line;
 
 /// Every format of an experiment's report, in the order of `--help`.
 pub const FORMATS: [Format; 8] = [

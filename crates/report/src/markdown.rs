@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::answers;
 use super::format::{Format, Report};
 use super::view::{self, PhaseView, RowView};
 use super::wire;
@@ -21,9 +22,9 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
     list(out, view::DEATHS, &view::death_lines(analysis))?;
-    list(out, view::GATES, &view::gate_lines(analysis))?;
-    list(out, "Since which version", &view::since_lines(analysis))?;
-    list(out, "Where the time goes", &view::finding_lines(analysis))?;
+    list(out, answers::GATES, &answers::gate_lines(analysis))?;
+    list(out, "Since which version", &answers::since_lines(analysis))?;
+    list(out, "Where the time goes", &answers::finding_lines(analysis))?;
     list(out, view::CONDITIONS, &view::condition_lines(analysis))?;
     list(out, "Warnings", &analysis.warnings)?;
     for phase in view::phases(analysis) {

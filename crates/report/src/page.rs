@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::answers;
 use super::plots::{self, Axis};
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
@@ -111,9 +112,9 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         question: clean(&analysis.why),
         facts: facts(analysis),
         deaths: view::death_lines(analysis),
-        gates: view::gate_lines(analysis),
-        since: view::since_lines(analysis),
-        findings: view::finding_lines(analysis),
+        gates: answers::gate_lines(analysis),
+        since: answers::since_lines(analysis),
+        findings: answers::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),
         warnings: view::warning_lines(analysis),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use super::answers;
 use super::format::{Format, Options, Report};
 use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;
@@ -28,9 +29,9 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         phase_block(analysis, &phase, &mut page)?;
     }
     page.list(DEATHS, Ink::Bold, &view::death_lines(analysis))?;
-    page.list(view::GATES, Ink::Bold, &view::gate_lines(analysis))?;
-    page.list("Since which version", Ink::Bold, &view::since_lines(analysis))?;
-    page.list("Where the time goes", Ink::Bold, &view::finding_lines(analysis))?;
+    page.list(answers::GATES, Ink::Bold, &answers::gate_lines(analysis))?;
+    page.list("Since which version", Ink::Bold, &answers::since_lines(analysis))?;
+    page.list("Where the time goes", Ink::Bold, &answers::finding_lines(analysis))?;
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
     page.list("Void runs", Ink::Red, &view::void_lines(analysis))?;

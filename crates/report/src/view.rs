@@ -9,8 +9,8 @@ use base::say::clean;
 use base::words::shell_quoted;
 use figures::{self, MISSING, TimeUnit};
 use judge::analysis::types::{
-    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Finding, Metric,
-    PhaseSummary, ResultRow, SinceRow,
+    Analysis, ArmSummary, ComparisonRow, ConditionRow, ConditionValue, DeathRow, Metric,
+    PhaseSummary, ResultRow,
 };
 use record::records::{Machine, Server, ServerKind, Unavailable};
 use stats::threshold::Interleave;
@@ -465,38 +465,6 @@ pub fn warning_lines(analysis: &Analysis) -> Vec<String> {
 pub fn unavailable_lines(analysis: &Analysis) -> Vec<String> {
     let line = |it: &Unavailable| clean(&format!("{}: {} → {}", it.adapter, it.reason, it.hint));
     analysis.unavailable.iter().map(line).collect()
-}
-
-/// `node@7.9.0, find_one: QUEUE GROWS: …`, of a rule of the diagnosis.
-pub fn finding_line(finding: &Finding) -> String {
-    let about: Vec<&str> =
-        [&finding.arm, &finding.phase].into_iter().flatten().map(String::as_str).collect();
-    let about = if about.is_empty() { String::new() } else { format!("{}: ", about.join(", ")) };
-    clean(&format!("{about}{}", finding.sentence))
-}
-
-pub fn finding_lines(analysis: &Analysis) -> Vec<String> {
-    analysis.diagnosis.iter().map(finding_line).collect()
-}
-
-pub const GATES: &str = "Gates";
-
-/// `p99 < 5ms: kept. node@7.9.0, find_one: 812 µs`.
-pub fn gate_lines(analysis: &Analysis) -> Vec<String> {
-    analysis.objectives.iter().map(|row| clean(&row.sentence)).collect()
-}
-
-/// `node, find_one: POSSIBLE CHANGE at 4.7.0 …`: throughput always, others where they change.
-pub fn since_lines(analysis: &Analysis) -> Vec<String> {
-    let told = |row: &&SinceRow| row.metric == Metric::Throughput || !row.changes.is_empty();
-    let line = |row: &SinceRow| {
-        let about = match row.metric {
-            Metric::Throughput => row.operation.clone(),
-            metric => format!("{} {}", row.operation, metric.word()),
-        };
-        clean(&format!("{}, {about}: {}", row.adapter, row.sentence))
-    };
-    analysis.since.iter().filter(told).map(line).collect()
 }
 
 /// The command that makes this report again.
