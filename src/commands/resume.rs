@@ -48,7 +48,8 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
     let again = run_again(&args, was)?;
     let drivers = again.drivers.join(", ");
     say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
-    super::run::resume(again, resumed).await
+    // On the heap: this future holds the whole experiment.
+    Box::pin(super::run::resume(again, resumed)).await
 }
 
 fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {

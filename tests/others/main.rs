@@ -25,4 +25,5 @@ mod order;
 mod over_time;
 mod results;
 mod schemas;
+mod seen;
 mod taking_part;

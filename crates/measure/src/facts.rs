@@ -38,6 +38,7 @@ pub fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         concurrency: String::new(),
         event_loop: false,
         resolved: serde_json::Value::Null,
+        seen: None,
         acknowledged: None,
         not_measured: BTreeMap::new(),
         server_version: None,

@@ -12,6 +12,7 @@ use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
+use crate::seen::fill;
 use crate::stop::Stop;
 use adapter::environment::Environment;
 use adapter::messages::Opened;
@@ -144,6 +145,7 @@ impl Runner {
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             self.identify(arm)?;
+            self.fill_in(arm).await;
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
             self.progress.arm(arm.index, "calibrating");
@@ -239,6 +241,7 @@ fn identify(arm: &mut Arm, live: &LiveArm, server_version: &str) {
     if let Some(Opened { acknowledged, resolved }) = &live.opened {
         arm.acknowledged = Some(*acknowledged);
         arm.resolved = resolved.clone();
+        arm.seen.iter().for_each(|seen| fill(&mut arm.resolved, seen));
         arm.server_version = Some(server_version.to_owned());
     }
 }

@@ -12,5 +12,6 @@ pub mod queue;
 pub mod records;
 pub mod request;
 pub mod samples;
+mod seen;
 mod server_kind;
 pub mod wire;

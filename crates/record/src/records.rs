@@ -15,6 +15,7 @@ pub use crate::machine::{ForeignProcess, KeepAwake, Machine, MachineNoise, Place
 pub use crate::quantiles::Quantiles;
 pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, ServerOptions, Study};
+pub use crate::seen::Seen;
 pub use crate::server_kind::ServerKind;
 pub use crate::wire::{Link, Tap, TapCommand};
 use stats::looks::LookPlan;
@@ -202,8 +203,11 @@ pub struct Arm {
     /// Its workers are tasks of one thread: an event loop.
     #[serde(default)]
     pub event_loop: bool,
-    /// Defaults the driver resolved (pool size, write concern, …), as reported.
+    /// Defaults the driver resolved (pool size, write concern, …): as reported, and as `seen`.
     pub resolved: serde_json::Value,
+    /// None: it told all that could be seen, or nothing was sent to a server.
+    #[serde(default)]
+    pub seen: Option<Seen>,
     /// Whether its writes without a concern of their own are answered; None: not known yet.
     #[serde(default)]
     pub acknowledged: Option<bool>,

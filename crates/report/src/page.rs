@@ -248,7 +248,14 @@ fn arm(arm: &ArmSummary) -> PageArm {
         failed: arm.failed,
         noop: arm.noop_ns.map_or(MISSING.to_owned(), |ns| figures::time(ns / 1e3)),
         resolved: arm.resolved.as_object().map_or_else(Vec::new, |defaults| {
-            defaults.iter().map(|(name, value)| (clean(name), clean(&value.to_string()))).collect()
+            let mark = |name: &String| match &arm.seen {
+                Some(seen) if seen.options.contains_key(name) => " (seen on the wire)",
+                _ => "",
+            };
+            let value = |(name, value): (&String, &serde_json::Value)| {
+                (clean(name), clean(&format!("{value}{}", mark(name))))
+            };
+            defaults.iter().map(value).collect()
         }),
     }
 }

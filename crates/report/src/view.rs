@@ -412,7 +412,7 @@ pub fn making_lines(analysis: &Analysis) -> Vec<String> {
 /// Over the list of [`condition_lines`].
 pub const CONDITIONS: &str = "Conditions of the arms";
 
-/// `pool size: 100 (go@2.9.3, node@7.9.0), unknown (rust@3.8.0)`.
+/// `pool size: 100 (go@2.9.3, node@7.9.0), not told (rust@3.8.0)`.
 pub fn condition_lines(analysis: &Analysis) -> Vec<String> {
     let line = |row: &ConditionRow| {
         let value = |it: &ConditionValue| match row.values.len() {

@@ -32,6 +32,8 @@ pub struct Behaviour {
     max: Option<u32>,
     /// The write concern it claims to have resolved.
     pub w: Option<u32>,
+    /// JSON: it tells this instead, and sends a hello, and a command for each turn.
+    pub resolved: Option<serde_json::Value>,
     /// Version it reports.
     pub version: String,
     /// At which message it does `fault`: `turn:3` is the third turn, `turn` each of them.
@@ -45,7 +47,7 @@ pub struct Behaviour {
     pub trace: Option<PathBuf>,
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "op_ns",
     "noop_ns",
     "turn_operations",
@@ -57,6 +59,7 @@ const KEYS: [&str; 16] = [
     "concurrency",
     "max",
     "w",
+    "resolved",
     "version",
     "at",
     "fault",
@@ -92,6 +95,7 @@ impl Behaviour {
             concurrency: text("concurrency", "threads"),
             max: known.get("max").and_then(|value| value.parse().ok()),
             w: known.get("w").and_then(|value| value.parse().ok()),
+            resolved: known.get("resolved").and_then(|it| serde_json::from_str(it).ok()),
             version: text("version", "1.0.0"),
             at: text("at", ""),
             fault: text("fault", ""),

@@ -6,6 +6,7 @@
 //! be quick it does a few of them (`turn_operations`) and answers before its deadline.
 
 mod behaviour;
+mod driver;
 mod open_loop;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use base::error::Result;
 use base::say;
 use base::words::hex;
 use behaviour::Behaviour;
+use driver::Driver as Sending;
 use open_loop::OpenLoop;
 use record::samples::Sample;
 use workload::plan::Stamp;
@@ -45,6 +47,7 @@ struct Fake<'a> {
     answers: &'a mut dyn Write,
     epoch: Option<Epoch>,
     phase: Option<Phase>,
+    sending: Option<Sending>,
     seen: BTreeMap<&'static str, u32>,
 }
 
@@ -178,7 +181,8 @@ impl Phase {
 /// A behaviour that is not `key=value`.
 pub fn run(behaviour: &[String], answers: &mut dyn Write) -> Result<()> {
     let behaviour = Behaviour::parse(behaviour)?;
-    let mut fake = Fake { behaviour, answers, epoch: None, phase: None, seen: BTreeMap::new() };
+    let (phase, sending, seen) = (None, None, BTreeMap::new());
+    let mut fake = Fake { behaviour, answers, epoch: None, phase, sending, seen };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = match serde_json::from_str::<Request>(&line) {
@@ -233,10 +237,15 @@ impl Fake<'_> {
             Request::Clock => {
                 Answer::Clock { now_ns: self.now_ns() + if faulty { 3_600_000_000_000 } else { 0 } }
             }
-            Request::Open { .. } => Answer::Opened(Box::new(Opened {
-                acknowledged: self.behaviour.w != Some(0),
-                resolved: json!({ "write_concern": { "w": self.behaviour.w } }),
-            })),
+            Request::Open { clients, database, .. } => {
+                let sends = self.behaviour.resolved.is_some();
+                self.sending = sends.then(|| Sending::open(&clients[0].hosts[0], database));
+                let told = self.behaviour.resolved.clone();
+                Answer::Opened(Box::new(Opened {
+                    acknowledged: self.behaviour.w != Some(0),
+                    resolved: told.unwrap_or(json!({ "write_concern": { "w": self.behaviour.w } })),
+                }))
+            }
             Request::Prepare(prepare) => self.prepare(prepare),
             Request::Turn { until_ns } => self.turn(*until_ns, faulty),
             Request::End => self.end(faulty),
@@ -372,6 +381,9 @@ impl Fake<'_> {
             return error("protocol", "turn before prepare");
         };
         phase.turns += 1;
+        if let Some(sending) = &mut self.sending {
+            sending.send(&phase.prepare.operations[0]);
+        }
         let op_ns = phase.op_ns(&self.behaviour);
         let (ended_ns, exhausted) = if phase.open_loop.is_some() {
             phase.open_turn(&self.behaviour, began_ns, until_ns, op_ns)

@@ -10,8 +10,8 @@ use stats::gates::{self, Checked, Outcome};
 use workload::operation_keys::{takes_read_concern, takes_write_concern};
 use workload::plan::{Kind, Operation, Phase};
 
-/// Of a driver that does not tell.
-const UNKNOWN: &str = "unknown";
+/// Where neither the driver nor the wire tells.
+const UNKNOWN: &str = "not told";
 
 /// May differ between two arms of the same work.
 struct Condition {
@@ -26,15 +26,15 @@ struct Condition {
     gated: Gated,
 }
 
-/// Arms between which an unasked difference is wrong; elsewhere it follows from the axis and is
-/// listed.
+/// Arms between which an unasked difference of known values is wrong; elsewhere it follows from the
+/// axis and is listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gated {
     /// Between arms of one version of one driver.
     Version,
     /// Between arms of one adapter.
     Adapter,
-    /// Between any two arms whose values are known.
+    /// Between any two arms.
     Always,
 }
 
@@ -48,28 +48,23 @@ const CONDITIONS: [Condition; 13] = [
     condition(
         "read preference",
         &["readPreference", "readPreferenceTags", "maxStalenessSeconds"],
-        |arm, _| word(&arm.resolved["read_preference"]),
+        |arm, _| option(arm, "read_preference"),
         |it| takes_read_concern(it.kind) && it.read_preference.is_none(),
     ),
     condition("compressors", &["compressors", "zlibCompressionLevel"], compressors, any),
-    condition("TLS", &[], |arm, _| word(&arm.resolved["tls"]), any),
-    condition("pool size", &["maxPoolSize"], |arm, _| word(&arm.resolved["max_pool_size"]), any),
-    condition(
-        "smallest pool",
-        &["minPoolSize"],
-        |arm, _| word(&arm.resolved["min_pool_size"]),
-        any,
-    ),
+    condition("TLS", &[], |arm, _| option(arm, "tls"), any),
+    condition("pool size", &["maxPoolSize"], |arm, _| option(arm, "max_pool_size"), any),
+    condition("smallest pool", &["minPoolSize"], |arm, _| option(arm, "min_pool_size"), any),
     condition(
         "retried writes",
         &["retryWrites"],
-        |arm, _| word(&arm.resolved["retry_writes"]),
+        |arm, _| option(arm, "retry_writes"),
         |it| takes_write_concern(it.kind),
     ),
     condition(
         "retried reads",
         &["retryReads"],
-        |arm, _| word(&arm.resolved["retry_reads"]),
+        |arm, _| option(arm, "retry_reads"),
         |it| takes_read_concern(it.kind),
     ),
     condition(RUNTIME, &["runtime"], |arm, _| arm.runtime.clone(), any),
@@ -83,18 +78,24 @@ const CONDITIONS: [Condition; 13] = [
         ..condition(
             COUNT,
             &[],
-            |arm, _| word(&arm.resolved["commands"]["count"]),
+            |arm, _| word(arm.resolved["commands"].get("count").filter(|it| !it.is_null())),
             |it| it.kind == Kind::Count,
         )
     },
     Condition {
         gated: Gated::Always,
-        ..condition("server version", &[], |arm, _| word_of(arm.server_version.as_ref()), any)
+        ..condition(
+            "server version",
+            &[],
+            |arm, _| arm.server_version.clone().unwrap_or(UNKNOWN.to_owned()),
+            any,
+        )
     },
 ];
 const RUNTIME: &str = "runtime";
 const NATIVE: &str = "native extension";
 const COUNT: &str = "command of count";
+const SEEN: &str = "seen on the wire, not told by the driver";
 
 const fn condition(
     name: &'static str,
@@ -119,8 +120,8 @@ impl Condition {
 
     fn forbids(&self, a: &Arm, b: &Arm, values: [&str; 2]) -> bool {
         match self.gated {
-            _ if self.asked(a, b) => false,
-            Gated::Always => !values.contains(&UNKNOWN),
+            _ if self.asked(a, b) || values.contains(&UNKNOWN) => false,
+            Gated::Always => true,
             Gated::Adapter => a.adapter == b.adapter,
             Gated::Version => {
                 (&a.adapter, &a.driver, &a.version) == (&b.adapter, &b.driver, &b.version)
@@ -181,20 +182,35 @@ pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let phases = &experiment.plan.phases;
     let felt = |it: &&Condition| phases.iter().flat_map(|it| &it.operations).any(it.felt);
     let listed = |it: &&Condition| ![RUNTIME, NATIVE].contains(&it.name);
-    let rows = CONDITIONS.iter().filter(listed).filter(felt).map(|it| {
-        let mut values: Vec<ConditionValue> = Vec::new();
-        for arm in experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct) {
-            let value = (it.value)(arm, &experiment.server.topology);
-            match values.iter_mut().find(|known| known.value == value) {
-                Some(known) => known.arms.push(arm.id.clone()),
-                None => values.push(ConditionValue { value, arms: vec![arm.id.clone()] }),
-            }
-        }
-        ConditionRow { condition: it.name.to_owned(), values }
-    });
+    let topology = &experiment.server.topology;
+    let rows = CONDITIONS.iter().filter(listed).filter(felt);
+    let rows = rows.map(|it| row(experiment, it.name, |arm| (it.value)(arm, topology)));
     // The command of a count stands there even where all agree.
     let rows = rows.filter(|row| row.values.len() > 1 || row.condition == COUNT);
-    rows.chain(limits(experiment)).collect()
+    let any_seen = experiment.arms.iter().any(|arm| arm.seen.is_some());
+    let seen = any_seen.then(|| row(experiment, SEEN, seen));
+    rows.chain(seen).chain(limits(experiment)).collect()
+}
+
+fn row(experiment: &Experiment, name: &str, value: impl Fn(&Arm) -> String) -> ConditionRow {
+    let mut values: Vec<ConditionValue> = Vec::new();
+    for arm in experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct) {
+        let value = value(arm);
+        match values.iter_mut().find(|known| known.value == value) {
+            Some(known) => known.arms.push(arm.id.clone()),
+            None => values.push(ConditionValue { value, arms: vec![arm.id.clone()] }),
+        }
+    }
+    ConditionRow { condition: name.to_owned(), values }
+}
+
+/// Of an arm's options, those that its driver does not tell.
+fn seen(arm: &Arm) -> String {
+    let Some(seen) = &arm.seen else { return "none".to_owned() };
+    let names: Vec<&str> = seen.options.keys().map(String::as_str).collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
+    let reason = seen.reason.as_ref().map(|reason| format!(": {reason}"));
+    names + &reason.unwrap_or_default()
 }
 
 /// Limits of clients and server that were asked for: of all arms alike.
@@ -208,30 +224,29 @@ fn limits(experiment: &Experiment) -> impl Iterator<Item = ConditionRow> {
     memory.into_iter().chain(experiment.server.options.words()).map(row)
 }
 
-fn word(value: &Value) -> String {
-    match value {
-        Value::Null => UNKNOWN.to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+fn option(arm: &Arm, name: &str) -> String {
+    word(arm.resolved.get(name))
 }
 
-fn word_of(value: Option<&String>) -> String {
-    value.map_or(UNKNOWN.to_owned(), Clone::clone)
+/// Null is known to be unset.
+fn word(value: Option<&Value>) -> String {
+    match value {
+        None => UNKNOWN.to_owned(),
+        Some(Value::Null) => "unset".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
 }
 
 const UNACKNOWLEDGED: &str = "w:0";
 
 /// An unsent concern is the server's default: of a standalone server `w:1`.
 fn write_concern(arm: &Arm, topology: &str) -> String {
-    let concern = &arm.resolved["write_concern"];
-    if concern.is_null() {
-        return UNKNOWN.to_owned();
-    }
+    let Some(concern) = arm.resolved.get("write_concern") else { return UNKNOWN.to_owned() };
     let w = match &concern["w"] {
         Value::Null if topology == "standalone" => "w:1".to_owned(),
-        Value::Null => "the server's default".to_owned(),
-        w => format!("w:{}", word(w)),
+        Value::Null => SERVERS_DEFAULT.to_owned(),
+        w => format!("w:{}", word(Some(w))),
     };
     match concern["j"].as_bool().or(concern["journal"].as_bool()) {
         Some(journal) => format!("{w} j:{journal}"),
@@ -239,18 +254,21 @@ fn write_concern(arm: &Arm, topology: &str) -> String {
     }
 }
 
-/// No driver sends one unasked.
+const SERVERS_DEFAULT: &str = "the server's default";
+
 fn read_concern(arm: &Arm, _: &str) -> String {
-    match &arm.resolved["read_concern"] {
-        Value::Null => "the server's default".to_owned(),
+    match arm.resolved.get("read_concern") {
+        Some(Value::Null) => SERVERS_DEFAULT.to_owned(),
         level => word(level),
     }
 }
 
 fn compressors(arm: &Arm, _: &str) -> String {
-    match &arm.resolved["compressors"] {
-        Value::Array(names) if names.iter().all(|name| name == "none") => "none".to_owned(),
-        Value::Array(names) => names.iter().map(word).collect::<Vec<_>>().join("+"),
+    match arm.resolved.get("compressors") {
+        Some(Value::Array(names)) if names.iter().all(|name| name == "none") => "none".to_owned(),
+        Some(Value::Array(names)) => {
+            names.iter().map(|name| word(Some(name))).collect::<Vec<_>>().join("+")
+        }
         other => word(other),
     }
 }
@@ -333,6 +351,22 @@ mod tests {
         assert_eq!(found(&a, &b, "count").0, Outcome::Fail(reason.to_owned()));
         assert_eq!(found(&a, &b, "find_one").0, Outcome::Pass);
         assert_eq!(found(&a, &by("x@1", Value::Null), "count").0, Outcome::Pass, "not told");
+    }
+
+    #[test]
+    fn unset_is_a_value_and_what_is_not_told_is_none() {
+        let of = |resolved: Value| arm("go@2", &[], &resolved);
+        let [unset, set] = [Value::Null, json!(5)].map(|size| of(json!({ "min_pool_size": size })));
+        let reason = "the arms differ in smallest pool unset against 5";
+        assert_eq!(found(&unset, &set, "find_one").0, Outcome::Fail(reason.to_owned()));
+        let untold = of(json!({}));
+        assert_eq!(found(&untold, &set, "find_one").0, Outcome::Pass);
+        assert_eq!(found(&untold, &untold, "count").0, Outcome::Pass);
+        let words =
+            |arm: &Arm| [write_concern(arm, ""), read_concern(arm, ""), compressors(arm, "")];
+        assert_eq!(words(&untold), [UNKNOWN; 3]);
+        let told = of(json!({ "write_concern": {}, "read_concern": null, "compressors": [] }));
+        assert_eq!(words(&told), [SERVERS_DEFAULT, SERVERS_DEFAULT, "none"]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
             reason: failed.first().and_then(|run| run.failed.clone()),
             noop_ns: median(&noops),
             resolved: arm.resolved.clone(),
+            seen: arm.seen.clone(),
             not_measured: arm.not_measured.clone(),
         }
     };

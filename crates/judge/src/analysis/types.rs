@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use record::records::{Death, Ended, Machine, Server, Unavailable};
+use record::records::{Death, Ended, Machine, Seen, Server, Unavailable};
 use stats::gates::Gate;
 use stats::order::Order;
 use stats::threshold::Interleave;
@@ -194,6 +194,9 @@ pub struct ArmSummary {
     pub noop_ns: Option<f64>,
     /// Resolved defaults.
     pub resolved: serde_json::Value,
+    /// Those that the driver does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// Phases that it took no part in, and why.
     #[serde(default)]
     pub not_measured: std::collections::BTreeMap<String, String>,

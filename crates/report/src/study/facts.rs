@@ -39,8 +39,8 @@ pub fn arms(experiment: &Experiment, runs: &[Run]) -> Table {
     };
     Table {
         caption: "As the running adapters report them. Pool size and write concern are those that \
-                  the driver resolved, n/a where it does not tell. Arms with a native extension \
-                  and without are not alike."
+                  the driver resolved (\"seen\": on the wire), n/a where neither tells. Arms with \
+                  a native extension and without are not alike."
             .to_owned(),
         columns,
         rows: experiment.arms.iter().map(row).collect(),
@@ -61,11 +61,14 @@ fn options(arm: &Arm) -> String {
     if words.is_empty() { "none".to_owned() } else { clean(&words.join(" ")) }
 }
 
-/// A default that the driver resolved; `w: 1, j: true` of one in several parts.
+/// A default that the driver resolved; `w: 1, j: true (seen)` of one in several parts that it does
+/// not tell.
 fn resolved(arm: &Arm, name: &str) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match arm.resolved.get(name) {
-        None | Some(Value::Null) => MISSING.to_owned(),
+    let is_seen = arm.seen.as_ref().is_some_and(|seen| seen.options.contains_key(name));
+    let value = match arm.resolved.get(name) {
+        None => MISSING.to_owned(),
+        Some(Value::Null) => "unset".to_owned(),
         Some(Value::Object(parts)) if parts.is_empty() => "the server's default".to_owned(),
         Some(Value::Object(parts)) => {
             let set = parts.iter().filter(|(_, value)| !value.is_null());
@@ -74,7 +77,8 @@ fn resolved(arm: &Arm, name: &str) -> String {
             clean(&parts.join(", "))
         }
         Some(value) => clean(&plain(value)),
-    }
+    };
+    if is_seen { value + " (seen)" } else { value }
 }
 
 fn processes(experiment: &Experiment, arm: &Arm) -> String {
