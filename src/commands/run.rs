@@ -301,7 +301,8 @@ pub fn drawn_seed() -> u64 {
 }
 
 fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
-    let phases = &mut workload.plan.phases;
+    let plan = &mut workload.plan;
+    let phases = &mut plan.phases;
     for name in &args.phases {
         if !phases.iter().any(|phase| &phase.name == name) {
             let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
@@ -315,8 +316,11 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
         phases.retain(|phase| args.phases.contains(&phase.name));
     }
     if args.quick {
-        phases.truncate(settings::QUICK_PHASES_MAX);
-        for phase in phases {
+        // A story that is cut answers nothing.
+        let last = phases.len().min(settings::QUICK_PHASES_MAX) - 1;
+        let end = plan.story(last).end;
+        plan.phases.truncate(end);
+        for phase in &mut plan.phases {
             if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
                 *seconds = seconds.min(settings::QUICK_MEASURED_S);
             }
