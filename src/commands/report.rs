@@ -3,14 +3,15 @@
 use crate::cli::ReportArgs;
 use base::error::Result;
 use judge::analyse;
-use record::folder::Folder;
-use report::Report;
+use record::folder::{Folder, Series};
+use report::{Report, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
-    if experiment.study.is_some() {
+    let over_time = args.format == series::FORMAT.name; // of a study as of any experiment
+    if experiment.study.is_some() && !over_time {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }
@@ -20,5 +21,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    super::print(&Report { analysis, runs: &folder.runs()?, options: &options }.text(format))
+    let series = if over_time { folder.series()? } else { Series::default() };
+    let report = Report { analysis, runs: &folder.runs()?, series: &series, options: &options };
+    super::print(&report.text(format))
 }

@@ -21,7 +21,7 @@ use measure::runner::Judge;
 use measure::setup::{Setup, new_id};
 use measure::stop::Requests;
 use measure::{settings, unacknowledged};
-use record::folder::Folder;
+use record::folder::{Folder, Series};
 use record::records::{Ended, Settings};
 use report::{Report, html, terminal};
 use server::uri::{self, with_arm_options, with_options};
@@ -337,10 +337,11 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
     let mut options = super::terminal_options();
-    let page = Report { analysis: &analysis, runs: &runs, options: &options }.text(html::FORMAT);
-    folder.write_whole("report.html", page.as_bytes())?;
+    let series = Series::default(); // neither writes it
+    let page = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
+    folder.write_whole("report.html", page.text(html::FORMAT).as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    let report = Report { analysis: &analysis, runs: &runs, options: &options };
+    let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
     let text = if json { String::new() } else { report.text(terminal::FORMAT) };
     let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {

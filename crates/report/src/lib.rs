@@ -15,6 +15,7 @@ mod paint;
 mod picture;
 mod plots;
 mod processes;
+pub mod series;
 pub mod study;
 mod table;
 pub mod terminal;
@@ -26,12 +27,13 @@ pub use format::{Format, Options, Report};
 pub use view::finding_line;
 
 /// Every format of an experiment's report, in the order of `--help`.
-pub const FORMATS: [Format; 7] = [
+pub const FORMATS: [Format; 8] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
     json::FORMAT,
     csv::FORMAT,
+    series::FORMAT,
     benchstat::FORMAT,
     picture::FORMAT,
 ];
