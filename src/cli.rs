@@ -147,7 +147,8 @@ pub struct RunArgs {
     /// Run only this phase (repeatable)
     #[arg(long = "phase", value_name = "PHASE")]
     pub phases: Vec<String>,
-    /// Six rounds, short phases, at most two of them, a wide threshold: about two minutes
+    /// Six rounds, short phases, at most two of them (a story is whole), a wide threshold: about
+    /// two minutes
     #[arg(long)]
     pub quick: bool,
     /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40

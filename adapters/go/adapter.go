@@ -124,8 +124,8 @@ func (a *adapter) handle(m *message) (fields, error) {
 		ended.close()
 		return ended.result(), nil
 	case "render":
-		from, err := decode(m.Template)
-		if err != nil {
+		var from document
+		if err := decode(m.Template, &from); err != nil {
 			return nil, err
 		}
 		template := reference{Stamps: m.Stamps, pool: []document{from}}
@@ -159,8 +159,8 @@ func hello(m *message) (fields, error) {
 		"clock": fields{"source": "CLOCK_MONOTONIC", "resolution_ns": startClock(m.EpochNS)},
 		"capabilities": fields{
 			"operations": slices.Sorted(maps.Keys(calls)), "extras": extras,
-			"pacing": pacings, "shapes": []string{}, "alters": []string{}, "uri": "standard",
-			"consumer_ns": nil,
+			"pacing": pacings, "shapes": slices.Sorted(maps.Keys(shapes)), "alters": []string{},
+			"uri": "standard", "consumer_ns": nil,
 			"concurrency": fields{"kind": "tasks", "max": nil, "threads": runtime.GOMAXPROCS(0)},
 		},
 	}, nil

@@ -79,10 +79,7 @@ func updateOne(t *target, with *given) (answer, error) {
 }
 
 func (t *target) single(result *singleResult) (got answer, err error) {
-	var found document
-	if err = result.Decode(&found); err == nil {
-		got.read(found, t.SumField)
-	} else if errors.Is(err, errNoDocuments) {
+	if err = t.form.read(result, &got); errors.Is(err, errNoDocuments) {
 		err = nil
 	}
 	return got, err
@@ -95,11 +92,9 @@ func (t *target) drain(found *cursor, err error) (got answer, _ error) {
 	}
 	defer found.Close(ctx)
 	for found.Next(ctx) {
-		var next document
-		if err = found.Decode(&next); err != nil {
+		if err = t.form.read(found, &got); err != nil {
 			return got, err
 		}
-		got.read(next, t.SumField)
 	}
 	return got, found.Err()
 }

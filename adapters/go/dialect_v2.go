@@ -24,7 +24,6 @@ type (
 	binData  = bson.Binary
 	objectID = bson.ObjectID
 	dateTime = bson.DateTime
-	batch    = []bson.D
 
 	singleResult       = mongo.SingleResult
 	updateResult       = mongo.UpdateResult
@@ -36,9 +35,9 @@ type (
 
 var errNoDocuments, isTimeout = mongo.ErrNoDocuments, mongo.IsTimeout
 
-func decode(data []byte) (made document, err error) { return made, bson.Unmarshal(data, &made) }
+func decode(data []byte, into any) error { return bson.Unmarshal(data, into) }
 
-func encode(from document) ([]byte, error) { return bson.Marshal(from) }
+func encode(from any) ([]byte, error) { return bson.Marshal(from) }
 
 var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
 

@@ -165,7 +165,7 @@ func readPool(path string) (pool []document, err error) {
 	for err == nil && len(file) > 0 {
 		var next document
 		size := binary.LittleEndian.Uint32(file)
-		next, err = decode(file[:size])
+		err = decode(file[:size], &next)
 		pool, file = append(pool, next), file[size:]
 	}
 	return pool, err

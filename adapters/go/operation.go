@@ -16,6 +16,7 @@ type operation struct {
 
 	call    call
 	right   rightAnswer
+	form    form
 	targets []*target // one for each client
 }
 
@@ -26,10 +27,10 @@ type concern struct {
 
 // given is what one call is given; all of it exists before the first clock reading.
 type given struct {
-	filter, projection, update, document, pipeline, command document
+	filter, projection, update, pipeline, command document
 
-	documents batch
-	limit     int64
+	document, documents any // of the operation's form; a slice
+	limit               int64
 	prepared
 }
 
@@ -54,8 +55,8 @@ var rightAnswers = map[string]rightAnswer{
 
 // noop reads the documents made for it, as those of an answer are read.
 func noop(t *target, with *given) (got answer, err error) {
-	for _, made := range with.documents {
-		got.read(any(made).(document), t.SumField) // some generations take []any
+	if with.documents != nil {
+		t.form.reread(with.documents, &got)
 	}
 	return got, nil
 }
@@ -72,25 +73,13 @@ func readModifyWrite(t *target, with *given) (answer, error) {
 	return got, err
 }
 
-// read adds a document, and the integer in its field where one is to be added up.
-func (got *answer) read(from document, sumField string) {
-	got.documents++
-	if sumField == "" {
-		return
-	}
-	if slot := field(from, sumField); slot != nil {
-		switch value := (*slot).(type) {
-		case int32:
-			got.sum += int64(value)
-		case int64:
-			got.sum += value
-		}
-	}
-}
-
-func (o *operation) prepare(pools [][]document, clients []*client) error {
+func (o *operation) prepare(pools [][]document, clients []*client) (err error) {
 	o.call, o.right = calls[o.Kind], rightAnswers[o.Kind]
-	if o.call == nil || o.Shape != "" {
+	has := shapes[o.Shape]
+	if o.Shape == "" {
+		has = native
+	}
+	if o.call == nil || has == nil {
 		return refuse("unsupported", "operation %q of shape %q", o.Kind, o.Shape)
 	}
 	for _, c := range clients {
@@ -105,7 +94,8 @@ func (o *operation) prepare(pools [][]document, clients []*client) error {
 			r.pool = pools[r.Pool]
 		}
 	}
-	return nil
+	o.form, err = has(o)
+	return err
 }
 
 // give makes the values that an application has at hand when it calls the driver.
@@ -126,14 +116,9 @@ func (o *operation) give(with *given, w *worker, r *record) {
 		with.limit = int64(r.count)
 	case o.Documents == nil:
 	case o.right.many || o.Kind == "noop":
-		with.documents = make(batch, r.count)
-		for j := range with.documents {
-			with.documents[j] = o.Documents.make(r.document+j, in)
-			in.Sequence++
-			in.Shift += w.phase.ItemStep
-		}
+		with.documents = o.form.many(r, in, w.phase.ItemStep)
 	default:
-		with.document = o.Documents.make(r.document, in)
+		with.document = o.form.one(r, in)
 	}
 	with.filter, with.update = o.Filter.one(in), o.Update.one(in)
 	with.pipeline, with.command = o.Pipeline.one(in), o.Command.one(in)

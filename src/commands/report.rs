@@ -3,14 +3,15 @@
 use crate::cli::ReportArgs;
 use base::error::Result;
 use judge::analyse;
-use record::folder::Folder;
-use report::Report;
+use record::folder::{Folder, Series};
+use report::{Report, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
-    if experiment.study.is_some() {
+    let over_time = args.format == series::FORMAT.name; // of a study as of any experiment
+    if experiment.study.is_some() && !over_time {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }
@@ -21,7 +22,9 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    let report = Report { analysis: &analysis, runs: &folder.runs()?, options: &options };
+    let series = if over_time { folder.series()? } else { Series::default() };
+    let runs = folder.runs()?;
+    let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
     super::print(&report.text(format))?;
     if analysis.breaks_a_gate() { Err(super::run::broken_gate()) } else { Ok(()) }
 }

@@ -21,7 +21,7 @@ use measure::runner::Judge;
 use measure::setup::{Setup, new_id};
 use measure::stop::Requests;
 use measure::{settings, unacknowledged};
-use record::folder::Folder;
+use record::folder::{Folder, Series};
 use record::records::{Ended, Settings};
 use report::{Report, html, terminal};
 use server::uri::{self, with_arm_options, with_options};
@@ -172,11 +172,6 @@ async fn one(
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
-    let looks = match (args.quick, args.rounds) {
-        (true, _) => LookPlan::quick(),
-        (false, Some(rounds)) => LookPlan::fixed(rounds),
-        (false, None) => LookPlan::standard(),
-    };
     let asked = args.interleave.map(|interleave| match interleave {
         InterleaveArg::Turns => Interleave::Turns,
         InterleaveArg::Runs => Interleave::Runs,
@@ -194,7 +189,7 @@ async fn one(
         order: args.order.order,
         interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
-        looks,
+        looks: looks(args),
         gates: args.gate.clone(),
         keep_awake: !args.machine.no_keep_awake,
     };
@@ -269,6 +264,14 @@ async fn one(
     show(&folder, args.json).map(Some)
 }
 
+fn looks(args: &RunArgs) -> LookPlan {
+    match (args.quick, args.rounds) {
+        (true, _) => LookPlan::quick(),
+        (false, Some(rounds)) => LookPlan::fixed(rounds),
+        (false, None) => LookPlan::standard(),
+    }
+}
+
 fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
     let serverless = args.server == "none" && args.at.uri.is_none();
     if serverless && !plan.needs_no_server() {
@@ -318,7 +321,8 @@ pub fn drawn_seed() -> u64 {
 }
 
 fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
-    let phases = &mut workload.plan.phases;
+    let plan = &mut workload.plan;
+    let phases = &mut plan.phases;
     for name in &args.phases {
         if !phases.iter().any(|phase| &phase.name == name) {
             let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
@@ -332,8 +336,11 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
         phases.retain(|phase| args.phases.contains(&phase.name));
     }
     if args.quick {
-        phases.truncate(settings::QUICK_PHASES_MAX);
-        for phase in phases {
+        // A story that is cut answers nothing.
+        let last = phases.len().min(settings::QUICK_PHASES_MAX) - 1;
+        let end = plan.story(last).end;
+        plan.phases.truncate(end);
+        for phase in &mut plan.phases {
             if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
                 *seconds = seconds.min(settings::QUICK_MEASURED_S);
             }
@@ -350,10 +357,11 @@ fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let analysis = judge::analyse(folder, &experiment)?.analysis;
     let runs = folder.runs()?;
     let mut options = super::terminal_options();
-    let page = Report { analysis: &analysis, runs: &runs, options: &options }.text(html::FORMAT);
-    folder.write_whole("report.html", page.as_bytes())?;
+    let series = Series::default(); // neither writes it
+    let page = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
+    folder.write_whole("report.html", page.text(html::FORMAT).as_bytes())?;
     options.page = Some(folder.join("report.html").display().to_string());
-    let report = Report { analysis: &analysis, runs: &runs, options: &options };
+    let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
     let text = if json { String::new() } else { report.text(terminal::FORMAT) };
     let printed = super::print(&text);
     if experiment.ended == Some(Ended::Interrupted) {

@@ -1,7 +1,8 @@
 //! Phases and arms that go on with what those before them left, on a real server.
 
-use crate::fake_support::real::real_lab;
-use crate::support::said;
+use crate::fake_support::real::{lab_with, real_lab};
+use crate::fake_support::{flat, stdout};
+use crate::support::{self, said};
 use serde_json::Value;
 
 const KEPT: &str = "
@@ -14,6 +15,28 @@ collections:
 phases:
   - {operation: insert_many, collection: log, batch: 100, documents: 450}
   - {operation: find_one, collection: log, operations: 300, continues: true}
+";
+
+const MAPPED: &str = "
+name: classes
+why: Documents of a class, in adapters that have it.
+shapes:
+  small_document: {_id: objectid, No: int, Established: date}
+collections:
+  items:
+    document:
+      _id: {type: objectid, value: key}
+      No: {type: int, value: key}
+      Established: date
+phases:
+  - {name: plain, operation: insert_one, collection: items, operations: 100}
+  - {name: mapped, operation: insert_one, collection: items, shape: small_document, operations: 100}
+  - name: read
+    operation: find_one
+    collection: items
+    shape: small_document
+    operations: 100
+    continues: true
 ";
 
 fn phases(runs: &[Value]) -> impl Iterator<Item = &Value> {
@@ -72,4 +95,29 @@ fn a_collection_that_is_kept_grows_from_arm_to_arm() {
         assert_eq!(sizes["before.collStats.count"], 450 * number, "{run}");
         assert_eq!(sizes["after.collStats.count"], 450 * (number + 1), "{run}");
     }
+}
+
+#[test]
+fn a_phase_with_a_shape_is_measured_where_the_adapter_has_the_class() {
+    let name = "stories/a_phase_with_a_shape_is_measured_where_the_adapter_has_the_class";
+    if support::server(name).is_none() {
+        return;
+    }
+    let Some(lab) = lab_with(name, &["go", "python"]) else { return };
+    lab.write("classes.yaml", MAPPED);
+    let words = ["run", "classes.yaml", "-d", "go", "-d", "python", "--rounds", "1"];
+    let output = lab.run(words.iter().chain(&["--out", "out", "--server", "embedded"]));
+    let runs = lab.runs();
+    assert_right(&runs, &said(&output));
+    for run in &runs {
+        let python = run["arm"].as_str().is_some_and(|arm| arm.starts_with("python"));
+        let names: Vec<&str> =
+            phases(std::slice::from_ref(run)).filter_map(|phase| phase["phase"].as_str()).collect();
+        let wanted = if python { &["plain"][..] } else { &["plain", "mapped", "read"] };
+        assert_eq!(names, wanted, "{}", said(&output));
+    }
+    let arms = lab.record()["arms"].to_string();
+    assert!(arms.contains("its adapter has no shape small_document"), "{arms}");
+    let shown = flat(&stdout(&output));
+    assert!(shown.contains("not measured: its adapter has no shape small_document"), "{shown}");
 }

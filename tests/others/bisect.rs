@@ -66,7 +66,9 @@ fn one_version_and_two_drivers_are_refused() {
     lab.fake("other", &[]);
     for drivers in [&["lib@1.0.0"][..], &["lib@1.0.0", "other@1.0.0"], &[]] {
         let mut words = vec!["bisect"];
-        drivers.iter().for_each(|driver| words.extend(["-d", driver]));
+        for driver in drivers {
+            words.extend(["-d", driver]);
+        }
         let output = lab.run(words);
         assert_eq!(code(&output), 2, "{}", said(&output));
         assert!(stderr(&output).contains("bisect needs several versions of one driver"));

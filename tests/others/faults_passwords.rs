@@ -117,7 +117,7 @@ fn a_password_appears_nowhere() {
         for name in ["stdout", "stderr"] {
             found.push((name.to_owned(), fs::read(lab.path(name)).expect("a file")));
         }
-        for format in ["terminal", "html", "md", "json", "csv", "benchstat"] {
+        for format in ["terminal", "html", "md", "json", "csv", "series", "benchstat"] {
             let output = lab.run(["report", "out", "--format", format]);
             assert_eq!(code(&output), 0, "{}", said(&output));
             found.push((format!("the {format} report"), output.stdout));

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::fake_support::{Lab, QUICK, code, fake_command, pid, send, stderr, wait_until};
+use crate::fake_support::{Lab, QUICK, code, fake_command, pid, send, stderr, stdout, wait_until};
 use crate::support::{HANG, said};
 use adapter::environment::Environment;
 use adapter::messages::Request;
@@ -71,6 +71,17 @@ fn mistakes_in_a_manifest_are_named_with_their_file() {
     changed(&lab, "wrong", "test = []");
     let output = lab.run(["adapters", "test", "wrong"]);
     assert!(stderr(&output).starts_with("error: wrong has no tests\n"), "{}", said(&output));
+}
+
+/// The core does not know which tests want a server: the runner names those that it skips.
+#[test]
+fn adapters_test_claims_no_test_that_it_does_not_know() {
+    let lab = Lab::new();
+    changed(&lab, "even", "test = ['echo', '1 skipped']");
+    let output = lab.run(["adapters", "test", "even"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(stdout(&output).contains("1 skipped"), "{}", said(&output));
+    assert!(!stderr(&output).contains("server"), "{}", said(&output));
 }
 
 #[test]

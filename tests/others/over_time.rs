@@ -63,6 +63,8 @@ fn clients_are_read_once_a_second_and_at_the_end_of_a_phase() {
     }
     let table = stdout(&lab.run(["report", "out", "--format", "csv"]));
     assert!(table.contains(&format!(",rss_held_bytes,{held},")), "{table}");
+    let table = stdout(&lab.run(["report", "out", "--format", "series"]));
+    assert_eq!(table.lines().count(), 1 + 5 * samples.len(), "{table}");
 }
 
 #[test]
@@ -114,7 +116,11 @@ fn the_server_is_sampled_as_mongostat_does_it_with_its_disk() {
     });
     let samples = json_lines(&lab.path("out/server.jsonl"));
     assert!(samples.len() >= 2, "{samples:#?}");
+    let table = stdout(&lab.run(["report", "out", "--format", "series"]));
     for sample in samples {
+        let opened = &sample["values"]["connections.current"];
+        let row = format!(",long,server,false,connections.current,{opened}");
+        assert!(sample["phase"] != "long" || table.contains(&row), "{row} in {table}");
         for name in [
             "globalLock.currentQueue.readers",
             "globalLock.currentQueue.writers",

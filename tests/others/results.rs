@@ -10,7 +10,7 @@ use crate::fake_support::{Lab, QUICK, assert_near, code, comparison as row, stde
 use crate::support::said;
 use serde_json::{Value, json};
 
-const FORMATS: [&str; 7] = ["terminal", "html", "md", "json", "csv", "benchstat", "svg"];
+const FORMATS: [&str; 8] = ["terminal", "html", "md", "json", "csv", "series", "benchstat", "svg"];
 
 /// Six rounds: the interval goes from the smallest to the largest ratio of a round.
 const SIX: [&str; 6] = ["--rounds", "6", "--seed", "1", "--phase", "first"];
@@ -313,6 +313,9 @@ fn assert_reads_as(format: &str, text: &str) {
             });
             assert_eq!(&slower.expect("a row")[at("verdict")], "SLOWER");
         }
+        "series" => {
+            assert!(text.lines().any(|line| line.contains(",slower@1.0.0,false,rss_bytes,")));
+        }
         "benchstat" => {
             let lines: Vec<&str> = text.lines().filter(|it| it.starts_with("Benchmark")).collect();
             assert_eq!(lines.len(), 8 * 6, "eight arms, six rounds");
@@ -342,7 +345,12 @@ fn a_torn_last_line_is_left_out_with_a_notice() {
             let output = lab.run(["report", name, "--format", format]);
             assert_eq!(code(&output), 0, "{format}: {}", said(&output));
             let told = stdout(&output).contains("runs.jsonl is torn");
-            assert_eq!(told, !["csv", "benchstat"].contains(&format), "{}", said(&output));
+            assert_eq!(
+                told,
+                !["csv", "series", "benchstat"].contains(&format),
+                "{}",
+                said(&output)
+            );
             if format == "json" {
                 let analysis: Value = serde_json::from_slice(&output.stdout).expect("JSON");
                 assert_eq!(analysis["rounds"], rounds);

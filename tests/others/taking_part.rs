@@ -61,3 +61,31 @@ fn a_count_ends_at_the_time_that_was_asked_for_and_its_story_with_it() {
     }
     assert_eq!(lab.record()["settings"]["max_time_s"], 0.2);
 }
+
+const TOLD: &str = "
+name: told
+why: A story behind a phase of its own, and a phase behind it.
+phases:
+  - {name: alone, operation: noop, operations: 10, warmup: 0.1}
+  - {name: first, operation: noop, operations: 10, warmup: 0.1}
+  - {name: second, operation: noop, operations: 10, continues: true}
+  - {name: third, operation: noop, duration: 30, continues: true}
+  - {name: after, operation: noop, operations: 10, warmup: 0.1}
+";
+
+#[test]
+fn the_quick_form_tells_a_story_to_its_end() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    lab.write("told.yaml", TOLD);
+    let words = ["run", "told.yaml", "--server", "none", "--quick", "--out", "out", "-d", "even"];
+    let output = lab.run(words);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    for run in lab.runs() {
+        let phases = run["phases"].as_array().expect("phases");
+        let names: Vec<&str> = phases.iter().filter_map(|it| it["phase"].as_str()).collect();
+        assert_eq!(names, ["alone", "first", "second", "third"], "{}", said(&output));
+    }
+    let plan = lab.record()["plan"]["phases"].clone();
+    assert_eq!(plan[3]["limit"]["duration"]["seconds"], 1.0, "{plan:#}");
+}

@@ -8,6 +8,9 @@ mod browser;
 mod fake_support;
 #[path = "../support/mod.rs"]
 mod support;
+#[allow(dead_code, reason = "the benchmark prints more of the rates")]
+#[path = "../../benches/figures/operating/world.rs"]
+mod world;
 
 mod contract_examples;
 mod layout;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::browser::{console, find, opened};
 use crate::support::skip;
 use judge::analysis::types::{Analysis, Metric};
+use record::folder::Series;
 use report::{FORMATS, Options, Report};
 
 fn analysis(fixture: &str) -> Analysis {
@@ -15,7 +16,8 @@ fn analysis(fixture: &str) -> Analysis {
 
 fn written(analysis: &Analysis, name: &str) -> String {
     let format = FORMATS.into_iter().find(|it| it.name == name).unwrap();
-    Report { analysis, runs: &[], options: &Options::default() }.text(format)
+    let series = Series::default();
+    Report { analysis, runs: &[], series: &series, options: &Options::default() }.text(format)
 }
 
 fn page_of(fixture: &str, folder: &Path) -> PathBuf {

@@ -1,12 +1,15 @@
 //! Every report format, from fixtures that hold every verdict, missing values, hostile strings,
 //! failed arms and a single arm.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use judge::analysis::types::{Analysis, ComparisonRow};
+use record::folder::Series;
 use record::records::Run;
 use regex_lite::Regex;
 use report::{FORMATS, Format, Options, Report, text};
+use serde::de::DeserializeOwned;
 use stats::threshold::Quantity;
 use stats::verdict::Verdict;
 use stats::wording::Finding;
@@ -20,8 +23,12 @@ fn analysis(name: &str) -> Analysis {
     serde_json::from_str(&fixture(name)).unwrap()
 }
 
-fn runs() -> Vec<Run> {
-    fixture("runs.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+fn lines<T: DeserializeOwned>(name: &str) -> Vec<T> {
+    fixture(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn series() -> Series {
+    Series { clients: lines("clients.jsonl"), server: lines("server.jsonl") }
 }
 
 fn format(name: &str) -> Format {
@@ -29,7 +36,8 @@ fn format(name: &str) -> Format {
 }
 
 fn written(analysis: &Analysis, name: &str, options: &Options) -> String {
-    Report { analysis, runs: &runs(), options }.text(format(name))
+    let (runs, series): (Vec<Run>, _) = (lines("runs.jsonl"), series());
+    Report { analysis, runs: &runs, series: &series, options }.text(format(name))
 }
 
 fn rendered(fixture: &str, name: &str, options: &Options) -> String {
@@ -120,6 +128,35 @@ fn csv_has_a_row_per_metric() {
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let rows = table.records().map(Result::unwrap).count();
     assert_eq!(rows, analysis("everything.json").results.len() * 17);
+}
+
+#[test]
+fn series_have_a_row_per_reading_and_metric() {
+    let text = rendered("everything.json", "series", &columns(80));
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<[String; 4]> = table
+        .deserialize()
+        .map(|row| {
+            let row: BTreeMap<String, String> = row.unwrap();
+            ["at_ns", "of", "metric", "value"].map(|column| row[column].clone())
+        })
+        .collect();
+    let Series { clients, server } = series();
+    let row = |at_ns: u64, of: &str, metric: &str, value: String| {
+        let row = [at_ns.to_string(), base::say::clean(of), metric.to_owned(), value];
+        assert!(rows.contains(&row), "{row:?} in {rows:?}");
+    };
+    for it in &clients {
+        row(it.at_ns, &it.arm, "rss_bytes", it.rss_bytes.to_string());
+        row(it.at_ns, &it.arm, "connections_count", it.connections.to_string());
+    }
+    for it in &server {
+        for (metric, value) in &it.values {
+            row(it.at_ns, "server", metric, value.to_string());
+        }
+    }
+    let of_server = server.iter().map(|it| it.values.len() + it.shares.len()).sum::<usize>();
+    assert_eq!(rows.len(), clients.len() * 5 + of_server);
 }
 
 #[test]

@@ -2,10 +2,7 @@
 //! how often the search finds a simulated step, and none where there is none.
 #![allow(clippy::unreadable_literal, clippy::print_stdout)]
 
-#[allow(dead_code, reason = "others simulate more")]
-#[path = "../../benches/figures/operating/world.rs"]
-mod world;
-
+use crate::world;
 use std::collections::BTreeMap;
 
 use serde_json::Value;

@@ -3,10 +3,7 @@
 //! shipped sequence of looks whole; here are a few of its cells.
 #![allow(clippy::float_cmp, clippy::unreadable_literal, clippy::print_stdout)]
 
-#[allow(dead_code, reason = "the benchmark prints more of the rates")]
-#[path = "../../benches/figures/operating/world.rs"]
-mod world;
-
+use crate::world;
 use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::looks::LookPlan;
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};

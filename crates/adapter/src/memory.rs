@@ -15,6 +15,9 @@ use nix::unistd::Pid;
 /// when it is seen.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// Looks between two searches for children, each of which reads a file a thread.
+const LOOKS_PER_SEARCH: u32 = 10;
+
 /// The limit of one arm in one round; it ends with the value.
 #[derive(Debug)]
 pub struct MemoryLimit {
@@ -95,15 +98,25 @@ impl MemoryLimit {
 
 impl Watched {
     fn watch(&self, bytes: u64) {
+        let (mut look, mut children) = (0, Vec::new());
         while !self.ended.load(Ordering::Relaxed) && !self.killed.load(Ordering::Relaxed) {
             let pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let used = pids.iter().filter_map(|pid| child::resident_bytes(*pid)).sum();
+            if look % LOOKS_PER_SEARCH == 0 {
+                children = pids.iter().flat_map(|pid| child::descendants(*pid)).collect();
+            }
+            look += 1;
+            // Pages that a fork shares count twice: to ask for their shares takes milliseconds.
+            let all = pids.iter().chain(&children);
+            let used = all.filter_map(|pid| child::resident_bytes(*pid)).sum();
             self.peak_bytes.fetch_max(used, Ordering::Relaxed);
             if used > bytes {
                 // Before the kill: whoever sees the end of the process asks why.
                 self.killed.store(true, Ordering::Relaxed);
                 for pid in pids {
                     child::kill_group(pid, Signal::SIGKILL);
+                }
+                for child in &children {
+                    child::signal(*child, Signal::SIGKILL); // it may have left the group
                 }
             }
             std::thread::sleep(LOOK_EVERY);
@@ -121,15 +134,21 @@ impl Drop for MemoryLimit {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::Stdio;
 
     use super::*;
 
     /// A process that holds so many bytes and waits.
     fn hungry(limit: &MemoryLimit, bytes: u64) -> std::process::Child {
         let script = format!("x=$(head -c {bytes} /dev/zero | tr '\\0' x); read line || true");
+        started(limit, &["-c", &script])
+    }
+
+    fn started(limit: &MemoryLimit, words: &[&str]) -> std::process::Child {
         let mut command = Command::new("sh");
-        command.args(["-c", &script]).process_group(0).stdin(std::process::Stdio::piped());
+        command.args(words).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         limit.enter(&mut command).expect("it lets in");
         let child = command.spawn().expect("it starts");
         limit.started(Pid::from_raw(child.id().cast_signed()));
@@ -152,6 +171,20 @@ mod tests {
     #[test]
     fn the_watchdog_kills_beyond_its_limit() {
         kills_beyond_it_alone(MemoryLimit::watched);
+    }
+
+    #[test]
+    fn the_watchdog_counts_and_kills_children_in_a_session_of_their_own() {
+        let holds = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 5; echo alive";
+        let script = "setsid sh -c \"$0\" & wait";
+        let limit = MemoryLimit::watched(16 << 20, 1);
+        let mut child = started(&limit, &["-c", script, holds]);
+        let mut said = String::new();
+        let mut stdout = child.stdout.take().expect("a pipe");
+        stdout.read_to_string(&mut said).expect("until both have ended");
+        let status = child.wait().expect("it ends");
+        assert_eq!((status.signal(), said.as_str()), (Some(9), ""), "{status}");
+        assert!(limit.killed() && limit.peak_bytes() >= 15 << 20, "{}", limit.peak_bytes());
     }
 
     #[test]

@@ -155,6 +155,16 @@ pub fn resident_bytes(pid: Pid) -> Option<u64> {
     Some(pages * page.cast_unsigned())
 }
 
+/// Its children, and theirs. It takes some microseconds for each thread, which has children of its
+/// own.
+pub fn descendants(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
+    let children = children.collect::<String>();
+    let children = children.split_whitespace().flat_map(str::parse).map(Pid::from_raw);
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
 /// Resident set and its peak, bytes.
 pub fn rss_bytes(pid: Pid) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -21,6 +21,13 @@ const LINES_BYTES_MAX: u64 = 512 << 20;
 /// Rounds are numbered from 1. No experiment makes so many: whoever counts up to them ends.
 const ROUNDS_MAX: u32 = 10_000;
 
+/// Readings over time, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    pub clients: Vec<ClientSample>,
+    pub server: Vec<ServerSample>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
@@ -219,6 +226,15 @@ impl Folder {
         plain::append(&self.path, name)
             .and_then(|mut file| file.write_all(line.as_bytes()))
             .map_err(|error| Error::file("write", &self.join(name), &error))
+    }
+
+    /// Without torn last lines.
+    pub fn series(&self) -> Result<Series> {
+        Ok(Series { clients: self.lines("clients.jsonl")?, server: self.lines("server.jsonl")? })
+    }
+
+    fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>> {
+        records(&self.join(name), &self.read_lines(name)?).map(|(records, _)| records)
     }
 
     /// All finished runs, without a torn last line (of a run cut off while it was written).

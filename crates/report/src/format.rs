@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use judge::analysis::types::Analysis;
+use record::folder::Series;
 use record::records::Run;
 
 /// A form in which a report is written.
@@ -21,6 +22,8 @@ pub struct Report<'a> {
     pub analysis: &'a Analysis,
     /// The folder's records, for formats with a line a round.
     pub runs: &'a [Run],
+    /// For the one that writes it; else empty.
+    pub series: &'a Series,
     pub options: &'a Options,
 }
 

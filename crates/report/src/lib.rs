@@ -17,6 +17,7 @@ mod paint;
 mod picture;
 mod plots;
 mod processes;
+pub mod series;
 pub mod study;
 mod table;
 pub mod terminal;
@@ -28,12 +29,13 @@ pub use answers::finding_line;
 pub use format::{Format, Options, Report};
 
 /// Every format of an experiment's report, in the order of `--help`.
-pub const FORMATS: [Format; 8] = [
+pub const FORMATS: [Format; 9] = [
     terminal::FORMAT,
     html::FORMAT,
     markdown::FORMAT,
     json::FORMAT,
     csv::FORMAT,
+    series::FORMAT,
     benchstat::FORMAT,
     junit::FORMAT,
     picture::FORMAT,

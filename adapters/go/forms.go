@@ -1,0 +1,76 @@
+package main
+
+// form is how a program has the documents of an operation: in the driver's own type, or in a class.
+type form interface {
+	one(r *record, in *input) any
+	many(r *record, in *input, itemStep int64) any // a slice
+	read(from decoder, got *answer) error
+	reread(made any, got *answer) // of many
+}
+
+type decoder interface{ Decode(into any) error }
+
+// formOf has documents of type T.
+type formOf[T any] struct {
+	make func(number int, in *input) T // nil where none are made
+	sum  func(from *T) int64           // nil where nothing is added up
+}
+
+func (f *formOf[T]) one(r *record, in *input) any { return f.make(r.document, in) }
+
+func (f *formOf[T]) many(r *record, in *input, itemStep int64) any {
+	made := make([]T, r.count)
+	for j := range made {
+		made[j] = f.make(r.document+j, in)
+		in.Sequence++
+		in.Shift += itemStep
+	}
+	return made
+}
+
+func (f *formOf[T]) read(from decoder, got *answer) error {
+	var next T
+	if err := from.Decode(&next); err != nil {
+		return err
+	}
+	f.add(&next, got)
+	return nil
+}
+
+func (f *formOf[T]) reread(made any, got *answer) {
+	documents := made.([]T)
+	for i := range documents {
+		f.add(&documents[i], got)
+	}
+}
+
+func (f *formOf[T]) add(found *T, got *answer) {
+	got.documents++
+	if f.sum != nil {
+		got.sum += f.sum(found)
+	}
+}
+
+func native(o *operation) (form, error) {
+	f := &formOf[document]{}
+	if o.Documents != nil {
+		f.make = o.Documents.make
+	}
+	if o.SumField != "" {
+		f.sum = func(from *document) int64 { return integer(*from, o.SumField) }
+	}
+	return f, nil
+}
+
+// integer is 0 where the field holds none.
+func integer(from document, name string) int64 {
+	if slot := field(from, name); slot != nil {
+		switch value := (*slot).(type) {
+		case int32:
+			return int64(value)
+		case int64:
+			return value
+		}
+	}
+	return 0
+}

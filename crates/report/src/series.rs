@@ -1,0 +1,75 @@
+//! Clients and server over time, tidy as [`csv`](super::csv): a row per reading and metric, the
+//! unit in the metric's name.
+
+use std::io::{self, Write};
+
+use super::format::{Format, Report};
+use base::say::clean;
+use record::records::{ClientSample, ServerSample};
+
+pub const FORMAT: Format =
+    Format { name: "series", about: "One row per reading of clients and server, as CSV", render };
+
+const HEAD: [&str; 9] = [
+    "schema_version",
+    "experiment_id",
+    "at_ns",
+    "round",
+    "phase",
+    "of",
+    "is_consumer",
+    "metric",
+    "value",
+];
+
+/// `of` of a row that is no arm's.
+const SERVER: &str = "server";
+
+fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = report.analysis;
+    let version = analysis.schema_version.to_string();
+    let mut table = ::csv::Writer::from_writer(out);
+    table.write_record(HEAD)?;
+    let mut rows = |at: (u64, u32, &str), of: &str, consumer: bool, read: &[(String, String)]| {
+        let (at_ns, round, phase) = (at.0.to_string(), at.1.to_string(), clean(at.2));
+        for (metric, value) in read {
+            table.write_record([
+                &version,
+                &clean(&analysis.id),
+                &at_ns,
+                &round,
+                &phase,
+                &clean(of),
+                &consumer.to_string(),
+                &clean(metric),
+                value,
+            ])?;
+        }
+        io::Result::Ok(())
+    };
+    for it in &report.series.clients {
+        rows((it.at_ns, it.round, &it.phase), &it.arm, it.consumer, &of_client(it))?;
+    }
+    for it in &report.series.server {
+        rows((it.at_ns, it.round, &it.phase), SERVER, false, &of_server(it))?;
+    }
+    table.flush()
+}
+
+fn of_client(it: &ClientSample) -> [(String, String); 5] {
+    [
+        ("processes_count", u64::from(it.processes)),
+        ("rss_bytes", it.rss_bytes),
+        ("cpu_ns", it.cpu_ns),
+        ("threads_count", it.threads),
+        ("connections_count", it.connections),
+    ]
+    .map(|(metric, value)| (metric.to_owned(), value.to_string()))
+}
+
+/// By the server's own names.
+fn of_server(it: &ServerSample) -> Vec<(String, String)> {
+    let counters = it.values.iter().map(|(name, value)| (name.clone(), value.to_string()));
+    let shares = it.shares.iter().map(|(name, share)| (name.clone(), share.to_string()));
+    counters.chain(shares).collect()
+}
