@@ -44,6 +44,20 @@ final class Message {
     String user;
     String password;
     Map<String, String> options;
+
+    /** For drivers whose URIs do not know serverSelectionTimeoutMS. */
+    String plainUri() {
+      return uri.replaceAll("(?i)(?<=[?&])serverSelectionTimeoutMS=[^&]*(&|$)", "");
+    }
+
+    Integer selectionTimeoutMs() {
+      for (Map.Entry<String, String> option : options.entrySet()) {
+        if (option.getKey().equalsIgnoreCase("serverSelectionTimeoutMS")) {
+          return Integer.valueOf(option.getValue());
+        }
+      }
+      return null;
+    }
   }
 
   static final class Pacing {
