@@ -7,6 +7,13 @@ import java.util.regex.Pattern;
 
 /** What a dialect gives the harness: the driver's types, clients, calls and errors. */
 interface Driver {
+  List<String> OPERATIONS =
+      List.of(
+          ("noop insert_one insert_many find_one find update_one delete_one count estimated_count"
+                  + " replace_one find_one_and_update read_modify_write bulk_write aggregate"
+                  + " command drop")
+              .split(" "));
+
   /** A class of the driver. */
   Class<?> loaded();
 
@@ -17,7 +24,9 @@ interface Driver {
     return name.find() ? new String[] {name.group(1), name.group(2)} : new String[] {path, null};
   }
 
-  List<String> operations();
+  default List<String> operations() {
+    return OPERATIONS;
+  }
 
   List<String> extras();
 

@@ -14,7 +14,6 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
@@ -97,7 +96,7 @@ final class Main {
         fault.printStackTrace();
       }
       String code = fault instanceof Refusal refusal ? refusal.code : "internal";
-      reply = fields("type", "error", "code", code, "message", told(fault));
+      reply = Fields.of("type", "error").and("code", code).and("message", told(fault));
     }
     answers.write(0x1e);
     answers.println(JSON.toJson(reply));
@@ -125,23 +124,23 @@ final class Main {
       case "hello":
         return hello(message);
       case "clock":
-        return fields("type", "clock", "now_ns", Clock.now());
+        return Fields.of("type", "clock").and("now_ns", Clock.now());
       case "open":
         return open(message);
       case "prepare":
         phase = new Phase(message, driver, clients, dealsOperations);
-        return fields("type", "ready");
+        return Fields.of("type", "ready");
       case "turn":
         return turn(message.untilNs);
       case "end":
         return phase.end();
       case "close":
         close(clients);
-        return fields("type", "closed");
+        return Fields.of("type", "closed");
       case "render":
         var template = new Reference(Pools.document(message.template), message.stamps);
         byte[] bson = driver.encode(template.make(driver, 0, message.input));
-        return fields("type", "rendered", "bson", HexFormat.of().formatHex(bson));
+        return Fields.of("type", "rendered").and("bson", HexFormat.of().formatHex(bson));
       default:
         throw new Refusal("protocol", "unknown type " + message.type);
     }
@@ -154,43 +153,28 @@ final class Main {
     Clock.epochNs = message.epochNs;
     Runtime.getRuntime().addShutdownHook(new Thread(this::stop, "SIGTERM"));
     String[] jar = driver.jar();
-    return fields(
-        "type",
-        "hello",
-        "protocol",
-        PROTOCOL,
-        "adapter",
-        "java",
-        "driver",
-        fields("name", jar[0], "version", jar[1], "native", null),
-        "runtime",
-        fields(
-            "name",
-            "java",
-            "version",
-            System.getProperty("java.version"),
-            "flags",
-            ManagementFactory.getRuntimeMXBean().getInputArguments()),
-        "clock",
-        fields("source", "CLOCK_MONOTONIC", "resolution_ns", 1),
-        "capabilities",
-        fields(
-            "operations",
-            driver.operations(),
-            "pacing",
-            Phase.PACINGS,
-            "extras",
-            driver.extras(),
-            "shapes",
-            driver.shapes(),
-            "alters",
-            List.of(),
-            "uri",
-            driver.uri(),
-            "consumer_ns",
-            null,
-            "concurrency",
-            fields("kind", "threads", "max", null, "threads", null)));
+    return Fields.of("type", "hello")
+        .and("protocol", PROTOCOL)
+        .and("adapter", "java")
+        .and("driver", Fields.of("name", jar[0]).and("version", jar[1]).and("native", null))
+        .and(
+            "runtime",
+            Fields.of("name", "java")
+                .and("version", System.getProperty("java.version"))
+                .and("flags", ManagementFactory.getRuntimeMXBean().getInputArguments()))
+        .and("clock", Fields.of("source", "CLOCK_MONOTONIC").and("resolution_ns", 1))
+        .and(
+            "capabilities",
+            Fields.of("operations", driver.operations())
+                .and("pacing", Phase.PACINGS)
+                .and("extras", driver.extras())
+                .and("shapes", driver.shapes())
+                .and("alters", List.of())
+                .and("uri", driver.uri())
+                .and("consumer_ns", null)
+                .and(
+                    "concurrency",
+                    Fields.of("kind", "threads").and("max", null).and("threads", null)));
   }
 
   private Map<String, Object> open(Message message) throws Exception {
@@ -208,8 +192,9 @@ final class Main {
     clients = opened;
     dealsOperations = message.deal.equals("operation");
     Driver.Client first = opened.get(0);
-    return fields(
-        "type", "opened", "acknowledged", first.acknowledged(), "resolved", first.resolved());
+    return Fields.of("type", "opened")
+        .and("acknowledged", first.acknowledged())
+        .and("resolved", first.resolved());
   }
 
   private Map<String, Object> turn(long untilNs) throws Exception {
@@ -235,14 +220,5 @@ final class Main {
   static String told(Exception fault) {
     String text = String.valueOf(fault.getMessage());
     return text.substring(0, Math.min(text.length(), MESSAGE_CHARACTERS));
-  }
-
-  /** A JSON object of names and values in turn; values may be null. */
-  static Map<String, Object> fields(Object... pairs) {
-    Map<String, Object> fields = new LinkedHashMap<>();
-    for (int i = 0; i < pairs.length; i += 2) {
-      fields.put((String) pairs[i], pairs[i + 1]);
-    }
-    return fields;
   }
 }

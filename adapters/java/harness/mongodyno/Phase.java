@@ -121,8 +121,10 @@ final class Phase {
     }
     boolean exhausted = workers.stream().allMatch(worker -> worker.slice.exhausted());
     boolean gaveUp = workers.stream().anyMatch(worker -> worker.gaveUp);
-    return Main.fields(
-        "type", "turn_done", "began_ns", beganNs, "exhausted", exhausted, "gave_up", gaveUp);
+    return Fields.of("type", "turn_done")
+        .and("began_ns", beganNs)
+        .and("exhausted", exhausted)
+        .and("gave_up", gaveUp);
   }
 
   Map<String, Object> end() throws IOException {
@@ -132,15 +134,12 @@ final class Phase {
     long[] now = collected();
     long documents = workers.stream().mapToLong(worker -> worker.documents).sum();
     long sum = workers.stream().mapToLong(worker -> worker.sum).sum();
-    return Main.fields(
-        "type",
-        "ended",
-        "totals",
-        Main.fields("documents", documents, "sum", sum),
-        "errors",
-        errors.values(),
-        "runtime",
-        Main.fields("gc_count", now[0] - collected[0], "gc_ns", now[1] - collected[1]));
+    return Fields.of("type", "ended")
+        .and("totals", Fields.of("documents", documents).and("sum", sum))
+        .and("errors", errors.values())
+        .and(
+            "runtime",
+            Fields.of("gc_count", now[0] - collected[0]).and("gc_ns", now[1] - collected[1]));
   }
 
   /** Collections of garbage so far, and the ns they took. */
@@ -157,7 +156,8 @@ final class Phase {
     Map<String, Object> error =
         errors.computeIfAbsent(
             code + name,
-            key -> Main.fields("code", code, "name", name, "count", 0, "message", message));
+            key ->
+                Fields.of("code", code).and("name", name).and("count", 0).and("message", message));
     error.merge("count", 1, (count, one) -> (int) count + (int) one);
   }
 }

@@ -36,7 +36,8 @@ final class Reference {
 
   @SuppressWarnings("unchecked") // pools hold documents
   Map<String, Object> make(Driver driver, int number, Input input) {
-    var made = (Map<String, Object>) copy(driver, from[Integer.remainderUnsigned(number, from.length)]);
+    var made =
+        (Map<String, Object>) copy(driver, from[Integer.remainderUnsigned(number, from.length)]);
     for (Stamp stamp : stamps) {
       stamp.put(driver, made, input);
     }

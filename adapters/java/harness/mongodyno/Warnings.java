@@ -36,7 +36,8 @@ final class Warnings extends Handler {
 
   @Override
   public void publish(LogRecord record) {
-    if (Thread.currentThread() == caller && first == null) {
+    boolean warns = record.getLevel().intValue() >= Level.WARNING.intValue();
+    if (warns && Thread.currentThread() == caller && first == null) {
       first = record.getMessage();
     }
   }

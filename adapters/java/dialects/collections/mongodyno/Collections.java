@@ -38,30 +38,6 @@ import org.bson.types.ObjectId;
 
 /** MongoCollection, as all drivers have it from 3.0 on; {@link Version} has what changed. */
 abstract class Collections implements Driver {
-  private static final List<String> OPERATIONS =
-      List.of(
-          "noop",
-          "insert_one",
-          "insert_many",
-          "find_one",
-          "find",
-          "update_one",
-          "delete_one",
-          "count",
-          "estimated_count",
-          "replace_one",
-          "find_one_and_update",
-          "read_modify_write",
-          "bulk_write",
-          "aggregate",
-          "command",
-          "drop");
-
-  @Override
-  public List<String> operations() {
-    return OPERATIONS;
-  }
-
   @Override
   public List<String> extras() {
     return Version.EXTRAS;
@@ -142,8 +118,7 @@ abstract class Collections implements Driver {
 
   /** The calls of one operation on a collection of documents of one class. */
   @SuppressWarnings("unchecked") // the harness has made objects of that class
-  static <T> Call bind(MongoDatabase database, Operation operation, Class<T> type)
-      throws Refusal {
+  static <T> Call bind(MongoDatabase database, Operation operation, Class<T> type) throws Refusal {
     if (operation.kind.equals("command")) {
       return given -> database.runCommand((Document) given.command);
     }
@@ -194,8 +169,7 @@ abstract class Collections implements Driver {
         };
       case "find_one_and_update":
         return given ->
-            given.read(
-                items.findOneAndUpdate((Document) given.filter, (Document) given.update));
+            given.read(items.findOneAndUpdate((Document) given.filter, (Document) given.update));
       case "bulk_write":
         BulkWriteOptions bulk = new BulkWriteOptions().ordered(operation.ordered);
         return given -> {

@@ -9,7 +9,6 @@ import com.mongodb.DBObject;
 import com.mongodb.MongoException;
 import com.mongodb.WriteConcern;
 import java.net.SocketTimeoutException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bson.BSON;
@@ -18,28 +17,9 @@ import org.bson.types.ObjectId;
 
 /** DB and DBCollection; {@link Version} has what changed. */
 abstract class DbCollections implements Driver {
-  private static final List<String> OPERATIONS =
-      List.of(
-          "noop",
-          "insert_one",
-          "insert_many",
-          "find_one",
-          "find",
-          "update_one",
-          "delete_one",
-          "count",
-          "estimated_count",
-          "replace_one",
-          "find_one_and_update",
-          "read_modify_write",
-          "command",
-          "drop");
-
   @Override
   public List<String> operations() {
-    List<String> operations = new ArrayList<>(OPERATIONS);
-    operations.addAll(Version.OPERATIONS);
-    return operations;
+    return OPERATIONS.stream().filter(kind -> !Version.LACKS.contains(kind)).toList();
   }
 
   @Override
@@ -120,9 +100,7 @@ abstract class DbCollections implements Driver {
     }
     DBCollection items = database.getCollection(operation.collection);
     WriteConcern concern =
-        operation.writeConcern == null
-            ? items.getWriteConcern()
-            : concern(operation.writeConcern);
+        operation.writeConcern == null ? items.getWriteConcern() : concern(operation.writeConcern);
     boolean answered = concern.callGetLastError();
     boolean upsert = operation.upsert;
     switch (operation.kind) {

@@ -87,19 +87,14 @@ final class Dialect extends DbCollections {
     @Override
     public Map<String, Object> resolved() {
       WriteConcern concern = database.getWriteConcern();
-      return Main.fields(
-          "max_pool_size",
-          options.connectionsPerHost,
-          "write_concern",
-          concern.callGetLastError() ? Main.fields("w", concern.getW()) : Map.of(),
-          "retry_writes",
-          false,
-          "retry_reads",
-          false,
-          "tls",
-          false,
-          "commands",
-          Map.of("count", "count"));
+      return Fields.of("max_pool_size", options.connectionsPerHost)
+          .and(
+              "write_concern",
+              concern.callGetLastError() ? Fields.of("w", concern.getW()) : Map.of())
+          .and("retry_writes", false)
+          .and("retry_reads", false)
+          .and("tls", false)
+          .and("commands", Map.of("count", "count"));
     }
 
     @Override

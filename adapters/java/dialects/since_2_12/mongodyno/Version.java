@@ -3,8 +3,8 @@ package mongodyno;
 import com.mongodb.AggregationOptions;
 import com.mongodb.BulkWriteException;
 import com.mongodb.BulkWriteOperation;
-import com.mongodb.BulkWriteResult;
 import com.mongodb.BulkWriteRequestBuilder;
+import com.mongodb.BulkWriteResult;
 import com.mongodb.Cursor;
 import com.mongodb.DBCollection;
 import com.mongodb.DBObject;
@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 
 /** DBCollection from 2.12 on: bulks, and pipelines whose answers are cursors. */
 final class Version {
-  static final List<String> OPERATIONS = List.of("bulk_write", "aggregate");
+  static final List<String> LACKS = List.of();
   static final List<String> EXTRAS =
       List.of("write_concern", "unacknowledged", "unordered", "clients");
 

@@ -6,7 +6,7 @@ import java.util.List;
 
 /** DBCollection from 2.4 to 2.11: no bulks, and no pipelines that today's servers take. */
 final class Version {
-  static final List<String> OPERATIONS = List.of();
+  static final List<String> LACKS = List.of("bulk_write", "aggregate");
   static final List<String> EXTRAS = List.of("unacknowledged", "clients");
 
   private Version() {}

@@ -78,29 +78,22 @@ final class Dialect extends Collections {
     public Map<String, Object> resolved() {
       WriteConcern concern = settings.getWriteConcern();
       ReadConcernLevel level = settings.getReadConcern().getLevel();
-      return Main.fields(
-          "max_pool_size",
-          settings.getConnectionPoolSettings().getMaxSize(),
-          "min_pool_size",
-          settings.getConnectionPoolSettings().getMinSize(),
-          "write_concern",
-          concern.isServerDefault()
-              ? Map.of()
-              : Main.fields("w", concern.getWObject(), "j", concern.getJournal()),
-          "read_concern",
-          level == null ? null : level.getValue(),
-          "read_preference",
-          settings.getReadPreference().getName(),
-          "compressors",
-          settings.getCompressorList().stream().map(MongoCompressor::getName).toList(),
-          "retry_writes",
-          settings.getRetryWrites(),
-          "retry_reads",
-          settings.getRetryReads(),
-          "tls",
-          settings.getSslSettings().isEnabled(),
-          "commands",
-          Map.of("count", Version.COUNT));
+      return Fields.of("max_pool_size", settings.getConnectionPoolSettings().getMaxSize())
+          .and("min_pool_size", settings.getConnectionPoolSettings().getMinSize())
+          .and(
+              "write_concern",
+              concern.isServerDefault()
+                  ? Map.of()
+                  : Fields.of("w", concern.getWObject()).and("j", concern.getJournal()))
+          .and("read_concern", level == null ? null : level.getValue())
+          .and("read_preference", settings.getReadPreference().getName())
+          .and(
+              "compressors",
+              settings.getCompressorList().stream().map(MongoCompressor::getName).toList())
+          .and("retry_writes", settings.getRetryWrites())
+          .and("retry_reads", settings.getRetryReads())
+          .and("tls", settings.getSslSettings().isEnabled())
+          .and("commands", Map.of("count", Version.COUNT));
     }
 
     @Override

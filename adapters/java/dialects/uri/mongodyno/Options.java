@@ -13,17 +13,14 @@ final class Options {
   static Map<String, Object> resolved(MongoClientOptions options, String count) {
     WriteConcern concern = options.getWriteConcern();
     Map<String, Object> resolved =
-        Main.fields(
-            "max_pool_size",
-            options.getConnectionsPerHost(),
-            "write_concern",
-            concern.callGetLastError()
-                ? Main.fields("w", concern.getWObject(), "j", concern.getJ())
-                : Map.of(),
-            "read_preference",
-            options.getReadPreference().getName(),
-            "commands",
-            Map.of("count", count));
+        Fields.of("max_pool_size", options.getConnectionsPerHost())
+            .and(
+                "write_concern",
+                concern.callGetLastError()
+                    ? Fields.of("w", concern.getWObject()).and("j", concern.getJ())
+                    : Map.of())
+            .and("read_preference", options.getReadPreference().getName())
+            .and("commands", Map.of("count", count));
     // These came later, one by one.
     String[][] getters = {
       {"min_pool_size", "getMinConnectionsPerHost"},
