@@ -37,9 +37,10 @@ abstract class DbCollections implements Driver {
     return new BasicDBList();
   }
 
+  /** Not the bytes themselves, which the oldest ones write as subtype 2. */
   @Override
   public Object binary(byte subtype, byte[] data) {
-    return subtype == 0 ? data : new Binary(subtype, data);
+    return new Binary(subtype, data);
   }
 
   @Override

@@ -50,6 +50,10 @@ final class Dialect extends DbCollections {
     }
     // A list is a replica set, even of one.
     Mongo mongo = hosts.size() == 1 ? new Mongo(hosts.get(0), options) : new Mongo(hosts, options);
+    String nodes = entry.options.get("w");
+    if (nodes != null && mongo.getWriteConcern().getW() != Integer.parseInt(nodes)) {
+      mongo.setWriteConcern(new WriteConcern(Integer.parseInt(nodes))); // MongoOptions had no w yet
+    }
     return new Opened(mongo, mongo.getDB(database), options);
   }
 
@@ -60,15 +64,18 @@ final class Dialect extends DbCollections {
       return;
     }
     try {
-      Field field = MongoOptions.class.getField(FIELDS.getOrDefault(name, name));
+      Field field = MongoOptions.class.getField(FIELDS.getOrDefault(name, ""));
       if (field.getType() == int.class) {
         field.setInt(options, Integer.parseInt(value));
-      } else if (FIELDS.containsKey(name) && value.matches("true|false")) {
+      } else if (value.matches("true|false")) {
         field.setBoolean(options, value.equals("true"));
       } else {
         throw new Refusal("unsupported", "MongoOptions takes no " + name + "=" + value);
       }
     } catch (NoSuchFieldException missing) {
+      if (name.equals("w")) {
+        return;
+      }
       throw new Refusal("unsupported", "MongoOptions of this version has no " + name);
     }
   }
