@@ -9,18 +9,39 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * Decodes files of BSON documents. Not by the driver: generations 2 and 3 make a UUID of a binary
  * of subtype 4, and write that as subtype 3; the oldest have no decoder of bytes.
  */
 final class Pools {
-  /** A value whose class is the driver's own. */
-  interface Special {
-    Object natural(Driver driver);
+  /**
+   * A value that each copy makes anew. A class, not an interface: whether a string is none of it is
+   * asked for each field, and quick for classes alone.
+   */
+  abstract static class Template {
+    abstract Object natural(Driver driver);
+
+    static Object copy(Object value, Driver driver) {
+      return value instanceof Template template ? template.natural(driver) : value;
+    }
+  }
+
+  private static final class Document extends Template {
+    private final List<String> names = new ArrayList<>();
+    private final List<Object> values = new ArrayList<>();
+
+    @Override
+    Object natural(Driver driver) {
+      Map<String, Object> document = driver.document();
+      for (int i = 0; i < names.size(); i++) {
+        document.put(names.get(i), copy(values.get(i), driver));
+      }
+      return document;
+    }
   }
 
   private Pools() {}
@@ -42,16 +63,16 @@ final class Pools {
     return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }
 
-  private static Map<String, Object> document(ByteBuffer in) throws Refusal {
-    Map<String, Object> document = new LinkedHashMap<>();
+  private static Document document(ByteBuffer in) throws Refusal {
+    Document document = new Document();
     in.getInt(); // its length
     for (byte type; (type = in.get()) != 0; ) {
       int end = in.position();
       while (in.get(end) != 0) {
         end++;
       }
-      String name = text(in, end - in.position());
-      document.put(name, value(type, in));
+      document.names.add(text(in, end - in.position()));
+      document.values.add(value(type, in));
     }
     return document;
   }
@@ -74,23 +95,47 @@ final class Pools {
       case 1 -> in.getDouble();
       case 2 -> text(in, in.getInt() - 1);
       case 3 -> document(in);
-      case 4 -> new ArrayList<>(document(in).values());
+      case 4 -> {
+        List<Object> items = document(in).values;
+        yield new Anew(
+            driver -> {
+              List<Object> array = driver.array();
+              items.forEach(item -> array.add(Template.copy(item, driver)));
+              return array;
+            });
+      }
       case 5 -> {
         int length = in.getInt();
         byte subtype = in.get();
         byte[] data = bytes(in, length);
-        yield (Special) driver -> driver.binary(subtype, data.clone());
+        yield new Anew(driver -> driver.binary(subtype, data.clone()));
       }
       case 7 -> {
         byte[] id = bytes(in, 12);
-        yield (Special) driver -> driver.objectId(id);
+        yield new Anew(driver -> driver.objectId(id));
       }
       case 8 -> in.get() != 0;
-      case 9 -> new Date(in.getLong());
+      case 9 -> {
+        long ms = in.getLong();
+        yield new Anew(driver -> new Date(ms));
+      }
       case 10 -> null;
       case 16 -> in.getInt();
       case 18 -> in.getLong();
       default -> throw new Refusal("unsupported", "BSON type " + type + " in a pool");
     };
+  }
+
+  private static final class Anew extends Template {
+    private final Function<Driver, Object> make;
+
+    Anew(Function<Driver, Object> make) {
+      this.make = make;
+    }
+
+    @Override
+    Object natural(Driver driver) {
+      return make.apply(driver);
+    }
   }
 }

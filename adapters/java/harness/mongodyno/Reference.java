@@ -1,6 +1,5 @@
 package mongodyno;
 
-import java.util.Date;
 import java.util.List;
 import java.util.Map;
 
@@ -36,33 +35,11 @@ final class Reference {
 
   @SuppressWarnings("unchecked") // pools hold documents
   Map<String, Object> make(Driver driver, int number, Input input) {
-    var made =
-        (Map<String, Object>) copy(driver, from[Integer.remainderUnsigned(number, from.length)]);
+    Object template = from[Integer.remainderUnsigned(number, from.length)];
+    var made = (Map<String, Object>) Pools.Template.copy(template, driver);
     for (Stamp stamp : stamps) {
       stamp.put(driver, made, input);
     }
     return made;
-  }
-
-  /** Strings and numbers are immutable in Java, and shared. */
-  private static Object copy(Driver driver, Object value) {
-    if (value instanceof Map<?, ?> document) {
-      Map<String, Object> copy = driver.document();
-      for (Map.Entry<?, ?> field : document.entrySet()) {
-        copy.put((String) field.getKey(), copy(driver, field.getValue()));
-      }
-      return copy;
-    }
-    if (value instanceof List<?> array) {
-      List<Object> copy = driver.array();
-      for (Object item : array) {
-        copy.add(copy(driver, item));
-      }
-      return copy;
-    }
-    if (value instanceof Pools.Special special) {
-      return special.natural(driver);
-    }
-    return value instanceof Date date ? new Date(date.getTime()) : value;
   }
 }

@@ -15,9 +15,14 @@ final class Stamp {
   private String prefix = "";
   private int width;
   private long add;
+  private transient Integer head; // the prefix of an objectid
 
   @SuppressWarnings("unchecked") // a path leads through documents and arrays
   void put(Driver driver, Map<String, Object> document, Input input) {
+    if (path.length == 1) {
+      document.put(path[0], value(driver, input));
+      return;
+    }
     Object inner = document;
     for (int i = 0; i < path.length - 1; i++) {
       inner =
@@ -44,7 +49,9 @@ final class Stamp {
         yield prefix + "0".repeat(Math.max(0, width - digits.length())) + digits;
       }
       case "objectid" -> {
-        int head = HexFormat.fromHexDigits(prefix);
+        if (head == null) {
+          head = HexFormat.fromHexDigits(prefix);
+        }
         yield driver.objectId(ByteBuffer.allocate(12).putInt(head).putLong(number(input)).array());
       }
       case "guid" -> driver.binary((byte) 4, input.shiftedGuid());
