@@ -1,0 +1,46 @@
+package mongodyno;
+
+import java.util.List;
+import java.util.Map;
+
+/** What a call is given, made before the first clock reading, and what it tells. */
+final class Given {
+  /** `written` of a write that is not answered. */
+  static final long UNKNOWN = -1;
+
+  Object document;
+  List<Object> documents;
+  Map<String, Object> filter;
+  Map<String, Object> projection;
+  Map<String, Object> update;
+  Map<String, Object> command;
+  Object pipeline;
+  List<Object> models;
+  int limit;
+  String sumField;
+
+  /** Inserted, matched, upserted or deleted. */
+  long written;
+
+  /** Documents that were read, or counted. */
+  long found;
+
+  long sum;
+
+  /** Consumes a document of an answer; null is none. */
+  void read(Object document) {
+    if (document == null) {
+      return;
+    }
+    found++;
+    if (sumField != null) {
+      Object value =
+          document instanceof Driver.Shaped shaped
+              ? shaped.get(sumField)
+              : ((Map<?, ?>) document).get(sumField);
+      if (value instanceof Integer || value instanceof Long) {
+        sum += ((Number) value).longValue();
+      }
+    }
+  }
+}
