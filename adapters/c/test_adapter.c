@@ -82,12 +82,14 @@ static void what_the_driver_uses(const char *server) {
     bson_destroy(&opened);
     if (!with)
         return;
-    target *first = targets_new(with, NULL, 0, &why), *second = targets_new(with, NULL, 0, &why);
+    operation noop = {.kind = kinds};
+    bson_init(&noop.message);
+    target *first = targets_new(with, &noop, 1, &why), *second = targets_new(with, &noop, 1, &why);
     EXPECT(first && second, "two clients of a pool of two");
-    EXPECT(!targets_new(with, NULL, 0, &why) && !strcmp(why.code, "unsupported"),
+    EXPECT(!targets_new(with, &noop, 1, &why) && !strcmp(why.code, "unsupported"),
            "more threads than clients");
-    targets_free(first, with, 0);
-    targets_free(second, with, 0);
+    targets_free(first, with, 1);
+    targets_free(second, with, 1);
     session_close(with);
 }
 
