@@ -1,78 +1,12 @@
 // The adapter of MongoDB's drivers for C++: reads a line, does it, answers a line. SPEC 1 to 3.
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cxxabi.h>
-
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <iostream>
 
 #include "harness.hpp"
-
-std::int64_t epoch_ns;
-std::atomic<bool> stopped{false};
-int stop_fd = -1;
-
-std::int64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec - epoch_ns;
-}
-
-bool sleep_until(std::int64_t due_ns) {
-  // Not sleep_until of the library: SIGTERM interrupts one thread only.
-  pollfd stop = {stop_fd, POLLIN, 0};
-  for (std::int64_t left_ns; (left_ns = due_ns - now_ns()) > 0;) {
-    timespec left = {left_ns / 1000000000, left_ns % 1000000000};
-    ppoll(&stop, 1, &left, nullptr);
-    if (stopped) return false;
-  }
-  return true;
-}
-
-std::string quoted(const std::string& text) {
-  std::string made = "\"";
-  for (char each : text) {
-    char escaped[8];
-    if (each == '"' || each == '\\') made += '\\';
-    if (static_cast<unsigned char>(each) < ' ') {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(each));
-      made += escaped;
-    } else {
-      made += each;
-    }
-  }
-  return made + "\"";
-}
-
-std::string from_hex(const std::string& digits) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
-std::string to_hex(const std::string& bytes) {
-  static const char DIGITS[] = "0123456789abcdef";
-  std::string digits;
-  for (char each : bytes) {
-    digits += DIGITS[static_cast<unsigned char>(each) >> 4];
-    digits += DIGITS[each & 15];
-  }
-  return digits;
-}
-
-std::string class_name(const std::exception& fault) {
-  int status;
-  std::unique_ptr<char, void (*)(void*)> whole(
-      abi::__cxa_demangle(typeid(fault).name(), nullptr, nullptr, &status), std::free);
-  std::string name = whole ? whole.get() : typeid(fault).name();
-  return name.substr(name.rfind(':') + 1);
-}
 
 namespace {
 
@@ -84,7 +18,7 @@ Session session;
 std::unique_ptr<Phase> phase;
 std::atomic<bool> in_turn{false};
 
-void on_term(int) {
+void on_term(int /*signal*/) {
   stopped = true;  // first: the turn may end in another thread meanwhile
   if (!in_turn) _exit(0);
   eventfd_write(stop_fd, 1);
@@ -171,10 +105,10 @@ std::string on_render(Document message) {
   input.made_ns = given["made_ns"].integer();
   input.time_ms = given["time_ms"].integer();
   if (given["guid"]) std::memcpy(input.guid, from_hex(given["guid"].text()).data(), 16);
-  std::string made(pools[0].largest_bytes(), '\0');
-  auto* to = reinterpret_cast<std::uint8_t*>(&made[0]);
+  std::vector<std::uint8_t> made(pools[0].largest_bytes());
+  auto* to = made.data();
   Reference(message, pools).make(0, input, to);
-  return "\"rendered\",\"bson\":" + quoted(to_hex(made));
+  return "\"rendered\",\"bson\":" + quoted(to_hex({made.begin(), made.end()}));
 }
 
 std::string parsed(const std::string& line) {
@@ -211,8 +145,7 @@ std::string error(const char* code, const std::string& message) {
     // Not within a character.
     for (length = MESSAGE_MAX; (message[length] & 0xc0) == 0x80;) length--;
   }
-  return "\"error\",\"code\":" + quoted(code) +
-         ",\"message\":" + quoted(message.substr(0, length));
+  return "\"error\",\"code\":" + quoted(code) + ",\"message\":" + quoted(message.substr(0, length));
 }
 
 }  // namespace

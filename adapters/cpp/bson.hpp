@@ -16,9 +16,25 @@ class Document;
 
 struct Element {
   enum Type : std::uint8_t {
-    END = 0, DOUBLE = 1, STRING = 2, DOCUMENT = 3, ARRAY = 4, BINARY = 5, OBJECTID = 7, BOOL = 8,
-    DATE = 9, NULL_VALUE = 10, REGEX = 11, POINTER = 12, CODE = 13, SYMBOL = 14, SCOPED = 15,
-    INT32 = 16, TIMESTAMP = 17, INT64 = 18, DECIMAL = 19
+    END = 0,
+    DOUBLE = 1,
+    STRING = 2,
+    DOCUMENT = 3,
+    ARRAY = 4,
+    BINARY = 5,
+    OBJECTID = 7,
+    BOOL = 8,
+    DATE = 9,
+    NULL_VALUE = 10,
+    REGEX = 11,
+    POINTER = 12,
+    CODE = 13,
+    SYMBOL = 14,
+    SCOPED = 15,
+    INT32 = 16,
+    TIMESTAMP = 17,
+    INT64 = 18,
+    DECIMAL = 19
   };
 
   std::uint8_t type = END;
@@ -29,11 +45,16 @@ struct Element {
 
   std::int64_t integer(std::int64_t otherwise = 0) const {
     switch (type) {
-      case BOOL: return *value;
-      case INT32: return load<std::int32_t>(value);
-      case INT64: return load<std::int64_t>(value);
-      case DOUBLE: return static_cast<std::int64_t>(load<double>(value));
-      default: return otherwise;
+      case BOOL:
+        return *value;
+      case INT32:
+        return load<std::int32_t>(value);
+      case INT64:
+        return load<std::int64_t>(value);
+      case DOUBLE:
+        return static_cast<std::int64_t>(load<double>(value));
+      default:
+        return otherwise;
     }
   }
 
@@ -45,21 +66,38 @@ struct Element {
 
   std::uint32_t size() const {
     switch (type) {
-      case DOUBLE: case DATE: case TIMESTAMP: case INT64: return 8;
-      case STRING: case CODE: case SYMBOL: return 4 + load<std::uint32_t>(value);
-      case DOCUMENT: case ARRAY: case SCOPED: return load<std::uint32_t>(value);
-      case BINARY: return 5 + load<std::uint32_t>(value);
-      case OBJECTID: return 12;
-      case BOOL: return 1;
-      case INT32: return 4;
-      case DECIMAL: return 16;
-      case POINTER: return 16 + load<std::uint32_t>(value);
+      case DOUBLE:
+      case DATE:
+      case TIMESTAMP:
+      case INT64:
+        return 8;
+      case STRING:
+      case CODE:
+      case SYMBOL:
+        return 4 + load<std::uint32_t>(value);
+      case DOCUMENT:
+      case ARRAY:
+      case SCOPED:
+        return load<std::uint32_t>(value);
+      case BINARY:
+        return 5 + load<std::uint32_t>(value);
+      case OBJECTID:
+        return 12;
+      case BOOL:
+        return 1;
+      case INT32:
+        return 4;
+      case DECIMAL:
+        return 16;
+      case POINTER:
+        return 16 + load<std::uint32_t>(value);
       case REGEX: {
         auto pattern = reinterpret_cast<const char*>(value);
         auto length = std::strlen(pattern) + 1;
         return static_cast<std::uint32_t>(length + std::strlen(pattern + length) + 1);
       }
-      default: return 0;
+      default:
+        return 0;
     }
   }
 };

@@ -1,5 +1,6 @@
 // The dialect of the legacy driver libmongoclient, 1.1: calls, options, errors, as its users wrote
 // them. A connection is the client: there is no pool.
+#include <cerrno>
 #include <set>
 
 #include <mongo/client/dbclient.h>
@@ -13,9 +14,9 @@ using mongo::BSONObj;
 const int AUTHENTICATION_FAILED = 18, MECHANISM_UNAVAILABLE = 334, NAMESPACE_NOT_FOUND = 26;
 // The driver reads a few options of a connection string, and passes over all others; those of
 // write concerns and the timeout of sockets are set here, by its own API.
-const std::set<std::string> OPTIONS = {"w",           "journal",    "wtimeoutMS",
-                                       "replicaSet",  "authSource", "authMechanism",
-                                       "socketTimeoutMS", "serverSelectionTimeoutMS"};
+const std::set<std::string> OPTIONS = {
+    "w",          "journal",       "wtimeoutMS",      "replicaSet",
+    "authSource", "authMechanism", "socketTimeoutMS", "serverSelectionTimeoutMS"};
 
 // A command of the application, or a query, that the server refused.
 struct CommandFailed : std::runtime_error {
@@ -64,6 +65,7 @@ class LegacyTarget : public Target {
   }
 
   void ready(const Given& given) override {
+    errno = 0;
     documents_.clear();
     for (const auto& document : given.documents) documents_.push_back(object(document));
   }
@@ -78,7 +80,7 @@ class LegacyTarget : public Target {
     return got;
   }
 
-  Answer drain(std::auto_ptr<mongo::DBClientCursor> cursor) const {
+  Answer drain(const std::auto_ptr<mongo::DBClientCursor>& cursor) const {
     if (cursor.get() == nullptr) throw mongo::ConnectException("no answer to a query");
     Answer all;
     while (cursor->more()) {
@@ -112,7 +114,8 @@ class LegacyTarget : public Target {
     auto found = bulk.find(first);
     if (kind == "delete_one") return found.removeOne();
     bool update = kind == "update_one";
-    if (upsert) return update ? found.upsert().updateOne(second) : found.upsert().replaceOne(second);
+    if (upsert)
+      return update ? found.upsert().updateOne(second) : found.upsert().replaceOne(second);
     update ? found.updateOne(second) : found.replaceOne(second);
   }
 
@@ -122,37 +125,40 @@ class LegacyTarget : public Target {
     return executed(bulk, 1);
   }
 
-  Answer insert_one(const Given&) {
+  Answer insert_one(const Given& /*given*/) {
     client_.insert(ns_, documents_[0], 0, &concern_);
     return {};
   }
-  Answer insert_many(const Given&) {
+  Answer insert_many(const Given& /*given*/) {
     client_.insert(ns_, documents_, ordered_ ? 0 : mongo::InsertOption_ContinueOnError, &concern_);
     return {};
   }
-  Answer find_one(const Given&) {
+  Answer find_one(const Given& /*given*/) {
     return found(client_.findOne(ns_, documents_[0], projects_ ? &documents_[1] : nullptr));
   }
   Answer find(const Given& given) {
     return drain(client_.query(ns_, documents_[0], static_cast<int>(given.count), 0,
                                projects_ ? &documents_[1] : nullptr, 0, batch_size_));
   }
-  Answer update_one(const Given&) { return one("update_one", documents_[1]); }
-  Answer replace_one(const Given&) { return one("replace_one", documents_[1]); }
-  Answer delete_one(const Given&) { return one("delete_one", BSONObj()); }
-  Answer count(const Given&) {
+  Answer update_one(const Given& /*given*/) { return one("update_one", documents_[1]); }
+  Answer replace_one(const Given& /*given*/) { return one("replace_one", documents_[1]); }
+  Answer delete_one(const Given& /*given*/) { return one("delete_one", BSONObj()); }
+  Answer count(const Given& /*given*/) {
     Answer got;
     got.documents = static_cast<std::int64_t>(client_.count(ns_, documents_[0]));
     return got;
   }
-  Answer estimated_count(const Given&) {
+  Answer estimated_count(const Given& /*given*/) {
     Answer got;
     got.documents = static_cast<std::int64_t>(client_.count(ns_));
     return got;
   }
-  Answer find_one_and_update(const Given&) {
+  Answer find_one_and_update(const Given& /*given*/) {
+    // Of its default the driver sends an empty document here, which servers refuse.
+    auto concern = concern_;
+    if (concern.obj().isEmpty()) concern.nodes(1);
     return found(client_.findAndModify(ns_, documents_[0], documents_[1], false, false, BSONObj(),
-                                       BSONObj(), &concern_));
+                                       BSONObj(), &concern));
   }
   Answer read_modify_write(const Given& given) {
     auto got = find_one(given);
@@ -166,24 +172,24 @@ class LegacyTarget : public Target {
       parts.push_back(object(part.first));
       parts.push_back(part.second ? object(part.second) : BSONObj());
     }
-    auto bulk = ordered_ ? client_.initializeOrderedBulkOp(ns_)
-                         : client_.initializeUnorderedBulkOp(ns_);
+    auto bulk =
+        ordered_ ? client_.initializeOrderedBulkOp(ns_) : client_.initializeUnorderedBulkOp(ns_);
     for (std::size_t i = 0; i < given.parts.size(); i++) {
       append(bulk, given.parts[i].message["kind"].text(),
              given.parts[i].message["upsert"].integer() != 0, parts[2 * i], parts[2 * i + 1]);
     }
     return executed(bulk, static_cast<int>(given.count));
   }
-  Answer aggregate(const Given&) {
+  Answer aggregate(const Given& /*given*/) {
     auto options = BSON("cursor" << BSONObj());
     return drain(client_.aggregate(ns_, documents_[0]["pipeline"].Obj(), &options));
   }
-  Answer command(const Given&) {
+  Answer command(const Given& /*given*/) {
     BSONObj reply;
     if (!client_.runCommand(database_, documents_[0], reply)) throw CommandFailed(reply);
     return {};
   }
-  Answer drop(const Given&) {
+  Answer drop(const Given& /*given*/) {
     BSONObj reply;
     bool done = client_.dropCollection(ns_, &reply);
     if (!done && reply["code"].numberInt() != NAMESPACE_NOT_FOUND) throw CommandFailed(reply);
@@ -288,8 +294,7 @@ class LegacyClient : public Client {
   }
 
   std::string opened() override {
-    return std::string("\"acknowledged\":") +
-           (concern_.requiresConfirmation() ? "true" : "false") +
+    return std::string("\"acknowledged\":") + (concern_.requiresConfirmation() ? "true" : "false") +
            ",\"resolved\":{\"write_concern\":" + concern_.obj().jsonString() +
            ",\"read_concern\":null,\"compressors\":[],\"retry_writes\":false,"
            "\"retry_reads\":false,\"tls\":false,\"commands\":{\"count\":\"count\"}}";
@@ -338,8 +343,7 @@ namespace dialect {
 
 const char* const name = "mongoclient";
 const char* const uri = "plain";
-const std::vector<std::string> extras = {"write_concern", "unacknowledged", "unordered",
-                                         "clients"};
+const std::vector<std::string> extras = {"write_concern", "unacknowledged", "unordered", "clients"};
 const std::int64_t consumer_ns = 300;
 const int await_ms = 1000;
 
@@ -367,8 +371,8 @@ Refusal refusal() {
   } catch (const Refusal& refusal) {
     return refusal;
   } catch (const mongo::DBException& fault) {
-    bool refused = fault.getCode() == AUTHENTICATION_FAILED ||
-                   fault.getCode() == MECHANISM_UNAVAILABLE;
+    bool refused =
+        fault.getCode() == AUTHENTICATION_FAILED || fault.getCode() == MECHANISM_UNAVAILABLE;
     return {refused ? "auth" : "connect", fault.what()};
   } catch (const std::exception& fault) {
     return {"internal", fault.what()};
@@ -376,6 +380,8 @@ Refusal refusal() {
 }
 
 Failure failure() {
+  // Where a query has no answer the driver keeps the exception to itself; the socket's errno stays.
+  bool late = errno == EAGAIN;
   try {
     throw;
   } catch (const WrongAnswer& fault) {
@@ -385,11 +391,12 @@ Failure failure() {
   } catch (const mongo::OperationException& fault) {
     return told(fault.obj()["code"].numberInt(), fault.obj()["codeName"].str(), fault);
   } catch (const mongo::SocketException& fault) {
-    auto late = fault._type == mongo::SocketException::RECV_TIMEOUT ||
-                fault._type == mongo::SocketException::SEND_TIMEOUT;
+    late = fault._type == mongo::SocketException::RECV_TIMEOUT ||
+           fault._type == mongo::SocketException::SEND_TIMEOUT;
     return {late ? TIMED_OUT : FAILED, 0, class_name(fault), fault.what()};
   } catch (const mongo::DBException& fault) {
-    return told(is_servers(fault.getCode()) ? fault.getCode() : 0, "", fault);
+    if (is_servers(fault.getCode())) return told(fault.getCode(), "", fault);
+    return {late ? TIMED_OUT : FAILED, 0, class_name(fault), fault.what()};
   } catch (const std::exception& fault) {
     return {FAILED, 0, class_name(fault), fault.what()};
   }

@@ -120,8 +120,8 @@ class CxxTarget : public Target {
     if (sum_field_.empty()) return got;
     auto field = document[sum_field_];
     if (!field) return got;
-    got.sum = field.type() == bsoncxx::type::k_int32 ? field.get_int32().value
-                                                     : field.get_int64().value;
+    got.sum =
+        field.type() == bsoncxx::type::k_int32 ? field.get_int32().value : field.get_int64().value;
     return got;
   }
 
@@ -156,35 +156,39 @@ class CxxTarget : public Target {
     return got;
   }
 
-  Answer insert_one(const Given&) {
+  Answer insert_one(const Given& /*given*/) {
     collection_.insert_one(documents_[0], insert_);
     return {};
   }
-  Answer insert_many(const Given&) {
+  Answer insert_many(const Given& /*given*/) {
     auto result = collection_.insert_many(documents_, insert_);
     if (result && result->inserted_count() != static_cast<std::int32_t>(documents_.size())) {
       throw WrongAnswer("not all were inserted");
     }
     return {};
   }
-  Answer find_one(const Given&) { return found(collection_.find_one(documents_[0], find_)); }
-  Answer find(const Given&) { return drain(collection_.find(documents_[0], find_)); }
-  Answer update_one(const Given&) {
+  Answer find_one(const Given& /*given*/) {
+    return found(collection_.find_one(documents_[0], find_));
+  }
+  Answer find(const Given& /*given*/) { return drain(collection_.find(documents_[0], find_)); }
+  Answer update_one(const Given& /*given*/) {
     return matched(collection_.update_one(documents_[0], documents_[1], update_));
   }
-  Answer replace_one(const Given&) {
+  Answer replace_one(const Given& /*given*/) {
     return matched(collection_.replace_one(documents_[0], documents_[1], replace_));
   }
-  Answer delete_one(const Given&) {
+  Answer delete_one(const Given& /*given*/) {
     auto result = collection_.delete_one(documents_[0]);
     if (result && result->deleted_count() != 1) throw WrongAnswer("no document deleted");
     return {};
   }
-  Answer count(const Given&) { return counted(collection_.count_documents(documents_[0])); }
-  Answer estimated_count(const Given&) {
+  Answer count(const Given& /*given*/) {
+    return counted(collection_.count_documents(documents_[0]));
+  }
+  Answer estimated_count(const Given& /*given*/) {
     return counted(collection_.estimated_document_count());
   }
-  Answer find_one_and_update(const Given&) {
+  Answer find_one_and_update(const Given& /*given*/) {
     return found(collection_.find_one_and_update(documents_[0], documents_[1]));
   }
   Answer read_modify_write(const Given& given) {
@@ -197,22 +201,22 @@ class CxxTarget : public Target {
     for (const auto& part : given.parts) append(bulk, part);
     auto result = bulk.execute();
     if (result && static_cast<std::uint32_t>(result->inserted_count() + result->matched_count() +
-                                             result->upserted_count() +
-                                             result->deleted_count()) != given.count) {
+                                             result->upserted_count() + result->deleted_count()) !=
+                      given.count) {
       throw WrongAnswer("not all parts did something");
     }
     return {};
   }
-  Answer aggregate(const Given&) {
+  Answer aggregate(const Given& /*given*/) {
     mongocxx::pipeline pipeline;
     pipeline.append_stages(documents_[0]["pipeline"].get_array().value);
     return drain(collection_.aggregate(pipeline));
   }
-  Answer command(const Given&) {
+  Answer command(const Given& /*given*/) {
     database_.run_command(documents_[0]);
     return {};
   }
-  Answer drop(const Given&) {
+  Answer drop(const Given& /*given*/) {
     collection_.drop();
     return {};
   }
@@ -424,8 +428,8 @@ Refusal refusal() {
   } catch (const mongocxx::operation_exception& fault) {
     auto code = fault.code().value();
     bool server = server_code(fault) != 0;
-    if (server && (code == AUTHENTICATION_FAILED || code == MECHANISM_UNAVAILABLE ||
-                   code == ATLAS_ERROR)) {
+    if (server &&
+        (code == AUTHENTICATION_FAILED || code == MECHANISM_UNAVAILABLE || code == ATLAS_ERROR)) {
       return {"auth", fault.what()};
     }
     if (!server && code == CLIENT_AUTHENTICATE) return {"auth", fault.what()};

@@ -35,8 +35,8 @@ void put_guid_text(const Input& input, std::uint8_t* to) {
 
 enum class As { INT32, INT64, DOUBLE, DATE, STRING, OBJECTID, GUID, GUID_STRING };
 const std::pair<const char*, Element::Type> FORMS[] = {
-    {"int32", Element::INT32}, {"int64", Element::INT64},   {"double", Element::DOUBLE},
-    {"date", Element::DATE},   {"string", Element::STRING}, {"objectid", Element::OBJECTID},
+    {"int32", Element::INT32}, {"int64", Element::INT64},       {"double", Element::DOUBLE},
+    {"date", Element::DATE},   {"string", Element::STRING},     {"objectid", Element::OBJECTID},
     {"guid", Element::BINARY}, {"guid_string", Element::STRING}};
 
 enum class From { KEY, SEQUENCE, PRODUCER, MADE_NS, TIME_MS };
@@ -80,8 +80,8 @@ struct Stamp {
       in = at.document();
     }
     if (at.type != FORMS[static_cast<std::size_t>(as)].second) return 0;
-    auto text = as == As::GUID_STRING ? GUID_TEXT
-                                      : static_cast<std::uint32_t>(prefix.size()) + width;
+    auto text =
+        as == As::GUID_STRING ? GUID_TEXT : static_cast<std::uint32_t>(prefix.size()) + width;
     if (at.type == Element::STRING && load<std::uint32_t>(at.value) != text + 1) return 0;
     if (at.type == Element::BINARY && load<std::uint32_t>(at.value) != GUID_BYTES) return 0;
     return static_cast<std::uint32_t>(at.value - document.data());
@@ -89,11 +89,16 @@ struct Stamp {
 
   std::int64_t value(const Input& input) const {
     switch (from) {
-      case From::KEY: return input.key + static_cast<std::int64_t>(input.shift);
-      case From::SEQUENCE: return input.sequence;
-      case From::PRODUCER: return input.producer;
-      case From::MADE_NS: return input.live ? now_ns() : input.made_ns;
-      default: break;
+      case From::KEY:
+        return input.key + static_cast<std::int64_t>(input.shift);
+      case From::SEQUENCE:
+        return input.sequence;
+      case From::PRODUCER:
+        return input.producer;
+      case From::MADE_NS:
+        return input.live ? now_ns() : input.made_ns;
+      default:
+        break;
     }
     if (!input.live) return input.time_ms;
     timespec wall;
@@ -107,8 +112,10 @@ struct Stamp {
     auto put = value(input) + add;
     auto rest = static_cast<std::uint64_t>(put);
     switch (as) {
-      case As::INT32: return store(at, static_cast<std::int32_t>(put));
-      case As::DOUBLE: return store(at, static_cast<double>(put));
+      case As::INT32:
+        return store(at, static_cast<std::int32_t>(put));
+      case As::DOUBLE:
+        return store(at, static_cast<double>(put));
       case As::STRING:
         at += 4;
         std::memcpy(at, prefix.data(), prefix.size());
@@ -119,7 +126,8 @@ struct Stamp {
       case As::OBJECTID:
         std::memcpy(at, prefix.data(), 4);
         return store(at + 4, __builtin_bswap64(rest));
-      default: return store(at, put);
+      default:
+        return store(at, put);
     }
   }
 

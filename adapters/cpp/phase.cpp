@@ -1,140 +1,14 @@
 // A phase: its schedule, its workers and their pacing, its samples. SPEC 4, 5, 7 and 8.
-#include <fcntl.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include <thread>
 
-#include "harness.hpp"
+#include "plan.hpp"
 
 namespace {
-
-const std::int64_t HELD_NS = 1000000000;
-enum Gives { ONE, MANY, PARTS };
-
-struct Kind {
-  const char* name;
-  Gives gives;
-  std::vector<const char*> roles;  // what a call is given, in this order
-};
-
-const std::vector<Kind> KINDS = {
-    {"noop", MANY, {"documents"}},
-    {"insert_one", ONE, {"documents"}},
-    {"insert_many", MANY, {"documents"}},
-    {"find_one", ONE, {"filter", "projection"}},
-    {"find", ONE, {"filter", "projection"}},
-    {"update_one", ONE, {"filter", "update"}},
-    {"delete_one", ONE, {"filter"}},
-    {"count", ONE, {"filter"}},
-    {"estimated_count", ONE, {}},
-    {"replace_one", ONE, {"filter", "documents"}},
-    {"find_one_and_update", ONE, {"filter", "update"}},
-    {"read_modify_write", ONE, {"filter", "update"}},
-    {"bulk_write", PARTS, {}},
-    {"aggregate", ONE, {"pipeline"}},
-    {"command", ONE, {"command"}},
-    {"drop", ONE, {}},
-};
-
-struct Record {
-  std::int64_t intended_ns, key;
-  std::uint32_t document, count;
-  std::uint8_t operation, flags, unused[6], guid[16];
-};
-
-class Schedule {
- public:
-  explicit Schedule(const std::string& path) {
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0) throw Refusal("internal", path + ": cannot be read");
-    size_ = static_cast<std::size_t>(about.st_size);
-    // Populated at once: page faults belong to `prepare`, not to the first lap.
-    void* bytes = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    close(fd);
-    if (bytes == MAP_FAILED) throw Refusal("internal", path + ": cannot be mapped");
-    bytes_ = static_cast<const std::uint8_t*>(bytes);
-    record_bytes_ = load<std::uint32_t>(bytes_ + 8);
-    records = load<std::uint32_t>(bytes_ + 12);
-    slices = load<std::uint32_t>(bytes_ + 16);
-    lap_ns = load<std::int64_t>(bytes_ + 24);
-  }
-  Schedule(const Schedule&) = delete;
-  Schedule& operator=(const Schedule&) = delete;
-  ~Schedule() { munmap(const_cast<std::uint8_t*>(bytes_), size_); }
-
-  Record at(std::uint64_t place) const {
-    Record record = {};
-    std::memcpy(&record, bytes_ + 32 + place * record_bytes_, record_bytes_);
-    return record;
-  }
-
-  std::uint32_t records, slices;  // the parts of bulks stand behind the records
-  std::int64_t lap_ns;
-
- private:
-  const std::uint8_t* bytes_;
-  std::size_t size_;
-  std::uint32_t record_bytes_;
-};
-
-struct Slice {
-  alignas(64) std::atomic<std::uint64_t> next{0};  // a cache line for each worker's own
-  std::uint64_t limit = UINT64_MAX;
-};
-
-struct Operation {
-  Operation(Document from, const std::vector<Pool>& pools) : message(from), kind(find(from)) {
-    for (const auto* role : kind.roles) {
-      if (from[role]) given.emplace_back(from[role].document(), pools);
-    }
-  }
-
-  static const Kind& find(Document from) {
-    if (from["shape"]) throw Refusal("unsupported", "this adapter has no shapes");
-    for (const auto& kind : KINDS) {
-      if (std::strcmp(kind.name, from["kind"].text()) == 0) return kind;
-    }
-    throw Refusal("unsupported", std::string("an operation of kind ") + from["kind"].text());
-  }
-
-  std::size_t bytes() const {
-    std::size_t sum = 0;
-    for (const auto& each : given) sum += each.largest_bytes();
-    return sum;
-  }
-
-  Document message;
-  const Kind& kind;
-  std::vector<Reference> given;
-};
-
-class Noop : public Target {
- public:
-  explicit Noop(Document operation) {
-    if (operation["sum_field"]) sum_field_ = operation["sum_field"].text();
-  }
-  void ready(const Given&) override {}
-  Answer call(const Given& given) override {
-    Answer got;
-    for (const auto& document : given.documents) {
-      got.documents++;
-      if (!sum_field_.empty()) got.sum += document[sum_field_.c_str()].integer();
-    }
-    return got;
-  }
-
- private:
-  std::string sum_field_;
-};
 
 class Semaphore {
  public:
@@ -372,8 +246,7 @@ void Workers::make(const Worker& worker, Lane& lane) {
     }
   } else if (operation.kind.gives == MANY) {
     for (std::uint32_t i = 0; i < lane.record.count && !operation.given.empty(); i++) {
-      lane.given.documents.push_back(
-          operation.given[0].make(lane.record.document + i, values, to));
+      lane.given.documents.push_back(operation.given[0].make(lane.record.document + i, values, to));
       values.shift += static_cast<std::uint64_t>(item_step_);
       values.sequence++;
     }
@@ -385,8 +258,8 @@ void Workers::make(const Worker& worker, Lane& lane) {
       values = input(worker, record, lane.lap);
       values.sequence = static_cast<std::int64_t>(lane.number + i);
       auto first = part.given[0].make(record.document, values, to);
-      auto second = part.given.size() > 1 ? part.given[1].make(record.document, values, to)
-                                          : Document();
+      auto second =
+          part.given.size() > 1 ? part.given[1].make(record.document, values, to) : Document();
       lane.given.parts.push_back({part.message, first, second});
     }
   }
@@ -496,72 +369,13 @@ std::string Workers::end() {
 
 }  // namespace
 
-void watch_stdin(int done_fd) {
-  pollfd watched[] = {{STDIN_FILENO, 0, 0}, {done_fd, POLLIN, 0}};
-  while ((watched[1].revents & POLLIN) == 0) {
-    // The core is gone: no line comes in a turn.
-    if (poll(watched, 2, -1) > 0 && watched[0].revents != 0) _exit(0);
-  }
-  eventfd_t done;
-  eventfd_read(done_fd, &done);
-}
-
-int create_samples(Document message) {
-  const char* path = message["samples"].text();
-  // To append: the kernel keeps the writes of several threads apart.
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) throw Refusal("internal", std::string(path) + ": cannot be made");
-  return fd;
-}
-
-void Samples::add(std::int64_t intended_ns, std::int64_t start_ns, std::int64_t end_ns,
-                  std::uint64_t index, std::uint8_t operation, Outcome outcome,
-                  std::uint32_t worker) {
-  held_[count_++] = {intended_ns, start_ns, end_ns - start_ns, static_cast<std::uint32_t>(index),
-                     operation,   outcome,  static_cast<std::uint16_t>(worker)};
-  if (count_ == HELD || end_ns - written_ns_ >= HELD_NS) {
-    flush();
-    written_ns_ = end_ns;
-  }
-}
-
-void Samples::flush() {
-  auto bytes = count_ * sizeof(Sample);
-  count_ = 0;
-  if (write(fd_, held_.data(), bytes) == static_cast<ssize_t>(bytes)) return;
-  perror("samples");
-  _exit(1);  // the core reads the reason in the log
-}
-
-void Errors::note(const Failure& failure) {
-  std::lock_guard<std::mutex> guard(lock_);
-  for (auto& known : counted_) {
-    if (known.first.code == failure.code && known.first.name == failure.name) {
-      known.second++;
-      return;
-    }
-  }
-  counted_.emplace_back(failure, 1);
-}
-
-std::string Errors::json() const {
-  std::string text;
-  for (const auto& each : counted_) {
-    text += std::string(text.empty() ? "" : ",") +
-            "{\"code\":" + std::to_string(each.first.code) +
-            ",\"name\":" + quoted(each.first.name) +
-            ",\"count\":" + std::to_string(each.second) +
-            ",\"message\":" + quoted(each.first.message) + "}";
-  }
-  return "[" + text + "]";
-}
-
 std::unique_ptr<Phase> prepare_workers(const std::string& message, Session& session) {
   return std::unique_ptr<Phase>(new Workers(message, session));
 }
 
 std::vector<std::string> kinds() {
   std::vector<std::string> names;
+  names.reserve(KINDS.size());
   for (const auto& kind : KINDS) names.emplace_back(kind.name);
   return names;
 }
