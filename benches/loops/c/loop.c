@@ -82,8 +82,10 @@ static void insert_one(worker *of, int64_t *start_ns) {
     bson_error_t error;
     make(of, &document);
     *start_ns = now_ns();
-    if (!mongoc_collection_insert_one(of->items, &document, NULL, NULL, &error))
+    if (!mongoc_collection_insert_one(of->items, &document, NULL, NULL, &error)) {
         fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
     of->ended_ns = now_ns();
     bson_destroy(&document);
 }
