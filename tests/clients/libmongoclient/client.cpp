@@ -69,7 +69,8 @@ static void scenario(const std::string& address) {
   for (int first = 1; first <= 150; first += 50) {
     std::vector<BSONObj> batch;
     for (int id = first; id < first + 50; id++) {
-      batch.push_back(BSON("_id" << id << "name" << "n" + std::to_string(id) << "group" << id % 3));
+      batch.push_back(BSON("_id" << id << "name"
+                                 << "n" + std::to_string(id) << "group" << id % 3));
     }
     db.insert(ITEMS, batch);
   }
@@ -79,7 +80,9 @@ static void scenario(const std::string& address) {
   std::cout << ",\"one\":\"" << name(db, 7);
   int in_group = db.count(ITEMS, BSON("group" << 1)), all = db.count(ITEMS);
   std::cout << "\",\"counts\":" << list({in_group, all});
-  db.update(ITEMS, BSON("_id" << 7), BSON("$set" << BSON("name" << "changed")));
+  db.update(ITEMS, BSON("_id" << 7),
+            BSON("$set" << BSON("name"
+                                << "changed")));
   std::cout << ",\"updated\":" << last_count(db) << ",\"changed\":\"" << name(db, 7);
   db.remove(ITEMS, BSON("group" << 2));
   std::cout << "\",\"removed\":" << last_count(db) << ",\"left\":" << db.count(ITEMS);

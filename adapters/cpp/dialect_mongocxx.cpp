@@ -1,0 +1,468 @@
+// The dialect of mongocxx, 3.7 and later: calls, options, errors, as its users write them.
+#include <cerrno>
+#include <iostream>
+#include <map>
+
+#include <bsoncxx/builder/basic/document.hpp>
+#include <bsoncxx/json.hpp>
+#include <mongocxx/bulk_write.hpp>
+#include <mongocxx/client.hpp>
+#include <mongocxx/exception/exception.hpp>
+#include <mongocxx/exception/logic_error.hpp>
+#include <mongocxx/exception/operation_exception.hpp>
+#include <mongocxx/instance.hpp>
+#include <mongocxx/logger.hpp>
+#include <mongocxx/pipeline.hpp>
+#include <mongocxx/pool.hpp>
+
+#include "dialect.hpp"
+
+namespace {
+
+using bsoncxx::builder::basic::kvp;
+using bsoncxx::builder::basic::make_document;
+using View = bsoncxx::document::view;
+
+// libmongoc's, which mongocxx gives without its domain.
+const int SERVER_SELECTION_FAILURE = 13053, CLIENT_AUTHENTICATE = 11, STREAM_CODES_END = 6;
+const int AUTHENTICATION_FAILED = 18, MECHANISM_UNAVAILABLE = 334, ATLAS_ERROR = 8000;
+const int POOL_SIZE_DEFAULT = 100;
+// Parsed by libmongoc 1.x without any effect on a pool.
+const char* const IGNORED[] = {"serverSelectionTryOnce", "socketCheckIntervalMS", "maxIdleTimeMS",
+                               "waitQueueMultiple", "slaveOk"};
+
+// The driver only warns of options that it does not know.
+thread_local std::string warning;
+
+class Warnings : public mongocxx::logger {
+  void operator()(mongocxx::log_level level, bsoncxx::stdx::string_view domain,
+                  bsoncxx::stdx::string_view message) noexcept override {
+    if (level > mongocxx::log_level::k_warning) return;
+    std::cerr << domain << ": " << message << std::endl;
+    warning = std::string(message);
+  }
+};
+
+View view(Document document) { return {document.data(), document.size()}; }
+
+const std::map<std::string, mongocxx::read_preference::read_mode> MODES = {
+    {"primary", mongocxx::read_preference::read_mode::k_primary},
+    {"primaryPreferred", mongocxx::read_preference::read_mode::k_primary_preferred},
+    {"secondary", mongocxx::read_preference::read_mode::k_secondary},
+    {"secondaryPreferred", mongocxx::read_preference::read_mode::k_secondary_preferred},
+    {"nearest", mongocxx::read_preference::read_mode::k_nearest}};
+
+mongocxx::write_concern write_concern(Document message) {
+  mongocxx::write_concern made;
+  auto w = message["w"];
+  if (w && w.text() == nullptr) {
+    made.nodes(static_cast<std::int32_t>(w.integer()));
+  } else if (w && std::strcmp(w.text(), "majority") == 0) {
+    made.acknowledge_level(mongocxx::write_concern::level::k_majority);
+  } else if (w) {
+    made.tag(w.text());
+  }
+  if (message["j"]) made.journal(message["j"].integer() != 0);
+  return made;
+}
+
+class CxxTarget : public Target {
+ public:
+  CxxTarget(mongocxx::client& client, const std::string& database, Document message)
+      : database_(client[database]), call_(CALLS.at(message["kind"].text())) {
+    if (message["collection"]) bind(message);
+    if (message["sum_field"]) sum_field_ = message["sum_field"].text();
+    if (message["ordered"]) {
+      insert_.ordered(message["ordered"].integer() != 0);
+      bulk_.ordered(message["ordered"].integer() != 0);
+    }
+    if (message["upsert"]) {
+      update_.upsert(message["upsert"].integer() != 0);
+      replace_.upsert(message["upsert"].integer() != 0);
+    }
+    if (message["batch_size"]) {
+      find_.batch_size(static_cast<std::int32_t>(message["batch_size"].integer()));
+    }
+    projects_ = bool(message["projection"]);
+  }
+
+  void ready(const Given& given) override {
+    errno = 0;
+    documents_.clear();
+    for (const auto& document : given.documents) documents_.push_back(view(document));
+    find_.limit(given.count);
+    if (projects_) find_.projection(documents_.at(1));
+  }
+
+  Answer call(const Given& given) override { return (this->*call_)(given); }
+
+ private:
+  void bind(Document message) {
+    collection_ = database_[message["collection"].text()];
+    if (message["write_concern"]) {
+      collection_.write_concern(write_concern(message["write_concern"].document()));
+    }
+    if (message["read_concern"]) {
+      mongocxx::read_concern concern;
+      concern.acknowledge_string(message["read_concern"].text());
+      collection_.read_concern(concern);
+    }
+    if (message["read_preference"]) {
+      mongocxx::read_preference preference;
+      preference.mode(MODES.at(message["read_preference"].text()));
+      collection_.read_preference(preference);
+    }
+  }
+
+  Answer read(View document) const {
+    Answer got;
+    got.documents = 1;
+    if (sum_field_.empty()) return got;
+    auto field = document[sum_field_];
+    if (!field) return got;
+    got.sum =
+        field.type() == bsoncxx::type::k_int32 ? field.get_int32().value : field.get_int64().value;
+    return got;
+  }
+
+  Answer drain(mongocxx::cursor cursor) const {
+    Answer all;
+    for (auto document : cursor) {
+      auto got = read(document);
+      all.documents += got.documents;
+      all.sum += got.sum;
+    }
+    return all;
+  }
+
+  template <class Found>
+  Answer found(const Found& document) const {
+    if (!document) throw WrongAnswer("no document found");
+    return read(document->view());
+  }
+
+  // A result is empty where the server was not asked for one.
+  template <class Result>
+  static Answer matched(const Result& result) {
+    if (result && result->matched_count() != 1 && !result->upserted_id()) {
+      throw WrongAnswer("no document matched");
+    }
+    return {};
+  }
+
+  static Answer counted(std::int64_t documents) {
+    Answer got;
+    got.documents = documents;
+    return got;
+  }
+
+  Answer insert_one(const Given& /*given*/) {
+    collection_.insert_one(documents_[0], insert_);
+    return {};
+  }
+  Answer insert_many(const Given& /*given*/) {
+    auto result = collection_.insert_many(documents_, insert_);
+    if (result && result->inserted_count() != static_cast<std::int32_t>(documents_.size())) {
+      throw WrongAnswer("not all were inserted");
+    }
+    return {};
+  }
+  Answer find_one(const Given& /*given*/) {
+    return found(collection_.find_one(documents_[0], find_));
+  }
+  Answer find(const Given& /*given*/) { return drain(collection_.find(documents_[0], find_)); }
+  Answer update_one(const Given& /*given*/) {
+    return matched(collection_.update_one(documents_[0], documents_[1], update_));
+  }
+  Answer replace_one(const Given& /*given*/) {
+    return matched(collection_.replace_one(documents_[0], documents_[1], replace_));
+  }
+  Answer delete_one(const Given& /*given*/) {
+    auto result = collection_.delete_one(documents_[0]);
+    if (result && result->deleted_count() != 1) throw WrongAnswer("no document deleted");
+    return {};
+  }
+  Answer count(const Given& /*given*/) {
+    return counted(collection_.count_documents(documents_[0]));
+  }
+  Answer estimated_count(const Given& /*given*/) {
+    return counted(collection_.estimated_document_count());
+  }
+  Answer find_one_and_update(const Given& /*given*/) {
+    return found(collection_.find_one_and_update(documents_[0], documents_[1]));
+  }
+  Answer read_modify_write(const Given& given) {
+    auto got = find_one(given);
+    update_one(given);
+    return got;
+  }
+  Answer bulk_write(const Given& given) {
+    auto bulk = collection_.create_bulk_write(bulk_);
+    for (const auto& part : given.parts) append(bulk, part);
+    auto result = bulk.execute();
+    if (result && static_cast<std::uint32_t>(result->inserted_count() + result->matched_count() +
+                                             result->upserted_count() + result->deleted_count()) !=
+                      given.count) {
+      throw WrongAnswer("not all parts did something");
+    }
+    return {};
+  }
+  Answer aggregate(const Given& /*given*/) {
+    mongocxx::pipeline pipeline;
+    pipeline.append_stages(documents_[0]["pipeline"].get_array().value);
+    return drain(collection_.aggregate(pipeline));
+  }
+  Answer command(const Given& /*given*/) {
+    database_.run_command(documents_[0]);
+    return {};
+  }
+  Answer drop(const Given& /*given*/) {
+    collection_.drop();
+    return {};
+  }
+
+  static void append(mongocxx::bulk_write& bulk, const Part& part) {
+    std::string kind = part.message["kind"].text();
+    bool upsert = part.message["upsert"].integer() != 0;
+    if (kind == "insert_one") {
+      bulk.append(mongocxx::model::insert_one(view(part.first)));
+    } else if (kind == "update_one") {
+      mongocxx::model::update_one model(view(part.first), view(part.second));
+      bulk.append(upsert ? model.upsert(true) : model);
+    } else if (kind == "replace_one") {
+      mongocxx::model::replace_one model(view(part.first), view(part.second));
+      bulk.append(upsert ? model.upsert(true) : model);
+    } else {
+      bulk.append(mongocxx::model::delete_one(view(part.first)));
+    }
+  }
+
+  using Call = Answer (CxxTarget::*)(const Given&);
+  static const std::map<std::string, Call> CALLS;
+
+  mongocxx::database database_;
+  mongocxx::collection collection_;
+  Call call_;
+  std::string sum_field_;
+  bool projects_;
+  std::vector<View> documents_;
+  mongocxx::options::insert insert_;
+  mongocxx::options::find find_;
+  mongocxx::options::update update_;
+  mongocxx::options::replace replace_;
+  mongocxx::options::bulk_write bulk_;
+};
+
+const std::map<std::string, CxxTarget::Call> CxxTarget::CALLS = {
+    {"insert_one", &CxxTarget::insert_one},
+    {"insert_many", &CxxTarget::insert_many},
+    {"find_one", &CxxTarget::find_one},
+    {"find", &CxxTarget::find},
+    {"update_one", &CxxTarget::update_one},
+    {"delete_one", &CxxTarget::delete_one},
+    {"count", &CxxTarget::count},
+    {"estimated_count", &CxxTarget::estimated_count},
+    {"replace_one", &CxxTarget::replace_one},
+    {"find_one_and_update", &CxxTarget::find_one_and_update},
+    {"read_modify_write", &CxxTarget::read_modify_write},
+    {"bulk_write", &CxxTarget::bulk_write},
+    {"aggregate", &CxxTarget::aggregate},
+    {"command", &CxxTarget::command},
+    {"drop", &CxxTarget::drop},
+};
+
+class CxxTail : public Tail {
+ public:
+  explicit CxxTail(mongocxx::cursor cursor) : cursor_(std::move(cursor)), at_(cursor_.end()) {}
+
+  Document next() override {
+    // Of a tailable cursor each begin() asks again.
+    if (at_ == cursor_.end()) {
+      at_ = cursor_.begin();
+    } else {
+      ++at_;
+    }
+    return at_ == cursor_.end() ? Document() : Document((*at_).data());
+  }
+
+ private:
+  mongocxx::cursor cursor_;
+  mongocxx::cursor::iterator at_;
+};
+
+class CxxConnection : public Connection {
+ public:
+  CxxConnection(mongocxx::pool::entry client, std::string database)
+      : client_(std::move(client)), database_(std::move(database)) {}
+
+  std::unique_ptr<Target> bind(Document operation) override {
+    return std::unique_ptr<Target>(new CxxTarget(*client_, database_, operation));
+  }
+
+  std::unique_ptr<Tail> tail(const std::string& collection) override {
+    mongocxx::options::find options;
+    options.cursor_type(mongocxx::cursor::type::k_tailable_await);
+    options.max_await_time(std::chrono::milliseconds(dialect::await_ms));
+    auto cursor = (*client_)[database_][collection].find({}, options);
+    return std::unique_ptr<Tail>(new CxxTail(std::move(cursor)));
+  }
+
+  bool has(const std::string& collection, Document filter) override {
+    return bool((*client_)[database_][collection].find_one(view(filter)));
+  }
+
+ private:
+  mongocxx::pool::entry client_;
+  const std::string database_;
+};
+
+class CxxClient : public Client {
+ public:
+  CxxClient(mongocxx::uri uri, std::string database)
+      : pool_(std::move(uri)), database_(std::move(database)) {}
+
+  std::unique_ptr<Connection> connection() override {
+    auto client = pool_.try_acquire();
+    if (!client) {
+      throw Refusal("unsupported",
+                    "the pool has fewer clients (maxPoolSize, by default 100) than there are "
+                    "threads, and each wants one");
+    }
+    return std::unique_ptr<Connection>(new CxxConnection(std::move(*client), database_));
+  }
+
+  void ping() {
+    auto client = pool_.acquire();
+    (*client)["admin"].run_command(make_document(kvp("ping", 1)));
+  }
+
+  std::string opened() override {
+    auto client = pool_.acquire();
+    auto uri = client->uri();
+    auto integer = [&](const char* name, int otherwise) {
+      auto field = uri.options()[name];
+      return field ? field.get_int32().value : otherwise;
+    };
+    bsoncxx::builder::basic::array compressors;
+    for (auto compressor : uri.compressors()) compressors.append(compressor);
+    auto concern = client->write_concern();
+    auto level = client->read_concern().acknowledge_string();
+    std::string mode;
+    for (const auto& each : MODES) {
+      if (each.second == client->read_preference().mode()) mode = each.first;
+    }
+    bsoncxx::builder::basic::document resolved;
+    resolved.append(kvp("max_pool_size", integer("maxpoolsize", POOL_SIZE_DEFAULT)),
+                    kvp("min_pool_size", integer("minpoolsize", 0)),
+                    kvp("write_concern", concern.to_document()), kvp("read_preference", mode),
+                    kvp("compressors", compressors),
+                    kvp("retry_writes", uri.retry_writes().value_or(true)),
+                    kvp("retry_reads", uri.retry_reads().value_or(true)), kvp("tls", uri.tls()),
+                    kvp("commands", make_document(kvp("count", "aggregate"))));
+    if (level.empty()) {
+      resolved.append(kvp("read_concern", bsoncxx::types::b_null()));
+    } else {
+      resolved.append(kvp("read_concern", level));
+    }
+    return std::string("\"acknowledged\":") + (concern.is_acknowledged() ? "true" : "false") +
+           ",\"resolved\":" + bsoncxx::to_json(resolved.view());
+  }
+
+ private:
+  mongocxx::pool pool_;
+  const std::string database_;
+};
+
+// The server's own code, or 0.
+std::int64_t server_code(const mongocxx::operation_exception& fault) {
+  if (!fault.raw_server_error()) return 0;
+  auto raw = fault.raw_server_error()->view();
+  bool told = raw["code"] || raw["writeErrors"] || raw["writeConcernErrors"];
+  return told ? fault.code().value() : 0;
+}
+
+}  // namespace
+
+namespace dialect {
+
+const char* const name = "mongocxx";
+const char* const uri = "standard";
+const std::vector<std::string> extras = {"write_concern",  "read_concern", "read_preference",
+                                         "unacknowledged", "unordered",    "clients"};
+const std::int64_t consumer_ns = 300;
+const int await_ms = 100;
+
+void start() {
+  static mongocxx::instance instance{std::unique_ptr<mongocxx::logger>(new Warnings)};
+}
+
+// The library has no function that tells it; pkg-config does.
+std::string version() { return DRIVER_VERSION; }
+
+std::string from_json(const std::string& line) {
+  auto made = bsoncxx::from_json(line);
+  return {reinterpret_cast<const char*>(made.view().data()), made.view().length()};
+}
+
+std::unique_ptr<Client> connect(Document target, const std::string& database) {
+  target["options"].document().each([](const Element& option) {
+    for (const auto* ignored : IGNORED) {
+      if (strcasecmp(option.name, ignored) == 0) {
+        throw Refusal("unsupported", std::string(ignored) + " has no effect in this driver");
+      }
+    }
+    return true;
+  });
+  warning.clear();
+  std::unique_ptr<CxxClient> made(new CxxClient(mongocxx::uri(target["uri"].text()), database));
+  if (!warning.empty()) throw Refusal("unsupported", warning);
+  made->ping();
+  return made;
+}
+
+Refusal refusal() {
+  try {
+    throw;
+  } catch (const Refusal& refusal) {
+    return refusal;
+  } catch (const mongocxx::operation_exception& fault) {
+    auto code = fault.code().value();
+    bool server = server_code(fault) != 0;
+    if (server &&
+        (code == AUTHENTICATION_FAILED || code == MECHANISM_UNAVAILABLE || code == ATLAS_ERROR)) {
+      return {"auth", fault.what()};
+    }
+    if (!server && code == CLIENT_AUTHENTICATE) return {"auth", fault.what()};
+    bool connection = code == SERVER_SELECTION_FAILURE || (code > 0 && code < STREAM_CODES_END);
+    return {!server && connection ? "connect" : "internal", fault.what()};
+  } catch (const mongocxx::exception& fault) {
+    return {"unsupported", fault.what()};
+  } catch (const std::exception& fault) {
+    return {"internal", fault.what()};
+  }
+}
+
+Failure failure() {
+  auto late = errno == ETIMEDOUT;
+  try {
+    throw;
+  } catch (const WrongAnswer& fault) {
+    return {WRONG, 0, "WrongAnswer", fault.what()};
+  } catch (const mongocxx::operation_exception& fault) {
+    Failure made{FAILED, server_code(fault), class_name(fault), fault.what()};
+    if (made.code != 0) {
+      auto given = fault.raw_server_error()->view()["codeName"];
+      if (given) made.name = std::string(given.get_string().value);
+    }
+    // Of a socket the driver says "error or timeout"; errno is left as its poll has set it.
+    bool client_late = late || fault.code().value() == SERVER_SELECTION_FAILURE;
+    if (made.code == 0 ? client_late : made.code == 50 || made.code == 262) {
+      made.outcome = TIMED_OUT;
+    }
+    return made;
+  } catch (const std::exception& fault) {
+    return {FAILED, 0, class_name(fault), fault.what()};
+  }
+}
+
+}  // namespace dialect
