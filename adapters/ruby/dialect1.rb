@@ -23,12 +23,11 @@ module Dialect
       extras: %w[write_concern read_preference unacknowledged unordered clients] }
   end
 
+  # Servers of today refuse the commands of its bulks.
   def kinds
-    calls = Mongo::Collection
-    Operation::KINDS.reject do |kind, _|
-      (kind == 'bulk_write' && !calls.method_defined?(:initialize_ordered_bulk_op)) || # 1.10
-        (kind == 'aggregate' && !calls.method_defined?(:aggregate)) # 1.7
-    end
+    without = ['bulk_write']
+    without << 'aggregate' unless Mongo::Collection.method_defined?(:aggregate) # 1.7
+    Operation::KINDS.reject { |kind, _| without.include?(kind) }
   end
 
   def decode_all(bytes)
@@ -98,18 +97,6 @@ module Dialect
     [is_timeout, code, error.class.name.split('::').last, error.message]
   end
 
-  # A function of what a part of a bulk is given.
-  def bulk_part(spec)
-    found = ->(bulk, filter) { spec['upsert'] ? bulk.find(filter).upsert : bulk.find(filter) }
-    case spec['kind']
-    when 'insert_one' then ->(document) { ->(bulk) { bulk.insert(document) } }
-    when 'delete_one' then ->(filter) { ->(bulk) { bulk.find(filter).remove_one } }
-    else
-      call = spec['kind'].to_sym
-      ->(filter, with) { ->(bulk) { found.call(bulk, filter).public_send(call, with) } }
-    end
-  end
-
   # An operation by the driver's calls.
   class Operation < ::Operation
     def initialize(spec, client, database)
@@ -166,19 +153,8 @@ module Dialect
       one(@collection.find_and_modify(query: filter, update: update))
     end
 
-    def bulk_write(parts)
-      open = @is_ordered ? :initialize_ordered_bulk_op : :initialize_unordered_bulk_op
-      bulk = @collection.public_send(open)
-      parts.each { |part| part.call(bulk) }
-      done = bulk.execute
-      return unless @is_answered
-
-      names = %w[nInserted nMatched nUpserted nRemoved]
-      require_count(names.sum { |name| done[name].to_i }, parts.size)
-    end
-
     def aggregate(pipeline)
-      total(@collection.aggregate(pipeline['pipeline']))
+      total(@collection.aggregate(pipeline['pipeline'], cursor: {}))
     end
 
     def command(command)

@@ -29,8 +29,9 @@ module Dialect
   CASTS = {
     /(timeoutms|size|seconds|level)\z/i => /\A\d+\z/,
     /\A(journal|fsync|ssl)\z/i => /\A(true|false)\z/,
-    /\A(w|appname)\z/i => /\A(\d+|\D+)\z/,
-    /\Awtimeoutms\z/i => /\A\z/ # goes out by a name that no server knows
+    /\Aw\z/i => /\A(\d+|\D+)\z/,
+    # They go out by a name, and as a symbol, that no server takes.
+    /\A(wtimeoutms|appname)\z/i => /\A\z/
   }.freeze
 
   module_function

@@ -180,7 +180,7 @@ class TestServer < Case
   end
 
   def test_concerns_of_commands_are_fields
-    opened('appName=test')
+    opened('maxPoolSize=7')
     ping = { name: 'count', kind: 'command', read_concern: 'local', read_preference: 'nearest',
              command: { pool: 0, document: 0, stamps: [] } }
     wrong = ping.merge(read_concern: 'nonsense')
