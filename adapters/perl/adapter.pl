@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# mongodyno's adapter of the Perl driver: reads a line, does it, answers a line. SPEC sections 1 to 3.
+# mongodyno's adapter of the Perl driver: reads a line, does it, answers it. SPEC sections 1 to 3.
 
 use 5.014;
 use strict;
@@ -9,7 +9,7 @@ use warnings;
 use Fcntl qw(F_SETFL F_SETOWN FASYNC);
 use FindBin;
 use JSON::PP;
-use POSIX ();
+use POSIX       ();
 use Time::HiRes qw(clock_getres CLOCK_MONOTONIC);
 
 # A driver beside the adapter goes before the system's.
@@ -57,7 +57,7 @@ sub say_answer {
 
 # At once: END blocks and destructors would talk to the server.
 sub leave {
-    POSIX::_exit(0);
+    POSIX::_exit( 0 );
     return;
 }
 
@@ -73,7 +73,7 @@ sub next_line {
 
 # In a turn the core sends nothing: what can be read then is the end of stdin.
 sub leave_if_alone {
-    vec( my $readable = q{}, fileno(STDIN), 1 ) = 1;
+    vec( my $readable = q{}, fileno( STDIN ), 1 ) = 1;
     return if !$in_turn || select( $readable, undef, undef, 0 ) < 1;
     leave() if !sysread STDIN, $unread, $LINE_BYTES, length $unread;
     return;
@@ -93,9 +93,9 @@ sub listen_for_ends {
 }
 
 sub refuse {
-    my ($error) = @_;
+    my ( $error )  = @_;
     my $is_refusal = ref $error eq 'Refusal';
-    my $message = $is_refusal ? $error->{message} : "$error";
+    my $message    = $is_refusal ? $error->{message} : "$error";
     print {*STDERR} "$message\n";
     say_answer(
         'error',
@@ -107,14 +107,14 @@ sub refuse {
 }
 
 sub parse {
-    my ($line) = @_;
-    my $message = eval { $json->decode($line) };
+    my ( $line ) = @_;
+    my $message = eval { $json->decode( $line ) };
     Refusal::throw( 'protocol', 'not a line with a JSON object' ) if ref $message ne 'HASH';
     return $message;
 }
 
 sub hello {
-    my ($message) = @_;
+    my ( $message ) = @_;
     Refusal::throw( 'protocol', "protocol $PROTOCOL only" ) if $message->{protocol} != $PROTOCOL;
     Clock::set_epoch( $message->{epoch_ns} );
     say_answer(
@@ -125,7 +125,7 @@ sub hello {
         runtime  => { name => 'perl', version => sprintf( '%vd', $^V ), flags => flags() },
         clock    => {
             source        => 'CLOCK_MONOTONIC',
-            resolution_ns => int( clock_getres(CLOCK_MONOTONIC) * 1e9 + 0.5 ),
+            resolution_ns => int( clock_getres( CLOCK_MONOTONIC ) * 1e9 + 0.5 ),
         },
         capabilities => {
             %{ Dialect::capabilities() },
@@ -147,17 +147,17 @@ sub flags {
 }
 
 sub open_session {
-    my ($message) = @_;
-    my @clients = map { Dialect::connect_client($_) } @{ $message->{clients} };
+    my ( $message ) = @_;
+    my @clients = map { Dialect::connect_client( $_ ) } @{ $message->{clients} };
     $session = { clients => \@clients, deal => $message->{deal}, database => $message->{database} };
     say_answer( 'opened', %{ Dialect::opened( $clients[0] ) } );
     return;
 }
 
 sub prepare {
-    my ($message) = @_;
+    my ( $message ) = @_;
     my $mode = $message->{consumer} ? 'of a consumer' : $message->{pacing}{mode};
-    Refusal::throw( 'unsupported', "pacing $mode" )       if !grep { $_ eq $mode } @PACINGS;
+    Refusal::throw( 'unsupported', "pacing $mode" )          if !grep { $_ eq $mode } @PACINGS;
     Refusal::throw( 'unsupported', 'more workers than one' ) if $message->{workers} > 1;
     for my $spec ( @{ $message->{operations} } ) {
         next if $Dialect::KINDS{ $spec->{kind} } && !$spec->{shape};
@@ -166,18 +166,18 @@ sub prepare {
 
     # No-ops may come before `open`.
     $current = Phase->new( $message, $session // { clients => [undef], deal => 'worker' } );
-    say_answer('ready');
+    say_answer( 'ready' );
     return;
 }
 
 sub turn {
-    my ($message) = @_;
+    my ( $message ) = @_;
     $in_turn = 1;
-    leave_if_alone();    # its signal may have come before
-    my $done = eval { $current->turn( $message->{until_ns} ) };
+    leave_if_alone();            # its signal may have come before
+    my $done    = eval { $current->turn( $message->{until_ns} ) };
     my $problem = $@;
     $in_turn = 0;
-    leave() if $stopped;    # the samples are written; a stopped turn has no answer
+    leave()      if $stopped;    # the samples are written; a stopped turn has no answer
     die $problem if !$done;
     say_answer( 'turn_done', %{$done} );
     return;
@@ -185,7 +185,7 @@ sub turn {
 
 sub close_session {
     $_->disconnect for @{ $session->{clients} // [] };
-    say_answer('closed');
+    say_answer( 'closed' );
     leave();
     return;
 }
@@ -193,10 +193,10 @@ sub close_session {
 listen_for_ends();
 while ( defined( my $line = next_line() ) ) {
     eval {
-        my $message = parse($line);
+        my $message = parse( $line );
         my $handler = $HANDLERS{ $message->{type} // q{} };
         Refusal::throw( 'protocol', 'a message of unknown type' ) if !$handler;
-        $handler->($message);
+        $handler->( $message );
         1;
-    } or refuse($@);
+    } or refuse( $@ );
 }

@@ -69,39 +69,39 @@ sub is_binary      { return ref $_[0] eq 'BSON::Bytes' }
 sub copy_binary    { return bson_bytes( $_[0]->data, $_[0]->subtype ) }
 
 sub ordered {
-    my (@pairs) = @_;
+    my ( @pairs ) = @_;
     tie my %hash, 'Tie::IxHash', @pairs;
     return \%hash;
 }
 
 # The driver warns of an option that it passes over, and takes `connect` without a word.
 sub connect_client {
-    my ($entry) = @_;
+    my ( $entry ) = @_;
     my @warnings;
     my $client = eval {
         local $SIG{__WARN__} = sub { push @warnings, @_ };
         MongoDB->connect( $entry->{uri} );
     };
-    push @warnings, $@                if !$client;
+    push @warnings, $@                   if !$client;
     push @warnings, 'connect is ignored' if grep { lc eq 'connect' } keys %{ $entry->{options} };
     Refusal::throw( 'unsupported', "@warnings" ) if @warnings;
-    eval { $client->get_database('admin')->run_command( [ ping => 1 ] ) } or refuse($@);
+    eval { $client->get_database( 'admin' )->run_command( [ ping => 1 ] ) } or refuse( $@ );
     return $client;
 }
 
 sub refuse {
-    my ($fault) = @_;
+    my ( $fault ) = @_;
     my %codes = (
         AuthError => 'auth',
         map( { $_ => 'connect' } qw(SelectionError ConnectionError TimeoutError) ),
         map( { $_ => 'unsupported' } qw(ConfigurationError UsageError) ),
     );
-    my ($class) = grep { blessed $fault && $fault->isa("MongoDB::$_") } sort keys %codes;
+    my ( $class ) = grep { blessed $fault && $fault->isa( "MongoDB::$_" ) } sort keys %codes;
     return Refusal::throw( $class ? $codes{$class} : 'internal', "$fault" );
 }
 
 sub opened {
-    my ($client) = @_;
+    my ( $client ) = @_;
     my %concern = @{ $client->write_concern->as_args };
     return {
         acknowledged => $client->write_concern->is_acknowledged ? $TRUE : $FALSE,
@@ -120,31 +120,31 @@ sub opened {
 
 # The sample's outcome; the server's code or 0, its name for it or the driver's class; a message.
 sub failure {
-    my ($fault) = @_;
+    my ( $fault ) = @_;
     return ( 2, 0, 'Error',       "$fault" )          if !blessed $fault;
-    return ( 1, 0, 'WrongAnswer', $fault->{message} ) if $fault->isa('WrongAnswer');
-    my $name = ref($fault) =~ s/\AMongoDB:://r;
-    return ( 2, 0, $name, "$fault" ) if !$fault->isa('MongoDB::Error');
-    my $result = $fault->can('result') ? $fault->result : undef;
+    return ( 1, 0, 'WrongAnswer', $fault->{message} ) if $fault->isa( 'WrongAnswer' );
+    my $name = ref( $fault ) =~ s/\AMongoDB:://r;
+    return ( 2, 0, $name, "$fault" ) if !$fault->isa( 'MongoDB::Error' );
+    my $result = $fault->can( 'result' ) ? $fault->result : undef;
     my $code   = 0;
-    if ( $result && $result->can('write_errors') ) {
-        my ($first) = ( @{ $result->write_errors }, @{ $result->write_concern_errors } );
+    if ( $result && $result->can( 'write_errors' ) ) {
+        my ( $first ) = ( @{ $result->write_errors }, @{ $result->write_concern_errors } );
         $code = $first->{code} // 0;
     }
-    elsif ($result) {
-        $code = $result->output->{code} // $fault->code;
+    elsif ( $result ) {
+        $code = $result->output->{code}     // $fault->code;
         $name = $result->output->{codeName} // $name;
     }
-    $code = 50 if $fault->isa('MongoDB::ExecutionTimeout');
-    my $waited = $fault->isa('MongoDB::TimeoutError') || $fault->isa('MongoDB::SelectionError');
+    $code = 50 if $fault->isa( 'MongoDB::ExecutionTimeout' );
+    my $waited = $fault->isa( 'MongoDB::TimeoutError' ) || $fault->isa( 'MongoDB::SelectionError' );
     return ( $waited || $code == 50 || $code == 262 ? 3 : 2, $code, $name, $fault->message );
 }
 
 # A part of a bulk.
 sub part {
     my ( $spec, @given ) = @_;
-    push @given, { upsert => 1 } if $spec->{upsert};
-    return { $spec->{kind} => \@given };
+    push @given, { upsert        => 1 } if $spec->{upsert};
+    return       { $spec->{kind} => \@given };
 }
 
 # An operation's call. It answers with the documents read and their sum, or nothing, and dies of
@@ -154,7 +154,7 @@ sub bind_call {
     my ( $kind, $field ) = @{$spec}{qw(kind sum_field)};
     return sub { return total( $field, @{ $_[0] // [] } ) }
         if $kind eq 'noop';
-    my $db = $client->get_database($database);
+    my $db = $client->get_database( $database );
     return command( $spec, $db ) if $kind eq 'command';
     my %concerns = map { $spec->{$_} ? ( $_ => $spec->{$_} ) : () }
         qw(read_preference read_concern write_concern);
@@ -163,10 +163,10 @@ sub bind_call {
     my $upsert = { $spec->{upsert} ? ( upsert => 1 ) : () };
     my %whole  = ( ordered => $spec->{ordered} // 1 );
     my %batch  = ( $spec->{batch_size} ? ( batchSize => $spec->{batch_size} ) : () );
-    my $find   = sub { one( $field, $items->find_one(@_) ) };
+    my $find   = sub { one( $field, $items->find_one( @_ ) ) };
     my $update = sub { matched( $items->update_one( @_, $upsert ) ) };
     my %calls  = (
-        insert_one  => sub { $items->insert_one( $_[0] ); return },
+        insert_one  => sub { $items->insert_one( $_[0] );            return },
         insert_many => sub { $items->insert_many( $_[0], {%whole} ); return },
         find_one    => $find,
         find        => sub {
@@ -184,10 +184,10 @@ sub bind_call {
         },
         count               => sub { return ( $items->count_documents( $_[0] ), 0 ) },
         estimated_count     => sub { return ( $items->estimated_document_count, 0 ) },
-        find_one_and_update => sub { one( $field, $items->find_one_and_update(@_) ) },
+        find_one_and_update => sub { one( $field, $items->find_one_and_update( @_ ) ) },
         read_modify_write   => sub {
             my ( $filter, $change ) = @_;
-            my @found = $find->($filter);
+            my @found = $find->( $filter );
             $update->( $filter, $change );
             return @found;
         },
@@ -209,13 +209,13 @@ sub bind_call {
 sub command {
     my ( $spec, $db ) = @_;
     my @fields = (
-        $spec->{write_concern} ? ( writeConcern => $spec->{write_concern} )           : (),
-        $spec->{read_concern}  ? ( readConcern => { level => $spec->{read_concern} } ) : (),
+        $spec->{write_concern} ? ( writeConcern => $spec->{write_concern} )             : (),
+        $spec->{read_concern}  ? ( readConcern  => { level => $spec->{read_concern} } ) : (),
     );
     my $preference = $spec->{read_preference};
     return sub {
         my $command = tied %{ $_[0] };
-        $command->Push(@fields);
+        $command->Push( @fields );
         $db->run_command( $command, $preference );
         return;
     };
@@ -230,7 +230,7 @@ sub total {
 
 sub drained {
     my ( $field, $result ) = @_;
-    my ( $read, $sum ) = ( 0, 0 );
+    my ( $read,  $sum )    = ( 0, 0 );
     while ( my $document = $result->next ) {
         $read++;
         $sum += $document->{$field} // 0 if defined $field;
@@ -240,12 +240,12 @@ sub drained {
 
 sub one {
     my ( $field, $document ) = @_;
-    WrongAnswer::throw('no document was found') if !$document;
+    WrongAnswer::throw( 'no document was found' ) if !$document;
     return ( 1, defined $field ? $document->{$field} // 0 : 0 );
 }
 
 sub matched {
-    my ($result) = @_;
+    my ( $result ) = @_;
     return if !$result->acknowledged;
     required( $result->matched_count + ( defined $result->upserted_id ? 1 : 0 ), 1 );
     return;
@@ -253,7 +253,7 @@ sub matched {
 
 sub required {
     my ( $count, $asked ) = @_;
-    WrongAnswer::throw("$count done of $asked") if $count != $asked;
+    WrongAnswer::throw( "$count done of $asked" ) if $count != $asked;
     return;
 }
 
@@ -270,7 +270,7 @@ package Refusal {
 package WrongAnswer {
 
     sub throw {
-        my ($message) = @_;
+        my ( $message ) = @_;
         die bless { message => $message }, __PACKAGE__;
     }
 }

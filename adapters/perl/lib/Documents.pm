@@ -29,7 +29,7 @@ my %FORMS = (
 );
 
 sub read_file {
-    my ($path) = @_;
+    my ( $path ) = @_;
     open my $file, '<:raw', $path or die "$path: $!\n";
     local $/ = undef;
     my $bytes = <$file>;
@@ -38,7 +38,7 @@ sub read_file {
 
 # The documents of a pool, in the order of the file.
 sub split_pool {
-    my ($bytes) = @_;
+    my ( $bytes ) = @_;
     my @documents;
     my $at = 0;
     while ( $at < length $bytes ) {
@@ -50,29 +50,30 @@ sub split_pool {
 }
 
 sub render {
-    my ($message) = @_;
+    my ( $message ) = @_;
     my %item = ( key => 0, sequence => 0, producer => 0, shift => 0, made_ns => 0, time_ms => 0 );
-    %item = ( %item, %{ $message->{input} } );
+    %item       = ( %item, %{ $message->{input} } );
     $item{guid} = pack 'H32', $message->{input}{guid} // '0' x 32;
     my $template = Dialect::decode( pack 'H*', $message->{template} );
-    my $build = builder( [ copier($template) ], $message->{stamps} );
+    my $build    = builder( [ copier( $template ) ], $message->{stamps} );
     return Dialect::encode( $build->( 0, \%item ) );
 }
 
 # A function that makes a fresh deep copy. Perl copies strings and numbers with their container; of
 # the driver's objects the binary ones alone are made anew.
 sub copier {
-    my ($value) = @_;
+    my ( $value ) = @_;
     my $kind = ref $value;
-    return array_copier($value) if $kind eq 'ARRAY';
-    return sub { Dialect::copy_binary($value) }
+    return array_copier( $value ) if $kind eq 'ARRAY';
+    return sub { Dialect::copy_binary( $value ) }
         if $kind ne 'HASH';
     my %nested = map { is_nested( $value->{$_} ) ? ( $_ => copier( $value->{$_} ) ) : () }
         keys %{$value};
     if ( my $ordered = tied %{$value} ) {
         my @names = keys %{$value};
         return sub {
-            return Dialect::ordered( map { $_ => $nested{$_} ? $nested{$_}->() : $value->{$_} } @names );
+            return Dialect::ordered( map { $_ => $nested{$_} ? $nested{$_}->() : $value->{$_} }
+                    @names );
         };
     }
     return sub { return { %{$value} } }
@@ -85,9 +86,9 @@ sub copier {
 }
 
 sub array_copier {
-    my ($value) = @_;
-    my @nested = map { is_nested( $value->[$_] ) ? [ $_, copier( $value->[$_] ) ] : () }
-        0 .. $#{$value};
+    my ( $value ) = @_;
+    my @nested =
+        map { is_nested( $value->[$_] ) ? [ $_, copier( $value->[$_] ) ] : () } 0 .. $#{$value};
     return sub {
         my @copy = @{$value};
         $copy[ $_->[0] ] = $_->[1]->() for @nested;
@@ -96,15 +97,15 @@ sub array_copier {
 }
 
 sub is_nested {
-    my ($value) = @_;
+    my ( $value ) = @_;
     my $kind = ref $value;
-    return $kind eq 'HASH' || $kind eq 'ARRAY' || Dialect::is_binary($value);
+    return $kind eq 'HASH' || $kind eq 'ARRAY' || Dialect::is_binary( $value );
 }
 
 # A function that makes the document of that number in a pool; a template is a pool of one.
 sub builder {
     my ( $copiers, $stamps ) = @_;
-    my @stampers = map { stamper($_) } @{ $stamps // [] };
+    my @stampers = map { stamper( $_ ) } @{ $stamps // [] };
     return sub {
         my ( $number, $item ) = @_;
         my $document = $copiers->[ $number % @{$copiers} ]->();
@@ -114,25 +115,25 @@ sub builder {
 }
 
 sub stamper {
-    my ($stamp) = @_;
+    my ( $stamp ) = @_;
     my ( $last, @parents ) = ( $stamp->{path}[-1], @{ $stamp->{path} } );
     pop @parents;
-    my $value = stamp_value($stamp);
+    my $value = stamp_value( $stamp );
     return sub { $_[0]{$last} = $value->( $_[1] ); return }
         if !@parents;
     return sub {
         my ( $node, $item ) = @_;
-        for my $name (@parents) {
+        for my $name ( @parents ) {
             $node = ref $node eq 'ARRAY' ? $node->[$name] : $node->{$name};
         }
-        if ( ref $node eq 'ARRAY' ) { $node->[$last] = $value->($item) }
-        else                        { $node->{$last} = $value->($item) }
+        if   ( ref $node eq 'ARRAY' ) { $node->[$last] = $value->( $item ) }
+        else                          { $node->{$last} = $value->( $item ) }
         return;
     };
 }
 
 sub stamp_value {
-    my ($stamp) = @_;
+    my ( $stamp ) = @_;
     my ( $as, $prefix, $add ) = ( $stamp->{as}, $stamp->{prefix} // q{}, $stamp->{add} // 0 );
     return sub { Dialect::guid( guid( $_[0] ) ) }
         if $as eq 'guid';
@@ -153,7 +154,7 @@ sub stamp_value {
 
 # The record's, its first bytes XORed with the shift's low half, its last with the high.
 sub guid {
-    my ($item) = @_;
+    my ( $item ) = @_;
     my ( $low, $middle, $high ) = unpack 'Va8V', $item->{guid};
     my $shift = $item->{shift};
     return pack 'Va8V', $low ^ ( $shift & 0xFFFF_FFFF ), $middle, $high ^ ( $shift >> 32 );
