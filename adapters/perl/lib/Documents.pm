@@ -1,0 +1,163 @@
+package Documents;
+
+# What operations are given: copies of the pools' documents, and their stamps. SPEC sections 4 to 6.
+# An item is a hash of what stamps take their values from.
+
+use 5.014;
+use strict;
+use warnings;
+
+use Time::HiRes qw(time);
+
+use Clock;
+use Dialect;
+
+my %SOURCES = (
+    key      => sub { $_[0]{key} },
+    sequence => sub { $_[0]{sequence} },
+    producer => sub { $_[0]{producer} },
+    made_ns  => sub { $_[0]{made_ns} // Clock::now_ns() },
+    time_ms  => sub { $_[0]{time_ms} // ( 0 | time * 1_000 ) },
+);
+
+# The number stays an integer, or becomes a float: the driver goes by that.
+my %FORMS = (
+    int32  => sub { $_[0] },
+    int64  => sub { $_[0] },
+    double => sub { unpack 'd', pack 'd', $_[0] },
+    date   => \&Dialect::date,
+);
+
+sub read_file {
+    my ( $path ) = @_;
+    open my $file, '<:raw', $path or die "$path: $!\n";
+    local $/ = undef;
+    my $bytes = <$file>;
+    return $bytes // q{};
+}
+
+# The documents of a pool, in the order of the file.
+sub split_pool {
+    my ( $bytes ) = @_;
+    my @documents;
+    my $at = 0;
+    while ( $at < length $bytes ) {
+        my $length = unpack 'V', substr $bytes, $at, 4;
+        push @documents, substr $bytes, $at, $length;
+        $at += $length;
+    }
+    return @documents;
+}
+
+sub render {
+    my ( $message ) = @_;
+    my %item = ( key => 0, sequence => 0, producer => 0, shift => 0, made_ns => 0, time_ms => 0 );
+    %item       = ( %item, %{ $message->{input} } );
+    $item{guid} = pack 'H32', $message->{input}{guid} // '0' x 32;
+    my $template = Dialect::decode( pack 'H*', $message->{template} );
+    my $build    = builder( [ copier( $template ) ], $message->{stamps} );
+    return Dialect::encode( $build->( 0, \%item ) );
+}
+
+# A function that makes a fresh deep copy. Perl copies strings and numbers with their container; of
+# the driver's objects the binary ones alone are made anew.
+sub copier {
+    my ( $value ) = @_;
+    my $kind = ref $value;
+    return array_copier( $value ) if $kind eq 'ARRAY';
+    return sub { Dialect::copy_binary( $value ) }
+        if $kind ne 'HASH';
+    my %nested = map { is_nested( $value->{$_} ) ? ( $_ => copier( $value->{$_} ) ) : () }
+        keys %{$value};
+    if ( my $ordered = tied %{$value} ) {
+        my @names = keys %{$value};
+        return sub {
+            return Dialect::ordered( map { $_ => $nested{$_} ? $nested{$_}->() : $value->{$_} }
+                    @names );
+        };
+    }
+    return sub { return { %{$value} } }
+        if !%nested;
+    return sub {
+        my %copy = %{$value};
+        $copy{$_} = $nested{$_}->() for keys %nested;
+        return \%copy;
+    };
+}
+
+sub array_copier {
+    my ( $value ) = @_;
+    my @nested =
+        map { is_nested( $value->[$_] ) ? [ $_, copier( $value->[$_] ) ] : () } 0 .. $#{$value};
+    return sub {
+        my @copy = @{$value};
+        $copy[ $_->[0] ] = $_->[1]->() for @nested;
+        return \@copy;
+    };
+}
+
+sub is_nested {
+    my ( $value ) = @_;
+    my $kind = ref $value;
+    return $kind eq 'HASH' || $kind eq 'ARRAY' || Dialect::is_binary( $value );
+}
+
+# A function that makes the document of that number in a pool; a template is a pool of one.
+sub builder {
+    my ( $copiers, $stamps ) = @_;
+    my @stampers = map { stamper( $_ ) } @{ $stamps // [] };
+    return sub {
+        my ( $number, $item ) = @_;
+        my $document = $copiers->[ $number % @{$copiers} ]->();
+        $_->( $document, $item ) for @stampers;
+        return $document;
+    };
+}
+
+sub stamper {
+    my ( $stamp ) = @_;
+    my ( $last, @parents ) = ( $stamp->{path}[-1], @{ $stamp->{path} } );
+    pop @parents;
+    my $value = stamp_value( $stamp );
+    return sub { $_[0]{$last} = $value->( $_[1] ); return }
+        if !@parents;
+    return sub {
+        my ( $node, $item ) = @_;
+        for my $name ( @parents ) {
+            $node = ref $node eq 'ARRAY' ? $node->[$name] : $node->{$name};
+        }
+        if   ( ref $node eq 'ARRAY' ) { $node->[$last] = $value->( $item ) }
+        else                          { $node->{$last} = $value->( $item ) }
+        return;
+    };
+}
+
+sub stamp_value {
+    my ( $stamp ) = @_;
+    my ( $as, $prefix, $add ) = ( $stamp->{as}, $stamp->{prefix} // q{}, $stamp->{add} // 0 );
+    return sub { Dialect::guid( guid( $_[0] ) ) }
+        if $as eq 'guid';
+    return sub { return join q{-}, unpack 'H8H4H4H4H12', guid( $_[0] ) }
+        if $as eq 'guid_string';
+    my $source = $SOURCES{ $stamp->{from} };
+    if ( $as eq 'string' ) {
+        my $width = $stamp->{width} // 0;
+        return sub { sprintf '%s%0*d', $prefix, $width, $source->( $_[0] ) + $add };
+    }
+    if ( $as eq 'objectid' ) {
+        my $head = pack 'H8', $prefix;
+        return sub { Dialect::objectid( $head . pack 'Q>', $source->( $_[0] ) + $add ) };
+    }
+    my $form = $FORMS{$as} // Refusal::throw( 'unsupported', "stamp as $as" );
+    return sub { $form->( $source->( $_[0] ) + $add ) };
+}
+
+# The record's, its first bytes XORed with the shift's low half, its last with the high.
+sub guid {
+    my ( $item ) = @_;
+    my ( $low, $middle, $high ) = unpack 'Va8V', $item->{guid};
+    my $shift = $item->{shift};
+    return pack 'Va8V', $low ^ ( $shift & 0xFFFF_FFFF ), $middle, $high ^ ( $shift >> 32 );
+}
+
+1;
