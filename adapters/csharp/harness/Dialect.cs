@@ -4,168 +4,178 @@ using System.Collections.Generic;
 using System.Linq;
 using System.Net.Sockets;
 
-namespace Mongodyno.Harness
+// All that the harness asks of a driver. Each build has one, named Driver.
+abstract class Dialect
 {
-    /// <summary>All that the harness asks of a driver. Each build of the adapter has one, named Driver.</summary>
-    abstract class Dialect
+    public abstract string DriverName { get; }
+    public abstract string DriverVersion { get; }
+    public abstract string[] Operations { get; }
+    public abstract string[] Extras { get; }
+    public virtual string[] Alters => new string[0];
+
+    // `standard` or `plain`: whether the driver knows serverSelectionTimeoutMS.
+    public abstract string UriKind { get; }
+
+    // Forms of documents by name; the driver's own is "".
+    public abstract IReadOnlyDictionary<string, Form> Forms { get; }
+
+    // Refuses what the driver does not take; it has not yet looked for a server.
+    public abstract Client Open(Address address, string database);
+
+    public abstract Failure Describe(Exception error);
+
+    public virtual bool IsRefusedCredential(Exception error) => false;
+}
+
+// One entry of `open`.
+sealed class Address
+{
+    public readonly string Uri, User, Password;
+    public readonly string[] Hosts;
+    public readonly Dictionary<string, string> Options;
+
+    // With `plain`, serverSelectionTimeoutMS is the time to connect.
+    public TimeSpan? TimeToConnect => Options.TryGetValue("serverSelectionTimeoutMS", out var text)
+        ? TimeSpan.FromMilliseconds(int.Parse(text)) : (TimeSpan?)null;
+
+    public Address(Message from)
     {
-        public abstract string DriverName { get; }
-        public abstract string DriverVersion { get; }
-        public abstract string[] Operations { get; }
-        public abstract string[] Extras { get; }
-        public virtual string[] Alters => new string[0];
+        Uri = from.Text("uri");
+        Hosts = from.Items<string>("hosts").ToArray();
+        User = from.Text("user");
+        Password = from.Text("password");
+        Options = from.Object("options").ToDictionary(it => it.Key, it => (string)it.Value);
+    }
+}
 
-        /// <summary>`standard` or `plain`: whether the driver knows serverSelectionTimeoutMS.</summary>
-        public abstract string UriKind { get; }
+abstract class Client
+{
+    public abstract bool Acknowledged { get; }
+    public abstract Dictionary<string, object> Resolved { get; }
+    public abstract Target TargetOf(Operation operation);
 
-        /// <summary>Forms of documents by name; the driver's own is "".</summary>
-        public abstract IReadOnlyDictionary<string, Form> Forms { get; }
+    // Asks the server for a ping.
+    public abstract void Ping();
 
-        /// <summary>A client that has been proved by a ping; throws a Refusal.</summary>
-        public abstract Client Connect(Address address, string database);
+    public virtual void Close()
+    {
+    }
+}
 
-        public abstract Failure Describe(Exception error);
+// Where an operation goes, with its concerns and options, and how it is called.
+class Target
+{
+    public Call Call;
+    public bool Acknowledged = true;
+
+    protected static TEnum Parse<TEnum>(string name) =>
+        (TEnum)Enum.Parse(typeof(TEnum), name, true);
+
+    // Made into the driver's own types, where it has some for filters and the like.
+    public virtual void Ready(Given given)
+    {
     }
 
-    /// <summary>One entry of `open`.</summary>
-    sealed class Address
+    protected Answer ReadModifyWrite(Given given, Call find, Call update)
     {
-        public readonly string Uri, User, Password;
-        public readonly string[] Hosts;
-        public readonly Dictionary<string, string> Options;
-
-        public Address(Message from)
-        {
-            Uri = from.Text("uri");
-            Hosts = from.Items<string>("hosts").ToArray();
-            User = from.Text("user");
-            Password = from.Text("password");
-            Options = from.Object("options").ToDictionary(it => it.Key, it => (string)it.Value);
-        }
-    }
-
-    abstract class Client
-    {
-        public abstract bool Acknowledged { get; }
-        public abstract Dictionary<string, object> Resolved { get; }
-        public abstract Target TargetOf(Operation operation);
-
-        public virtual void Close()
-        {
-        }
-    }
-
-    /// <summary>Where an operation goes, with its concerns and options, and how it is called.</summary>
-    class Target
-    {
-        public Call Call;
-        public bool Acknowledged = true;
-
-        /// <summary>Made into the driver's own types, where it has some for filters and the like.</summary>
-        public virtual void Ready(Given given)
-        {
-        }
-
-        protected Answer ReadModifyWrite(Given given, Call find, Call update)
-        {
-            var answer = find(given);
-            if (answer.Documents != 1)
-                return answer;
-            var updated = update(given);
-            if (Acknowledged)
-                answer.Documents = updated.Documents;
+        var answer = find(given);
+        if (answer.Documents != 1)
             return answer;
-        }
-
-        /// <summary>One part of a bulk, as the driver's bulk_write takes it.</summary>
-        public virtual object Part(Given given) => throw new NotSupportedException();
+        var updated = update(given);
+        if (Acknowledged)
+            answer.Documents = updated.Documents;
+        return answer;
     }
 
-    /// <summary>The measured part: the driver's call as its users write it, its answer consumed.</summary>
-    delegate Answer Call(Given given);
+    // One part of a bulk, as the driver's bulk_write takes it.
+    public virtual object Part(Given given) => throw new NotSupportedException();
+}
 
-    /// <summary>All that one call is given; it exists before the first clock reading.</summary>
-    sealed class Given
+// The measured part: the driver's call as its users write it, its answer consumed.
+delegate Answer Call(Given given);
+
+// All that one call is given; it exists before the first clock reading.
+sealed class Given
+{
+    public object Document, Filter, Projection, Update, Pipeline, Command;
+    public IEnumerable Documents; // of the form's type
+    public List<object> Parts;
+    public int Limit, Count;
+
+    // A batch is not kept while the worker sleeps.
+    public void Forget()
     {
-        public object Document, Filter, Projection, Update, Pipeline, Command;
-        public IEnumerable Documents; // of the form's type
-        public List<object> Parts;
-        public int Limit, Count;
-
-        /// <summary>A batch is not kept while the worker sleeps.</summary>
-        public void Forget()
-        {
-            Document = Filter = Projection = Update = Pipeline = Command = null;
-            Documents = null;
-            Parts = null;
-        }
+        Document = Filter = Projection = Update = Pipeline = Command = null;
+        Documents = null;
+        Parts = null;
     }
+}
 
-    /// <summary>Documents that were read or counted, or that a write was about.</summary>
-    struct Answer
+// Documents that were read or counted, or that a write was about.
+struct Answer
+{
+    public long Documents, Sum;
+
+    public static Answer Of(long documents) => new Answer { Documents = documents };
+}
+
+struct Failure
+{
+    public int Code;
+    public string Name;
+    public bool TimedOut;
+
+    // The server's name of a code, if it tells one; else that of the exception's class.
+    public static Failure Of(Exception error, int code, string name) => new Failure
     {
-        public long Documents, Sum;
+        Code = code,
+        Name = string.IsNullOrEmpty(name) ? error.GetType().Name : name,
+        TimedOut = code == 50 || code == 262 || (code == 0 && WaitedTooLong(error)),
+    };
 
-        public static Answer Of(long documents) => new Answer { Documents = documents };
-    }
-
-    struct Failure
+    static bool WaitedTooLong(Exception error)
     {
-        public int Code;
-        public string Name;
-        public bool TimedOut;
-
-        /// <summary>The server's name of a code, if it tells one; else that of the exception's class.</summary>
-        public static Failure Of(Exception error, int code, string name) => new Failure
-        {
-            Code = code,
-            Name = string.IsNullOrEmpty(name) ? error.GetType().Name : name,
-            TimedOut = code == 50 || code == 262 || (code == 0 && WaitedTooLong(error)),
-        };
-
-        static bool WaitedTooLong(Exception error)
-        {
-            var socket = error as SocketException;
-            return error is TimeoutException || (socket != null && socket.SocketErrorCode == SocketError.TimedOut) ||
-                (error.InnerException != null && WaitedTooLong(error.InnerException));
-        }
+        var socket = error as SocketException;
+        return error is TimeoutException ||
+            (socket != null && socket.SocketErrorCode == SocketError.TimedOut) ||
+            (error.InnerException != null && WaitedTooLong(error.InnerException));
     }
+}
 
-    /// <summary>An `error` with a code of its own; every other exception is `internal`.</summary>
-    sealed class Refusal : Exception
+// An `error` with a code of its own; every other exception is `internal`.
+sealed class Refusal : Exception
+{
+    public readonly string Code;
+
+    public Refusal(string code, string message)
+        : base(message)
     {
-        public readonly string Code;
-
-        public Refusal(string code, string message)
-            : base(message)
-        {
-            Code = code;
-        }
+        Code = code;
     }
+}
 
-    /// <summary>Documents of one type: the driver's own, or a class that it maps.</summary>
-    abstract class Form
-    {
-        public abstract object Decode(byte[] bytes);
-        public abstract byte[] Encode(object document);
-        public abstract object Copy(object document);
+// Documents of one type: the driver's own, or a class that it maps.
+abstract class Form
+{
+    public abstract object Decode(byte[] bytes);
+    public abstract byte[] Encode(object document);
+    public abstract object Copy(object document);
 
-        /// <summary>Puts a stamp's value into a document.</summary>
-        public abstract Action<object, Input> Stamper(Stamp stamp);
+    // Puts a stamp's value into a document.
+    public abstract Action<object, Input> Stamper(Stamp stamp);
 
-        /// <summary>Adds a document that was read, and the integer in its field.</summary>
-        public abstract void Read(object document, string sumField, ref Answer answer);
+    // Adds a document that was read, and the integer in its field.
+    public abstract void Read(object document, string sumField, ref Answer answer);
 
-        /// <summary>A list of exactly that type, for the driver's calls are generic.</summary>
-        public abstract IList NewList(int capacity);
+    // A list of exactly that type, for the driver's calls are generic.
+    public abstract IList NewList(int capacity);
 
-        public abstract IEnumerable Lazily(IEnumerable<object> documents);
-    }
+    public abstract IEnumerable Lazily(IEnumerable<object> documents);
+}
 
-    abstract class Form<T> : Form
-    {
-        public override IList NewList(int capacity) => new List<T>(capacity);
+abstract class Form<T> : Form
+{
+    public override IList NewList(int capacity) => new List<T>(capacity);
 
-        public override IEnumerable Lazily(IEnumerable<object> documents) => documents.Cast<T>();
-    }
+    public override IEnumerable Lazily(IEnumerable<object> documents) => documents.Cast<T>();
 }
