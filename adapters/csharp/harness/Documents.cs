@@ -14,22 +14,25 @@ sealed class Input
     public int GuidAt;
     public bool Live; // the clocks are read when a stamp wants them
 
-    public long Value(string from)
+    // Looked up by name at `prepare` alone.
+    public static Func<Input, long> Getter(string from)
     {
         switch (from)
         {
-            case "key":
-                return Key + Shift;
             case "sequence":
-                return Sequence;
+                return it => it.Sequence;
             case "producer":
-                return Producer;
+                return it => it.Producer;
             case "made_ns":
-                return Live ? Machine.Now() : MadeNs;
+                return it => it.Live ? Machine.Now() : it.MadeNs;
+            case "time_ms":
+                return it => it.Live ? WallClockMs() : it.TimeMs;
             default:
-                return Live ? (long)(DateTime.UtcNow - UnixEpoch).TotalMilliseconds : TimeMs;
+                return it => it.Key + it.Shift;
         }
     }
+
+    static long WallClockMs() => (long)(DateTime.UtcNow - UnixEpoch).TotalMilliseconds;
 
     public byte[] Guid()
     {
@@ -48,7 +51,8 @@ sealed class Stamp
 {
     public readonly string[] Path;
     public readonly string As;
-    readonly string from, prefix;
+    readonly Func<Input, long> value;
+    readonly string prefix;
     readonly int width;
     readonly long add;
     readonly byte[] prefixBytes;
@@ -57,7 +61,7 @@ sealed class Stamp
     {
         Path = from.Items<string>("path").ToArray();
         As = from.Text("as");
-        this.from = from.Text("from");
+        value = Input.Getter(from.Text("from"));
         prefix = from.Text("prefix") ?? "";
         width = (int)from.Number("width");
         add = from.Number("add");
@@ -65,7 +69,7 @@ sealed class Stamp
             prefixBytes = Hex.Decode(prefix);
     }
 
-    public long Number(Input input) => input.Value(from) + add;
+    public long Number(Input input) => value(input) + add;
 
     public DateTime Date(Input input) => Input.UnixEpoch.AddMilliseconds(Number(input));
 

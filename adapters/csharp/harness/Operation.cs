@@ -23,7 +23,7 @@ sealed class Operation
     public readonly Form Form;
     public Target[] Targets; // one for each client
     readonly Reference documents, filter, projection, update, pipeline, command;
-    readonly bool takesAny, takesMany, addsUp, reads;
+    readonly bool takesAny, takesMany, addsUp, isFind, isBulk, isBatch;
 
     public Operation(Message from, Pools pools, Dialect dialect)
     {
@@ -53,9 +53,12 @@ sealed class Operation
         pipeline = Reference.Of(from.Object("pipeline"), pools, native);
         command = Reference.Of(from.Object("command"), pools, native);
 
+        isFind = Kind == "find";
+        isBulk = Kind == "bulk_write";
+        isBatch = Kind == "insert_many" || Kind == "noop";
         takesAny = any.Contains(Kind);
         takesMany = many.Contains(Kind);
-        reads = read.Contains(Kind);
+        var reads = read.Contains(Kind);
         addsUp = reads || any.Take(5).Contains(Kind);
     }
 
@@ -63,15 +66,15 @@ sealed class Operation
     public void Give(Given given, Input input, ref Record record, Phase phase)
     {
         given.Count = record.Count;
-        given.Limit = Kind == "find" ? record.Count : 0;
-        if (Kind == "bulk_write")
+        given.Limit = isFind ? record.Count : 0;
+        if (isBulk)
         {
             given.Parts = new List<object>(record.Count);
             for (var j = 0; j < record.Count; j++)
                 given.Parts.Add(phase.MakePart(j, ref record, input));
             return;
         }
-        if (documents != null && (takesMany || Kind == "noop"))
+        if (documents != null && isBatch)
             given.Documents = Batch(input, record.Document, record.Count, phase.ItemStep);
         else if (documents != null)
             given.Document = documents.Make(record.Document, input);

@@ -13,6 +13,7 @@ sealed class Phase
     public readonly Dialect Dialect;
     public readonly long LapStep, ItemStep, FirstWorker, ErrorsConsecutiveMax, ThinkNs;
     public readonly int WindowSize;
+    public readonly bool IsRate;
     public readonly bool Shared; // one queue for all workers
     public readonly bool DealsOperations; // to clients, not workers
     public long T0, Began, Until; // T0: began_ns of the first turn
@@ -36,6 +37,7 @@ sealed class Phase
             throw new Refusal("unsupported", Mode == null ? "consumer" : $"pacing '{Mode}'");
         ThinkNs = pacing.Number("think_ns");
         WindowSize = (int)pacing.Number("size", 1);
+        IsRate = Mode == "rate";
         Shared = Mode == "rate" || Mode == "burst";
         DealsOperations = deal == "operation";
         LapStep = from.Number("lap_step");

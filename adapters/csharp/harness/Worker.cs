@@ -123,11 +123,11 @@ sealed class Worker
     {
         if (Machine.Stopped || GaveUp || Math.Max(reading, due) >= phase.Until)
             return false;
-        var before = phase.Mode == "rate" ? phase.Until - phase.T0 : long.MaxValue;
+        var before = phase.IsRate ? phase.Until - phase.T0 : long.MaxValue;
         if (!queue.Take(before, out flight.Record))
             return false;
         flight.Intended = phase.T0; // of a burst
-        if (phase.Mode == "rate")
+        if (phase.IsRate)
             due = flight.Intended += flight.Record.Intended;
         if (due > reading && !Machine.SleepUntil(due))
             return false;

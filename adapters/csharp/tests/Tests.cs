@@ -59,7 +59,8 @@ static class Tests
     {
         var pairs = options.Select(it => it.Split('='));
         var fields = pairs.ToDictionary(it => it[0], it => (object)it[1]);
-        var uri = "mongodb://127.0.0.1:1/?" + string.Join("&", options);
+        var query = options.Length == 0 ? "" : "?" + string.Join("&", options);
+        var uri = "mongodb://127.0.0.1:1/" + query;
         var entry = Json.Fields("uri", uri, "hosts", new[] { "127.0.0.1:1" }, "options", fields);
         return new Address(JsonReader.Parse(Json.Write(entry, new StringBuilder()).ToString()));
     }
