@@ -1,0 +1,108 @@
+using System;
+using System.Diagnostics;
+using System.Reflection;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+// Clock, sleep and signals.
+static class Machine
+{
+    const int ClockMonotonic = 1, AbsoluteTime = 1, Second = 1000000000;
+    const long SliceNs = 100000000; // a sleeper looks for SIGTERM so often
+
+    static readonly long tickNs = Second / Stopwatch.Frequency;
+    static long epochNs;
+    static volatile bool stopped;
+
+    // Both runtimes read CLOCK_MONOTONIC; Mono cuts it to 100 ns.
+    public static long ResolutionNs => tickNs;
+
+    public static bool Stopped => stopped;
+
+    public static void SetEpoch(long ns) => epochNs = ns;
+
+    public static long Now() => Stopwatch.GetTimestamp() * tickNs - epochNs;
+
+    // Sleeps in the kernel, for Thread.Sleep counts milliseconds. False: SIGTERM has come.
+    public static bool SleepUntil(long ns)
+    {
+        for (var now = Now(); now < ns && !stopped; now = Now())
+        {
+            var wake = Math.Min(ns, now + SliceNs) + epochNs;
+            var at = new TimeSpec
+            {
+                Seconds = (IntPtr)(wake / Second),
+                Nanoseconds = (IntPtr)(wake % Second),
+            };
+            clock_nanosleep(ClockMonotonic, AbsoluteTime, ref at, IntPtr.Zero);
+        }
+        return !stopped;
+    }
+
+    // Ends the process at once: Environment.Exit waits for the runtime's own ends.
+    public static void Leave() => _exit(0);
+
+    [StructLayout(LayoutKind.Sequential)]
+    struct TimeSpec
+    {
+        public IntPtr Seconds, Nanoseconds;
+    }
+
+    [DllImport("libc")]
+    static extern int clock_nanosleep(int clock, int flags, ref TimeSpec at, IntPtr left);
+
+    [DllImport("libc")]
+    static extern void _exit(int code);
+
+#if MONO
+    public const string RuntimeName = "mono";
+
+    // Mono tells its version in a method of its own alone: "6.8.0.105 (Debian ...)".
+    public static string RuntimeVersion
+    {
+        get
+        {
+            var name = Type.GetType("Mono.Runtime")
+                .GetMethod("GetDisplayName", BindingFlags.NonPublic | BindingFlags.Static);
+            return ((string)name.Invoke(null, null)).Split(' ')[0];
+        }
+    }
+
+    public static void OnTerminate(Action stop)
+    {
+        var signal = new Mono.Unix.UnixSignal(Mono.Unix.Native.Signum.SIGTERM);
+        var waiting = new Thread(() =>
+        {
+            signal.WaitOne();
+            stopped = true;
+            stop();
+        });
+        waiting.IsBackground = true;
+        waiting.Start();
+    }
+
+    // Mono counts collections of the nursery and of the whole heap apart.
+    public static long Collections => GC.CollectionCount(0) + GC.CollectionCount(1);
+
+    // Mono does not tell it.
+    public static long? PausedNs => null;
+#else
+    public const string RuntimeName = "dotnet";
+
+    public static string RuntimeVersion => Environment.Version.ToString();
+
+    static PosixSignalRegistration registration; // garbage, it would be undone
+
+    public static void OnTerminate(Action stop) =>
+        registration = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context =>
+        {
+            context.Cancel = true;
+            stopped = true;
+            stop();
+        });
+
+    public static long Collections => GC.CollectionCount(0);
+
+    public static long? PausedNs => (long)(GC.GetTotalPauseDuration().TotalMilliseconds * 1e6);
+#endif
+}
