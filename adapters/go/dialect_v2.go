@@ -1,3 +1,5 @@
+//go:build !v1
+
 package main
 
 import (
@@ -35,6 +37,8 @@ type (
 )
 
 var errNoDocuments, isTimeout = mongo.ErrNoDocuments, mongo.IsTimeout
+
+var errUnacknowledged error // none in this generation
 
 func decode(data []byte) (made document, err error) { return made, bson.Unmarshal(data, &made) }
 

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // operation is one entry of `operations`, and what is ready before the first turn.
 type operation struct {
@@ -142,7 +145,7 @@ func (o *operation) give(with *given, w *worker, r *record) {
 
 // judge returns the outcome of an operation that has ended, and adds a right answer to totals.
 func (f *flight) judge(p *phase, totals *answer) (outcome byte) {
-	if f.err != nil {
+	if f.err != nil && !errors.Is(f.err, errUnacknowledged) {
 		code, name, timeout := describe(f.err)
 		p.note(code, name, f.err)
 		if timeout {
