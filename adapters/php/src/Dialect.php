@@ -71,10 +71,10 @@ final class Dialect
         return is_object($value) && array_is_list($fields) ? (object) $fields : $fields;
     }
 
-    /** A function that makes the document anew: PHP copies arrays itself, once they are written. */
-    public static function copier(array $document): Closure
+    /** A function that makes the document anew, or itself: PHP copies arrays that are written. */
+    public static function copier(array $document): Closure|array
     {
-        return self::made($document) ?? fn () => $document;
+        return self::made($document) ?? $document;
     }
 
     private static function made(mixed $value): ?Closure

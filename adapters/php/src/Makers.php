@@ -117,8 +117,12 @@ final class Makers
         foreach ($stamps as $stamp) {
             $applied[] = [$stamp['path'], self::value($stamp, $sources)];
         }
-        return function (int $number, Item $item) use ($copiers, $applied): array {
-            $document = $copiers[$number % count($copiers)]();
+        $count = count($copiers);
+        return function (int $number, Item $item) use ($copiers, $count, $applied): array {
+            $document = $copiers[$number % $count];
+            if ($document instanceof Closure) {
+                $document = $document();
+            }
             foreach ($applied as [$path, $value]) {
                 if (count($path) === 1) {
                     $document[$path[0]] = $value($item);

@@ -28,6 +28,7 @@ final class Phase
     private ?int $originNs = null; // T0
     private int $number = 0;
     private int $failures = 0;
+    private bool $gaveUp = false;
     private array $errors = [];
     private int $documents = 0;
     private int $sum = 0;
@@ -62,31 +63,34 @@ final class Phase
         return [
             'began_ns' => $beganNs - $this->epochNs,
             'exhausted' => $this->number >= $this->limit,
-            'gave_up' => $this->gaveUp(),
+            'gave_up' => $this->gaveUp,
         ];
     }
 
     private function work(int $beganNs): void
     {
-        $length = $this->schedule->records;
-        $clients = count($this->calls[0]);
+        // Local variables: a property costs a look-up each time.
+        [$schedule, $makers, $item] = [$this->schedule, $this->makers, $this->item];
+        [$calls, $clients, $isDealt] = [$this->calls, count($this->calls[0]), $this->isDealt];
+        [$length, $limit, $isQueue] = [$schedule->records, $this->limit, $this->isQueue];
+        [$epochNs, $producer, $thinkNs] = [$this->epochNs, $item->producer, $this->thinkNs];
         $dueNs = 0;
         $lastNs = $beganNs;
         $writeNs = $beganNs + self::HELD_NS;
         $lookNs = $beganNs + self::LOOK_NS;
-        while ($lastNs < $this->deadlineNs && $this->number < $this->limit && !$this->gaveUp()) {
+        while ($lastNs < $this->deadlineNs && $this->number < $limit && !$this->gaveUp) {
             $number = $this->number;
             $lap = intdiv($number, $length);
-            $record = $this->schedule->at($number % $length);
-            if ($this->isQueue) {
+            $record = $schedule->at($number % $length);
+            if ($isQueue) {
                 $dueNs = $this->dueNs($record, $lap);
             }
             if ($dueNs > $lastNs && !$this->sleepUntil($dueNs)) {
                 return; // the record is kept for the next turn
             }
             $this->number++;
-            $given = $this->makers->make($record, $this->item, $lap, $number);
-            $call = $this->calls[$record['operation']][$this->isDealt ? $number % $clients : 0];
+            $given = $makers->make($record, $item, $lap, $number);
+            $call = $calls[$record['operation']][$isDealt ? $number % $clients : 0];
             $fault = $answer = null;
             $startNs = hrtime(true);
             try {
@@ -95,16 +99,25 @@ final class Phase
             } catch (\Throwable $fault) {
                 $lastNs = hrtime(true);
             }
-            $outcome = $this->note($answer, $fault);
+            $outcome = 0;
+            if ($fault !== null) {
+                $outcome = $this->failed($fault);
+            } else {
+                $this->failures = 0;
+                if ($answer !== null) {
+                    $this->documents += $answer[0];
+                    $this->sum += $answer[1];
+                }
+            }
             $this->buffer .= pack(
                 'PPPVCCv',
-                ($this->isQueue ? $dueNs : $startNs) - $this->epochNs,
-                $startNs - $this->epochNs,
+                ($isQueue ? $dueNs : $startNs) - $epochNs,
+                $startNs - $epochNs,
                 $lastNs - $startNs,
                 $number,
                 $record['operation'],
                 $outcome,
-                $this->item->producer,
+                $producer,
             );
             if ($lastNs >= $writeNs || strlen($this->buffer) >= self::BUFFER_BYTES) {
                 $this->flush();
@@ -114,8 +127,8 @@ final class Phase
                 $this->look(0);
                 $lookNs = $lastNs + self::LOOK_NS;
             }
-            if ($this->thinkNs > 0) {
-                $dueNs = $lastNs + $this->thinkNs;
+            if ($thinkNs > 0) {
+                $dueNs = $lastNs + $thinkNs;
             }
         }
     }
@@ -148,28 +161,16 @@ final class Phase
         }
     }
 
-    /** Adds a right answer to the totals, counts another; the sample's outcome. */
-    private function note(?array $answer, ?\Throwable $fault): int
+    /** Counts the failure; the sample's outcome. */
+    private function failed(\Throwable $fault): int
     {
-        if ($fault !== null) {
-            $this->failures++;
-            ['outcome' => $outcome, 'code' => $code, 'name' => $name] = Dialect::failure($fault);
-            $this->errors["$code $name"] ??= ['code' => $code, 'name' => $name, 'count' => 0,
-                'message' => Adapter::told($fault)];
-            $this->errors["$code $name"]['count']++;
-            return $outcome;
-        }
-        $this->failures = 0;
-        if ($answer !== null) {
-            $this->documents += $answer[0];
-            $this->sum += $answer[1];
-        }
-        return 0;
-    }
-
-    private function gaveUp(): bool
-    {
-        return $this->failures >= $this->message['errors_consecutive_max'];
+        $this->failures++;
+        $this->gaveUp = $this->failures >= $this->message['errors_consecutive_max'];
+        ['outcome' => $outcome, 'code' => $code, 'name' => $name] = Dialect::failure($fault);
+        $this->errors["$code $name"] ??= ['code' => $code, 'name' => $name, 'count' => 0,
+            'message' => Adapter::told($fault)];
+        $this->errors["$code $name"]['count']++;
+        return $outcome;
     }
 
     private function flush(): void
