@@ -1,3 +1,5 @@
+//go:build !v1
+
 package main
 
 import (
@@ -35,7 +37,14 @@ type (
 
 var errNoDocuments, isTimeout = mongo.ErrNoDocuments, mongo.IsTimeout
 
+var errUnacknowledged error // none in this generation
+
 func decode(data []byte, into any) error { return bson.Unmarshal(data, into) }
+
+// many is documents as InsertMany takes them.
+type many = any
+
+func batch[T any](made []T) many { return made }
 
 func encode(from any) ([]byte, error) { return bson.Marshal(from) }
 

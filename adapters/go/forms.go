@@ -3,9 +3,9 @@ package main
 // form is how a program has the documents of an operation: in the driver's own type, or in a class.
 type form interface {
 	one(r *record, in *input) any
-	many(r *record, in *input, itemStep int64) any // a slice
+	many(r *record, in *input, itemStep int64) many
 	read(from decoder, got *answer) error
-	reread(made any, got *answer) // of many
+	reread(made many, got *answer)
 }
 
 type decoder interface{ Decode(into any) error }
@@ -18,14 +18,14 @@ type formOf[T any] struct {
 
 func (f *formOf[T]) one(r *record, in *input) any { return f.make(r.document, in) }
 
-func (f *formOf[T]) many(r *record, in *input, itemStep int64) any {
+func (f *formOf[T]) many(r *record, in *input, itemStep int64) many {
 	made := make([]T, r.count)
 	for j := range made {
 		made[j] = f.make(r.document+j, in)
 		in.Sequence++
 		in.Shift += itemStep
 	}
-	return made
+	return batch(made)
 }
 
 func (f *formOf[T]) read(from decoder, got *answer) error {
@@ -37,10 +37,17 @@ func (f *formOf[T]) read(from decoder, got *answer) error {
 	return nil
 }
 
-func (f *formOf[T]) reread(made any, got *answer) {
-	documents := made.([]T)
-	for i := range documents {
-		f.add(&documents[i], got)
+func (f *formOf[T]) reread(made many, got *answer) {
+	switch documents := any(made).(type) {
+	case []T:
+		for i := range documents {
+			f.add(&documents[i], got)
+		}
+	case []any:
+		for _, each := range documents {
+			document := each.(T)
+			f.add(&document, got)
+		}
 	}
 }
 

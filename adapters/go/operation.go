@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // operation is one entry of `operations`, and what is ready before the first turn.
 type operation struct {
@@ -29,8 +32,9 @@ type concern struct {
 type given struct {
 	filter, projection, update, pipeline, command document
 
-	document, documents any // of the operation's form; a slice
-	limit               int64
+	document  any // of the form of its operation
+	documents many
+	limit     int64
 	prepared
 }
 
@@ -127,7 +131,7 @@ func (o *operation) give(with *given, w *worker, r *record) {
 
 // judge returns the outcome of an operation that has ended, and adds a right answer to totals.
 func (f *flight) judge(p *phase, totals *answer) (outcome byte) {
-	if f.err != nil {
+	if f.err != nil && !errors.Is(f.err, errUnacknowledged) {
 		code, name, timeout := describe(f.err)
 		p.note(code, name, f.err)
 		if timeout {

@@ -1,4 +1,4 @@
-"""The dialect of PyMongo 4, as its users write it: calls, options, types and errors.
+"""The dialect of PyMongo 3.6 to 4, as its users write it: calls, options, types and errors.
 
 dialect_asyncio.py has what differs for AsyncMongoClient.
 """
@@ -11,6 +11,7 @@ import bson
 import pymongo
 from bson import Binary, Int64, ObjectId
 from pymongo import ReadPreference, WriteConcern, errors
+from pymongo.collection import Collection
 from pymongo.read_concern import ReadConcern
 
 AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atlas' own
@@ -25,7 +26,10 @@ NUMBERS = {
     "date": lambda value: datetime(1970, 1, 1) + timedelta(milliseconds=value),
 }
 
-encode, decode, objectid, guid = bson.encode, bson.decode_all, ObjectId, partial(Binary, subtype=4)
+encode = getattr(bson, "encode", bson.BSON.encode)  # from 3.9 on
+decode, objectid, guid = bson.decode_all, ObjectId, partial(Binary, subtype=4)
+# From 3.7 on; before, a count is a command. An instance has all names: they are collections.
+COUNTS_DOCUMENTS = hasattr(Collection, "count_documents")
 
 
 class WrongAnswer(Exception):
@@ -60,8 +64,11 @@ def refusal(fault):
 
 
 def opened(client):
-    pool = client.options.pool_options
-    compression = pool._compression_settings
+    # Before 4.0 the options are private, and the pool's are not.
+    is_3 = not hasattr(pymongo.MongoClient, "options")
+    options = client._MongoClient__options if is_3 else client.options
+    pool = options.pool_options
+    compression = getattr(pool, "compression_settings" if is_3 else "_compression_settings", None)
     resolved = {
         "max_pool_size": pool.max_pool_size,
         "min_pool_size": pool.min_pool_size,
@@ -69,11 +76,11 @@ def opened(client):
         "read_concern": client.read_concern.level,
         "read_preference": client.read_preference.mongos_mode,
         "compressors": compression.compressors if compression else [],
-        "retry_writes": client.options.retry_writes,
-        "retry_reads": client.options.retry_reads,
+        "retry_writes": options.retry_writes,
+        "retry_reads": getattr(options, "retry_reads", False),  # from 3.9 on
         # The driver tells this and compressors by private properties only, from 4.0 to 4.20.
-        "tls": pool._ssl_context is not None,
-        "commands": {"count": "aggregate"},  # count_documents
+        "tls": (pool.ssl_context if is_3 else pool._ssl_context) is not None,
+        "commands": {"count": "aggregate" if COUNTS_DOCUMENTS else "count"},
     }
     return {"acknowledged": client.write_concern.acknowledged, "resolved": resolved}
 
@@ -168,8 +175,8 @@ KINDS = {
     "find": ("find", tuple, "filter", "projection"),
     "update_one": ("update_one", require_one, "filter", "update"),
     "delete_one": ("delete_one", require_deleted, "filter"),
-    "count": ("count_documents", counted, "filter"),
-    "estimated_count": ("estimated_document_count", counted),
+    "count": ("count_documents" if COUNTS_DOCUMENTS else "count", counted, "filter"),
+    "estimated_count": ("estimated_document_count" if COUNTS_DOCUMENTS else "count", counted),
     "replace_one": ("replace_one", require_one, "filter", "documents"),
     "find_one_and_update": ("find_one_and_update", None, "filter", "update"),
     "read_modify_write": (None, None, "filter", "update"),

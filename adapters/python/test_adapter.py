@@ -11,7 +11,6 @@ import time
 import unittest
 from pathlib import Path
 
-import bson
 from bson import Binary
 from pymongo import MongoClient, errors
 
@@ -62,7 +61,7 @@ class Process:
         head = struct.pack("<8sIIIIQ", b"MDYNSCH2", 32, len(records), slices, 0, 0)
         rows = [struct.pack("<QQIIB7x", at, key, 0, 1, number) for at, key, number in records]
         (self.folder / "schedule").write_bytes(head + b"".join(rows))
-        (self.folder / "pool").write_bytes(b"".join(map(bson.encode, pool)))
+        (self.folder / "pool").write_bytes(b"".join(map(dialect.encode, pool)))
         message = {
             "samples": str(self.folder / "samples"), "schedule": str(self.folder / "schedule"),
             "pools": [str(self.folder / "pool")], "workers": 1, "first_worker": 0,
@@ -141,10 +140,12 @@ class Dialect(unittest.TestCase):
         uri = "mongodb://h/?maxPoolSize=7&readConcernLevel=local&compressors=zlib&retryWrites=false"
         resolved = dialect.opened(MongoClient(uri, connect=False))["resolved"]
         self.assertEqual((resolved["max_pool_size"], resolved["read_concern"]), (7, "local"))
-        self.assertEqual((resolved["compressors"], resolved["retry_writes"]), (["zlib"], False))
+        zlib = ["zlib"] if dialect.COUNTS_DOCUMENTS else []  # both came with 3.7
+        self.assertEqual((resolved["compressors"], resolved["retry_writes"]), (zlib, False))
 
     def test_copies_share_no_binary_value(self):
-        pool = bson.decode(bson.encode({"a": b"12", "b": Binary(b"34", 5), "c": [{"d": b"56"}]}))
+        document = {"a": b"12", "b": Binary(b"34", 5), "c": [{"d": b"56"}]}
+        [pool] = dialect.decode(dialect.encode(document))
         copy = copier(pool)()
         self.assertEqual(copy, pool)
         self.assertEqual(copy["b"].subtype, 5)

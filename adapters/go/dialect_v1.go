@@ -1,0 +1,231 @@
+//go:build v1
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/bson"
+	"go.mongodb.org/mongo-driver/bson/primitive"
+	"go.mongodb.org/mongo-driver/mongo"
+	"go.mongodb.org/mongo-driver/mongo/options"
+	"go.mongodb.org/mongo-driver/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/mongo/readpref"
+	"go.mongodb.org/mongo-driver/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/version"
+	"go.mongodb.org/mongo-driver/x/mongo/driver/auth"
+	"go.mongodb.org/mongo-driver/x/mongo/driver/connstring"
+)
+
+// The types in which users of this driver write documents, and those that dialect.go takes.
+type (
+	document = bson.D
+	array    = bson.A
+	binData  = primitive.Binary
+	objectID = primitive.ObjectID
+	dateTime = primitive.DateTime
+
+	singleResult       = mongo.SingleResult
+	updateResult       = mongo.UpdateResult
+	cursor             = mongo.Cursor
+	commandError       = mongo.CommandError
+	writeException     = mongo.WriteException
+	bulkWriteException = mongo.BulkWriteException
+)
+
+var errNoDocuments, errUnacknowledged = mongo.ErrNoDocuments, mongo.ErrUnacknowledgedWrite
+
+func decode(data []byte, into any) error { return bson.Unmarshal(data, into) }
+
+// many is documents as InsertMany takes them.
+type many = []any
+
+func batch[T any](made []T) many {
+	each := make([]any, len(made))
+	for i := range made {
+		each[i] = made[i]
+	}
+	return each
+}
+
+func encode(from any) ([]byte, error) { return bson.Marshal(from) }
+
+var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
+
+var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
+	"unordered", "clients"}
+
+// client is one of `open`, with its database.
+type client struct {
+	*mongo.Client
+	options  *options.ClientOptions
+	database *mongo.Database
+	told     fields
+}
+
+// newClient connects in the background.
+func newClient(uri, database string) (*client, error) {
+	parsed, err := connstring.Parse(uri) // some versions give a pointer, others a value
+	if err != nil {
+		return nil, refuse("unsupported", "%v", err)
+	}
+	if len(parsed.UnknownOptions) > 0 { // the driver passes over them
+		return nil, refuse("unsupported", "options unknown to the driver: %q",
+			slices.Sorted(maps.Keys(parsed.UnknownOptions)))
+	}
+	opts := options.Client().ApplyURI(uri)
+	c, err := mongo.Connect(stop, opts)
+	if err != nil { // it has not yet looked for a server
+		return nil, refuse("unsupported", "%v", err)
+	}
+	// The connection string alone is told: this driver keeps its defaults to itself.
+	concern := fields{} // unset: not sent
+	if parsed.WNumberSet {
+		concern["w"] = parsed.WNumber
+	} else if parsed.WString != "" {
+		concern["w"] = parsed.WString
+	}
+	if parsed.JSet {
+		concern["j"] = parsed.J
+	}
+	told := fields{
+		"write_concern": concern, "read_concern": nil,
+		"read_preference": cmp.Or(parsed.ReadPreference, "primary"),
+		"compressors":     append([]string{}, parsed.Compressors...), // unset: none
+		"tls":             parsed.SSL,
+		"commands":        fields{"count": "aggregate"}, // CountDocuments
+	}
+	if parsed.ReadConcernLevel != "" {
+		told["read_concern"] = parsed.ReadConcernLevel
+	}
+	for name, option := range map[string]string{"max_pool_size": "maxpoolsize",
+		"min_pool_size": "minpoolsize", "retry_writes": "retrywrites",
+		"retry_reads": "retryreads"} {
+		if given := parsed.Options[option]; len(given) > 0 {
+			told[name] = json.RawMessage(given[0]) // a number or a boolean
+		}
+	}
+	return &client{c, opts, c.Database(database), told}, nil
+}
+
+// prove says why there is no server that takes this client.
+func (c *client) prove() error {
+	err := c.Ping(stop, nil)
+	if refused := (*auth.Error)(nil); errors.As(err, &refused) && !isTimeout(err) {
+		return refuse("auth", "%v", err)
+	}
+	if err != nil {
+		return refuse("connect", "%v", err)
+	}
+	return nil
+}
+
+func (c *client) acknowledged() bool { return c.options.WriteConcern.Acknowledged() }
+
+func (c *client) resolved() fields { return c.told }
+
+// target is where an operation goes, with its concerns and the options that never change.
+type target struct {
+	*operation
+	collection   *mongo.Collection
+	acknowledged bool
+	insertMany   *options.InsertManyOptions
+	find         *options.FindOptions
+	update       *options.UpdateOptions
+	replace      *options.ReplaceOptions
+	bulk         *options.BulkWriteOptions
+}
+
+func (c *client) target(o *operation) *target {
+	opts, concern := options.Collection(), c.options.WriteConcern
+	if o.WriteConcern != nil {
+		concern = writeConcern(o.WriteConcern)
+		opts.SetWriteConcern(concern)
+	}
+	if o.ReadConcern != "" {
+		opts.SetReadConcern(readconcern.New(readconcern.Level(o.ReadConcern)))
+	}
+	if o.ReadPreference != "" {
+		mode, _ := readpref.ModeFromString(o.ReadPreference) // the core knows the modes
+		preference, _ := readpref.New(mode)                  // it fails on tags alone
+		opts.SetReadPreference(preference)
+	}
+	t := &target{operation: o, collection: c.database.Collection(o.Collection, opts),
+		acknowledged: concern.Acknowledged(),
+		insertMany:   options.InsertMany(), find: findOptions(o, &given{}),
+		update: options.Update(), replace: options.Replace(), bulk: options.BulkWrite()}
+	if o.Ordered != nil {
+		t.insertMany.SetOrdered(*o.Ordered)
+		t.bulk.SetOrdered(*o.Ordered)
+	}
+	if o.Upsert != nil {
+		t.update.SetUpsert(*o.Upsert)
+		t.replace.SetUpsert(*o.Upsert)
+	}
+	return t
+}
+
+func writeConcern(asked *concern) *writeconcern.WriteConcern {
+	var set []writeconcern.Option
+	switch w := asked.W.(type) {
+	case float64: // as JSON has it
+		set = append(set, writeconcern.W(int(w)))
+	case string:
+		set = append(set, writeconcern.WTagSet(w)) // "majority" too
+	}
+	if asked.J != nil {
+		set = append(set, writeconcern.J(*asked.J))
+	}
+	return writeconcern.New(set...)
+}
+
+// prepared is what a call takes beside documents, made before the first clock reading.
+type prepared struct {
+	find    *options.FindOptions
+	findOne []*options.FindOneOptions
+	models  []mongo.WriteModel
+}
+
+// setOptions makes those that change from call to call.
+func (t *target) setOptions(with *given) {
+	switch {
+	case with.limit == 0 && with.projection == nil:
+		with.find = t.find
+	case t.Kind == "find":
+		with.find = findOptions(t.operation, with)
+	default:
+		with.findOne = append(with.findOne, options.FindOne().SetProjection(with.projection))
+	}
+}
+
+func findOptions(o *operation, with *given) *options.FindOptions {
+	opts := options.Find()
+	if o.BatchSize > 0 {
+		opts.SetBatchSize(o.BatchSize)
+	}
+	if with.limit > 0 {
+		opts.SetLimit(with.limit)
+	}
+	if with.projection != nil {
+		opts.SetProjection(with.projection)
+	}
+	return opts
+}
+
+// model is one part of a bulk.
+func (o *operation) model(part *given) mongo.WriteModel {
+	switch o.Kind {
+	case "insert_one":
+		return &mongo.InsertOneModel{Document: part.document}
+	case "update_one":
+		return &mongo.UpdateOneModel{Filter: part.filter, Update: part.update, Upsert: o.Upsert}
+	case "replace_one":
+		return &mongo.ReplaceOneModel{Filter: part.filter, Replacement: part.document,
+			Upsert: o.Upsert}
+	}
+	return &mongo.DeleteOneModel{Filter: part.filter}
+}

@@ -1,0 +1,34 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mongodyno;
+
+/** What the stamps of a document take their values from. One for all: each takes the next's place. */
+final class Item
+{
+    public int $key = 0;
+    public int $sequence = 0;
+    public int $producer = 0;
+    public int $shift = 0;
+    public string $guid = '';
+    public int $lap = 0;
+
+    /** The shift of section 5, XORed into the record's guid. */
+    public function guid(): string
+    {
+        return $this->guid ^ pack('Vx8V', $this->shift & 0xFFFFFFFF, $this->shift >> 32);
+    }
+
+    public function guidString(): string
+    {
+        return vsprintf('%s%s-%s-%s-%s-%s%s%s', str_split(bin2hex($this->guid()), 4));
+    }
+
+    public function advance(int $step): void
+    {
+        $this->key += $step;
+        $this->shift += $step;
+        $this->sequence++;
+    }
+}

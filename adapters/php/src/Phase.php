@@ -1,0 +1,193 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mongodyno;
+
+/** A phase between its turns: schedule, the one worker, its samples. SPEC sections 5, 7 and 8. */
+final class Phase
+{
+    /** Fewer than the contract allows: one write every few ms of no-ops costs nothing. */
+    private const BUFFER_BYTES = 4096 * 32;
+    private const HELD_NS = 1_000_000_000;
+    private const LOOK_NS = 50_000_000;
+
+    public int $deadlineNs = 0; // absolute, as all times here; 0: stopped
+    private readonly Schedule $schedule;
+    private readonly Makers $makers;
+    /** Of each operation its call on each client. */
+    private array $calls = [];
+    private readonly Item $item;
+    private readonly int $limit;
+    private readonly bool $isQueue;
+    private readonly bool $isDealt;
+    private readonly int $thinkNs;
+    private readonly int $collected;
+    private $file;
+    private string $buffer = '';
+    private ?int $originNs = null; // T0
+    private int $number = 0;
+    private int $failures = 0;
+    private bool $gaveUp = false;
+    private array $errors = [];
+    private int $documents = 0;
+    private int $sum = 0;
+
+    public function __construct(
+        private readonly array $message,
+        array $session,
+        private readonly int $epochNs,
+    ) {
+        $this->schedule = new Schedule($message['schedule']);
+        $this->makers = new Makers($message, $this->schedule, $epochNs);
+        foreach ($message['operations'] as $operation) {
+            $bind = fn ($client) => Target::call($client, $session['database'], $operation);
+            $this->calls[] = array_map($bind, $session['clients']);
+        }
+        $this->item = new Item();
+        $this->item->producer = $message['first_worker'];
+        $this->limit = $message['limits'][0] ?? PHP_INT_MAX;
+        $this->isQueue = in_array($message['pacing']['mode'], ['rate', 'burst'], true);
+        $this->isDealt = $session['deal'] === 'operation';
+        $this->thinkNs = $message['pacing']['think_ns'] ?? 0;
+        $this->file = fopen($message['samples'], 'wb');
+        $this->collected = gc_status()['runs'];
+    }
+
+    public function turn(): array
+    {
+        $beganNs = hrtime(true);
+        $this->originNs ??= $beganNs;
+        $this->work($beganNs);
+        $this->flush();
+        return [
+            'began_ns' => $beganNs - $this->epochNs,
+            'exhausted' => $this->number >= $this->limit,
+            'gave_up' => $this->gaveUp,
+        ];
+    }
+
+    private function work(int $beganNs): void
+    {
+        // Local variables: a property costs a look-up each time.
+        [$schedule, $makers, $item] = [$this->schedule, $this->makers, $this->item];
+        [$calls, $clients, $isDealt] = [$this->calls, count($this->calls[0]), $this->isDealt];
+        [$length, $limit, $isQueue] = [$schedule->records, $this->limit, $this->isQueue];
+        [$epochNs, $producer, $thinkNs] = [$this->epochNs, $item->producer, $this->thinkNs];
+        $dueNs = 0;
+        $lastNs = $beganNs;
+        $writeNs = $beganNs + self::HELD_NS;
+        $lookNs = $beganNs + self::LOOK_NS;
+        while ($lastNs < $this->deadlineNs && $this->number < $limit && !$this->gaveUp) {
+            $number = $this->number;
+            $lap = intdiv($number, $length);
+            $record = $schedule->at($number % $length);
+            if ($isQueue) {
+                $dueNs = $this->dueNs($record, $lap);
+            }
+            if ($dueNs > $lastNs && !$this->sleepUntil($dueNs)) {
+                return; // the record is kept for the next turn
+            }
+            $this->number++;
+            $given = $makers->make($record, $item, $lap, $number);
+            $call = $calls[$record['operation']][$isDealt ? $number % $clients : 0];
+            $fault = $answer = null;
+            $startNs = hrtime(true);
+            try {
+                $answer = $call(...$given);
+                $lastNs = hrtime(true);
+            } catch (\Throwable $fault) {
+                $lastNs = hrtime(true);
+            }
+            $outcome = 0;
+            if ($fault !== null) {
+                $outcome = $this->failed($fault);
+            } else {
+                $this->failures = 0;
+                if ($answer !== null) {
+                    $this->documents += $answer[0];
+                    $this->sum += $answer[1];
+                }
+            }
+            $this->buffer .= pack(
+                'PPPVCCv',
+                ($isQueue ? $dueNs : $startNs) - $epochNs,
+                $startNs - $epochNs,
+                $lastNs - $startNs,
+                $number,
+                $record['operation'],
+                $outcome,
+                $producer,
+            );
+            if ($lastNs >= $writeNs || strlen($this->buffer) >= self::BUFFER_BYTES) {
+                $this->flush();
+                $writeNs = $lastNs + self::HELD_NS;
+            }
+            if ($lastNs >= $lookNs) {
+                $this->look(0);
+                $lookNs = $lastNs + self::LOOK_NS;
+            }
+            if ($thinkNs > 0) {
+                $dueNs = $lastNs + $thinkNs;
+            }
+        }
+    }
+
+    private function dueNs(array $record, int $lap): int
+    {
+        if ($this->message['pacing']['mode'] === 'burst') {
+            return $this->originNs;
+        }
+        return $this->originNs + $record['intended'] + $lap * $this->schedule->lapNs;
+    }
+
+    /** False where the turn ends before; in a turn, what is heard of stdin is its end. */
+    private function sleepUntil(int $dueNs): bool
+    {
+        while ($dueNs < $this->deadlineNs) {
+            $leftNs = $dueNs - hrtime(true);
+            if ($leftNs <= 0) {
+                return true;
+            }
+            $this->look(min(intdiv($leftNs + 999, 1000), self::LOOK_NS));
+        }
+        return false;
+    }
+
+    private function look(int $us): void
+    {
+        if (Adapter::isHeard($us)) {
+            exit(0); // the core is gone
+        }
+    }
+
+    /** Counts the failure; the sample's outcome. */
+    private function failed(\Throwable $fault): int
+    {
+        $this->failures++;
+        $this->gaveUp = $this->failures >= $this->message['errors_consecutive_max'];
+        ['outcome' => $outcome, 'code' => $code, 'name' => $name] = Dialect::failure($fault);
+        $this->errors["$code $name"] ??= ['code' => $code, 'name' => $name, 'count' => 0,
+            'message' => Adapter::told($fault)];
+        $this->errors["$code $name"]['count']++;
+        return $outcome;
+    }
+
+    private function flush(): void
+    {
+        if (fwrite($this->file, $this->buffer) !== strlen($this->buffer)) {
+            throw new \RuntimeException('the sample file takes no more');
+        }
+        $this->buffer = '';
+    }
+
+    public function end(): array
+    {
+        fclose($this->file);
+        return [
+            'totals' => ['documents' => $this->documents, 'sum' => $this->sum],
+            'errors' => array_values($this->errors),
+            'runtime' => ['gc_count' => gc_status()['runs'] - $this->collected],
+        ];
+    }
+}

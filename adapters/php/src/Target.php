@@ -1,0 +1,245 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mongodyno;
+
+use Closure;
+use MongoDB\Driver\BulkWrite;
+use MongoDB\Driver\Command;
+use MongoDB\Driver\Exception\CommandException;
+use MongoDB\Driver\Manager;
+use MongoDB\Driver\Query;
+use MongoDB\Driver\ReadConcern;
+use MongoDB\Driver\ReadPreference;
+use MongoDB\Driver\WriteConcern;
+
+/**
+ * The measured calls of one operation on one client, as users of the extension write them. Each
+ * answers how many documents were read, and their sum; or null where there are none to be read.
+ */
+final class Target
+{
+    private const NAMESPACE_NOT_FOUND = 26;
+
+    private readonly string $collection;
+    private readonly string $namespace;
+    private readonly ?string $sumField;
+    /** Options of the calls, made once. */
+    private readonly array $write;
+    private readonly array $read;
+    private readonly array $readConcern;
+    private readonly array $readPreference;
+    private readonly array $bulk;
+    private readonly array $update;
+    private readonly array $query;
+    private readonly array $concerns;
+
+    public static function call(?Manager $manager, string $database, array $operation): Closure
+    {
+        $method = Dialect::KINDS[$operation['kind']][0];
+        return (new self($manager, $database, $operation))->$method(...);
+    }
+
+    private function __construct(
+        private readonly ?Manager $manager,
+        private readonly string $database,
+        array $operation,
+    ) {
+        $this->collection = $operation['collection'] ?? '';
+        $this->namespace = "$database.$this->collection";
+        $this->sumField = $operation['sum_field'] ?? null;
+        $concern = $operation['write_concern'] ?? null;
+        $level = $operation['read_concern'] ?? null;
+        $mode = $operation['read_preference'] ?? null;
+        $this->write = $concern ? ['writeConcern' => self::writeConcern($concern)] : [];
+        $this->readConcern = $level ? ['readConcern' => new ReadConcern($level)] : [];
+        $this->readPreference = $mode ? ['readPreference' => new ReadPreference($mode)] : [];
+        $this->read = $this->readConcern + $this->readPreference;
+        // executeCommand takes concerns as fields of the command.
+        $this->concerns = ($concern ? ['writeConcern' => $concern] : [])
+            + ($level ? ['readConcern' => ['level' => $level]] : []);
+        $batch = isset($operation['batch_size']) ? ['batchSize' => $operation['batch_size']] : [];
+        $this->query = $this->readConcern + $batch;
+        $this->bulk = array_intersect_key($operation, ['ordered' => true]);
+        $this->update = self::upsert($operation);
+    }
+
+    private static function upsert(array $operation): array
+    {
+        return array_intersect_key($operation, ['upsert' => true]);
+    }
+
+    private static function writeConcern(array $concern): WriteConcern
+    {
+        $unset = -2; // of libmongoc
+        return new WriteConcern($concern['w'] ?? $unset, 0, $concern['j'] ?? null);
+    }
+
+    private function noop(array $documents = []): array
+    {
+        $sum = 0;
+        if ($this->sumField !== null) {
+            foreach ($documents as $document) {
+                $sum += $document[$this->sumField] ?? 0;
+            }
+        }
+        return [count($documents), $sum];
+    }
+
+    private function insertOne(array $document): void
+    {
+        $bulk = new BulkWrite();
+        $bulk->insert($document);
+        $this->execute($bulk);
+    }
+
+    private function insertMany(iterable $documents): void
+    {
+        $bulk = new BulkWrite($this->bulk);
+        foreach ($documents as $document) {
+            $bulk->insert($document);
+        }
+        $this->execute($bulk);
+    }
+
+    private function update(array $filter, array $update): void
+    {
+        $bulk = new BulkWrite();
+        $bulk->update($filter, $update, $this->update);
+        $this->execute($bulk);
+    }
+
+    private function deleteOne(array $filter): void
+    {
+        $bulk = new BulkWrite();
+        $bulk->delete($filter, ['limit' => 1]);
+        $this->execute($bulk);
+    }
+
+    private function bulkWrite(array $parts): void
+    {
+        $bulk = new BulkWrite($this->bulk);
+        foreach ($parts as [$operation, $given]) {
+            match ($operation['kind']) {
+                'insert_one' => $bulk->insert($given[0]),
+                'delete_one' => $bulk->delete($given[0], ['limit' => 1]),
+                default => $bulk->update($given[0], $given[1], self::upsert($operation)),
+            };
+        }
+        $this->execute($bulk);
+    }
+
+    private function execute(BulkWrite $bulk): void
+    {
+        $result = $this->manager->executeBulkWrite($this->namespace, $bulk, $this->write);
+        if ($result->isAcknowledged()) {
+            $done = $result->getInsertedCount() + $result->getMatchedCount()
+                + $result->getUpsertedCount() + $result->getDeletedCount();
+            if ($done !== count($bulk)) {
+                throw new WrongAnswer("$done of " . count($bulk) . ' writes did something');
+            }
+        }
+    }
+
+    private function findOne(array $filter, ?array $projection = null): array
+    {
+        $options = ['limit' => 1, 'singleBatch' => true] + $this->query;
+        if ($projection !== null) {
+            $options['projection'] = $projection;
+        }
+        $query = new Query($filter, $options);
+        $found = $this->manager->executeQuery($this->namespace, $query, $this->readPreference);
+        return $this->one($found->toArray()[0] ?? null);
+    }
+
+    private function find(int $limit, array $filter, ?array $projection = null): array
+    {
+        $options = ['limit' => $limit] + $this->query;
+        if ($projection !== null) {
+            $options['projection'] = $projection;
+        }
+        $query = new Query($filter, $options);
+        $cursor = $this->manager->executeQuery($this->namespace, $query, $this->readPreference);
+        return $this->drain($cursor);
+    }
+
+    private function aggregate(array $template): array
+    {
+        return $this->drain($this->pipeline($template['pipeline']));
+    }
+
+    private function count(array $filter): array
+    {
+        $group = ['$group' => ['_id' => 1, 'n' => ['$sum' => 1]]];
+        // An empty filter is a document too.
+        $found = $this->pipeline([['$match' => (object) $filter], $group])->toArray();
+        return [$found[0]->n ?? 0, 0];
+    }
+
+    private function pipeline(array $pipeline): \Traversable
+    {
+        $command = ['aggregate' => $this->collection, 'pipeline' => $pipeline,
+            'cursor' => (object) []];
+        $command = new Command($command);
+        return $this->manager->executeReadCommand($this->database, $command, $this->read);
+    }
+
+    private function estimatedCount(): array
+    {
+        $command = new Command(['count' => $this->collection]);
+        $cursor = $this->manager->executeReadCommand($this->database, $command, $this->read);
+        return [$cursor->toArray()[0]->n, 0];
+    }
+
+    private function findAndModify(array $filter, array $update): array
+    {
+        $command = new Command(['findAndModify' => $this->collection, 'query' => (object) $filter,
+            'update' => $update]);
+        $cursor = $this->manager->executeReadWriteCommand($this->database, $command, $this->write);
+        return $this->one($cursor->toArray()[0]->value);
+    }
+
+    private function readModifyWrite(array $filter, array $update): array
+    {
+        $found = $this->findOne($filter);
+        $this->update($filter, $update);
+        return $found;
+    }
+
+    private function command(array $command): void
+    {
+        $command = new Command($command + $this->concerns);
+        $this->manager->executeCommand($this->database, $command, $this->readPreference);
+    }
+
+    private function drop(): void
+    {
+        try {
+            $command = new Command(['drop' => $this->collection]);
+            $this->manager->executeWriteCommand($this->database, $command, $this->write);
+        } catch (CommandException $fault) {
+            if ($fault->getCode() !== self::NAMESPACE_NOT_FOUND) {
+                throw $fault;
+            }
+        }
+    }
+
+    private function one(?\stdClass $document): array
+    {
+        if ($document === null) {
+            throw new WrongAnswer('no document found');
+        }
+        return [1, $this->sumField === null ? 0 : $document->{$this->sumField} ?? 0];
+    }
+
+    private function drain(\Traversable $cursor): array
+    {
+        $documents = $sum = 0;
+        foreach ($cursor as $document) {
+            $documents++;
+            $sum += $this->sumField === null ? 0 : $document->{$this->sumField} ?? 0;
+        }
+        return [$documents, $sum];
+    }
+}
