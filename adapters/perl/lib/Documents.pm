@@ -13,11 +13,8 @@ use Clock;
 use Dialect;
 
 my %SOURCES = (
-    key      => sub { $_[0]{key} },
-    sequence => sub { $_[0]{sequence} },
-    producer => sub { $_[0]{producer} },
-    made_ns  => sub { $_[0]{made_ns} // Clock::now_ns() },
-    time_ms  => sub { $_[0]{time_ms} // ( 0 | time * 1_000 ) },
+    made_ns => sub { $_[0]{made_ns} // Clock::now_ns() },
+    time_ms => sub { $_[0]{time_ms} // ( 0 | time * 1_000 ) },
 );
 
 # The number stays an integer, or becomes a float: the driver goes by that.
@@ -139,7 +136,7 @@ sub stamp_value {
         if $as eq 'guid';
     return sub { return join q{-}, unpack 'H8H4H4H4H12', guid( $_[0] ) }
         if $as eq 'guid_string';
-    my $source = $SOURCES{ $stamp->{from} };
+    my $source = $SOURCES{ $stamp->{from} } // own_field( $stamp->{from} );
     if ( $as eq 'string' ) {
         my $width = $stamp->{width} // 0;
         return sub { sprintf '%s%0*d', $prefix, $width, $source->( $_[0] ) + $add };
@@ -150,6 +147,11 @@ sub stamp_value {
     }
     my $form = $FORMS{$as} // Refusal::throw( 'unsupported', "stamp as $as" );
     return sub { $form->( $source->( $_[0] ) + $add ) };
+}
+
+sub own_field {
+    my ( $name ) = @_;
+    return sub { $_[0]{$name} };
 }
 
 # The record's, its first bytes XORed with the shift's low half, its last with the high.

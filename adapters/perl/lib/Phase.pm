@@ -182,7 +182,7 @@ sub turn {
         my $number = $self->{number};
         my $lap    = int $number / $self->{length};
         my @record = $self->record( $number % $self->{length} );
-        my $due_ns = $self->due_ns( $lap, $record[INTENDED] );
+        my $due_ns = $self->{queued} ? $self->due_ns( $lap, $record[INTENDED] ) : undef;
         last if defined $due_ns && !$self->sleep_until( $due_ns );
         $self->{number}++;
         $last_ns = $self->carry_out( \@record, $lap, $number, $due_ns );
@@ -196,10 +196,9 @@ sub turn {
     };
 }
 
-# When an operation of a queue is due; nothing: at once.
+# When an operation of a queue is due.
 sub due_ns {
     my ( $self, $lap, $intended_ns ) = @_;
-    return                    if !$self->{queued};
     return $self->{origin_ns} if $self->{mode} eq 'burst';
     return $self->{origin_ns} + $intended_ns + $lap * $self->{lap_ns};
 }
@@ -236,7 +235,8 @@ sub carry_out {
     else {
         $outcome = $self->note( $@ );
     }
-    my ( $start_ns, $end_ns ) = ( Clock::ns_of( $start_s ), Clock::ns_of( $end_s ) );
+    my $start_ns = 0 | ( $start_s - $Clock::EPOCH_S ) * 1e9;
+    my $end_ns   = 0 | ( $end_s - $Clock::EPOCH_S ) * 1e9;
     $self->{buffer} .= pack 'Q<3VC2v', $due_ns // $start_ns, $start_ns, $end_ns - $start_ns,
         $number,
         $record->[OPERATION], $outcome, $self->{producer};
