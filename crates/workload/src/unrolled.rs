@@ -11,9 +11,10 @@ impl Phase {
         if self.sequence.is_empty() {
             return vec![Cow::Borrowed(self)];
         }
-        // Arms may have processes of their own.
+        // Arms may have their workers in processes of their own.
+        let Phase { workers, processes, .. } = *self;
         let stretch =
-            |stretch: &Phase| Cow::Owned(Phase { processes: self.processes, ..stretch.clone() });
+            |stretch: &Phase| Cow::Owned(Phase { workers, processes, ..stretch.clone() });
         self.sequence.iter().map(stretch).collect()
     }
 }
