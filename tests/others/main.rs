@@ -24,3 +24,4 @@ mod over_time;
 mod results;
 mod schemas;
 mod taking_part;
+mod versions;

@@ -20,6 +20,7 @@ use tokio::process::{Child, Command};
 use crate::choice::{Asked, Choice};
 use crate::environment::{Environment, not_runnable, scrubbed};
 use crate::manifest::Manifest;
+use crate::versions::of_machine;
 use base::child;
 use base::error::{Error, Result};
 use base::lock::try_lock;
@@ -60,7 +61,7 @@ impl<'a> Installation<'a> {
     /// A missing toolchain; a version or option that does not exist.
     pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
         let choice = manifest.choose(asked)?;
-        let toolchain = manifest.probe().map_err(|missing| not_runnable(manifest, &missing))?;
+        let toolchain = choice.probe().map_err(|missing| not_runnable(manifest, &missing))?;
         let files = manifest.files()?;
         if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
             say!("{}: {} {} runs with {unasked}", manifest.name, choice.package, choice.version);
@@ -73,7 +74,17 @@ impl<'a> Installation<'a> {
 
     /// The arm's name in tables.
     pub fn id(&self) -> String {
-        self.asked.id(&self.manifest.name, &self.choice.version)
+        self.asked.id(&self.manifest.name, &self.choice.named_version())
+    }
+
+    /// The same of the machine's driver, with the version that it has told.
+    pub fn id_of_machine(&self, told: &str) -> String {
+        self.asked.id(&self.manifest.name, &of_machine(told))
+    }
+
+    /// Version that the machine's driver has to tell.
+    pub fn told(&self) -> Option<&str> {
+        self.choice.told.as_deref()
     }
 
     /// Installations of one folder are one.
@@ -122,7 +133,7 @@ impl<'a> Installation<'a> {
 
     /// The environment that [`Installation::run`] has made.
     pub fn environment(&self) -> Environment {
-        let lock = self.manifest.lock.as_ref();
+        let lock = self.choice.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
         Environment {
             adapter: self.manifest.name.clone(),

@@ -9,3 +9,4 @@ pub mod memory;
 pub mod messages;
 pub mod process;
 mod sources;
+pub mod versions;

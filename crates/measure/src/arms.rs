@@ -178,7 +178,7 @@ pub fn processes(plan: &Plan, arms: &[Arm<'_>]) -> u32 {
 /// The ids of the arms, before anything is installed.
 pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
     let id = |arm: &Arm<'_>| {
-        let version = arm.manifest.choose(&arm.asked)?.version;
+        let version = arm.manifest.choose(&arm.asked)?.named_version();
         Ok(arm.asked.id(&arm.manifest.name, &version))
     };
     let mut ids = arms.iter().map(id).collect::<Result<Vec<_>>>()?;

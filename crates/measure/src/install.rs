@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use crate::arms::{Arm, number_twins};
 use crate::progress::{Line, duration};
 use crate::stop::Requests;
+use crate::system::named;
 use adapter::environment::Environment;
 use adapter::install::{Installation, News};
 use adapter::process::AdapterProcess;
@@ -24,6 +25,8 @@ const SAID_CHARACTERS: usize = 48;
 #[derive(Debug)]
 pub struct Installed {
     pub arms: Vec<(String, Environment)>,
+    /// Their words after `-d`.
+    pub words: Vec<String>,
     /// The one asked for.
     consumer: Option<(String, Environment)>,
 }
@@ -80,16 +83,26 @@ pub async fn install_all(
         }
     }
     let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
-    let made = |plan: &Installation<'_>| match failed.get(plan.folder()) {
-        None => Ok((plan.id(), plan.environment())),
+    let made = async |plan: &Installation<'_>| match failed.get(plan.folder()) {
+        None => Box::pin(named(plan)).await, // a process of the adapter is in it
         Some(error) => Err(error.clone()),
     };
-    let consumer = consumer.as_ref().map(made).transpose()?;
-    let mut installed = Vec::new();
+    let consumer = match &consumer {
+        Some(plan) => Some(requests.or(made(plan)).await??),
+        None => None,
+    };
+    let (mut installed, mut words) = (Vec::new(), Vec::new());
     let mut lost = Vec::new();
     for (arm, plan) in arms.iter().zip(planned) {
-        match plan.and_then(|plan| made(&plan)) {
-            Ok(named) => installed.push(named),
+        let one = match plan {
+            Ok(plan) => requests.or(made(&plan)).await?,
+            Err(error) => Err(error),
+        };
+        match one {
+            Ok(named) => {
+                installed.push(named);
+                words.push(arm.words.clone());
+            }
             Err(error) => lost.push((arm, error)),
         }
     }
@@ -111,7 +124,7 @@ pub async fn install_all(
         });
     }
     number_twins(installed.iter_mut().map(|(id, _)| id));
-    Ok(Installed { arms: installed, consumer })
+    Ok(Installed { arms: installed, words, consumer })
 }
 
 fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {

@@ -32,8 +32,8 @@ pub mod sampler;
 pub mod settings;
 pub mod setup;
 pub mod stop;
-
 pub mod summary;
+mod system;
 pub mod turn;
 pub mod unacknowledged;
 
