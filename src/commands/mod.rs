@@ -5,6 +5,7 @@ pub mod adapters;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
+pub mod drivers;
 mod limits;
 mod plan_text;
 pub mod report;

@@ -11,12 +11,13 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::{Installed, install_all};
+use measure::install::{How, Installed, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
+use measure::selection::{expand, one};
 use measure::settings;
 use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
@@ -53,7 +54,8 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let (study, args) = (verb.study, &verb.common);
     let manifests = discover(args.adapters_dir.as_deref())?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
-    let plan = planned(verb, seed, &manifests)?;
+    let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
+    let plan = planned(verb, drivers, seed, &manifests)?;
     let (chosen, mut unavailable) = chosen(&plan, &manifests)?;
     // A record counts the round through the tap with the others.
     let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
@@ -72,17 +74,17 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;
     }
     // Arms asked for by name must install; of the study's own the others go on without it.
-    let by_name = !args.drivers.is_empty();
+    let how = How { by_name: !args.drivers.is_empty(), offline: args.registry.offline };
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
     let consumer = was.or_else(|| plan.consumer.clone());
     let consumer = consumer.filter(|_| reads);
-    let consumer = consumer.map(|asked| arms::parse(&manifests, &asked)).transpose()?;
+    let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
     let mut requests = Requests::watch();
-    let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;
     let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
     // On resume arms were asked for by other words than then.
@@ -131,9 +133,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
 }
 
 /// The plan of a study for this command line; one that names no arms takes every adapter.
-fn planned(verb: &StudyVerb, seed: u64, manifests: &[Manifest]) -> Result<Plan> {
+fn planned(
+    verb: &StudyVerb,
+    mut drivers: Vec<String>,
+    seed: u64,
+    manifests: &[Manifest],
+) -> Result<Plan> {
     let StudyFlags { scale, quick, rounds, set, .. } = &verb.common;
-    let mut drivers = verb.common.drivers.clone();
     if drivers.is_empty() && verb.study.definition().arms.is_empty() {
         drivers.extend(manifests.iter().map(|it| it.name.clone()));
     }
@@ -193,7 +199,7 @@ fn record(study: &dyn Study, plan: &Plan, installed: &Installed) -> StudyRecord 
 fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let (name, definition) = (verb.study.name(), verb.study.definition());
     // The file must hold the workload that would run.
-    let plan = planned(verb, 0, &[])?;
+    let plan = planned(verb, verb.common.drivers.clone(), 0, &[])?;
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
@@ -301,7 +307,7 @@ mod tests {
         let manifests = discover(None).expect("manifests");
         for study in STUDIES {
             let definition = study.definition();
-            let plan = planned(&verb(&[study.name()]), 0, &manifests).expect("a plan");
+            let plan = planned(&verb(&[study.name()]), Vec::new(), 0, &manifests).expect("a plan");
             let phases = plan.workload.plan.phases.iter();
             let phases: Vec<&str> = phases.map(|it| it.name.as_str()).collect();
             assert!(definition.phases.iter().all(|it| phases.contains(&it.as_str())), "{phases:?}");
@@ -326,7 +332,8 @@ mod tests {
 
     #[test]
     fn every_scale_makes_a_workload_and_nonsense_is_refused() {
-        let plan = |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), 0, &[]);
+        let plan =
+            |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), Vec::new(), 0, &[]);
         for (words, messages) in [
             (&["--quick"][..], "1000"),
             (&["--scale", "1"], "100000"),

@@ -123,3 +123,102 @@ fn a_default_may_be_the_machines_driver() {
     assert_eq!(lab.record()["arms"][0]["id"], "own@system-3.1", "{}", said(&output));
     assert!(fs::exists(format!("{}/built", installed(&lab, "own"))).expect("a folder"));
 }
+
+/// A registry with these words, which can be made to fail.
+fn listed(lab: &Lab, name: &str, releases: &str) {
+    let down = lab.path("down").display().to_string();
+    let releases = format!(
+        "releases.command = ['sh', '-c', '[ ! -e {down} ] || {{ echo no route >&2; exit 7; }}; \
+         echo {releases}']\nreleases.format = 'words'\n\
+         install_version = [['touch', 'v{{version}}']]\n"
+    );
+    versioned(lab, name, &format!("{releases}[[generations]]\nversions = '^[1-9]'\n"));
+}
+
+const RELEASES: &str = "0.9.1 v1.0.0 1.0.1 1.1.0-rc1 1.1.0 2.0.0 2.0.1";
+
+#[test]
+fn drivers_lists_the_releases_of_a_driver() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    let output = lab.run(["drivers", "--versions", "many"]);
+    let expected = " 1.0.0\n 1.0.1\n 1.1.0\n 2.0.0\n 2.0.1\n5 releases of fake-driver; left out: \
+                    1 for which there is no program (1.0.0), 1 prereleases\n";
+    assert_eq!(stdout(&output), expected, "{}", said(&output));
+    // The last listing stays.
+    lab.write("down", "");
+    let output = lab.run(["drivers", "--versions", "many"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let told = stderr(&output);
+    assert!(told.starts_with("error: cannot list the releases of fake-driver: `sh -c "), "{told}");
+    assert!(told.contains("ended with exit status: 7\n  no route\nhint: "), "{told}");
+    assert!(told.contains("--offline takes the last listing"), "{told}");
+    let output = lab.run(["drivers", "--versions", "many", "--offline"]);
+    assert_eq!(stdout(&output), expected, "{}", said(&output));
+}
+
+fn planned(lab: &Lab, drivers: &[&str], more: &[&str]) -> String {
+    let output = lab.experiment(drivers, &[&["--plan"], more].concat());
+    let text = stdout(&output);
+    let arms = text.lines().find_map(|line| line.strip_prefix("arms      "));
+    let arms = arms.and_then(|it| it.split(" again as").next());
+    arms.map_or_else(|| stderr(&output), str::to_owned)
+}
+
+#[test]
+fn selections_stand_in_the_plan_as_whole_versions() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    for (driver, arms) in [
+        ("many@1.0.0..2", "many@1.0.0, many@1.0.1, many@1.1.0, many@2.0.0, many@2.0.1, many@1.0.0"),
+        ("many@1..2:minor", "many@1.0.1, many@1.1.0, many@2.0.1, many@1.0.1"),
+        ("many@1/maxPoolSize=3", "many@1.1.0/maxPoolSize=3, many@1.1.0/maxPoolSize=3"),
+        ("many@latest", "many@2.0.1, many@2.0.1"),
+        ("many@1.0,2.0.0", "many@1.0.1, many@2.0.0, many@1.0.1"),
+    ] {
+        assert_eq!(planned(&lab, &[driver], &[]), arms, "{driver}");
+    }
+    for (driver, reason) in [
+        ("many@2..1", "2..1 runs backwards: 1.1.0 comes before 2.0.0"),
+        ("many@3..4", "there is no release \"3\""),
+        ("many@0.9..2", "there is no release \"0.9\""),
+    ] {
+        let expected = format!(
+            "error: -d {driver}: {reason}\nhint: `mongodyno drivers --versions many` lists the 5 \
+             that there are (1.0.0 to 2.0.1)\n"
+        );
+        assert!(planned(&lab, &[driver], &[]).ends_with(&expected), "{driver}");
+    }
+    // A whole version is asked of no registry.
+    lab.write("down", "");
+    assert_eq!(planned(&lab, &["many@7.7.7"], &[]), "many@7.7.7, many@7.7.7");
+    assert_eq!(planned(&lab, &["many@1"], &["--offline"]), "many@1.1.0, many@1.1.0");
+}
+
+#[test]
+fn offline_takes_what_is_installed_and_names_what_is_not() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    let output = lab.run(["adapters", "install", "many@1:minor"]);
+    assert_eq!(stdout(&output).lines().count(), 2, "{}", said(&output));
+    lab.write("down", "");
+    let offline = ["--rounds", "1", "--offline"];
+    let output = lab.experiment(&["many@1..2"], &offline);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: --offline: many@1.0.0, many@2.0.0, many@2.0.1 not installed on this \
+                    machine\nhint: run it once without --offline";
+    assert!(stderr(&output).starts_with(expected), "{}", said(&output));
+    let output = lab.experiment(&["many@1:minor"], &offline);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(lab.record()["arms"][2]["id"], "many@1.1.0");
+}
+
+#[test]
+fn a_driver_without_a_listing_takes_whole_versions() {
+    let lab = Lab::new();
+    versioned(&lab, "few", "");
+    assert_eq!(planned(&lab, &["few@2.1"], &[]), "few@2.1, few@2.1");
+    let expected = "error: few has no listing of the releases of fake-driver\n\
+                    hint: name a version, as in few@1.0.0\n";
+    assert!(planned(&lab, &["few@1..2"], &[]).ends_with(expected));
+}

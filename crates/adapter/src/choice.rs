@@ -32,12 +32,16 @@ impl Asked {
     /// The arm's name in tables. Its parts stand in one order, so that the same arm always has the
     /// same name.
     pub fn id(&self, adapter: &str, version: &str) -> String {
-        let package = self.package.iter().map(|package| format!(":{package}"));
         let options = self.options.iter().chain(&self.uri_options);
         let options = options.map(|(key, value)| format!("/{key}={value}"));
         let processes = self.processes.map(|processes| format!("/{PROCESSES}={processes}"));
-        let head = [adapter.to_owned()].into_iter().chain(package);
-        head.chain([format!("@{version}")]).chain(options).chain(processes).collect()
+        let head = [self.named(adapter), format!("@{version}")].into_iter();
+        head.chain(options).chain(processes).collect()
+    }
+
+    /// Adapter and package alone, as `-d` takes them.
+    pub fn named(&self, adapter: &str) -> String {
+        self.package.iter().fold(adapter.to_owned(), |name, package| format!("{name}:{package}"))
     }
 }
 
@@ -56,8 +60,6 @@ pub struct Choice {
     pub install: Vec<Vec<String>>,
     pub test: Vec<String>,
     pub needs: Vec<Need>,
-    /// Shows a user which versions exist.
-    pub versions_command: String,
 }
 
 impl Choice {
@@ -120,6 +122,12 @@ impl Manifest {
         Ok(self.commands(package, (version, told), Some(generation), options))
     }
 
+    /// Whether it has a program for a version.
+    pub fn takes(&self, package: &str, version: &str) -> bool {
+        let mut of_package = self.generations.iter().filter(|it| it.package(self) == package);
+        self.generations.is_empty() || of_package.any(|it| it.takes_version(version))
+    }
+
     /// Probes the toolchains of the default version.
     pub fn probe(&self) -> Result<Vec<String>, Missing> {
         let chosen = self.choose(&Asked::default());
@@ -173,7 +181,6 @@ impl Manifest {
             install: install.iter().map(|words| fill(words)).collect(),
             needs: self.needs.iter().chain(own_needs).cloned().collect(),
             test: fill(test.as_ref().unwrap_or(&self.test)),
-            versions_command: fill(std::slice::from_ref(&self.versions_command)).concat(),
             package: package.to_owned(),
             version: version.to_owned(),
             told: told.map(str::to_owned),

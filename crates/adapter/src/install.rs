@@ -215,19 +215,18 @@ impl<'a> Installation<'a> {
             regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
         });
         if unknown {
+            let name = self.asked.named(&self.manifest.name);
             return Err(Error::environment(
                 format!("{} has no version {}", self.choice.package, self.choice.version),
-                format!("`{}` lists them", self.choice.versions_command),
+                format!("`mongodyno drivers --versions {name}` lists them"),
             ));
         }
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let package = &self.choice.package;
-        let package = (*package != self.manifest.driver).then(|| package.clone());
-        let name = Asked { package, ..Asked::default() };
         Err(Error::environment(
             format!(
-                "installing {} failed: `{}` ended with {status}\n  {}",
-                name.id(&self.manifest.name, &self.choice.version),
+                "installing {}@{} failed: `{}` ended with {status}\n  {}",
+                self.asked.named(&self.manifest.name),
+                self.choice.version,
                 words.join(" "),
                 lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
             ),

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
+use crate::listing::Format;
 use crate::sources;
 use base::error::{Error, Result};
 
@@ -55,9 +56,8 @@ pub struct Manifest {
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
-    /// Shows a user which versions exist.
-    #[serde(default)]
-    pub versions_command: String,
+    /// Where `-d` may select versions.
+    pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
@@ -100,6 +100,17 @@ pub struct Generation {
     /// Beside those of the manifest.
     #[serde(default)]
     pub needs: Vec<Need>,
+}
+
+/// How a registry's tool lists the releases of a package.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Releases {
+    /// Prints the versions of `{package}`.
+    pub command: Vec<String>,
+    pub format: Format,
+    #[serde(default)]
+    pub newest_first: bool,
 }
 
 /// Values that a generation takes for an option.
@@ -195,6 +206,7 @@ impl Manifest {
         runs("start", [&self.start])?;
         runs("install", &self.install)?;
         runs("install_version", &self.install_version)?;
+        runs("releases.command", self.releases.as_ref().map(|it| &it.command))?;
         runs("generations.start", generations.iter().filter_map(|it| it.start.as_ref()))?;
         let install = generations.iter().flat_map(|it| [&it.install, &it.install_version]);
         runs("generations.install", install.flatten().flatten())?;

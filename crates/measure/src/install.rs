@@ -62,6 +62,15 @@ impl Installed {
     }
 }
 
+/// How environments are installed.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// The arms were asked for by name.
+    pub by_name: bool,
+    /// Nothing is installed.
+    pub offline: bool,
+}
+
 /// Installs the arms and the consumer. An arm that was asked for by name must install. Others that
 /// fail are named and left out.
 ///
@@ -70,7 +79,7 @@ impl Installed {
 pub async fn install_all(
     arms: &[Arm<'_>],
     consumer: Option<&Arm<'_>>,
-    asked_by_name: bool,
+    how: How,
     unavailable: &mut Vec<Unavailable>,
     requests: &mut Requests,
 ) -> Result<Installed> {
@@ -78,9 +87,12 @@ pub async fn install_all(
     let mut planned = Vec::new();
     for arm in arms {
         match plan(arm) {
-            Err(error) if asked_by_name => return Err(error),
+            Err(error) if how.by_name => return Err(error),
             plan => planned.push(plan),
         }
+    }
+    if how.offline {
+        are_there(planned.iter().flatten().chain(&consumer))?;
     }
     let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
     let made = async |plan: &Installation<'_>| match failed.get(plan.folder()) {
@@ -106,7 +118,7 @@ pub async fn install_all(
             Err(error) => lost.push((arm, error)),
         }
     }
-    if asked_by_name || installed.is_empty() {
+    if how.by_name || installed.is_empty() {
         // One error ends the verb. The others are told as well.
         for (arm, error) in lost.drain(1.min(lost.len())..) {
             say!("{}: {error}", arm.words);
@@ -131,10 +143,25 @@ fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
     Installation::of(arm.manifest, &arm.asked)
 }
 
-pub async fn install(arm: &Arm<'_>, requests: &mut Requests) -> Result<Environment> {
+pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> Result<Environment> {
     let arms = std::slice::from_ref(arm);
-    let mut installed = install_all(arms, None, true, &mut Vec::new(), requests).await?;
+    let how = How { by_name: true, offline };
+    let mut installed = install_all(arms, None, how, &mut Vec::new(), requests).await?;
     Ok(installed.arms.remove(0).1)
+}
+
+/// With `--offline`, names all that would have to be installed.
+fn are_there<'a>(planned: impl Iterator<Item = &'a Installation<'a>>) -> Result<()> {
+    let mut missing: Vec<String> =
+        planned.filter(|it| !it.is_ready()).map(Installation::id).collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!("--offline: {} not installed on this machine", missing.join(", ")),
+        "run it once without --offline; a changed adapter or toolchain wants that again",
+    ))
 }
 
 /// Makes incomplete environments, each folder once. Returns the reasons of failures.

@@ -29,6 +29,7 @@ pub mod room;
 pub mod rounds;
 pub mod runner;
 pub mod sampler;
+pub mod selection;
 pub mod settings;
 pub mod setup;
 pub mod stop;
