@@ -9,7 +9,7 @@ use adapter::environment::{self, Environment};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use measure::arms::{self, Arm};
-use measure::install::{How, install, install_all};
+use measure::install::{How, Wanted, install, install_all};
 use measure::selection::{expand, one};
 use measure::stop::Requests;
 
@@ -21,7 +21,7 @@ pub async fn run(args: AdaptersArgs) -> Result<()> {
             let words = expand(&manifests, &[adapter], offline)?;
             let arms = words.iter().map(|words| arms::parse(&manifests, words));
             let arms = arms.collect::<Result<Vec<_>>>()?;
-            let how = How { by_name: true, offline };
+            let how = How { wanted: Wanted::All, offline };
             let mut requests = Requests::watch();
             let installed = install_all(&arms, None, how, &mut Vec::new(), &mut requests).await?;
             let folder = |it: &(String, Environment)| format!("{}\n", it.1.folder.display());

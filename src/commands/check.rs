@@ -11,7 +11,7 @@ use check::bench::Bench;
 use check::{Checked, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
-use measure::install::{How, install_all};
+use measure::install::{How, Wanted, install_all};
 use measure::reach::Reached;
 use measure::selection::expand;
 use measure::stop::Requests;
@@ -34,7 +34,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     };
     let mut requests = Requests::watch();
     // None is left out: an adapter that does not install has failed.
-    let how = How { by_name: true, offline: false };
+    let how = How { wanted: Wanted::All, offline: false };
     let installed = install_all(&arms, None, how, &mut Vec::new(), &mut requests).await?;
     let mut environments: Vec<_> = installed.arms.into_iter().map(|(_, it)| it).collect();
     if !is_adapter {

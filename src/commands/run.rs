@@ -12,7 +12,7 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::{How, install_all};
+use measure::install::{How, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -167,7 +167,7 @@ async fn one(
         InterleaveArg::Runs => Interleave::Runs,
     });
     let manifests = discover(args.adapters_dir.as_deref())?;
-    let how = How { by_name: !args.drivers.is_empty(), offline: args.registry.offline };
+    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let drivers = expand(&manifests, &args.drivers, how.offline)?;
     let (arms, mut unavailable) = arms::choose(&drivers, &manifests)?;
     workload.fit(arms::processes(&workload.plan, &arms));

@@ -11,7 +11,7 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::{How, Installed, install_all};
+use measure::install::{How, Installed, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -73,8 +73,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;
     }
-    // Arms asked for by name must install; of the study's own the others go on without it.
-    let how = How { by_name: !args.drivers.is_empty(), offline: args.registry.offline };
+    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
     let consumer = was.or_else(|| plan.consumer.clone());

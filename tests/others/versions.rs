@@ -222,3 +222,24 @@ fn a_driver_without_a_listing_takes_whole_versions() {
                     hint: name a version, as in few@1.0.0\n";
     assert!(planned(&lab, &["few@1..2"], &[]).ends_with(expected));
 }
+
+#[test]
+fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK, "op_ns=100000", "version={version}"]);
+    let install = "install_version = [['sh', '-c', 'echo yanked; [ {version} != 1.1.0 ]']]\n";
+    lab.rewrite("many", |text| text.to_owned() + install);
+    let drivers = ["many@1.1.0", "many@1.1.1", "many@1.1.2"];
+    let output = lab.experiment(&drivers, &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(stderr(&output).contains("the baseline is many@1.1.1\n"), "{}", said(&output));
+    let record = lab.record();
+    assert_eq!(record["arms"][0]["id"], "many@1.1.1");
+    let lost = &record["unavailable"][0];
+    assert_eq!(lost["adapter"], "many@1.1.0");
+    assert!(lost["reason"].as_str().is_some_and(|it| it.contains("yanked")), "{lost}");
+    // Of two one is left, and nothing to compare it with.
+    fs::remove_dir_all(lab.path("out")).expect("it is there");
+    let output = lab.experiment(&drivers[..2], &["--rounds", "1"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+}

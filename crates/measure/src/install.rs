@@ -65,17 +65,39 @@ impl Installed {
 /// How environments are installed.
 #[derive(Debug, Clone, Copy)]
 pub struct How {
-    /// The arms were asked for by name.
-    pub by_name: bool,
+    pub wanted: Wanted,
     /// Nothing is installed.
     pub offline: bool,
 }
 
-/// Installs the arms and the consumer. An arm that was asked for by name must install. Others that
-/// fail are named and left out.
+/// Arms that have to be installed; others that fail are named and left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    All,
+    /// Two, or the only one: less is no comparison.
+    Compared,
+    One,
+}
+
+impl Wanted {
+    pub fn of(by_name: bool) -> Self {
+        if by_name { Self::Compared } else { Self::One }
+    }
+
+    fn are_left(self, left: usize, asked: usize) -> bool {
+        let least = match self {
+            Self::All => asked,
+            Self::Compared => asked.min(2),
+            Self::One => 1,
+        };
+        left >= least
+    }
+}
+
+/// Installs the arms and the consumer.
 ///
 /// # Errors
-/// The consumer, an arm asked for by name, or all other arms failed to install; interrupted.
+/// The consumer or too many arms failed to install; interrupted.
 pub async fn install_all(
     arms: &[Arm<'_>],
     consumer: Option<&Arm<'_>>,
@@ -87,9 +109,15 @@ pub async fn install_all(
     let mut planned = Vec::new();
     for arm in arms {
         match plan(arm) {
-            Err(error) if how.by_name => return Err(error),
+            Err(error) if how.wanted == Wanted::All => return Err(error),
             plan => planned.push(plan),
         }
+    }
+    let able = planned.iter().flatten().count();
+    if how.wanted == Wanted::Compared && !how.wanted.are_left(able, arms.len()) {
+        // Before minutes of installing the others.
+        let error = planned.into_iter().find_map(Result::err);
+        return Err(error.expect("one is not able"));
     }
     if how.offline {
         are_there(planned.iter().flatten().chain(&consumer))?;
@@ -118,7 +146,7 @@ pub async fn install_all(
             Err(error) => lost.push((arm, error)),
         }
     }
-    if how.by_name || installed.is_empty() {
+    if !how.wanted.are_left(installed.len(), arms.len()) {
         // One error ends the verb. The others are told as well.
         for (arm, error) in lost.drain(1.min(lost.len())..) {
             say!("{}: {error}", arm.words);
@@ -127,13 +155,17 @@ pub async fn install_all(
             return Err(error);
         }
     }
+    let first_lost = lost.first().is_some_and(|(arm, _)| arm.words == arms[0].words);
     for (arm, error) in lost {
         say!("{}: left out, {error}", arm.words);
         unavailable.push(Unavailable {
-            adapter: arm.manifest.name.clone(),
+            adapter: arm.words.clone(),
             reason: error.message,
             hint: error.hint,
         });
+    }
+    if first_lost {
+        say!("the baseline is {}", installed[0].0);
     }
     number_twins(installed.iter_mut().map(|(id, _)| id));
     Ok(Installed { arms: installed, words, consumer })
@@ -145,7 +177,7 @@ fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
 
 pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> Result<Environment> {
     let arms = std::slice::from_ref(arm);
-    let how = How { by_name: true, offline };
+    let how = How { wanted: Wanted::All, offline };
     let mut installed = install_all(arms, None, how, &mut Vec::new(), requests).await?;
     Ok(installed.arms.remove(0).1)
 }
