@@ -243,3 +243,23 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
     let output = lab.experiment(&drivers[..2], &["--rounds", "1"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
 }
+
+#[test]
+fn how_an_adapter_is_started_or_described_makes_no_new_environment() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    let more = "install = [['sh', '-c', 'echo \"$0\" >{cache}/was', '{kind}']]\n\
+                options.kind = 'x'\noptions.pace = 'y'\n[[generations]]\nversions = '.'\n\
+                options.kind = { default = 'a', match = '.', wants = 'any' }\n\
+                options.pace = { default = 'a', match = '.', wants = 'any' }\n";
+    lab.rewrite("even", |text| text.to_owned() + more);
+    let before = installed(&lab, "even");
+    let was = fs::read_to_string(lab.path("home/adapters/even/cache/was")).expect("the cache");
+    assert_eq!(was, "a\n");
+    lab.write("adapters/even/README.md", "better");
+    lab.rewrite("even", |text| text.replace("op_ns=100000", "op_ns=200000"));
+    assert_eq!(installed(&lab, "even/pace=b"), before);
+    assert_ne!(installed(&lab, "even/kind=b"), before);
+    lab.write("adapters/even/dialect.txt", "better");
+    assert_ne!(installed(&lab, "even"), before);
+}

@@ -32,6 +32,8 @@ use base::words::hex;
 /// Between two tries for a lock that another mongodyno holds. A blocking wait would need a thread,
 /// and the end of the program would wait for that thread.
 const LOCK_EVERY: Duration = Duration::from_millis(100);
+/// Files of an adapter that no environment is made of.
+const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
 /// Lines of an installer's output, from its end, that an error quotes.
 const QUOTED_LINES: usize = 4;
 
@@ -119,7 +121,7 @@ impl<'a> Installation<'a> {
         }
         let kept = self.lay_out()?;
         for words in &self.choice.install {
-            self.step(words, &lock, &told).await.inspect_err(|_| {
+            self.step(&self.with_cache(words)?, &lock, &told).await.inspect_err(|_| {
                 // A kept entry may be the fault: the next attempt begins with nothing.
                 for path in &kept {
                     let _ = fs::remove_dir_all(path);
@@ -169,6 +171,18 @@ impl<'a> Installation<'a> {
             tokio::time::sleep(LOCK_EVERY).await;
             file = try_lock(&path)?;
         }
+    }
+
+    /// A command with the folder that all versions of an adapter share for downloads: a package
+    /// that 30 versions depend on is downloaded once. Nobody else may write there.
+    fn with_cache(&self, words: &[String]) -> Result<Vec<String>> {
+        if !words.iter().any(|word| word.contains("{cache}")) {
+            return Ok(words.to_vec());
+        }
+        let cache = self.folder.with_file_name("cache");
+        fs::create_dir_all(&cache).map_err(|error| Error::file("create", &cache, &error))?;
+        let path = cache.display().to_string();
+        Ok(words.iter().map(|word| word.replace("{cache}", &path)).collect())
     }
 
     /// Clears an unfinished folder but for its `keep`, and adds the adapter's files. Returns the
@@ -261,19 +275,19 @@ impl<'a> Installation<'a> {
     }
 }
 
-/// Environments with the same files, toolchain, package and options are the same. The version
-/// stands beside this hash in the folder's name.
+/// Environments with the same files, toolchain, package and commands are the same. The version
+/// stands beside this hash in the folder's name. How an adapter is started is no part of it.
 fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in files {
+    for (path, bytes) in files.iter().filter(|(path, _)| !BESIDE.contains(&path.as_str())) {
         hash.update(path.as_bytes());
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
     hash.update(toolchain.join("\n").as_bytes());
     hash.update(format!("\n{}", choice.package).as_bytes());
-    for (key, value) in &choice.options {
-        hash.update(format!("\n{key}={value}").as_bytes());
+    for words in &choice.install {
+        hash.update(format!("\n{}", words.join("\0")).as_bytes());
     }
     hex(&hash.finalize())[..12].to_owned()
 }
