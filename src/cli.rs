@@ -5,6 +5,7 @@ mod limits;
 mod machine;
 mod order;
 mod read;
+mod registry;
 mod study;
 mod uri;
 
@@ -26,6 +27,7 @@ use judge::objectives::Gate;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
+pub use registry::{DriversArgs, RegistryArgs};
 use report::terminal;
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
@@ -77,6 +79,8 @@ pub enum Verb {
     Clean(CleanArgs),
     /// List the built-in workloads, or print one
     Workloads(WorkloadsArgs),
+    /// List the drivers, or the releases of one
+    Drivers(DriversArgs),
     /// List, install or test adapters
     Adapters(AdaptersArgs),
     /// List, install, start and stop MongoDB servers
@@ -128,8 +132,10 @@ pub struct RunArgs {
     /// Workload: a built-in name or a path to a YAML file
     #[arg(default_value = "crud")]
     pub workload: String,
-    /// Driver to compare: ADAPTER[:PACKAGE][@VERSION][/KEY=VALUE]... (repeatable). The first one is
-    /// the baseline. KEY is an option of the adapter or of connection strings (maxPoolSize)
+    /// Driver to compare: ADAPTER[:PACKAGE][@VERSIONS][/KEY=VALUE]... (repeatable). The first is
+    /// the baseline. VERSIONS: 7.9.0, 7 (its newest), latest, 4.10,4.13, 1.4.3..7.8.0, 5..7:minor
+    /// (newest of each), system (of this machine). KEY is an option of the adapter or of connection
+    /// strings (maxPoolSize)
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
     /// Driver that consumes the messages of a broker workload [default: the fastest]
@@ -196,6 +202,8 @@ pub struct RunArgs {
     pub limits: LimitArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
     /// Show the plan and stop
     #[arg(long)]
     pub plan: bool,
@@ -278,11 +286,15 @@ pub enum AdaptersAction {
     Install {
         /// Adapter, as `run -d` takes it
         adapter: String,
+        #[command(flatten)]
+        registry: RegistryArgs,
     },
     /// Run an adapter's own tests in its environment
     Test {
         /// Adapter, as `run -d` takes it
         adapter: String,
+        #[command(flatten)]
+        registry: RegistryArgs,
         /// Connection string of the server for the tests that need one
         #[arg(long, env = "MDYN_URI", hide_env_values = true)]
         uri: Option<String>,

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, Va
 
 use super::machine::{MachineArgs, WaitArgs};
 use super::order::OrderArgs;
+use super::registry::RegistryArgs;
 use super::uri::UriArgs;
 use studies::{STUDIES, Study};
 
@@ -130,6 +131,8 @@ pub struct StudyFlags {
     pub server: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
     /// Write the workload to a file for your own changes, and stop
     #[arg(long, value_name = "FILE.yaml")]
     pub eject: Option<PathBuf>,
@@ -165,4 +168,6 @@ pub struct ResumeArgs {
     pub adapters_dir: Option<PathBuf>,
     #[command(flatten)]
     pub wait: WaitArgs,
+    #[command(flatten)]
+    pub registry: RegistryArgs,
 }

@@ -3,30 +3,38 @@
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::cli::{AdaptersAction, AdaptersArgs};
-use adapter::environment;
+use crate::cli::{AdaptersAction, AdaptersArgs, RegistryArgs};
+use adapter::environment::{self, Environment};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use measure::arms;
-use measure::install::install;
+use measure::arms::{self, Arm};
+use measure::install::{How, Wanted, install, install_all};
+use measure::selection::{expand, one};
 use measure::stop::Requests;
 
 pub async fn run(args: AdaptersArgs) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     match args.action {
         AdaptersAction::List { json } => list(&manifests, json),
-        AdaptersAction::Install { adapter } => {
-            let arm = arms::parse(&manifests, &adapter)?;
-            let environment = install(&arm, &mut Requests::watch()).await?;
-            super::print(&format!("{}\n", environment.folder.display()))
+        AdaptersAction::Install { adapter, registry: RegistryArgs { offline } } => {
+            let words = expand(&manifests, &[adapter], offline)?;
+            let arms = words.iter().map(|words| arms::parse(&manifests, words));
+            let arms = arms.collect::<Result<Vec<_>>>()?;
+            let how = How { wanted: Wanted::All, offline };
+            let mut requests = Requests::watch();
+            let installed = install_all(&arms, None, how, &mut Vec::new(), &mut requests).await?;
+            let folder = |it: &(String, Environment)| format!("{}\n", it.1.folder.display());
+            let folders: Vec<String> = installed.arms.iter().map(folder).collect();
+            super::print(&folders.concat())
         }
-        AdaptersAction::Test { adapter, uri } => test(&manifests, &adapter, uri.as_deref()).await,
+        AdaptersAction::Test { adapter, registry: RegistryArgs { offline }, uri } => {
+            test(&one(&manifests, &adapter, offline)?, offline, uri.as_deref()).await
+        }
     }
 }
 
 /// Runs the adapter's own tests.
-async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Result<()> {
-    let arm = arms::parse(manifests, adapter)?;
+async fn test(arm: &Arm<'_>, offline: bool, uri: Option<&str>) -> Result<()> {
     let name = &arm.manifest.name;
     let words = arm.manifest.choose(&arm.asked)?.test;
     if words.is_empty() {
@@ -36,7 +44,7 @@ async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Resul
         ));
     }
     let mut requests = Requests::watch();
-    let environment = install(&arm, &mut requests).await?;
+    let environment = install(arm, offline, &mut requests).await?;
     let mut command = environment.command(&words);
     if let Some(uri) = uri {
         command.env("MDYN_URI", uri);
@@ -51,7 +59,7 @@ async fn test(manifests: &[Manifest], adapter: &str, uri: Option<&str>) -> Resul
     Err(Error::new(Exit::GateFailed, format!("the tests of {name} failed ({status})"), ""))
 }
 
-fn list(manifests: &[Manifest], json: bool) -> Result<()> {
+pub fn list(manifests: &[Manifest], json: bool) -> Result<()> {
     let mut table = super::Table::default();
     table.add_row(["adapter", "driver", "default", "versions", "this machine"]);
     let mut rows = Vec::new();

@@ -11,8 +11,9 @@ use check::bench::Bench;
 use check::{Checked, offline, online};
 use measure::admin::{Admin, new_database};
 use measure::arms;
-use measure::install::install_all;
+use measure::install::{How, Wanted, install_all};
 use measure::reach::Reached;
+use measure::selection::expand;
 use measure::stop::Requests;
 use record::folder::Folder;
 use server::StartOptions;
@@ -24,7 +25,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     let is_adapter = args.command.is_empty();
     let mut arms = Vec::new();
     if is_adapter {
-        (arms, _) = arms::choose(args.adapter.as_slice(), &manifests)?;
+        (arms, _) = arms::choose(&expand(&manifests, args.adapter.as_slice(), false)?, &manifests)?;
     }
     let server = if args.offline {
         None
@@ -33,7 +34,8 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     };
     let mut requests = Requests::watch();
     // None is left out: an adapter that does not install has failed.
-    let installed = install_all(&arms, None, true, &mut Vec::new(), &mut requests).await?;
+    let how = How { wanted: Wanted::All, offline: false };
+    let installed = install_all(&arms, None, how, &mut Vec::new(), &mut requests).await?;
     let mut environments: Vec<_> = installed.arms.into_iter().map(|(_, it)| it).collect();
     if !is_adapter {
         let scrub = manifests.first().map_or(Vec::new(), |it| it.scrub.clone());

@@ -12,12 +12,13 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::install_all;
+use measure::install::{How, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
+use measure::selection::{expand, one as one_arm};
 use measure::setup::{Setup, new_id};
 use measure::stop::Requests;
 use measure::{settings, unacknowledged};
@@ -177,7 +178,9 @@ async fn one(
         InterleaveArg::Runs => Interleave::Runs,
     });
     let manifests = discover(args.adapters_dir.as_deref())?;
-    let (arms, mut unavailable) = arms::choose(&args.drivers, &manifests)?;
+    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
+    let drivers = expand(&manifests, &args.drivers, how.offline)?;
+    let (arms, mut unavailable) = arms::choose(&drivers, &manifests)?;
     workload.fit(arms::processes(&workload.plan, &arms));
     room::check_client(&workload, limits.client_memory.as_ref())?;
     let unanswered = unanswered(args, &workload.plan, &arms)?;
@@ -197,8 +200,7 @@ async fn one(
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
-    let twins = vec![profiles[0]; 1 + usize::from(tapped)];
-    let profiles = [profiles, twins].concat();
+    let profiles = [&profiles[..], &vec![profiles[0]; 1 + usize::from(tapped)]].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -214,7 +216,7 @@ async fn one(
     }
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer = args.consumer.as_deref().filter(|_| reads);
-    let consumer = consumer.map(|asked| arms::parse(&manifests, asked)).transpose()?;
+    let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
     let server = if serverless {
         None
@@ -224,8 +226,7 @@ async fn one(
     let data = server.as_ref().and_then(Reached::data);
     room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
     let mut requests = Requests::watch();
-    let by_name = !args.drivers.is_empty();
-    let install = install_all(&arms, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;
     let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
     let environments = installed.arms;

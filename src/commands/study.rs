@@ -2,7 +2,7 @@
 //! there are is known to `studies` alone.
 
 use base::say;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
@@ -11,12 +11,13 @@ use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::install_all;
+use measure::install::{How, Installed, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
+use measure::selection::{expand, one};
 use measure::settings;
 use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
@@ -53,7 +54,8 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let (study, args) = (verb.study, &verb.common);
     let manifests = discover(args.adapters_dir.as_deref())?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
-    let plan = planned(verb, seed, &manifests)?;
+    let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
+    let plan = planned(verb, drivers, seed, &manifests)?;
     let (chosen, mut unavailable) = chosen(&plan, &manifests)?;
     // A record counts the round through the tap with the others.
     let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
@@ -69,26 +71,25 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         looks,
         keep_awake: !args.machine.no_keep_awake,
     };
-    let mut record = record(study, &plan, &chosen)?;
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;
-        // Arms were asked for by other words than their ids.
-        record = resumed.experiment.study.clone().unwrap_or(record);
     }
-    // Arms asked for by name must install; of the study's own the others go on without it.
-    let by_name = !args.drivers.is_empty();
+    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let reads = plan.workload.plan.phases.iter().any(|phase| phase.consumer);
     let was = resumed.as_ref().and_then(|it| Some(it.experiment.consumer.as_ref()?.id.clone()));
-    let consumer = was.or(plan.consumer);
+    let consumer = was.or_else(|| plan.consumer.clone());
     let consumer = consumer.filter(|_| reads);
-    let consumer = consumer.map(|asked| arms::parse(&manifests, &asked)).transpose()?;
+    let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
     let mut requests = Requests::watch();
-    let install = install_all(&chosen, consumer.as_ref(), by_name, &mut unavailable, &mut requests);
+    let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;
     let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    // On resume arms were asked for by other words than then.
+    let was = resumed.as_ref().and_then(|it| it.experiment.study.clone());
+    let record = was.unwrap_or_else(|| record(study, &plan, &installed));
     let environments = installed.arms;
     let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
     let estimate =
@@ -132,9 +133,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
 }
 
 /// The plan of a study for this command line; one that names no arms takes every adapter.
-fn planned(verb: &StudyVerb, seed: u64, manifests: &[Manifest]) -> Result<Plan> {
+fn planned(
+    verb: &StudyVerb,
+    mut drivers: Vec<String>,
+    seed: u64,
+    manifests: &[Manifest],
+) -> Result<Plan> {
     let StudyFlags { scale, quick, rounds, set, .. } = &verb.common;
-    let mut drivers = verb.common.drivers.clone();
     if drivers.is_empty() && verb.study.definition().arms.is_empty() {
         drivers.extend(manifests.iter().map(|it| it.name.clone()));
     }
@@ -153,20 +158,18 @@ fn planned(verb: &StudyVerb, seed: u64, manifests: &[Manifest]) -> Result<Plan> 
 fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
     let mut unavailable: Vec<Unavailable> = Vec::new();
     let mut chosen = Vec::new();
-    let mut missing = HashMap::new();
     for studies::definition::Arm { driver, .. } in &plan.arms {
         let arm = arms::parse(manifests, driver)?;
-        let probe = missing.entry(&arm.manifest.name).or_insert_with(|| arm.manifest.probe().err());
-        match probe {
-            None => chosen.push(arm),
+        match arm.manifest.choose(&arm.asked)?.probe() {
+            Ok(_) => chosen.push(arm),
             // A driver and its copy are missing once.
-            Some(_) if unavailable.iter().any(|it| &it.adapter == driver) => {}
-            Some(missing) => {
+            Err(_) if unavailable.iter().any(|it| &it.adapter == driver) => {}
+            Err(missing) => {
                 say!("{driver}: left out, {}; {}", missing.reason, missing.hint);
                 unavailable.push(Unavailable {
                     adapter: driver.clone(),
-                    reason: missing.reason.clone(),
-                    hint: missing.hint.clone(),
+                    reason: missing.reason,
+                    hint: missing.hint,
                 });
             }
         }
@@ -181,23 +184,22 @@ fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, V
 }
 
 /// The record of a study, with its arms by their ids.
-fn record(study: &dyn Study, plan: &Plan, chosen: &[Arm<'_>]) -> Result<StudyRecord> {
+fn record(study: &dyn Study, plan: &Plan, installed: &Installed) -> StudyRecord {
     let mut originals = BTreeMap::new();
     let mut phases = BTreeMap::new();
-    for arm in chosen {
-        let id = arm.asked.id(&arm.manifest.name, &arm.manifest.choose(&arm.asked)?.version);
-        let Some(planned) = plan.arms.iter().find(|it| it.driver == arm.words) else { continue };
+    for ((id, _), words) in installed.arms.iter().zip(&installed.words) {
+        let Some(planned) = plan.arms.iter().find(|it| &it.driver == words) else { continue };
         originals.extend(planned.original.clone().map(|phase| (id.clone(), phase)));
-        phases.extend(planned.phases.clone().map(|own| (id, own)));
+        phases.extend(planned.phases.clone().map(|own| (id.clone(), own)));
     }
-    Ok(StudyRecord { name: study.name().to_owned(), scale: plan.scale, originals, phases })
+    StudyRecord { name: study.name().to_owned(), scale: plan.scale, originals, phases }
 }
 
 /// Writes the workload with this scale's parameters.
 fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let (name, definition) = (verb.study.name(), verb.study.definition());
     // The file must hold the workload that would run.
-    let plan = planned(verb, 0, &[])?;
+    let plan = planned(verb, verb.common.drivers.clone(), 0, &[])?;
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
@@ -305,7 +307,7 @@ mod tests {
         let manifests = discover(None).expect("manifests");
         for study in STUDIES {
             let definition = study.definition();
-            let plan = planned(&verb(&[study.name()]), 0, &manifests).expect("a plan");
+            let plan = planned(&verb(&[study.name()]), Vec::new(), 0, &manifests).expect("a plan");
             let phases = plan.workload.plan.phases.iter();
             let phases: Vec<&str> = phases.map(|it| it.name.as_str()).collect();
             assert!(definition.phases.iter().all(|it| phases.contains(&it.as_str())), "{phases:?}");
@@ -330,7 +332,8 @@ mod tests {
 
     #[test]
     fn every_scale_makes_a_workload_and_nonsense_is_refused() {
-        let plan = |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), 0, &[]);
+        let plan =
+            |words: &[&str]| planned(&verb(&[&["broker"], words].concat()), Vec::new(), 0, &[]);
         for (words, messages) in [
             (&["--quick"][..], "1000"),
             (&["--scale", "1"], "100000"),

@@ -241,7 +241,7 @@ fn a_lack_of_the_machine_ends_with_5() {
     absent(&lab);
     lab.fake("gone", &[]);
     let install = "install_version = [[\"sh\", \"-c\", \"echo no such version; exit 1\"]]\n\
-                   unknown_version = \"no such version\"\nversions_command = \"apt list gone\"\n";
+                   unknown_version = \"no such version\"\n";
     lab.rewrite("gone", |text| text.to_owned() + install);
     let lines = [
         "run noop.yaml --server none -d even -d absent",

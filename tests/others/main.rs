@@ -27,3 +27,4 @@ mod results;
 mod schemas;
 mod seen;
 mod taking_part;
+mod versions;

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::manifest::{Generation, Manifest};
+use crate::manifest::{Generation, Manifest, Missing, Need};
+use crate::versions::{SYSTEM, of_machine, wanted};
 use base::error::{Error, Result};
 
 /// The core's own option: the number of an arm's processes.
@@ -31,26 +32,49 @@ impl Asked {
     /// The arm's name in tables. Its parts stand in one order, so that the same arm always has the
     /// same name.
     pub fn id(&self, adapter: &str, version: &str) -> String {
-        let package = self.package.iter().map(|package| format!(":{package}"));
         let options = self.options.iter().chain(&self.uri_options);
         let options = options.map(|(key, value)| format!("/{key}={value}"));
         let processes = self.processes.map(|processes| format!("/{PROCESSES}={processes}"));
-        let head = [adapter.to_owned()].into_iter().chain(package);
-        head.chain([format!("@{version}")]).chain(options).chain(processes).collect()
+        let head = [self.named(adapter), format!("@{version}")].into_iter();
+        head.chain(options).chain(processes).collect()
+    }
+
+    /// Adapter and package alone, as `-d` takes them.
+    pub fn named(&self, adapter: &str) -> String {
+        self.package.iter().fold(adapter.to_owned(), |name, package| format!("{name}:{package}"))
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub package: String,
+    /// Version to install; [`SYSTEM`]: the driver that the machine has.
     pub version: String,
+    /// Version that the machine's driver has to tell.
+    pub told: Option<String>,
     /// A value for each option of the adapter, asked for or not.
     pub options: BTreeMap<String, String>,
     pub start: Vec<String>,
+    /// Lock file after installation.
+    pub lock: Option<String>,
     pub install: Vec<Vec<String>>,
     pub test: Vec<String>,
-    /// Shows a user which versions exist.
-    pub versions_command: String,
+    pub needs: Vec<Need>,
+}
+
+impl Choice {
+    /// The version in the arm's name.
+    pub fn named_version(&self) -> String {
+        self.told.as_deref().map_or_else(|| self.version.clone(), of_machine)
+    }
+
+    /// Probes the toolchains. Their output becomes part of the environment's identity.
+    ///
+    /// # Errors
+    /// The first one that is missing or too old.
+    pub fn probe(&self) -> Result<Vec<String>, Missing> {
+        self.needs.iter().map(Need::probe).collect()
+    }
 }
 
 impl Manifest {
@@ -66,14 +90,22 @@ impl Manifest {
             return Err(self.no_package(package));
         }
         let version = match &asked.version {
-            Some(version) => version.clone(),
-            None => of_package.first().map_or(&self.default, |it| it.default(self)).clone(),
+            Some(version) => version,
+            None => of_package.first().map_or(&self.default, |it| it.default(self)),
         };
-        if of_package.is_empty() {
-            return Ok(self.commands(package, version, None, BTreeMap::new()));
-        }
+        let (version, told) = wanted(version);
+        let alike = of_package.is_empty();
         let of_version: Vec<&Generation> =
-            of_package.into_iter().filter(|it| it.takes_version(&version)).collect();
+            of_package.into_iter().filter(|it| it.takes_version(version)).collect();
+        if of_version.is_empty() && version == SYSTEM && self.default != SYSTEM {
+            return Err(Error::usage(
+                format!("{} cannot take the {package} that a machine has", self.name),
+                format!("name a version: {}", asked.id(&self.name, &self.default)),
+            ));
+        }
+        if alike {
+            return Ok(self.commands(package, (version, told), None, BTreeMap::new()));
+        }
         if of_version.is_empty() {
             return Err(Error::usage(
                 format!("{} has no program for {package} {version}", self.name),
@@ -81,13 +113,26 @@ impl Manifest {
             ));
         }
         let Some(generation) = of_version.iter().find(|it| it.takes(&asked.options)) else {
-            return Err(self.no_value(package, &version, &of_version, asked));
+            return Err(self.no_value(package, version, &of_version, asked));
         };
         let mut options = asked.options.clone();
         for (key, values) in &generation.options {
             options.entry(key.clone()).or_insert_with(|| values.default.clone());
         }
-        Ok(self.commands(package, version, Some(generation), options))
+        Ok(self.commands(package, (version, told), Some(generation), options))
+    }
+
+    /// Whether it has a program for a version.
+    pub fn takes(&self, package: &str, version: &str) -> bool {
+        let mut of_package = self.generations.iter().filter(|it| it.package(self) == package);
+        self.generations.is_empty() || of_package.any(|it| it.takes_version(version))
+    }
+
+    /// Probes the toolchains of the default version.
+    pub fn probe(&self) -> Result<Vec<String>, Missing> {
+        let chosen = self.choose(&Asked::default());
+        let unfit = |error: Error| Missing { reason: error.message, hint: error.hint };
+        chosen.map_err(unfit)?.probe()
     }
 
     /// Options that nobody asked for and that differ from the adapter's defaults, for people:
@@ -104,13 +149,13 @@ impl Manifest {
     fn commands(
         &self,
         package: &str,
-        version: String,
+        (version, told): (&str, Option<&str>),
         generation: Option<&Generation>,
         options: BTreeMap<String, String>,
     ) -> Choice {
         let fill = |words: &[String]| -> Vec<String> {
             let fill = |word: &String| {
-                let word = word.replace("{version}", &version).replace("{package}", package);
+                let word = word.replace("{version}", version).replace("{package}", package);
                 let replace = |word: String, (key, value): (&String, &String)| {
                     word.replace(&format!("{{{key}}}"), value)
                 };
@@ -118,21 +163,27 @@ impl Manifest {
             };
             words.iter().map(fill).collect()
         };
-        let own = generation.map(|it| (&it.start, &it.install_version, &it.test));
-        let (start, install, test) = own.unwrap_or((&None, &None, &None));
+        let own = generation.map(|it| (&it.start, &it.lock, &it.test));
+        let (start, lock, test) = own.unwrap_or((&None, &None, &None));
         let locked = package == self.driver && version == self.default;
-        let install = match install {
+        // Lock and commands of the manifest install packages, and the machine has its own.
+        let is_machines = version == SYSTEM && !locked;
+        let install = match generation.and_then(|it| it.installs(version)) {
             Some(install) => install,
             None if locked => &self.install,
+            None if is_machines => &[],
             None => &self.install_version,
         };
+        let own_needs = generation.map_or(&[][..], |it| &it.needs);
         Choice {
             start: fill(start.as_ref().unwrap_or(&self.start)),
+            lock: lock.clone().or_else(|| self.lock.clone().filter(|_| !is_machines)),
             install: install.iter().map(|words| fill(words)).collect(),
+            needs: self.needs.iter().chain(own_needs).cloned().collect(),
             test: fill(test.as_ref().unwrap_or(&self.test)),
-            versions_command: fill(std::slice::from_ref(&self.versions_command)).concat(),
             package: package.to_owned(),
-            version,
+            version: version.to_owned(),
+            told: told.map(str::to_owned),
             options,
         }
     }
@@ -214,8 +265,10 @@ mod tests {
         [[generations]]
         package = "relic"
         default = "0.1.18"
-        versions = '^0\.1\.'
+        versions = '^(0\.1\.|system$)'
         start = ["./runtime", "old"]
+        lock = "relic.lock"
+        install = [["get", "relic.lock"]]
     "#;
 
     fn choose(
@@ -252,7 +305,12 @@ mod tests {
         let old = choose(None, Some("1.4.3"), &[]).unwrap();
         assert_eq!(old.options["runtime"], "0.12.9");
         let relic = choose(Some("relic"), None, &[]).unwrap();
-        assert_eq!(relic.install, [["get", "relic@0.1.18", "{runtime}"]]);
+        assert_eq!(relic.install, [["get", "relic.lock"]]);
+        assert_eq!(relic.lock.as_deref(), Some("relic.lock"));
+        let older = choose(Some("relic"), Some("0.1.2"), &[]).unwrap();
+        assert_eq!(older.install, [["get", "relic@0.1.2", "{runtime}"]]);
+        let machines = choose(Some("relic"), Some("system"), &[]).unwrap();
+        assert!(machines.install.is_empty());
     }
 
     #[test]
@@ -273,6 +331,10 @@ mod tests {
         assert_eq!(
             said(choose(Some("lab"), None, &[])),
             "x has no package lab | it runs lib, relic"
+        );
+        assert_eq!(
+            said(choose(None, Some("system"), &[])),
+            "x cannot take the lib that a machine has | name a version: x@7.9.0"
         );
     }
 

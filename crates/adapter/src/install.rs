@@ -20,6 +20,7 @@ use tokio::process::{Child, Command};
 use crate::choice::{Asked, Choice};
 use crate::environment::{Environment, not_runnable, scrubbed};
 use crate::manifest::Manifest;
+use crate::versions::of_machine;
 use base::child;
 use base::error::{Error, Result};
 use base::lock::try_lock;
@@ -31,6 +32,8 @@ use base::words::hex;
 /// Between two tries for a lock that another mongodyno holds. A blocking wait would need a thread,
 /// and the end of the program would wait for that thread.
 const LOCK_EVERY: Duration = Duration::from_millis(100);
+/// Files of an adapter that no environment is made of.
+const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
 /// Lines of an installer's output, from its end, that an error quotes.
 const QUOTED_LINES: usize = 4;
 
@@ -60,7 +63,7 @@ impl<'a> Installation<'a> {
     /// A missing toolchain; a version or option that does not exist.
     pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
         let choice = manifest.choose(asked)?;
-        let toolchain = manifest.probe().map_err(|missing| not_runnable(manifest, &missing))?;
+        let toolchain = choice.probe().map_err(|missing| not_runnable(manifest, &missing))?;
         let files = manifest.files()?;
         if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
             say!("{}: {} {} runs with {unasked}", manifest.name, choice.package, choice.version);
@@ -73,7 +76,17 @@ impl<'a> Installation<'a> {
 
     /// The arm's name in tables.
     pub fn id(&self) -> String {
-        self.asked.id(&self.manifest.name, &self.choice.version)
+        self.asked.id(&self.manifest.name, &self.choice.named_version())
+    }
+
+    /// The same of the machine's driver, with the version that it has told.
+    pub fn id_of_machine(&self, told: &str) -> String {
+        self.asked.id(&self.manifest.name, &of_machine(told))
+    }
+
+    /// Version that the machine's driver has to tell.
+    pub fn told(&self) -> Option<&str> {
+        self.choice.told.as_deref()
     }
 
     /// Installations of one folder are one.
@@ -108,7 +121,7 @@ impl<'a> Installation<'a> {
         }
         let kept = self.lay_out()?;
         for words in &self.choice.install {
-            self.step(words, &lock, &told).await.inspect_err(|_| {
+            self.step(&self.with_cache(words)?, &lock, &told).await.inspect_err(|_| {
                 // A kept entry may be the fault: the next attempt begins with nothing.
                 for path in &kept {
                     let _ = fs::remove_dir_all(path);
@@ -122,7 +135,7 @@ impl<'a> Installation<'a> {
 
     /// The environment that [`Installation::run`] has made.
     pub fn environment(&self) -> Environment {
-        let lock = self.manifest.lock.as_ref();
+        let lock = self.choice.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
         Environment {
             adapter: self.manifest.name.clone(),
@@ -158,6 +171,18 @@ impl<'a> Installation<'a> {
             tokio::time::sleep(LOCK_EVERY).await;
             file = try_lock(&path)?;
         }
+    }
+
+    /// A command with the folder that all versions of an adapter share for downloads: a package
+    /// that 30 versions depend on is downloaded once. Nobody else may write there.
+    fn with_cache(&self, words: &[String]) -> Result<Vec<String>> {
+        if !words.iter().any(|word| word.contains("{cache}")) {
+            return Ok(words.to_vec());
+        }
+        let cache = self.folder.with_file_name("cache");
+        fs::create_dir_all(&cache).map_err(|error| Error::file("create", &cache, &error))?;
+        let path = cache.display().to_string();
+        Ok(words.iter().map(|word| word.replace("{cache}", &path)).collect())
     }
 
     /// Clears an unfinished folder but for its `keep`, and adds the adapter's files. Returns the
@@ -204,19 +229,18 @@ impl<'a> Installation<'a> {
             regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
         });
         if unknown {
+            let name = self.asked.named(&self.manifest.name);
             return Err(Error::environment(
                 format!("{} has no version {}", self.choice.package, self.choice.version),
-                format!("`{}` lists them", self.choice.versions_command),
+                format!("`mongodyno drivers --versions {name}` lists them"),
             ));
         }
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let package = &self.choice.package;
-        let package = (*package != self.manifest.driver).then(|| package.clone());
-        let name = Asked { package, ..Asked::default() };
         Err(Error::environment(
             format!(
-                "installing {} failed: `{}` ended with {status}\n  {}",
-                name.id(&self.manifest.name, &self.choice.version),
+                "installing {}@{} failed: `{}` ended with {status}\n  {}",
+                self.asked.named(&self.manifest.name),
+                self.choice.version,
                 words.join(" "),
                 lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
             ),
@@ -251,19 +275,19 @@ impl<'a> Installation<'a> {
     }
 }
 
-/// Environments with the same files, toolchain, package and options are the same. The version
-/// stands beside this hash in the folder's name.
+/// Environments with the same files, toolchain, package and commands are the same. The version
+/// stands beside this hash in the folder's name. How an adapter is started is no part of it.
 fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in files {
+    for (path, bytes) in files.iter().filter(|(path, _)| !BESIDE.contains(&path.as_str())) {
         hash.update(path.as_bytes());
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
     hash.update(toolchain.join("\n").as_bytes());
     hash.update(format!("\n{}", choice.package).as_bytes());
-    for (key, value) in &choice.options {
-        hash.update(format!("\n{key}={value}").as_bytes());
+    for words in &choice.install {
+        hash.update(format!("\n{}", words.join("\0")).as_bytes());
     }
     hex(&hash.finalize())[..12].to_owned()
 }

@@ -6,9 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
+use crate::listing::Format;
 use crate::sources;
 use base::error::{Error, Result};
 
@@ -54,9 +56,8 @@ pub struct Manifest {
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
-    /// Shows a user which versions exist.
-    #[serde(default)]
-    pub versions_command: String,
+    /// Where `-d` may select versions.
+    pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
@@ -90,9 +91,26 @@ pub struct Generation {
     #[serde(default)]
     pub options: BTreeMap<String, Values>,
     pub start: Option<Vec<String>>,
-    /// Also used for the manifest's default version.
-    pub install_version: Option<Vec<Vec<String>>>,
+    pub lock: Option<String>,
+    /// For its own `default`.
+    install: Option<Vec<Vec<String>>>,
+    /// Also used for the manifest's default version, and for its own without `install`.
+    install_version: Option<Vec<Vec<String>>>,
     pub test: Option<Vec<String>>,
+    /// Beside those of the manifest.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+}
+
+/// How a registry's tool lists the releases of a package.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Releases {
+    /// Prints the versions of `{package}`.
+    pub command: Vec<String>,
+    pub format: Format,
+    #[serde(default)]
+    pub newest_first: bool,
 }
 
 /// Values that a generation takes for an option.
@@ -109,7 +127,7 @@ pub struct Values {
 }
 
 /// A toolchain an adapter needs.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
     /// Command that prints its version.
@@ -188,24 +206,18 @@ impl Manifest {
         runs("start", [&self.start])?;
         runs("install", &self.install)?;
         runs("install_version", &self.install_version)?;
+        runs("releases.command", self.releases.as_ref().map(|it| &it.command))?;
         runs("generations.start", generations.iter().filter_map(|it| it.start.as_ref()))?;
-        let install = generations.iter().filter_map(|it| it.install_version.as_ref()).flatten();
-        runs("generations.install_version", install)?;
-        runs("needs.run", self.needs.iter().map(|it| &it.run))?;
+        let install = generations.iter().flat_map(|it| [&it.install, &it.install_version]);
+        runs("generations.install", install.flatten().flatten())?;
+        let needs = generations.iter().flat_map(|it| &it.needs).chain(&self.needs);
+        runs("needs.run", needs.clone().map(|it| &it.run))?;
         matches("unknown_version", &self.unknown_version)?;
         matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());
         matches("generations.options.match", values.map(|it| &it.matches))?;
-        matches("needs.match", self.needs.iter().map(|it| &it.matches))
-    }
-
-    /// Probes the toolchains. Their output becomes part of the environment's identity.
-    ///
-    /// # Errors
-    /// The first one that is missing or too old.
-    pub fn probe(&self) -> Result<Vec<String>, Missing> {
-        self.needs.iter().map(Need::probe).collect()
+        matches("needs.match", needs.map(|it| &it.matches))
     }
 }
 
@@ -217,6 +229,12 @@ impl Generation {
     /// Version of its package where none is asked for.
     pub fn default<'a>(&'a self, manifest: &'a Manifest) -> &'a String {
         self.default.as_ref().unwrap_or(&manifest.default)
+    }
+
+    /// Its own commands for a version.
+    pub fn installs(&self, version: &str) -> Option<&[Vec<String>]> {
+        let locked = self.default.as_deref() == Some(version);
+        self.install.as_deref().filter(|_| locked).or(self.install_version.as_deref())
     }
 
     pub fn takes_version(&self, version: &str) -> bool {
@@ -242,7 +260,20 @@ fn pattern(text: &str) -> regex_lite::Regex {
 }
 
 impl Need {
-    fn probe(&self) -> Result<String, Missing> {
+    /// The first line that the toolchain says of itself. The arms of one invocation share it: each
+    /// of many versions has the same toolchain, and some take half a second to say their version.
+    pub fn probe(&self) -> Result<String, Missing> {
+        static PROBED: Mutex<Vec<(Need, Result<String, Missing>)>> = Mutex::new(Vec::new());
+        let mut probed = PROBED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = probed.iter().find(|(need, _)| need == self) {
+            return known.clone();
+        }
+        let found = self.ask();
+        probed.push((self.clone(), found.clone()));
+        found
+    }
+
+    fn ask(&self) -> Result<String, Missing> {
         let (program, arguments) =
             self.run.split_first().expect("checked when the manifest was read");
         let missing = |found: &str| Missing {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use adapter::choice::{Asked, PROCESSES};
 use adapter::manifest::{self, Manifest};
+use adapter::versions::is_selection;
 use base::error::{Error, Result};
 use base::words::nearest;
 use record::records::Unavailable;
@@ -35,7 +36,7 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let manifest = find(manifests, name)?;
     // The version becomes a word of an installer's command line, where other forms name other
     // packages.
-    let is_other = |it: &&str| it.starts_with('-') || it.contains([':', ',']) || !is_plain(it);
+    let is_other = |it: &&str| it.starts_with('-') || is_selection(it) || !is_plain(it);
     if let Some(version) = version.filter(is_other) {
         return Err(Error::usage(
             format!("-d {driver}: {version} is no version"),
@@ -178,7 +179,7 @@ pub fn processes(plan: &Plan, arms: &[Arm<'_>]) -> u32 {
 /// The ids of the arms, before anything is installed.
 pub fn ids(arms: &[Arm<'_>]) -> Result<Vec<String>> {
     let id = |arm: &Arm<'_>| {
-        let version = arm.manifest.choose(&arm.asked)?.version;
+        let version = arm.manifest.choose(&arm.asked)?.named_version();
         Ok(arm.asked.id(&arm.manifest.name, &version))
     };
     let mut ids = arms.iter().map(id).collect::<Result<Vec<_>>>()?;

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use crate::arms::{Arm, number_twins};
 use crate::progress::{Line, duration};
 use crate::stop::Requests;
+use crate::system::named;
 use adapter::environment::Environment;
 use adapter::install::{Installation, News};
 use adapter::process::AdapterProcess;
@@ -24,6 +25,8 @@ const SAID_CHARACTERS: usize = 48;
 #[derive(Debug)]
 pub struct Installed {
     pub arms: Vec<(String, Environment)>,
+    /// Their words after `-d`.
+    pub words: Vec<String>,
     /// The one asked for.
     consumer: Option<(String, Environment)>,
 }
@@ -59,15 +62,46 @@ impl Installed {
     }
 }
 
-/// Installs the arms and the consumer. An arm that was asked for by name must install. Others that
-/// fail are named and left out.
+/// How environments are installed.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    pub wanted: Wanted,
+    /// Nothing is installed.
+    pub offline: bool,
+}
+
+/// Arms that have to be installed; others that fail are named and left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    All,
+    /// Two, or the only one: less is no comparison.
+    Compared,
+    One,
+}
+
+impl Wanted {
+    pub fn of(by_name: bool) -> Self {
+        if by_name { Self::Compared } else { Self::One }
+    }
+
+    fn are_left(self, left: usize, asked: usize) -> bool {
+        let least = match self {
+            Self::All => asked,
+            Self::Compared => asked.min(2),
+            Self::One => 1,
+        };
+        left >= least
+    }
+}
+
+/// Installs the arms and the consumer.
 ///
 /// # Errors
-/// The consumer, an arm asked for by name, or all other arms failed to install; interrupted.
+/// The consumer or too many arms failed to install; interrupted.
 pub async fn install_all(
     arms: &[Arm<'_>],
     consumer: Option<&Arm<'_>>,
-    asked_by_name: bool,
+    how: How,
     unavailable: &mut Vec<Unavailable>,
     requests: &mut Requests,
 ) -> Result<Installed> {
@@ -75,25 +109,44 @@ pub async fn install_all(
     let mut planned = Vec::new();
     for arm in arms {
         match plan(arm) {
-            Err(error) if asked_by_name => return Err(error),
+            Err(error) if how.wanted == Wanted::All => return Err(error),
             plan => planned.push(plan),
         }
     }
+    let able = planned.iter().flatten().count();
+    if how.wanted == Wanted::Compared && !how.wanted.are_left(able, arms.len()) {
+        // Before minutes of installing the others.
+        let error = planned.into_iter().find_map(Result::err);
+        return Err(error.expect("one is not able"));
+    }
+    if how.offline {
+        are_there(planned.iter().flatten().chain(&consumer))?;
+    }
     let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
-    let made = |plan: &Installation<'_>| match failed.get(plan.folder()) {
-        None => Ok((plan.id(), plan.environment())),
+    let made = async |plan: &Installation<'_>| match failed.get(plan.folder()) {
+        None => Box::pin(named(plan)).await, // a process of the adapter is in it
         Some(error) => Err(error.clone()),
     };
-    let consumer = consumer.as_ref().map(made).transpose()?;
-    let mut installed = Vec::new();
+    let consumer = match &consumer {
+        Some(plan) => Some(requests.or(made(plan)).await??),
+        None => None,
+    };
+    let (mut installed, mut words) = (Vec::new(), Vec::new());
     let mut lost = Vec::new();
     for (arm, plan) in arms.iter().zip(planned) {
-        match plan.and_then(|plan| made(&plan)) {
-            Ok(named) => installed.push(named),
+        let one = match plan {
+            Ok(plan) => requests.or(made(&plan)).await?,
+            Err(error) => Err(error),
+        };
+        match one {
+            Ok(named) => {
+                installed.push(named);
+                words.push(arm.words.clone());
+            }
             Err(error) => lost.push((arm, error)),
         }
     }
-    if asked_by_name || installed.is_empty() {
+    if !how.wanted.are_left(installed.len(), arms.len()) {
         // One error ends the verb. The others are told as well.
         for (arm, error) in lost.drain(1.min(lost.len())..) {
             say!("{}: {error}", arm.words);
@@ -102,26 +155,45 @@ pub async fn install_all(
             return Err(error);
         }
     }
+    let first_lost = lost.first().is_some_and(|(arm, _)| arm.words == arms[0].words);
     for (arm, error) in lost {
         say!("{}: left out, {error}", arm.words);
         unavailable.push(Unavailable {
-            adapter: arm.manifest.name.clone(),
+            adapter: arm.words.clone(),
             reason: error.message,
             hint: error.hint,
         });
     }
+    if first_lost {
+        say!("the baseline is {}", installed[0].0);
+    }
     number_twins(installed.iter_mut().map(|(id, _)| id));
-    Ok(Installed { arms: installed, consumer })
+    Ok(Installed { arms: installed, words, consumer })
 }
 
 fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
     Installation::of(arm.manifest, &arm.asked)
 }
 
-pub async fn install(arm: &Arm<'_>, requests: &mut Requests) -> Result<Environment> {
+pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> Result<Environment> {
     let arms = std::slice::from_ref(arm);
-    let mut installed = install_all(arms, None, true, &mut Vec::new(), requests).await?;
+    let how = How { wanted: Wanted::All, offline };
+    let mut installed = install_all(arms, None, how, &mut Vec::new(), requests).await?;
     Ok(installed.arms.remove(0).1)
+}
+
+/// With `--offline`, names all that would have to be installed.
+fn are_there<'a>(planned: impl Iterator<Item = &'a Installation<'a>>) -> Result<()> {
+    let mut missing: Vec<String> =
+        planned.filter(|it| !it.is_ready()).map(Installation::id).collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!("--offline: {} not installed on this machine", missing.join(", ")),
+        "run it once without --offline; a changed adapter or toolchain wants that again",
+    ))
 }
 
 /// Makes incomplete environments, each folder once. Returns the reasons of failures.

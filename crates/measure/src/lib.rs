@@ -31,11 +31,12 @@ pub mod rounds;
 pub mod runner;
 pub mod sampler;
 mod seen;
+pub mod selection;
 pub mod settings;
 pub mod setup;
 pub mod stop;
-
 pub mod summary;
+mod system;
 pub mod turn;
 pub mod unacknowledged;
 

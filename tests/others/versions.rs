@@ -1,0 +1,265 @@
+//! Versions as arms: what each generation of them needs, and the driver that the machine has.
+
+use std::fs;
+
+use crate::fake_support::{Lab, QUICK, code, stderr, stdout};
+use crate::support::said;
+
+/// An adapter with these generations. Its driver reports the version that was asked for.
+fn versioned(lab: &Lab, name: &str, generations: &str) {
+    lab.fake(name, &[QUICK, "op_ns=100000", "version={version}"]);
+    lab.rewrite(name, |text| format!("{text}{generations}"));
+}
+
+fn installed(lab: &Lab, driver: &str) -> String {
+    let output = lab.run(["adapters", "install", driver]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    stdout(&output).trim().to_owned()
+}
+
+const OLD_NEEDS: &str = r"
+[[generations]]
+versions = '^1\.'
+[[generations]]
+versions = '^0\.'
+[[generations.needs]]
+run = ['no-such-toolchain']
+match = '.'
+wants = 'Ancient 1'
+install_hint = 'dig for it'
+";
+
+#[test]
+fn a_missing_toolchain_disables_its_generation_alone() {
+    let lab = Lab::new();
+    versioned(&lab, "two", OLD_NEEDS);
+    let listed = stdout(&lab.run(["adapters", "list", "--json"]));
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let row = listed.as_array().expect("rows").iter().find(|row| row["name"] == "two");
+    assert_eq!(row.expect("a row")["state"], "can run it");
+    installed(&lab, "two");
+    let output = lab.run(["adapters", "install", "two@0.9"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: two needs Ancient 1 (`no-such-toolchain` not found)\nhint: dig for it\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+}
+
+#[test]
+fn a_toolchain_is_probed_once_for_many_versions() {
+    let lab = Lab::new();
+    let needs = format!(
+        "[[needs]]\nrun = ['sh', '-c', 'echo 7; echo x >>{}']\nmatch = '7'\n\
+         wants = 'seven'\ninstall_hint = 'x'\n",
+        lab.path("probes").display()
+    );
+    versioned(&lab, "many", &needs);
+    let output = lab.experiment(&["many@1", "many@2", "many@3"], &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(fs::read_to_string(lab.path("probes")).expect("probes"), "x\n");
+}
+
+/// The machine has the version in the file `has`; commands would look for a registry.
+fn of_the_machine(lab: &Lab) {
+    let has = lab.path("has").display().to_string();
+    lab.fake("own", &[QUICK, "op_ns=100000", &format!("version=$(cat {has})")]);
+    lab.rewrite("own", |text| {
+        let text =
+            text.replace(&format!("'version=$(cat {has})'"), &format!("version=$(cat {has})"));
+        format!(
+            "{text}install = [['false']]\ninstall_version = [['false']]\n\
+             [[generations]]\nversions = '^(system|1\\.)'\n\
+             [[generations.needs]]\nrun = ['cat', '{has}']\nmatch = '^[0-9.]+'\n\
+             wants = 'the driver'\ninstall_hint = 'x'\n"
+        )
+    });
+}
+
+#[test]
+fn the_machines_driver_is_named_by_the_version_it_tells() {
+    let lab = Lab::new();
+    of_the_machine(&lab);
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    lab.write("has", "2.5.1\n");
+    let output = lab.experiment(&["own@system", "even"], &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let arm = &lab.record()["arms"][0];
+    assert_eq!((&arm["id"], &arm["version"]), (&"own@system-2.5.1".into(), &"2.5.1".into()));
+    assert!(stdout(&output).contains("own@system-2.5.1"), "{}", said(&output));
+
+    // Asked for by that name it is the same arm, as long as it is the same driver.
+    let before = installed(&lab, "own@system");
+    assert_eq!(installed(&lab, "own@system-2.5.1"), before);
+    lab.write("has", "2.6.0\n");
+    assert_ne!(installed(&lab, "own@system"), before);
+    let output = lab.run(["adapters", "install", "own@system-2.5.1"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: own@system-2.5.1: the machine's driver is 2.6.0, not 2.5.1\n\
+                    hint: ask for own@system-2.6.0\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+    // Where a registry has it, its commands are used.
+    assert_eq!(code(&lab.run(["adapters", "install", "own@1.0.0"])), 5);
+}
+
+#[test]
+fn who_cannot_take_the_machines_driver_says_so() {
+    let lab = Lab::new();
+    lab.fake("even", &[]);
+    let output = lab.run(["adapters", "install", "even@system"]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    let expected = "error: even cannot take the fake-driver that a machine has\n\
+                    hint: name a version: even@1.0.0\n";
+    assert_eq!(stderr(&output), expected);
+}
+
+#[test]
+fn a_default_may_be_the_machines_driver() {
+    let lab = Lab::new();
+    lab.fake("own", &[QUICK, "op_ns=100000", "version=3.1"]);
+    lab.rewrite("own", |text| {
+        let text = text.replace("default = \"1.0.0\"", "default = \"system\"");
+        format!("{text}install = [['touch', 'built']]\n")
+    });
+    let output = lab.experiment(&["own"], &["--rounds", "1"]);
+    assert_eq!(lab.record()["arms"][0]["id"], "own@system-3.1", "{}", said(&output));
+    assert!(fs::exists(format!("{}/built", installed(&lab, "own"))).expect("a folder"));
+}
+
+/// A registry with these words, which can be made to fail.
+fn listed(lab: &Lab, name: &str, releases: &str) {
+    let down = lab.path("down").display().to_string();
+    let releases = format!(
+        "releases.command = ['sh', '-c', '[ ! -e {down} ] || {{ echo no route >&2; exit 7; }}; \
+         echo {releases}']\nreleases.format = 'words'\n\
+         install_version = [['touch', 'v{{version}}']]\n"
+    );
+    versioned(lab, name, &format!("{releases}[[generations]]\nversions = '^[1-9]'\n"));
+}
+
+const RELEASES: &str = "0.9.1 v1.0.0 1.0.1 1.1.0-rc1 1.1.0 2.0.0 2.0.1";
+
+#[test]
+fn drivers_lists_the_releases_of_a_driver() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    let output = lab.run(["drivers", "--versions", "many"]);
+    let expected = " 1.0.0\n 1.0.1\n 1.1.0\n 2.0.0\n 2.0.1\n5 releases of fake-driver; left out: \
+                    1 for which there is no program (1.0.0), 1 prereleases\n";
+    assert_eq!(stdout(&output), expected, "{}", said(&output));
+    // The last listing stays.
+    lab.write("down", "");
+    let output = lab.run(["drivers", "--versions", "many"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let told = stderr(&output);
+    assert!(told.starts_with("error: cannot list the releases of fake-driver: `sh -c "), "{told}");
+    assert!(told.contains("ended with exit status: 7\n  no route\nhint: "), "{told}");
+    assert!(told.contains("--offline takes the last listing"), "{told}");
+    let output = lab.run(["drivers", "--versions", "many", "--offline"]);
+    assert_eq!(stdout(&output), expected, "{}", said(&output));
+}
+
+fn planned(lab: &Lab, drivers: &[&str], more: &[&str]) -> String {
+    let output = lab.experiment(drivers, &[&["--plan"], more].concat());
+    let text = stdout(&output);
+    let arms = text.lines().find_map(|line| line.strip_prefix("arms      "));
+    let arms = arms.and_then(|it| it.split(" again as").next());
+    arms.map_or_else(|| stderr(&output), str::to_owned)
+}
+
+#[test]
+fn selections_stand_in_the_plan_as_whole_versions() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    for (driver, arms) in [
+        ("many@1.0.0..2", "many@1.0.0, many@1.0.1, many@1.1.0, many@2.0.0, many@2.0.1, many@1.0.0"),
+        ("many@1..2:minor", "many@1.0.1, many@1.1.0, many@2.0.1, many@1.0.1"),
+        ("many@1/maxPoolSize=3", "many@1.1.0/maxPoolSize=3, many@1.1.0/maxPoolSize=3"),
+        ("many@latest", "many@2.0.1, many@2.0.1"),
+        ("many@1.0,2.0.0", "many@1.0.1, many@2.0.0, many@1.0.1"),
+    ] {
+        assert_eq!(planned(&lab, &[driver], &[]), arms, "{driver}");
+    }
+    for (driver, reason) in [
+        ("many@2..1", "2..1 runs backwards: 1.1.0 comes before 2.0.0"),
+        ("many@3..4", "there is no release \"3\""),
+        ("many@0.9..2", "there is no release \"0.9\""),
+    ] {
+        let expected = format!(
+            "error: -d {driver}: {reason}\nhint: `mongodyno drivers --versions many` lists the 5 \
+             that there are (1.0.0 to 2.0.1)\n"
+        );
+        assert!(planned(&lab, &[driver], &[]).ends_with(&expected), "{driver}");
+    }
+    // A whole version is asked of no registry.
+    lab.write("down", "");
+    assert_eq!(planned(&lab, &["many@7.7.7"], &[]), "many@7.7.7, many@7.7.7");
+    assert_eq!(planned(&lab, &["many@1"], &["--offline"]), "many@1.1.0, many@1.1.0");
+}
+
+#[test]
+fn offline_takes_what_is_installed_and_names_what_is_not() {
+    let lab = Lab::new();
+    listed(&lab, "many", RELEASES);
+    let output = lab.run(["adapters", "install", "many@1:minor"]);
+    assert_eq!(stdout(&output).lines().count(), 2, "{}", said(&output));
+    lab.write("down", "");
+    let offline = ["--rounds", "1", "--offline"];
+    let output = lab.experiment(&["many@1..2"], &offline);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: --offline: many@1.0.0, many@2.0.0, many@2.0.1 not installed on this \
+                    machine\nhint: run it once without --offline";
+    assert!(stderr(&output).starts_with(expected), "{}", said(&output));
+    let output = lab.experiment(&["many@1:minor"], &offline);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(lab.record()["arms"][2]["id"], "many@1.1.0");
+}
+
+#[test]
+fn a_driver_without_a_listing_takes_whole_versions() {
+    let lab = Lab::new();
+    versioned(&lab, "few", "");
+    assert_eq!(planned(&lab, &["few@2.1"], &[]), "few@2.1, few@2.1");
+    let expected = "error: few has no listing of the releases of fake-driver\n\
+                    hint: name a version, as in few@1.0.0\n";
+    assert!(planned(&lab, &["few@1..2"], &[]).ends_with(expected));
+}
+
+#[test]
+fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK, "op_ns=100000", "version={version}"]);
+    let install = "install_version = [['sh', '-c', 'echo yanked; [ {version} != 1.1.0 ]']]\n";
+    lab.rewrite("many", |text| text.to_owned() + install);
+    let drivers = ["many@1.1.0", "many@1.1.1", "many@1.1.2"];
+    let output = lab.experiment(&drivers, &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(stderr(&output).contains("the baseline is many@1.1.1\n"), "{}", said(&output));
+    let record = lab.record();
+    assert_eq!(record["arms"][0]["id"], "many@1.1.1");
+    let lost = &record["unavailable"][0];
+    assert_eq!(lost["adapter"], "many@1.1.0");
+    assert!(lost["reason"].as_str().is_some_and(|it| it.contains("yanked")), "{lost}");
+    // Of two one is left, and nothing to compare it with.
+    fs::remove_dir_all(lab.path("out")).expect("it is there");
+    let output = lab.experiment(&drivers[..2], &["--rounds", "1"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+}
+
+#[test]
+fn how_an_adapter_is_started_or_described_makes_no_new_environment() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    let more = "install = [['sh', '-c', 'echo \"$0\" >{cache}/was', '{kind}']]\n\
+                options.kind = 'x'\noptions.pace = 'y'\n[[generations]]\nversions = '.'\n\
+                options.kind = { default = 'a', match = '.', wants = 'any' }\n\
+                options.pace = { default = 'a', match = '.', wants = 'any' }\n";
+    lab.rewrite("even", |text| text.to_owned() + more);
+    let before = installed(&lab, "even");
+    let was = fs::read_to_string(lab.path("home/adapters/even/cache/was")).expect("the cache");
+    assert_eq!(was, "a\n");
+    lab.write("adapters/even/README.md", "better");
+    lab.rewrite("even", |text| text.replace("op_ns=100000", "op_ns=200000"));
+    assert_eq!(installed(&lab, "even/pace=b"), before);
+    assert_ne!(installed(&lab, "even/kind=b"), before);
+    lab.write("adapters/even/dialect.txt", "better");
+    assert_ne!(installed(&lab, "even"), before);
+}
