@@ -24,7 +24,7 @@ build: ## the binary, target/release/mongodyno
 
 test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP=1 it fails)
 	@mkdir -p target; rm -f $(LOG) $(BROKEN) $(MDYN_SKIPS); touch $(LOG) $(BROKEN) $(MDYN_SKIPS)
-	$(call suite,lint,600,$(MAKE) --no-print-directory -k lint)
+	$(call suite,lint,900,$(MAKE) --no-print-directory -k lint)
 	$(call suite,build,1800,$(CARGO) test --release --workspace --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --workspace --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --workspace --doc)
@@ -32,7 +32,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
 	$(call tests,others,720)
-	$(call tests,adapters,1100)
+	$(call tests,adapters,1600)
 	$(call tests,studies,360)
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi

@@ -141,3 +141,28 @@ fn all_adapters_find_a_cluster_by_its_srv_record() {
         "error: the host name in mongodb+srv://***:***@no.such.host.invalid/ is unknown\n";
     assert!(stderr(&output).contains(expected), "{}", said(&output));
 }
+
+/// All whose drivers tests can install; C++ has its legacy driver, for which 4.4 is new enough.
+const LANGUAGES: [&str; 10] =
+    ["go", "c", "cpp", "java", "node", "perl", "php", "python", "ruby", "rust"];
+
+#[test]
+fn ten_languages_are_compared_in_one_experiment() {
+    let lab = Lab::with_shared_cache();
+    let mut command = crate::support::mongodyno(["run", "crud", "--quick", "--phase", "find_one"]);
+    command.args(["--server", "embedded@4.4", "--out", "out"]).current_dir(lab.path(""));
+    for name in LANGUAGES {
+        command.args(["-d", name]);
+    }
+    let output = command.output().expect("the binary runs");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let runs = lab.runs();
+    for name in LANGUAGES {
+        let of_arm = |run: &&serde_json::Value| {
+            run["arm"].as_str().is_some_and(|arm| arm.split('@').next() == Some(name))
+        };
+        let own: Vec<_> = runs.iter().filter(of_arm).collect();
+        assert!(own.len() >= 6, "{name}: {}", said(&output));
+        assert!(own.iter().all(|run| run["failed"].is_null()), "{name}: {}", said(&output));
+    }
+}

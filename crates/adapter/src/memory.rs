@@ -31,6 +31,8 @@ pub struct MemoryLimit {
 enum By {
     Cgroup(Cgroup),
     Watchdog(Arc<Watched>),
+    /// Nobody holds it to that: its runtime alone is told.
+    Runtime,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,11 @@ impl MemoryLimit {
         Self { bytes, processes, by: By::Watchdog(watched) }
     }
 
+    /// Told to the runtime by the manifest's `memory_flag`, and to nobody else.
+    pub fn told(bytes: u64) -> Self {
+        Self { bytes, processes: 1, by: By::Runtime }
+    }
+
     /// None: a cgroup can be made here; else why not.
     pub fn without_cgroup(bytes: u64) -> Option<String> {
         Cgroup::new(bytes).err()
@@ -69,7 +76,7 @@ impl MemoryLimit {
     pub(crate) fn enter(&self, command: &mut Command) -> std::io::Result<()> {
         match &self.by {
             By::Cgroup(cgroup) => cgroup::enter(command, &cgroup.procs()),
-            By::Watchdog(_) => Ok(()),
+            By::Watchdog(_) | By::Runtime => Ok(()),
         }
     }
 
@@ -84,6 +91,7 @@ impl MemoryLimit {
         match &self.by {
             By::Cgroup(cgroup) => cgroup.kills() > 0,
             By::Watchdog(watched) => watched.killed.load(Ordering::Relaxed),
+            By::Runtime => false,
         }
     }
 
@@ -92,6 +100,7 @@ impl MemoryLimit {
         match &self.by {
             By::Cgroup(cgroup) => cgroup.peak_bytes(),
             By::Watchdog(watched) => watched.peak_bytes.load(Ordering::Relaxed),
+            By::Runtime => 0,
         }
     }
 }

@@ -13,8 +13,7 @@ impl Phase {
         }
         // Arms may have their workers in processes of their own.
         let Phase { workers, processes, .. } = *self;
-        let stretch =
-            |stretch: &Phase| Cow::Owned(Phase { workers, processes, ..stretch.clone() });
+        let stretch = |stretch: &Phase| Cow::Owned(Phase { workers, processes, ..stretch.clone() });
         self.sequence.iter().map(stretch).collect()
     }
 }

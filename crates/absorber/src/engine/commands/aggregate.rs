@@ -78,7 +78,9 @@ fn estimate(pipeline: &[&[u8]]) -> Option<(Vec<u8>, String)> {
 /// `{$group: {_id: constant, name: {$sum: …}}}`, by which drivers count.
 fn group(value: Value<'_>, sums: fn(Value<'_>) -> bool) -> Option<(Vec<u8>, String)> {
     let mut all = fields(value.document()?);
-    let (id, sum) = (all.next()?, all.next()?);
+    let (first, second) = (all.next()?, all.next()?);
+    // Drivers whose documents are hashes send them in any order.
+    let (id, sum) = if first.name == b"_id" { (first, second) } else { (second, first) };
     let constant = match id.value.kind {
         kind::STRING => !id.value.string().starts_with('$'),
         kind::DOCUMENT | kind::ARRAY => fields(id.value.bytes).next().is_none(),
