@@ -147,6 +147,16 @@ sub part {
     return       { $spec->{kind} => \@given };
 }
 
+# The driver writes without an answer by OP_INSERT and its like: a newer server hangs up.
+my $WIRE_OF_5_1 = 14;
+
+sub refuse_unanswered {
+    my ( $db ) = @_;
+    my $newest = $db->run_command( [ isMaster => 1 ] )->{maxWireVersion} // 0;
+    return if $newest < $WIRE_OF_5_1;
+    return Refusal::throw( 'unsupported', 'w: 0 is sent by messages that MongoDB 5.1 has dropped' );
+}
+
 # An operation's call. It answers with the documents read and their sum, or nothing, and dies of
 # what is wrong.
 sub bind_call {
@@ -159,7 +169,8 @@ sub bind_call {
     my %concerns = map { $spec->{$_} ? ( $_ => $spec->{$_} ) : () }
         qw(read_preference read_concern write_concern);
     $concerns{read_concern} = { level => $spec->{read_concern} } if $spec->{read_concern};
-    my $items  = $db->get_collection( $spec->{collection}, \%concerns );
+    my $items = $db->get_collection( $spec->{collection}, \%concerns );
+    refuse_unanswered( $db ) if !$items->write_concern->is_acknowledged;
     my $upsert = { $spec->{upsert} ? ( upsert => 1 ) : () };
     my %whole  = ( ordered => $spec->{ordered} // 1 );
     my %batch  = ( $spec->{batch_size} ? ( batchSize => $spec->{batch_size} ) : () );

@@ -70,6 +70,9 @@ struct Collection {
     documents: Vec<String>,
     #[serde(default)]
     expect: Vec<String>,
+    /// A class orders its fields as its language does.
+    #[serde(default)]
+    any_field_order: bool,
 }
 
 fn first() -> usize {
@@ -299,7 +302,8 @@ impl Conversation<'_> {
 
     /// Waits until just these documents are there.
     async fn documents(&mut self, asked: &Collection) -> Result<(), String> {
-        let alters: Vec<Alters> = self.declared.alters.clone();
+        let mut alters: Vec<Alters> = self.declared.alters.clone();
+        alters.extend(asked.any_field_order.then_some(Alters::FieldOrder));
         let wanted = asked
             .expect
             .iter()

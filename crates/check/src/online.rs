@@ -414,6 +414,9 @@ fn inserted(
     if !matches!(phase.pacing, Pacing::Awaited { .. }) {
         return Ok(()); // a shared queue deals records to workers by chance
     }
+    // A class orders its fields as its language does.
+    let by_class = operation.shape.as_ref().map(|_| Alters::FieldOrder);
+    let alters = &[alters, by_class.as_slice()].concat()[..];
     let mut expected = Vec::new();
     for keyed in (before.len()..after.len()).map(|it| after.nth(it)) {
         let document = inserted_document(plan, number, collection, pool, keyed.key);
