@@ -12,6 +12,7 @@ use base::error::{Error, Exit, Result};
 use base::say;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, SinceRow};
 use measure::arms;
+use measure::selection::expand;
 use measure::setup::new_id;
 use record::folder::Folder;
 use serde::Serialize;
@@ -82,6 +83,7 @@ impl Search {
     fn new(args: BisectArgs) -> Result<Self> {
         let BisectArgs { mut run, metric } = args;
         let manifests = discover(run.adapters_dir.as_deref())?;
+        run.drivers = expand(&manifests, &run.drivers, run.registry.offline)?;
         let (arms, _) = arms::choose(&run.drivers, &manifests)?;
         let versions: Vec<String> = arms.iter().map(|arm| arm.words.clone()).collect();
         let mut adapters: Vec<&str> = arms.iter().map(|arm| arm.manifest.name.as_str()).collect();
