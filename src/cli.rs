@@ -71,6 +71,8 @@ pub enum Verb {
     Resume(ResumeArgs),
     /// Show the results of an experiment again
     Report(ReportArgs),
+    /// Show two stored experiments side by side, without a verdict
+    Diff(DiffArgs),
     /// Show where the time goes in an experiment or a sweep
     Diagnose(DiagnoseArgs),
     /// Test an adapter against the contract
@@ -248,6 +250,17 @@ fn gate(text: &str) -> Result<String, String> {
 fn formats() -> PossibleValuesParser {
     let value = |format: report::Format| PossibleValue::new(format.name).help(format.about);
     PossibleValuesParser::new(report::FORMATS.map(value))
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Experiment folder
+    pub a: PathBuf,
+    /// The one that is compared with it
+    pub b: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
             Verb::Study(args) => commands::study::run(*args).await,
             Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),
+            Verb::Diff(args) => commands::diff::run(&args),
             Verb::Diagnose(args) => commands::diagnose::run(&args),
             Verb::Clean(args) => commands::clean::run(args).await,
             Verb::Check(args) => commands::check::run(args).await,

@@ -6,6 +6,7 @@ pub mod bisect;
 pub mod check;
 pub mod clean;
 pub mod diagnose;
+pub mod diff;
 pub mod drivers;
 mod limits;
 mod plan_text;

@@ -8,6 +8,7 @@ mod support;
 mod bisect;
 mod cli;
 mod conditions;
+mod diff;
 mod disturbed;
 mod faults;
 mod faults_databases;
