@@ -1,5 +1,7 @@
 //! `mongodyno bisect`, with a driver whose later versions take longer.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::fake_support::{Lab, code, fake_command, noop, stderr, stdout};
@@ -49,6 +51,10 @@ fn a_step_is_found_confirmed_and_followed_to_the_last_version() {
     let scan = lab.run(["report", "out/00-scan"]);
     let scan = stdout(&scan);
     assert!(scan.contains("POSSIBLE CHANGE at 1.5.0 (scan only, p = 0.0"), "{scan}");
+    // A line of versions: in the terminal as bars, on the page as a chart.
+    assert!(scan.contains(&format!("1.0.0  {}  10,0", "█".repeat(32))), "{scan}");
+    let page = fs::read_to_string(lab.path("out/00-scan/report.html")).expect("a page");
+    assert!(page.contains("lib, first: operations a second by version"), "a chart");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod benchstat;
 mod csv;
 pub mod drawing;
 mod format;
+mod history;
 pub mod html;
 mod json;
 mod junit;

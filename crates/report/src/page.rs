@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::answers;
+use super::drawing::Drawing;
+use super::history;
 use super::plots::{self, Axis};
 use super::view::{self, PhaseView};
 use super::wire::{self, WireTable};
@@ -21,6 +23,7 @@ pub struct Page<'a> {
     deaths: Vec<String>,
     gates: Vec<String>,
     since: Vec<String>,
+    histories: Vec<String>,
     findings: Vec<String>,
     conditions: Vec<String>,
     making: Vec<String>,
@@ -114,6 +117,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         deaths: view::death_lines(analysis),
         gates: answers::gate_lines(analysis),
         since: answers::since_lines(analysis),
+        histories: history::charts(analysis).iter().map(Drawing::svg).collect(),
         findings: answers::finding_lines(analysis),
         conditions: view::condition_lines(analysis),
         making: view::making_lines(analysis),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::drawing::Drawing;
 use super::format::{Format, Report};
+use super::history;
 use super::plots::{self, Axis, Row};
 use super::view::{self, PhaseView};
 use base::say::clean;
@@ -25,6 +26,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
             None => rounds(analysis, phase),
         });
     }
+    all.extend(history::charts(analysis));
     all.push(foot(analysis));
     writeln!(out, "{}", Drawing::stacked(&all).svg())
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::answers;
 use super::format::{Format, Options, Report};
+use super::history;
 use super::lines::{Page, wrap_hanging};
 use super::paint::Ink;
 use super::table::{Cell, Column, Table};
@@ -31,6 +32,12 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     page.list(DEATHS, Ink::Bold, &view::death_lines(analysis))?;
     page.list(answers::GATES, Ink::Bold, &answers::gate_lines(analysis))?;
     page.list("Since which version", Ink::Bold, &answers::since_lines(analysis))?;
+    for bars in history::bars(analysis) {
+        page.line("")?;
+        for bar in bars {
+            page.line(&format!("  {bar}"))?;
+        }
+    }
     page.list("Where the time goes", Ink::Bold, &answers::finding_lines(analysis))?;
     page.list(CONDITIONS, Ink::Bold, &view::condition_lines(analysis))?;
     page.list("Warnings", Ink::Yellow, &clean_all(&analysis.warnings))?;
