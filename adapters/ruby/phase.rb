@@ -142,7 +142,7 @@ class Crew
     while (began_ns = gate.pop)
       begin
         member.turn(began_ns)
-      rescue Exception => e # rubocop:disable Lint/RescueException -- in silence it would hang the core
+      rescue Exception => e # rubocop:disable Lint/RescueException -- or the core would hang
         problem = e
       end
       last = @lock.synchronize do

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Mongodyno;
 
-/** What the stamps of a document take their values from. One for all: each takes the next's place. */
+/** What the stamps of a document take their values from. One serves all in turn. */
 final class Item
 {
     public int $key = 0;
