@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
@@ -11,6 +12,7 @@ use super::machine::{MachineArgs, WaitArgs};
 use super::order::OrderArgs;
 use super::registry::RegistryArgs;
 use super::uri::UriArgs;
+use base::units::parse_duration;
 use studies::{STUDIES, Study};
 
 #[derive(Debug, Args)]
@@ -116,6 +118,9 @@ pub struct StudyFlags {
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Begin no further experiment of the study after this time; `resume` makes the others
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub budget: Option<Duration>,
     #[command(flatten)]
     pub order: OrderArgs,
     /// Seed of all randomness [default: drawn and recorded]
@@ -133,8 +138,9 @@ pub struct StudyFlags {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub registry: RegistryArgs,
-    /// Write the workload to a file for your own changes, and stop
-    #[arg(long, value_name = "FILE.yaml")]
+    /// Write the workload to a file for your own changes (of several experiments: workloads and
+    /// commands to a folder), and stop
+    #[arg(long, value_name = "PATH")]
     pub eject: Option<PathBuf>,
     /// Print the result as JSON on stdout
     #[arg(long)]

@@ -16,6 +16,7 @@ pub mod run;
 pub mod schema;
 pub mod server;
 pub mod study;
+mod study_parts;
 pub mod tap;
 pub mod workloads;
 

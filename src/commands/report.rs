@@ -4,14 +4,20 @@ use crate::cli::ReportArgs;
 use base::error::Result;
 use judge::analyse;
 use record::folder::{Folder, Series};
+use record::parts::StudyRequest;
 use report::{Report, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
+    if StudyRequest::is_in(&args.folder) {
+        let bytes = super::study_parts::report(&args.folder, &args.format)?;
+        return super::print_bytes(&bytes);
+    }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
     let over_time = args.format == series::FORMAT.name; // of a study as of any experiment
-    if experiment.study.is_some() && !over_time {
+    let whole = experiment.study.as_ref().is_some_and(|study| study.part.is_none());
+    if whole && !over_time {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }

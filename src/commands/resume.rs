@@ -17,10 +17,12 @@ use crate::cli::{
     StudyFlags, StudyVerb, UriArgs,
 };
 use base::error::{Error, Result};
+use base::words::shell_quoted;
 use measure::arms::is_plain;
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use record::folder::utf8;
+use record::parts::StudyRequest;
 use record::records::{Experiment, Request, ServerKind};
 use server::server_again;
 use server::uri::arm_option;
@@ -32,12 +34,22 @@ use workload::builtin::BUILTINS;
 const ROUNDS_MAX: u32 = 1000;
 
 pub async fn run(args: ResumeArgs) -> Result<()> {
+    if StudyRequest::is_in(&args.folder) {
+        return Box::pin(super::study_parts::resume(args)).await;
+    }
     let (folder, resumed) = Resumed::open(&args.folder)?;
     utf8(folder.path())?;
     super::name_leftovers(&folder, &resumed.experiment);
     let args = ResumeArgs { folder: folder.path().to_owned(), ..args };
     let (was, finished) = (&resumed.experiment, resumed.finished);
     if let Some(study) = &was.study {
+        if let Some(part) = &study.part {
+            let all = folder.path().parent().unwrap_or(folder.path()).display();
+            return Err(Error::usage(
+                format!("it is the part {part} of a study, which goes on as a whole"),
+                format!("mongodyno resume {}", shell_quoted(&all)),
+            ));
+        }
         let named = studies::find(&study.name).ok_or_else(|| super::study::unknown(&study.name))?;
         let common = study_again(&args, was, study.scale)?;
         let drivers = common.drivers.join(", ");
@@ -118,6 +130,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         server: Some(server),
         machine: machine(args, was),
         registry: args.registry,
+        budget: None, // its rounds are those of then
         eject: None,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),

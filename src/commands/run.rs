@@ -23,7 +23,7 @@ use measure::setup::{Setup, new_id};
 use measure::stop::Requests;
 use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
-use record::records::{Ended, Settings};
+use record::records::{Ended, Settings, Study};
 use report::{Report, html, terminal};
 use server::uri::{self, with_arm_options, with_options};
 use stats::looks::LookPlan;
@@ -48,7 +48,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
         if let Some(label) = label {
             say!("── {label} ──");
         }
-        if let Some(analysis) = one(&args, label.as_deref(), sets, None).await? {
+        if let Some(analysis) = one(&args, label.as_deref(), sets, None, None).await? {
             analyses.push(analysis);
         }
     }
@@ -140,7 +140,7 @@ fn uri_options(args: &RunArgs) -> Result<Sets> {
 /// As [`run`]; a workload or an arm that is not what it was.
 pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     let sets = resumed.experiment.plan.parameters.clone();
-    let analysis = one(&args, None, &sets, Some(resumed)).await?;
+    let analysis = one(&args, None, &sets, None, Some(resumed)).await?;
     match analysis {
         Some(analysis) if args.json => {
             let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
@@ -155,7 +155,19 @@ pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub async fn experiment(args: &RunArgs) -> Result<Option<Analysis>> {
-    one(args, None, &pairs(&args.set, "--set")?, None).await
+    one(args, None, &pairs(&args.set, "--set")?, None, None).await
+}
+
+/// A part of a study; with `study` one without an A/A arm and verdicts.
+///
+/// # Errors
+/// As [`run`].
+pub async fn part(
+    args: &RunArgs,
+    study: Option<Study>,
+    resumed: Option<Resumed>,
+) -> Result<Option<Analysis>> {
+    one(args, None, &pairs(&args.set, "--set")?, study, resumed).await
 }
 
 /// One experiment; None with `--plan`.
@@ -163,6 +175,7 @@ async fn one(
     args: &RunArgs,
     label: Option<&str>,
     sets: &Sets,
+    study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
     // Slips of the keyboard are found before anything is installed or started.
@@ -200,7 +213,8 @@ async fn one(
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
-    let profiles = [&profiles[..], &vec![profiles[0]; 1 + usize::from(tapped)]].concat();
+    let twins = usize::from(study.is_none()) + usize::from(tapped);
+    let profiles = [&profiles[..], &vec![profiles[0]; twins]].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -231,9 +245,10 @@ async fn one(
     let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
     let environments = installed.arms;
     say!(
-        "about {} to the first look ({rounds} rounds, {} arms with the A/A arm{}, {} phases)",
+        "about {} to the first look ({rounds} rounds, {} arms{}{}, {} phases)",
         duration(until_look),
-        environments.len() + 1 + usize::from(tapped),
+        environments.len() + twins,
+        if study.is_none() { " with the A/A arm" } else { "" },
         if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
@@ -250,7 +265,7 @@ async fn one(
         server,
         absorber_words,
         consumer,
-        study: None,
+        study,
         resumed,
         tap: args.tap,
         link: args.link.clone(),

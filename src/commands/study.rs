@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted, pairs};
+use crate::commands::study_parts;
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -24,7 +25,7 @@ use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
 use stats::looks::LookPlan;
-use studies::{Asked, Made, Plan, STUDIES, Study};
+use studies::{Asked, Made, One, Outcome, Plan, STUDIES, Study};
 use workload::builtin;
 
 /// Runs the verb.
@@ -55,7 +56,10 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
-    let plan = planned(verb, drivers, seed, &manifests)?;
+    let plan = match planned(verb, drivers.clone(), seed, &manifests)? {
+        Plan::One(one) => *one,
+        Plan::Parts(parts) => return study_parts::make(verb, drivers, seed, &parts).await,
+    };
     let (chosen, mut unavailable) = chosen(&plan, &manifests)?;
     // A record counts the round through the tap with the others.
     let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
@@ -95,6 +99,11 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let estimate =
         settings::estimate(&plan.workload.plan, &profiles, plan.quick, settings.measured_s);
     let until_look = estimate.round * rounds;
+    if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
+        let what =
+            format!("it takes about {}, --budget is {}", duration(until_look), duration(budget));
+        return Err(Error::usage(what, "give a smaller --scale, fewer --rounds, or more time"));
+    }
     say!(
         "about {}: {} arms, {} phases, {rounds} rounds{}{}",
         duration(until_look),
@@ -133,13 +142,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
 }
 
 /// The plan of a study for this command line; one that names no arms takes every adapter.
-fn planned(
+pub fn planned(
     verb: &StudyVerb,
     mut drivers: Vec<String>,
     seed: u64,
     manifests: &[Manifest],
 ) -> Result<Plan> {
-    let StudyFlags { scale, quick, rounds, set, .. } = &verb.common;
+    let StudyFlags { scale, quick, rounds, set, server, at, .. } = &verb.common;
     if drivers.is_empty() && verb.study.definition().arms.is_empty() {
         drivers.extend(manifests.iter().map(|it| it.name.clone()));
     }
@@ -151,11 +160,13 @@ fn planned(
         sets: pairs(set, "--set")?,
         seed,
         flags: verb.own.clone(),
+        server: server.clone(),
+        by_uri: at.uri.is_some(),
     })
 }
 
 /// The arms whose adapters this machine can run.
-fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
+fn chosen<'a>(plan: &One, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
     let mut unavailable: Vec<Unavailable> = Vec::new();
     let mut chosen = Vec::new();
     for studies::definition::Arm { driver, .. } in &plan.arms {
@@ -184,7 +195,7 @@ fn chosen<'a>(plan: &Plan, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, V
 }
 
 /// The record of a study, with its arms by their ids.
-fn record(study: &dyn Study, plan: &Plan, installed: &Installed) -> StudyRecord {
+fn record(study: &dyn Study, plan: &One, installed: &Installed) -> StudyRecord {
     let mut originals = BTreeMap::new();
     let mut phases = BTreeMap::new();
     for ((id, _), words) in installed.arms.iter().zip(&installed.words) {
@@ -192,14 +203,17 @@ fn record(study: &dyn Study, plan: &Plan, installed: &Installed) -> StudyRecord 
         originals.extend(planned.original.clone().map(|phase| (id.clone(), phase)));
         phases.extend(planned.phases.clone().map(|own| (id.clone(), own)));
     }
-    StudyRecord { name: study.name().to_owned(), scale: plan.scale, originals, phases }
+    StudyRecord { name: study.name().to_owned(), part: None, scale: plan.scale, originals, phases }
 }
 
 /// Writes the workload with this scale's parameters.
 fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let (name, definition) = (verb.study.name(), verb.study.definition());
     // The file must hold the workload that would run.
-    let plan = planned(verb, verb.common.drivers.clone(), 0, &[])?;
+    let plan = match planned(verb, verb.common.drivers.clone(), 0, &[])? {
+        Plan::One(one) => *one,
+        Plan::Parts(parts) => return study_parts::eject(verb, &parts, path),
+    };
     let text = builtin::text(&definition.workload)?;
     let mut lines: Vec<String> = vec![
         format!("# The workload of `mongodyno study {name}`, to be changed and run:"),
@@ -276,8 +290,11 @@ pub fn report(
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    let made = Made { folder, experiment, runs };
-    studies::render(study, &made, format, &options)
+    let made = vec![Made { part: "", folder, experiment, runs }];
+    let left_out = BTreeMap::new();
+    let folder = folder.path().display().to_string();
+    let outcome = Outcome { made, left_out: &left_out, folder };
+    studies::render(study, &outcome, format, &options)
 }
 
 /// The error of a record that names a study which there is not.
@@ -308,6 +325,7 @@ mod tests {
         for study in STUDIES {
             let definition = study.definition();
             let plan = planned(&verb(&[study.name()]), Vec::new(), 0, &manifests).expect("a plan");
+            let Some(plan) = plan.one() else { continue };
             let phases = plan.workload.plan.phases.iter();
             let phases: Vec<&str> = phases.map(|it| it.name.as_str()).collect();
             assert!(definition.phases.iter().all(|it| phases.contains(&it.as_str())), "{phases:?}");
@@ -340,7 +358,7 @@ mod tests {
             (&["--scale", "0.001"], "100"),
             (&["--quick", "--set", "messages=77"], "77"),
         ] {
-            let plan = plan(words).expect("a plan");
+            let plan = plan(words).expect("a plan").one().expect("one");
             assert_eq!(plan.workload.plan.parameters["messages"], messages, "{words:?}");
         }
         for nonsense in ["0", "-1", "0.0001", "NaN", "1e9", "inf"] {

@@ -6,6 +6,7 @@ pub mod folder;
 pub mod limits;
 pub mod machine;
 pub mod messages;
+pub mod parts;
 pub mod plain;
 mod quantiles;
 pub mod queue;

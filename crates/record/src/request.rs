@@ -44,6 +44,9 @@ impl ServerOptions {
 pub struct Study {
     /// `broker`.
     pub name: String,
+    /// The part that it is, of a study of several experiments.
+    #[serde(default)]
+    pub part: Option<String>,
     /// Its size, as a part of the original's.
     pub scale: f64,
     /// By arm: the phase that issues as the original program did.

@@ -72,6 +72,10 @@ pub struct Asked {
     pub seed: u64,
     /// Values of the study's own flags, by name.
     pub flags: BTreeMap<&'static str, String>,
+    /// `--server`.
+    pub server: Option<String>,
+    /// Whether a server was named by connection string.
+    pub by_uri: bool,
 }
 
 impl Definition {

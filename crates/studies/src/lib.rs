@@ -10,7 +10,7 @@ mod study;
 
 pub use definition::Asked;
 pub use render::render;
-pub use study::{Flag, Made, Plan, Study};
+pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
 pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
 

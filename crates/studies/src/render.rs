@@ -2,14 +2,14 @@
 
 use std::io::{self, Write as _};
 
-use crate::study::{Made, Study};
+use crate::study::{Outcome, Study};
 use base::error::{Error, Result};
 use base::say;
 use report::Options;
 use report::drawing::Drawing;
 use report::study::{self, Figure};
 
-type Render = fn(&dyn Study, &Made<'_>, &Options, &mut Vec<u8>) -> Result<io::Result<()>>;
+type Render = fn(&dyn Study, &Outcome<'_>, &Options, &mut Vec<u8>) -> Result<io::Result<()>>;
 
 /// The formats that studies have, by their names in `--format`.
 const FORMATS: [(&str, Render); 6] = [
@@ -36,7 +36,7 @@ const FORMATS: [(&str, Render); 6] = [
 /// `format` is a name as `--format` takes it.
 pub fn render(
     study: &dyn Study,
-    made: &Made<'_>,
+    made: &Outcome<'_>,
     format: &str,
     options: &Options,
 ) -> Result<Vec<u8>> {
@@ -52,9 +52,9 @@ pub fn render(
 }
 
 /// All pictures of a study as one; refused for a study without pictures.
-fn picture(study: &dyn Study, made: &Made<'_>) -> Result<Drawing> {
+fn picture(study: &dyn Study, made: &Outcome<'_>) -> Result<Drawing> {
     let mut all = Vec::new();
-    for phase in &made.experiment.plan.phases {
+    for phase in &study.view(made).phases {
         all.extend(study.drawings(made, &phase.name)?);
     }
     if all.is_empty() {

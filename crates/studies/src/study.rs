@@ -1,5 +1,6 @@
 //! The parts of every study: the plan of its experiment, and the reading of its folder.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::Write;
 
@@ -33,15 +34,16 @@ pub trait Study: Debug + Sync {
     fn schema(&self) -> Schema;
 
     /// The content of `--json`.
-    fn analysis(&self, made: &Made<'_>) -> Value;
+    fn analysis(&self, made: &Outcome<'_>) -> Value;
 
     /// For people. The pictures are drawn apart: they read every sample.
-    fn view(&self, made: &Made<'_>) -> View;
+    fn view(&self, made: &Outcome<'_>) -> View;
 
-    fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>>;
+    /// Of a phase of [`Study::view`], by its name.
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>>;
 
     /// Writes its table of figures; answers a sentence for each gap.
-    fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>>;
+    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>>;
 }
 
 /// An option with a value that one study alone has.
@@ -55,9 +57,41 @@ pub struct Flag {
     pub help: &'static str,
 }
 
-/// The experiment of a study.
+/// The experiments of a study.
 #[derive(Debug)]
-pub struct Plan {
+pub enum Plan {
+    /// One, in the study's folder, with options that `run` has not.
+    One(Box<One>),
+    /// Several, each as `run` makes it, in folders of their own.
+    Parts(Vec<Part>),
+}
+
+impl Plan {
+    /// The one experiment; None of several.
+    pub fn one(self) -> Option<One> {
+        match self {
+            Self::One(one) => Some(*one),
+            Self::Parts(_) => None,
+        }
+    }
+}
+
+/// A part of a study: an experiment that `run` could make as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its folder within the study's.
+    pub name: String,
+    /// The command line of `run`, without `--out` and `--seed`.
+    pub words: Vec<String>,
+    /// With an A/A arm and verdicts. Without, it is a table of figures and has all its rounds.
+    pub compares: bool,
+    /// Why it may be missing, on a machine that lacks a program; None: the study fails then.
+    pub needs: Option<String>,
+}
+
+/// The one experiment of a study.
+#[derive(Debug)]
+pub struct One {
     pub workload: Workload,
     /// Its size, as a part of the original's.
     pub scale: f64,
@@ -72,23 +106,56 @@ pub struct Plan {
     pub consumer: Option<String>,
 }
 
-/// The finished experiment, as far as a report may read it.
+/// A finished experiment, as far as a report may read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {
+    /// Its part; empty for the one experiment of a study.
+    pub part: &'a str,
     pub folder: &'a Folder,
     pub experiment: &'a Experiment,
     pub runs: &'a [Run],
 }
 
-impl Made<'_> {
-    /// By the definition and the records alone.
+/// The experiments that a study has made.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// As its plan orders them.
+    pub made: Vec<Made<'a>>,
+    /// Reasons by part.
+    pub left_out: &'a BTreeMap<String, String>,
+    /// How a user calls the study's folder.
+    pub folder: String,
+}
+
+impl<'a> Outcome<'a> {
+    /// Of a study of one experiment.
+    pub fn only(&self) -> &Made<'a> {
+        &self.made[0]
+    }
+
+    pub fn part(&self, name: &str) -> Option<&Made<'a>> {
+        self.made.iter().find(|made| made.part == name)
+    }
+
+    /// By the definition and the records alone. Machine, server and arms are those of the first
+    /// part: a study has one of each, and its own tables say where a part differs.
     pub(crate) fn view(&self, definition: Definition) -> View {
-        let folder = self.folder.path().display().to_string();
-        View {
+        let first = self.only();
+        let mut view = View {
             title: definition.title,
             question: definition.question,
             notes: definition.reading,
-            ..View::of(self.experiment, self.runs, &folder)
+            ..View::of(first.experiment, first.runs, &self.folder)
+        };
+        let others = self.made[1..].iter().flat_map(|it| &it.experiment.unavailable);
+        for it in others {
+            let missing = [it.adapter.clone(), it.reason.clone(), it.hint.clone()];
+            if !view.unavailable.contains(&missing) {
+                view.unavailable.push(missing);
+            }
         }
+        let words = |(part, reason): (&String, &String)| format!("{part} is left out: {reason}.");
+        view.warnings.extend(self.left_out.iter().map(words));
+        view
     }
 }

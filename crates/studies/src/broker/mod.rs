@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::definition::{Asked, Definition};
-use crate::study::{Flag, Made, Plan, Study};
+use crate::study::{Flag, Made, One, Outcome, Plan, Study};
 use base::error::Result;
 use report::drawing::Drawing;
 use report::study::View;
@@ -73,7 +73,7 @@ impl Study for BrokerStudy {
             sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
         }
         sets.extend(asked.sets.clone());
-        Ok(Plan {
+        Ok(Plan::One(Box::new(One {
             workload: builtin::open(&definition.workload, &sets, asked.seed)?,
             scale,
             arms: definition.arms(&asked.drivers),
@@ -81,25 +81,25 @@ impl Study for BrokerStudy {
             tap: true,
             quick: false,
             consumer: asked.flags.get(CONSUMER).cloned(),
-        })
+        })))
     }
 
     fn schema(&self) -> Schema {
         schema_for!(BrokerAnalysis)
     }
 
-    fn analysis(&self, made: &Made<'_>) -> Value {
-        to_value(analyse(made.experiment, made.runs)).expect("analyses serialise")
+    fn analysis(&self, made: &Outcome<'_>) -> Value {
+        to_value(analyse(made.only().experiment, made.only().runs)).expect("analyses serialise")
     }
 
-    fn view(&self, made: &Made<'_>) -> View {
-        view::view(made, self.definition(), &analyse(made.experiment, made.runs))
+    fn view(&self, made: &Outcome<'_>) -> View {
+        view::view(made, self.definition(), &analyse(made.only().experiment, made.only().runs))
     }
 
     /// The scatter, and with intended starts a second one, since those. If a round went through the
     /// tap, the parts of the way.
-    fn drawings(&self, made: &Made<'_>, phase: &str) -> Result<Vec<Drawing>> {
-        let Made { folder, experiment, runs } = *made;
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let Made { folder, experiment, runs, .. } = *made.only();
         let planned = experiment.plan.phases.iter().find(|it| it.name == phase);
         let Some(planned) = planned.filter(|it| it.consumer) else { return Ok(Vec::new()) };
         let arms = taking_part(experiment, runs, phase);
@@ -116,8 +116,8 @@ impl Study for BrokerStudy {
         Ok(drawings)
     }
 
-    fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        messages(made.folder, made.runs, out)
+    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        messages(made.only().folder, made.only().runs, out)
     }
 }
 

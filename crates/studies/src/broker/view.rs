@@ -3,15 +3,15 @@
 use super::facts;
 use crate::broker::types::{BrokerAnalysis, Evidence, PhaseAnalysis, RoundCurve, Row, tally};
 use crate::definition::Definition;
-use crate::study::Made;
+use crate::study::{Made, Outcome};
 use figures::{self, MISSING, time};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use stats::descriptive::OverRounds;
 use workload::plan::Phase;
 
 /// The study without its pictures.
-pub fn view(made: &Made<'_>, definition: Definition, analysis: &BrokerAnalysis) -> View {
-    let Made { experiment, runs, .. } = *made;
+pub fn view(made: &Outcome<'_>, definition: Definition, analysis: &BrokerAnalysis) -> View {
+    let Made { experiment, runs, .. } = *made.only();
     let phase = |analysed: &PhaseAnalysis| {
         let planned = experiment.plan.phases.iter().find(|it| it.name == analysed.phase);
         PhaseView {

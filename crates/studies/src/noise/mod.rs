@@ -18,7 +18,7 @@ pub use types::{NoiseAnalysis, PhaseNoise, Row};
 
 use crate::definition::{Arm, Asked, Definition};
 use crate::evidence::Evidence;
-use crate::study::{Made, Plan, Study};
+use crate::study::{One, Outcome, Plan, Study};
 use base::error::{Error, Result};
 use figures::{MISSING, change, figure};
 use report::drawing::Drawing;
@@ -61,7 +61,7 @@ impl Study for NoiseStudy {
                 arms.extend([arm.clone(), arm]);
             }
         }
-        Ok(Plan {
+        Ok(Plan::One(Box::new(One {
             workload,
             scale,
             arms,
@@ -69,19 +69,20 @@ impl Study for NoiseStudy {
             tap: false,
             quick: asked.quick,
             consumer: None,
-        })
+        })))
     }
 
     fn schema(&self) -> Schema {
         schema_for!(NoiseAnalysis)
     }
 
-    fn analysis(&self, made: &Made<'_>) -> Value {
+    fn analysis(&self, made: &Outcome<'_>) -> Value {
+        let made = made.only();
         to_value(analyse(made.experiment, made.runs)).expect("analyses serialise")
     }
 
-    fn view(&self, made: &Made<'_>) -> View {
-        let analysis = analyse(made.experiment, made.runs);
+    fn view(&self, made: &Outcome<'_>) -> View {
+        let analysis = analyse(made.only().experiment, made.only().runs);
         View {
             evidence: analysis.evidence.iter().map(Evidence::view).collect(),
             phases: analysis.phases.iter().map(phase_view).collect(),
@@ -90,12 +91,13 @@ impl Study for NoiseStudy {
         }
     }
 
-    fn drawings(&self, _: &Made<'_>, _: &str) -> Result<Vec<Drawing>> {
+    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
         Ok(Vec::new())
     }
 
     /// A row a driver and phase.
-    fn csv(&self, made: &Made<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        let made = made.only();
         let analysis = analyse(made.experiment, made.runs);
         let mut table = ::csv::Writer::from_writer(out);
         let mut write = |line: Vec<String>| {

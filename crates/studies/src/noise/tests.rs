@@ -1,7 +1,10 @@
 //! The study on made-up rounds.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::evidence::Shown;
+use crate::study::Made;
 use record::records::{Experiment, Run};
 use serde_json::json;
 use stats::looks::LookPlan;
@@ -14,7 +17,7 @@ fn made_up(rounds: u32, difference: f64, foreign: impl Fn(u32) -> f64) -> (Exper
     // None of their documents is read.
     let sets = ["documents", "deletable"].map(|name| (name.to_owned(), "100".to_owned()));
     let asked = Asked { sets: sets.into(), ..Asked::default() };
-    let plan = NoiseStudy.plan(&asked).expect("a plan").workload.plan;
+    let plan = NoiseStudy.plan(&asked).expect("a plan").one().expect("one").workload.plan;
     let arm = |id: &&str| {
         json!({
             "id": id, "adapter": "fake", "is_aa": false, "driver": "fake", "version": "1",
@@ -147,10 +150,10 @@ fn every_driver_has_a_copy_also_when_both_are_asked_for_again() {
         drivers: drivers.iter().map(|it| (*it).to_owned()).collect(),
         ..Asked::default()
     };
-    let once = NoiseStudy.plan(&asked(&["a", "b"])).expect("a plan");
+    let once = NoiseStudy.plan(&asked(&["a", "b"])).expect("a plan").one().expect("one");
     let drivers: Vec<&str> = once.arms.iter().map(|arm| arm.driver.as_str()).collect();
     assert_eq!(drivers, ["a", "a", "b", "b"]);
-    let again = NoiseStudy.plan(&asked(&drivers)).expect("a plan");
+    let again = NoiseStudy.plan(&asked(&drivers)).expect("a plan").one().expect("one");
     assert_eq!(again.arms, once.arms);
     let phases: Vec<&str> = once.workload.plan.phases.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(phases, ["insert_one", "find_one"], "names are those of the workload");
@@ -161,7 +164,9 @@ fn every_format_has_a_row_a_driver() {
     let path = tempfile::tempdir().expect("a folder");
     let (experiment, runs) = made_up(6, 0.03, |_| 0.0);
     let folder = record::folder::Folder::create(&path.path().join("it")).expect("a folder");
-    let made = Made { folder: &folder, experiment: &experiment, runs: &runs };
+    let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs };
+    let left_out = BTreeMap::new();
+    let made = Outcome { made: vec![made], left_out: &left_out, folder: "out".to_owned() };
     let text = |format: &str| {
         let bytes = crate::render(&NoiseStudy, &made, format, &report::Options::default());
         String::from_utf8(bytes.expect(format)).expect("text")

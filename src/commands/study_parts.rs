@@ -1,0 +1,329 @@
+//! A study of several experiments: each is one that `run` could make, in a folder of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use base::say;
+use clap::Parser as _;
+
+use super::run::{drawn_seed, pairs};
+use super::study::{planned, unknown};
+use crate::cli::{
+    Cli, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs, Verb,
+};
+use adapter::manifest::discover;
+use base::error::{Error, Exit, Result};
+use base::secrets::mask_text;
+use base::words::shell_quoted;
+use measure::progress::duration;
+use measure::resume::Resumed;
+use measure::setup::new_id;
+use record::folder::Folder;
+use record::parts::StudyRequest;
+use record::plain;
+use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord};
+use studies::{Made, Outcome, Part, Plan, Study};
+use workload::builtin;
+
+/// Makes a study anew.
+///
+/// # Errors
+/// A folder that is not empty; as `run` has them.
+pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Part]) -> Result<()> {
+    let args = &verb.common;
+    let results = || PathBuf::from("mongodyno-results").join(new_id(drawn_seed()));
+    let folder = args.out.clone().unwrap_or_else(results);
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::usage(
+            format!("{} is there and not empty", folder.display()),
+            "choose another --out: results are never written over",
+        ));
+    }
+    let own = verb.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let definition = verb.study.definition();
+    let usual = if args.quick { definition.quick_scale } else { definition.scale };
+    let request = StudyRequest {
+        schema_version: SCHEMA_VERSION,
+        mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().map(|word| mask_text(&word)).collect(),
+        study: verb.study.name().to_owned(),
+        scale: args.scale.unwrap_or(usual),
+        quick: args.quick,
+        drivers,
+        rounds: args.rounds,
+        sets: pairs(&args.set, "--set")?,
+        seed,
+        flags: own.collect(),
+        order: args.order.order,
+        server: args.server.clone(),
+        by_uri: args.at.uri.is_some(),
+        left_out: BTreeMap::new(),
+    };
+    go_on(verb, request, parts, &folder).await
+}
+
+/// Goes on with a study that was interrupted: finished parts stay, a cut one goes on after its last
+/// round, parts that were left out are tried again.
+///
+/// # Errors
+/// A folder of another version; as `run` has them.
+pub async fn resume(args: ResumeArgs) -> Result<()> {
+    let mut request = StudyRequest::read(&args.folder)?;
+    let study = studies::find(&request.study).ok_or_else(|| unknown(&request.study))?;
+    let known = |name: &str| study.flags().iter().find(|flag| flag.name == name);
+    let own = request.flags.iter().filter_map(|(name, it)| Some((known(name)?.name, it.clone())));
+    if request.by_uri && args.at.uri.is_none() {
+        return Err(Error::usage(
+            "it was made against a server by connection string, which is not kept",
+            "add --uri-file FILE, or set MDYN_URI",
+        ));
+    }
+    // A program's path is not taken from a folder.
+    let brought = |it: &str| ["embedded", "absorber"].iter().any(|own| it.starts_with(own));
+    let server = args.server.clone().or_else(|| request.server.clone());
+    let kept = request.server.as_ref().filter(|it| args.server.is_none() && !brought(it));
+    if let Some(named) = kept {
+        return Err(Error::usage(
+            format!("its server {named} is not taken from a folder"),
+            format!("add --server {named}"),
+        ));
+    }
+    let verb = StudyVerb {
+        study,
+        own: own.collect(),
+        common: StudyFlags {
+            scale: Some(request.scale),
+            quick: request.quick,
+            drivers: request.drivers.clone(),
+            rounds: request.rounds,
+            set: request.sets.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            order: OrderArgs { order: request.order },
+            seed: Some(request.seed),
+            out: Some(args.folder.clone()),
+            at: UriArgs { uri: args.at.uri.clone(), uri_file: None },
+            server,
+            machine: MachineArgs { wait: args.wait, no_keep_awake: false },
+            registry: args.registry,
+            budget: None,
+            eject: None,
+            json: args.json,
+            adapters_dir: args.adapters_dir.clone(),
+        },
+    };
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    let Plan::Parts(parts) = planned(&verb, request.drivers.clone(), request.seed, &manifests)?
+    else {
+        return Err(unknown(&request.study));
+    };
+    request.left_out.clear();
+    go_on(&verb, request, &parts, &args.folder).await
+}
+
+async fn go_on(
+    verb: &StudyVerb,
+    mut request: StudyRequest,
+    parts: &[Part],
+    folder: &Path,
+) -> Result<()> {
+    // A slip of the keyboard is found before the first part begins.
+    let asked: Vec<RunArgs> =
+        parts.iter().map(|part| run_args(part, verb, &request, folder)).collect::<Result<_>>()?;
+    for args in &asked {
+        builtin::open(&args.workload, &pairs(&args.set, "--set")?, request.seed)?;
+    }
+    request.write(folder)?;
+    let started = Instant::now();
+    for (at, (part, args)) in parts.iter().zip(&asked).enumerate() {
+        let path = folder.join(&part.name);
+        let resumed = match Standing::of(&path)? {
+            Standing::Finished => continue,
+            Standing::Cut(resumed) => Some(*resumed),
+            Standing::Missing => None,
+        };
+        if let Some(budget) = verb.common.budget.filter(|it| started.elapsed() >= *it) {
+            let why = format!("the budget of {} was used up", duration(budget));
+            request.left_out.insert(part.name.clone(), why);
+            continue;
+        }
+        say!("── {} ({} of {}) ──", part.name, at + 1, parts.len());
+        let record = StudyRecord {
+            name: request.study.clone(),
+            part: Some(part.name.clone()),
+            scale: request.scale,
+            originals: BTreeMap::new(),
+            phases: BTreeMap::new(),
+        };
+        let study = (!part.compares).then_some(record);
+        match Box::pin(super::run::part(args, study, resumed)).await {
+            Ok(_) => {}
+            Err(error) if part.needs.is_some() && error.exit == Exit::Environment => {
+                let needs = part.needs.as_deref().unwrap_or_default();
+                say!("{}: left out, {error}", part.name);
+                request.left_out.insert(part.name.clone(), format!("{needs}; {error}"));
+            }
+            Err(error) => {
+                let on = format!("mongodyno resume {}", shell_quoted(&folder.display()));
+                let hint = match (error.exit, error.hint.as_str()) {
+                    (Exit::Interrupted, _) | (_, "") => format!("to go on: {on}"),
+                    (_, hint) => format!("{hint}; then go on: {on}"),
+                };
+                return Err(Error { hint, ..error });
+            }
+        }
+    }
+    request.write(folder)?;
+    let page = render(&request, folder, "html")?;
+    plain::write_whole(folder, "report.html", &page)
+        .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
+    let format = if verb.common.json { "json" } else { "terminal" };
+    super::print_bytes(&render(&request, folder, format)?)
+}
+
+/// The report of a study's folder.
+///
+/// # Errors
+/// No part that was made; a format that studies do not have.
+pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
+    render(&StudyRequest::read(folder)?, folder, format)
+}
+
+fn render(request: &StudyRequest, folder: &Path, format: &str) -> Result<Vec<u8>> {
+    let study = studies::find(&request.study).ok_or_else(|| unknown(&request.study))?;
+    let mut read: Vec<(String, Folder, Experiment, Vec<Run>)> = Vec::new();
+    for name in made(study, request, folder)? {
+        let (part, experiment) = Folder::open(&folder.join(&name))?;
+        let runs = part.runs()?;
+        read.push((name, part, experiment, runs));
+    }
+    if read.is_empty() {
+        return Err(Error::new(
+            Exit::RunInvalid,
+            format!("{}: no part of the study was made", folder.display()),
+            format!("mongodyno resume {}", shell_quoted(&folder.display())),
+        ));
+    }
+    let made =
+        read.iter().map(|(part, folder, experiment, runs)| Made { part, folder, experiment, runs });
+    let outcome = Outcome {
+        made: made.collect(),
+        left_out: &request.left_out,
+        folder: folder.display().to_string(),
+    };
+    let mut options = super::terminal_options();
+    let page = folder.join("report.html");
+    options.page = page.exists().then(|| page.display().to_string());
+    studies::render(study, &outcome, format, &options)
+}
+
+/// The parts that there are, in the order of the plan.
+fn made(study: &'static dyn Study, request: &StudyRequest, folder: &Path) -> Result<Vec<String>> {
+    let asked = studies::Asked {
+        scale: Some(request.scale),
+        quick: request.quick,
+        drivers: request.drivers.clone(),
+        rounds: request.rounds,
+        sets: request.sets.clone(),
+        seed: request.seed,
+        flags: study
+            .flags()
+            .iter()
+            .filter_map(|flag| Some((flag.name, request.flags.get(flag.name)?.clone())))
+            .collect(),
+        server: request.server.clone(),
+        by_uri: request.by_uri,
+    };
+    let Plan::Parts(parts) = study.plan(&asked)? else { return Err(unknown(&request.study)) };
+    let there = |part: &Part| folder.join(&part.name).join("experiment.json").exists();
+    Ok(parts.into_iter().filter(there).map(|part| part.name).collect())
+}
+
+/// How far a part has come.
+enum Standing {
+    Missing,
+    Cut(Box<Resumed>),
+    Finished,
+}
+
+impl Standing {
+    fn of(path: &Path) -> Result<Self> {
+        if !path.join("experiment.json").exists() {
+            // Killed before its record was there: nothing was measured.
+            if path.exists() {
+                std::fs::remove_dir_all(path)
+                    .map_err(|error| Error::file("remove", path, &error))?;
+            }
+            return Ok(Self::Missing);
+        }
+        let (_, experiment) = Folder::open(path)?;
+        if experiment.ended == Some(Ended::Completed) {
+            return Ok(Self::Finished);
+        }
+        Ok(Self::Cut(Box::new(Resumed::open(path)?.1)))
+    }
+}
+
+/// The command line of a part, with what holds for the whole study.
+fn run_args(
+    part: &Part,
+    verb: &StudyVerb,
+    request: &StudyRequest,
+    folder: &Path,
+) -> Result<RunArgs> {
+    let words = ["mongodyno", "run"].into_iter().chain(part.words.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|error| {
+        Error::usage(format!("{}: {error}", part.name), "see `mongodyno run --help`")
+    })?;
+    let Verb::Run(mut args) = cli.verb else { unreachable!("its words are those of run") };
+    let common = &verb.common;
+    let has = |flag: &str| part.words.iter().any(|word| word == flag);
+    if !has("--order") {
+        args.order = OrderArgs { order: request.order };
+    }
+    if !has("--server") {
+        args.server = common.server.clone().unwrap_or_else(|| verb.study.definition().server);
+        args.at = common.at.clone();
+    }
+    args.seed = Some(request.seed);
+    args.out = Some(folder.join(&part.name));
+    args.machine = common.machine;
+    args.registry = common.registry;
+    args.adapters_dir.clone_from(&common.adapters_dir);
+    args.json = true; // its report is a part of the study's
+    Ok(*args)
+}
+
+/// Writes the workloads and the commands of the parts.
+///
+/// # Errors
+/// A folder that is there.
+pub fn eject(verb: &StudyVerb, parts: &[Part], path: &Path) -> Result<()> {
+    if path.exists() {
+        return Err(Error::usage(
+            format!("{} is there", path.display()),
+            "choose another name: nothing is written over",
+        ));
+    }
+    let failed = |error| Error::file("write", path, &error);
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let mut lines = vec![format!("# The experiments of `mongodyno study {}`.", verb.study.name())];
+    let mut workloads = BTreeSet::new();
+    let server = verb.study.definition().server;
+    for part in parts {
+        let (workload, others) = part.words.split_first().expect("a workload");
+        workloads.insert(workload);
+        let mut words = vec![format!("{workload}.yaml")];
+        words.extend(others.iter().map(shell_quoted));
+        if !others.iter().any(|word| word == "--server") {
+            words.extend(["--server".to_owned(), shell_quoted(&server)]);
+        }
+        words.extend(["--out".to_owned(), format!("out/{}", part.name)]);
+        lines.push(format!("mongodyno run {}", words.join(" ")));
+    }
+    for workload in workloads {
+        let text = builtin::text(workload)?;
+        std::fs::write(path.join(format!("{workload}.yaml")), text).map_err(failed)?;
+    }
+    std::fs::write(path.join("study.sh"), lines.join("\n") + "\n").map_err(failed)?;
+    super::print(&format!("{}\n", path.display()))
+}
