@@ -290,10 +290,7 @@ pub fn report(
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
-    let made = vec![Made { part: "", folder, experiment, runs }];
-    let left_out = BTreeMap::new();
-    let folder = folder.path().display().to_string();
-    let outcome = Outcome { made, left_out: &left_out, folder };
+    let outcome = Outcome::from(Made { part: "", folder, experiment, runs });
     studies::render(study, &outcome, format, &options)
 }
 

@@ -207,7 +207,7 @@ fn render(request: &StudyRequest, folder: &Path, format: &str) -> Result<Vec<u8>
         read.iter().map(|(part, folder, experiment, runs)| Made { part, folder, experiment, runs });
     let outcome = Outcome {
         made: made.collect(),
-        left_out: &request.left_out,
+        left_out: request.left_out.clone(),
         folder: folder.display().to_string(),
     };
     let mut options = super::terminal_options();

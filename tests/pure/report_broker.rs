@@ -35,7 +35,7 @@ fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
 }
 
 fn report(format: &str, folder: &Folder, experiment: &Experiment, runs: &[Run]) -> Vec<u8> {
-    let made = Made { folder, experiment, runs };
+    let made = Made { part: "", folder, experiment, runs }.into();
     render(&BrokerStudy, &made, format, &Options::default()).expect("a report")
 }
 

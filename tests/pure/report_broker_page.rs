@@ -12,7 +12,7 @@ use studies::{Made, Study as _};
 /// A page of everything, the analysis made up.
 fn page(path: &Path) -> String {
     let (folder, experiment, runs) = made_up(path);
-    let made = Made { folder: &folder, experiment: &experiment, runs: &runs };
+    let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs }.into();
     let drawings = |phase: &str| BrokerStudy.drawings(&made, phase).expect("pictures");
     let phases = experiment.plan.phases.iter().map(|phase| {
         let row = |arm: &str| TableRow {

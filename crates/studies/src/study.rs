@@ -122,9 +122,16 @@ pub struct Outcome<'a> {
     /// As its plan orders them.
     pub made: Vec<Made<'a>>,
     /// Reasons by part.
-    pub left_out: &'a BTreeMap<String, String>,
+    pub left_out: BTreeMap<String, String>,
     /// How a user calls the study's folder.
     pub folder: String,
+}
+
+impl<'a> From<Made<'a>> for Outcome<'a> {
+    fn from(only: Made<'a>) -> Self {
+        let folder = only.folder.path().display().to_string();
+        Self { made: vec![only], left_out: BTreeMap::new(), folder }
+    }
 }
 
 impl<'a> Outcome<'a> {

@@ -1,7 +1,5 @@
 //! The study on made-up rounds.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::evidence::Shown;
 use crate::study::Made;
@@ -165,8 +163,7 @@ fn every_format_has_a_row_a_driver() {
     let (experiment, runs) = made_up(6, 0.03, |_| 0.0);
     let folder = record::folder::Folder::create(&path.path().join("it")).expect("a folder");
     let made = Made { part: "", folder: &folder, experiment: &experiment, runs: &runs };
-    let left_out = BTreeMap::new();
-    let made = Outcome { made: vec![made], left_out: &left_out, folder: "out".to_owned() };
+    let made = Outcome::from(made);
     let text = |format: &str| {
         let bytes = crate::render(&NoiseStudy, &made, format, &report::Options::default());
         String::from_utf8(bytes.expect(format)).expect("text")
