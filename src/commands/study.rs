@@ -56,6 +56,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
+    let drivers = taking_part(verb.study, drivers, &manifests);
     let plan = match planned(verb, drivers.clone(), seed, &manifests)? {
         Plan::One(one) => *one,
         Plan::Parts(parts) => return study_parts::make(verb, drivers, seed, &parts).await,
@@ -144,14 +145,12 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
 /// The plan of a study for this command line; one that names no arms takes every adapter.
 pub fn planned(
     verb: &StudyVerb,
-    mut drivers: Vec<String>,
+    drivers: Vec<String>,
     seed: u64,
     manifests: &[Manifest],
 ) -> Result<Plan> {
     let StudyFlags { scale, quick, rounds, set, server, at, .. } = &verb.common;
-    if drivers.is_empty() && verb.study.definition().arms.is_empty() {
-        drivers.extend(manifests.iter().map(|it| it.name.clone()));
-    }
+    let drivers = taking_part(verb.study, drivers, manifests);
     verb.study.plan(&Asked {
         scale: *scale,
         quick: *quick,
@@ -163,6 +162,25 @@ pub fn planned(
         server: server.clone(),
         by_uri: at.uri.is_some(),
     })
+}
+
+/// The drivers that were asked for; without any those of the study, or every adapter.
+fn taking_part(study: &dyn Study, asked: Vec<String>, manifests: &[Manifest]) -> Vec<String> {
+    let definition = study.definition();
+    if !asked.is_empty() {
+        return asked;
+    }
+    if definition.arms.is_empty() {
+        return manifests.iter().map(|it| it.name.clone()).collect();
+    }
+    let runs = |planned: &studies::definition::Arm| {
+        let arm = arms::parse(manifests, &planned.driver).ok()?;
+        arm.manifest.choose(&arm.asked).ok()?.probe().ok()
+    };
+    if definition.elsewhere.is_empty() || definition.arms.iter().any(|arm| runs(arm).is_some()) {
+        return asked;
+    }
+    definition.elsewhere.into_iter().map(|arm| arm.driver).collect()
 }
 
 /// The arms whose adapters this machine can run.

@@ -174,10 +174,17 @@ sed -u -e 's/"from": *"sequence"/"from":"producer"/' \
 | sed -u -e 's/"positions_lost": *1/"positions_lost":0/' -e 's/"gave_up": *true/"gave_up":false/'
 "#;
 
+/// One with a consumer, an event loop, and one that has neither: what finds the faults is the same
+/// code for all.
+const BROKEN: [&str; 3] = ["go", "node", "perl"];
+
 #[test]
 fn broken_variants_of_an_adapter_do_not_pass() {
     let Some(uri) = server("adapters/broken") else { return };
     for_each_adapter("adapters/broken", |it| {
+        if !BROKEN.contains(&it.name.as_str()) {
+            return Ok(());
+        }
         let installed = block_on(installed(&it.name))?;
         let words = installed.start.iter().map(String::as_str);
         let arguments = ["check", "--uri", uri, "--", "sh", "-c", BREAK, "sh"];

@@ -26,7 +26,11 @@ const LATEST: &str = "latest";
 
 /// Whether words after `@` can be no version.
 pub fn is_selection(words: &str) -> bool {
-    words == LATEST || words.contains([',', ':']) || words.contains("..")
+    let is_end = |end: &str| end == LATEST || end.starts_with(|it: char| it.is_ascii_digit());
+    words == LATEST
+        || words.contains(',')
+        || words.contains("..")
+        || words.split_once(':').is_some_and(|(end, _)| is_end(end))
 }
 
 /// Whether words after `@` are one version, which needs no listing. One or two numbers name the

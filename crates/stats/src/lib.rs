@@ -25,6 +25,7 @@ pub mod order;
 pub mod overload;
 pub mod rank;
 pub mod ratio;
+pub mod spearman;
 mod special;
 pub mod theil_sen;
 pub mod threshold;

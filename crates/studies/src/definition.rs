@@ -41,6 +41,9 @@ pub struct Definition {
     /// None: every adapter.
     #[serde(default)]
     pub arms: Vec<Arm>,
+    /// In their place on a machine that can run none of them.
+    #[serde(default)]
+    pub elsewhere: Vec<Arm>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

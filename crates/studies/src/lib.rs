@@ -3,6 +3,7 @@
 
 pub mod broker;
 pub mod definition;
+pub mod driver_upgrade;
 pub mod evidence;
 pub mod noise;
 mod render;
@@ -12,7 +13,8 @@ pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
+pub static STUDIES: [&dyn Study; 3] =
+    [&broker::BrokerStudy, &driver_upgrade::DriverUpgradeStudy, &noise::NoiseStudy];
 
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)

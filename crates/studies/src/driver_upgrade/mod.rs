@@ -1,0 +1,262 @@
+//! One program through a line of versions of a driver.
+
+mod analysis;
+mod answer;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::io::Write;
+
+pub use analysis::analyse;
+pub use types::{PartRows, Ratio, Row, UpgradeAnalysis};
+
+use crate::definition::{Asked, Definition};
+use crate::evidence::Evidence;
+use crate::study::{Flag, Outcome, Part, Plan, Study};
+use base::error::{Error, Result};
+use figures::{MISSING, TimeUnit, count, optional};
+use report::drawing::Drawing;
+use report::study::{Column, PhaseView, Table, TableRow, View};
+use schemars::{Schema, schema_for};
+use serde_json::{Value, to_value};
+use stats::descriptive::OverRounds;
+
+/// Phases.
+const CREATE: &str = "create";
+const READ: &str = "read";
+/// Experiments.
+const VERSIONS: &str = "versions";
+const ACKNOWLEDGED: &str = "acknowledged";
+const REVERSE: &str = "reverse";
+const GROWING: &str = "growing";
+const CONNECTIONS: &str = "connections";
+
+const TOTAL: &str = "total";
+const THREADS: u64 = 100;
+/// Fewer than the threads: some have to wait. mongodyno itself and the driver's monitors take some.
+const CONNECTIONS_MAX: &str = "60";
+
+/// Since which version is a driver slow, and why?
+#[derive(Debug)]
+pub struct DriverUpgradeStudy;
+
+impl Study for DriverUpgradeStudy {
+    fn name(&self) -> &'static str {
+        "driver-upgrade"
+    }
+
+    fn definition(&self) -> Definition {
+        Definition::read(include_str!("../../../../studies/driver-upgrade/study.toml"))
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        &[Flag {
+            name: TOTAL,
+            value: "N",
+            help: "All threads together make N creations and N reads, instead of each thread so many",
+        }]
+    }
+
+    fn plan(&self, asked: &Asked) -> Result<Plan> {
+        let definition = self.definition();
+        let (_, each) = definition.scale(asked)?;
+        let threads = asked.sets.get("threads").and_then(|it| it.parse().ok()).unwrap_or(THREADS);
+        let operations = match asked.flags.get(TOTAL) {
+            None => each * threads,
+            Some(total) => total.parse().ok().filter(|it| *it > 0).ok_or_else(|| {
+                Error::usage(format!("--total {total} is no count"), "write --total 10000")
+            })?,
+        };
+        let rounds = asked.rounds.or(definition.rounds).expect("its definition has them");
+        let arms: Vec<String> =
+            definition.arms(&asked.drivers).into_iter().map(|arm| arm.driver).collect();
+        let part = |name: &str, workload: &str, arms: &[String], more: &[&str], compares: bool| {
+            let mut words: Vec<String> = vec![workload.to_owned()];
+            words.extend(arms.iter().flat_map(|it| ["-d".to_owned(), it.clone()]));
+            words.extend(["--set".to_owned(), format!("operations={operations}")]);
+            let warmup = asked.quick.then(|| ("warmup".to_owned(), "0.3".to_owned()));
+            for (name, value) in
+                asked.sets.iter().map(|(a, b)| (a.clone(), b.clone())).chain(warmup)
+            {
+                words.extend(["--set".to_owned(), format!("{name}={value}")]);
+            }
+            words.extend(["--rounds".to_owned(), rounds.to_string()]);
+            words.extend(more.iter().map(|it| (*it).to_owned()));
+            Part { name: name.to_owned(), words, compares, needs: None }
+        };
+        let ends = ends(&arms);
+        let usual = "driver-upgrade";
+        Ok(Plan::Parts(vec![
+            part(VERSIONS, usual, &arms, &[], true),
+            part(ACKNOWLEDGED, usual, &ends, &["--option", "w=1"], false),
+            part(REVERSE, usual, &ends, &["--order", "reverse"], false),
+            part(GROWING, "growing", &ends, &["--order", "given"], false),
+            part(CONNECTIONS, usual, &ends, &["--server-connections", CONNECTIONS_MAX], false),
+        ]))
+    }
+
+    fn schema(&self) -> Schema {
+        schema_for!(UpgradeAnalysis)
+    }
+
+    fn analysis(&self, made: &Outcome<'_>) -> Value {
+        to_value(analyse(made)).expect("analyses serialise")
+    }
+
+    fn view(&self, made: &Outcome<'_>) -> View {
+        let analysis = analyse(made);
+        let view = made.view(self.definition());
+        View {
+            evidence: analysis.evidence.iter().map(Evidence::view).collect(),
+            phases: analysis.parts.iter().map(part_view).collect(),
+            warnings: view.warnings.iter().chain(&analysis.notes).cloned().collect(),
+            ..view
+        }
+    }
+
+    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
+        Ok(Vec::new())
+    }
+
+    /// The original's file `times`: a row a version and experiment.
+    fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
+        let analysis = analyse(made);
+        let mut table = ::csv::Writer::from_writer(out);
+        let lost = |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
+        let head = [
+            "experiment",
+            "driver",
+            "total_ms",
+            "create_ms",
+            "read_ms",
+            "create_p99_us",
+            "read_p99_us",
+            "reads_missed",
+            "failed",
+            "connections_peak",
+            "threads_peak",
+            "connections_per_s",
+            "in_bytes_per_s",
+            "out_bytes_per_s",
+            "in_bytes_per_op",
+            "out_bytes_per_op",
+            "cpu_us_per_op",
+            "original_ms",
+        ];
+        table.write_record(head).map_err(lost)?;
+        let text = |value: Option<f64>| value.map_or(String::new(), |it| it.to_string());
+        let over = |it: &Option<OverRounds>| text(it.as_ref().map(|it| it.median.estimate));
+        let whole = |it: Option<u64>| it.map_or(String::new(), |it| it.to_string());
+        for part in &analysis.parts {
+            for row in &part.rows {
+                let line = [
+                    part.part.clone(),
+                    row.arm.clone(),
+                    over(&row.total_ms),
+                    over(&row.create_ms),
+                    over(&row.read_ms),
+                    text(row.create_p99_us),
+                    text(row.read_p99_us),
+                    row.reads_missed.to_string(),
+                    row.failed.to_string(),
+                    whole(row.connections_peak),
+                    whole(row.threads_peak),
+                    text(row.connections_per_s),
+                    text(row.in_per_s),
+                    text(row.out_per_s),
+                    text(row.in_per_op),
+                    text(row.out_per_op),
+                    text(row.cpu_us_per_op),
+                    text(row.original_ms),
+                ];
+                table.write_record(line).map_err(lost)?;
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// The first and the last version of each driver: the other experiments change one thing for them.
+fn ends(arms: &[String]) -> Vec<String> {
+    let name = |arm: &str| arm.split(['@', ':', '/']).next().unwrap_or_default().to_owned();
+    let mut ends: Vec<String> = Vec::new();
+    for of_driver in arms.chunk_by(|a, b| name(a) == name(b)) {
+        ends.extend(of_driver.first().cloned());
+        ends.extend(of_driver.last().filter(|_| of_driver.len() > 1).cloned());
+    }
+    ends
+}
+
+fn about(part: &str) -> &'static str {
+    match part {
+        VERSIONS => "Every version at its defaults.",
+        ACKNOWLEDGED => "The first and the last version, both with w:1: is it the default?",
+        REVERSE => "The first and the last version, the last one first.",
+        GROWING => "Creations alone, in a collection that keeps what the arms before wrote.",
+        _ => "More threads than the server accepts connections.",
+    }
+}
+
+fn part_view(part: &PartRows) -> PhaseView {
+    let page = |name, unit| Column::figures(name, unit).page_only();
+    let columns = vec![
+        Column::figures("total", "ms"),
+        Column::words("interval").page_only(),
+        Column::figures("create", "ms"),
+        Column::figures("read", "ms"),
+        Column::figures("2014", "ms"),
+        page("create p99", "ms"),
+        page("read p99", "ms"),
+        Column::figures("missed", "reads"),
+        Column::figures("failed", ""),
+        page("connections", "peak"),
+        page("threads", "peak"),
+        page("opened", "connections a second"),
+        Column::figures("net in", "MB/s"),
+        Column::figures("net out", "MB/s"),
+        page("in", "bytes an operation"),
+        page("out", "bytes an operation"),
+        page("CPU", "µs an operation"),
+    ];
+    let over = |it: &Option<OverRounds>| optional(it.as_ref().map(|it| it.median.estimate));
+    let row = |row: &Row| {
+        let interval = row.total_ms.as_ref().map_or(MISSING.to_owned(), |it| {
+            format!("{} to {}", figures::figure(it.median.low), figures::figure(it.median.high))
+        });
+        let mega = |it: Option<f64>| optional(it.map(|it| it / 1e6));
+        let ms = |it: Option<f64>| TimeUnit::Milliseconds.figure(it);
+        let whole = |it: Option<u64>| it.map_or(MISSING.to_owned(), count);
+        let cells = vec![
+            over(&row.total_ms),
+            interval,
+            over(&row.create_ms),
+            over(&row.read_ms),
+            row.original_ms.map_or(String::new(), |it| count(it as u64)),
+            ms(row.create_p99_us),
+            ms(row.read_p99_us),
+            count(row.reads_missed),
+            count(row.failed),
+            whole(row.connections_peak),
+            whole(row.threads_peak),
+            optional(row.connections_per_s),
+            mega(row.in_per_s),
+            mega(row.out_per_s),
+            optional(row.in_per_op),
+            optional(row.out_per_op),
+            optional(row.cpu_us_per_op),
+        ];
+        TableRow { arm: row.arm.clone(), cells }
+    };
+    PhaseView {
+        name: part.part.clone(),
+        about: about(&part.part).to_owned(),
+        table: Table {
+            caption: "All creations and reads of a version; the total of 2014 stands beside it."
+                .to_owned(),
+            columns,
+            rows: part.rows.iter().map(row).collect(),
+        },
+        figures: Vec::new(),
+    }
+}

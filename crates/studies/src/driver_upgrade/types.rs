@@ -1,0 +1,89 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use stats::descriptive::{Interval, OverRounds};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UpgradeAnalysis {
+    /// Experiments in order.
+    pub parts: Vec<PartRows>,
+    /// Ratios of the last version to the first one, by driver and experiment.
+    pub ratios: Vec<Ratio>,
+    /// Of the experiment `versions`, by driver.
+    pub correlations: Vec<Correlation>,
+    /// The answer, a finding at a time.
+    pub evidence: Vec<Evidence>,
+    /// Failures.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartRows {
+    /// `versions`, `acknowledged`, …
+    pub part: String,
+    pub rows: Vec<Row>,
+}
+
+/// One version in one experiment. Medians over the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub arm: String,
+    pub adapter: String,
+    pub version: String,
+    /// Whether its writes were answered; None where it does not tell.
+    pub acknowledged: Option<bool>,
+    /// All creations and reads, ms.
+    pub total_ms: Option<OverRounds>,
+    pub create_ms: Option<OverRounds>,
+    pub read_ms: Option<OverRounds>,
+    /// Response time of a creation and of a read, us.
+    pub create_p50_us: Option<f64>,
+    pub create_p99_us: Option<f64>,
+    pub read_p50_us: Option<f64>,
+    pub read_p99_us: Option<f64>,
+    /// Reads with a wrong answer, most of them of a document that was not there; all rounds.
+    pub reads_missed: u64,
+    /// Failed operations; all rounds.
+    pub failed: u64,
+    pub connections_peak: Option<u64>,
+    pub threads_peak: Option<u64>,
+    /// Connections that the server accepted, a second.
+    pub connections_per_s: Option<f64>,
+    /// Traffic of the server while it took its turns, bytes a second.
+    pub in_per_s: Option<f64>,
+    pub out_per_s: Option<f64>,
+    /// The same for each operation.
+    pub in_per_op: Option<f64>,
+    pub out_per_op: Option<f64>,
+    pub cpu_us_per_op: Option<f64>,
+    /// Total of the original in 2014, ms; None where it is not known.
+    pub original_ms: Option<f64>,
+}
+
+/// Time of the last version to that of the first one, paired by round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    pub part: String,
+    pub adapter: String,
+    /// Arms.
+    pub first: String,
+    pub last: String,
+    /// Creations alone, as every experiment has them.
+    pub create: Option<OverRounds>,
+    /// Creations and reads.
+    pub total: Option<OverRounds>,
+}
+
+/// Spearman's rho over the versions of one driver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Correlation {
+    pub adapter: String,
+    /// `traffic` or `bytes an operation`.
+    pub of: String,
+    /// `time` or `version`.
+    pub with: String,
+    pub versions: usize,
+    /// None with too few versions, or without variation.
+    pub rho: Option<Interval>,
+}
