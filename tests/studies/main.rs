@@ -11,4 +11,5 @@ mod study_faults;
 mod study_noise;
 mod study_resume;
 mod study_server;
+mod study_upgrade;
 mod study_whole;

@@ -1,0 +1,61 @@
+//! A study of several experiments with real drivers: begun with little time, gone on with, reported.
+
+use crate::fake_support::{code, flat, stdout};
+use crate::study_support::study_lab;
+use crate::support::said;
+use std::fs;
+use studies::driver_upgrade::UpgradeAnalysis;
+
+const PARTS: [&str; 5] = ["versions", "acknowledged", "reverse", "growing", "connections"];
+
+#[test]
+fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
+    let test = "study_upgrade/a_line_of_versions_is_measured_in_parts_and_gone_on_with";
+    let drivers = ["python@4.10.1", "python@4.20.0"];
+    let Some(lab) = study_lab(test, &drivers) else { return };
+    let words = ["study", "driver-upgrade", "--scale", "0.001", "--rounds", "2", "--seed", "7"];
+    let small = ["--set=threads=8", "--set=warmup=0.1"];
+    let arms = ["-d", drivers[0], "-d", drivers[1]];
+    let asked = [&words[..], &small, &arms].concat();
+    let output = lab.run([&asked[..], &["--budget", "1ms", "--out", "out"]].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(lab.path("out/versions").exists() && !lab.path("out/reverse").exists());
+    let told = flat(&stdout(&output));
+    assert!(told.contains("reverse is left out: the budget"), "{told}");
+    let again = lab.run([&asked[..], &["--out", "out"]].concat());
+    assert_eq!(code(&again), 2, "nothing is written over: {}", said(&again));
+
+    let output = lab.run(["resume", "out"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    for part in PARTS {
+        assert!(lab.path(&format!("out/{part}/experiment.json")).exists(), "{part}");
+    }
+    let json = stdout(&lab.run(["report", "out", "--format", "json"]));
+    let analysis: UpgradeAnalysis = serde_json::from_str(&json).expect("an analysis");
+    for part in &analysis.parts {
+        assert_eq!(part.rows.len(), 2, "{part:?}");
+        for row in &part.rows {
+            assert!(row.create_ms.is_some() && row.failed == 0 && row.reads_missed == 0, "{row:?}");
+        }
+    }
+    assert_eq!(analysis.parts.iter().map(|it| it.part.as_str()).collect::<Vec<_>>(), PARTS);
+    assert_eq!(analysis.ratios.len(), PARTS.len(), "{:?}", analysis.ratios);
+    let page = fs::read_to_string(lab.path("out/report.html")).expect("a page");
+    assert!(page.contains("An upgrade of the driver"));
+    let text = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
+    assert!(text.contains("How much is the default write concern"), "{text}");
+    // A part that compares is an experiment of its own; another goes on with its study alone.
+    let output = lab.run(["report", "out/versions"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let output = lab.run(["resume", "out/reverse"]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    lab.assert_nothing_runs();
+
+    let output = lab.run([&asked[..], &["--eject", "mine"]].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let script = fs::read_to_string(lab.path("mine/study.sh")).expect("commands");
+    assert_eq!(script.lines().filter(|it| it.starts_with("mongodyno run ")).count(), 5, "{script}");
+    assert!(
+        lab.path("mine/growing.yaml").exists() && lab.path("mine/driver-upgrade.yaml").exists()
+    );
+}
