@@ -17,6 +17,7 @@ pub mod schema;
 pub mod server;
 pub mod study;
 mod study_parts;
+mod study_plan;
 pub mod tap;
 pub mod workloads;
 

@@ -50,7 +50,8 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
                 format!("mongodyno resume {}", shell_quoted(&all)),
             ));
         }
-        let named = studies::find(&study.name).ok_or_else(|| super::study::unknown(&study.name))?;
+        let named =
+            studies::find(&study.name).ok_or_else(|| super::study_plan::unknown(&study.name))?;
         let common = study_again(&args, was, study.scale)?;
         let drivers = common.drivers.join(", ");
         say!("going on after round {finished}: study {} with {drivers}", study.name);

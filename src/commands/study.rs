@@ -5,9 +5,10 @@ use base::say;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{StudyArgs, StudyFlags, StudyVerb};
-use crate::commands::run::{drawn_seed, interrupted, pairs};
+use crate::cli::{StudyArgs, StudyVerb};
+use crate::commands::run::{drawn_seed, interrupted};
 use crate::commands::study_parts;
+use crate::commands::study_plan::{planned, taking_part, unknown};
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -25,7 +26,7 @@ use measure::stop::Requests;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
 use stats::looks::LookPlan;
-use studies::{Asked, Made, One, Outcome, Plan, STUDIES, Study};
+use studies::{Made, One, Outcome, Plan, STUDIES, Study};
 use workload::builtin;
 
 /// Runs the verb.
@@ -140,47 +141,6 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json)
-}
-
-/// The plan of a study for this command line; one that names no arms takes every adapter.
-pub fn planned(
-    verb: &StudyVerb,
-    drivers: Vec<String>,
-    seed: u64,
-    manifests: &[Manifest],
-) -> Result<Plan> {
-    let StudyFlags { scale, quick, rounds, set, server, at, .. } = &verb.common;
-    let drivers = taking_part(verb.study, drivers, manifests);
-    verb.study.plan(&Asked {
-        scale: *scale,
-        quick: *quick,
-        drivers,
-        rounds: *rounds,
-        sets: pairs(set, "--set")?,
-        seed,
-        flags: verb.own.clone(),
-        server: server.clone(),
-        by_uri: at.uri.is_some(),
-    })
-}
-
-/// The drivers that were asked for; without any those of the study, or every adapter.
-fn taking_part(study: &dyn Study, asked: Vec<String>, manifests: &[Manifest]) -> Vec<String> {
-    let definition = study.definition();
-    if !asked.is_empty() {
-        return asked;
-    }
-    if definition.arms.is_empty() {
-        return manifests.iter().map(|it| it.name.clone()).collect();
-    }
-    let runs = |planned: &studies::definition::Arm| {
-        let arm = arms::parse(manifests, &planned.driver).ok()?;
-        arm.manifest.choose(&arm.asked).ok()?.probe().ok()
-    };
-    if definition.elsewhere.is_empty() || definition.arms.iter().any(|arm| runs(arm).is_some()) {
-        return asked;
-    }
-    definition.elsewhere.into_iter().map(|arm| arm.driver).collect()
 }
 
 /// The arms whose adapters this machine can run.
@@ -310,14 +270,6 @@ pub fn report(
     options.page = page.exists().then(|| page.display().to_string());
     let outcome = Outcome::from(Made { part: "", folder, experiment, runs });
     studies::render(study, &outcome, format, &options)
-}
-
-/// The error of a record that names a study which there is not.
-pub fn unknown(name: &str) -> Error {
-    Error::usage(
-        format!("this mongodyno has no study {name}"),
-        "the folder may come from another version: `mongodyno study` lists those that there are",
-    )
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use base::say;
 use clap::Parser as _;
 
 use super::run::{drawn_seed, pairs};
-use super::study::{planned, unknown};
+use super::study_plan::{planned, unknown};
 use crate::cli::{
     Cli, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs, Verb,
 };

@@ -1,4 +1,4 @@
-//! A study of several experiments with real drivers: begun with little time, gone on with, reported.
+//! A study of several experiments with real drivers: begun with little time, then gone on with.
 
 use crate::fake_support::{code, flat, stdout};
 use crate::study_support::study_lab;

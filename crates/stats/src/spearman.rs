@@ -4,6 +4,8 @@
 //! Psychometrika 65, 23-28, which keeps its level for ranks up to |rho| = 0.95. Rejected: Pearson's
 //! own error, which is too narrow for ranks.
 
+use std::cmp::Ordering;
+
 use crate::descriptive::Interval;
 
 /// Standard normal quantile of 0.975.
@@ -27,9 +29,13 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<Interval> {
 
 /// From 1; ties share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
-    let below = |value: f64| values.iter().filter(|it| **it < value).count() as f64;
-    let equal = |value: f64| values.iter().filter(|it| **it == value).count() as f64;
-    values.iter().map(|&value| below(value) + f64::midpoint(equal(value), 1.0)).collect()
+    let count = |value: f64, is: fn(Ordering) -> bool| {
+        values.iter().filter(|it| is(it.total_cmp(&value))).count() as f64
+    };
+    let rank = |&value: &f64| {
+        count(value, Ordering::is_lt) + f64::midpoint(count(value, Ordering::is_eq), 1.0)
+    };
+    values.iter().map(rank).collect()
 }
 
 fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {

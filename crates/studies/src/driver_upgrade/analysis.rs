@@ -11,6 +11,8 @@ use stats::descriptive::{OverRounds, median, over_rounds};
 use stats::spearman::spearman;
 use workload::plan::Limit;
 
+type Figure = fn(&Row) -> Option<f64>;
+
 /// Totals that the original published, by version, ms.
 const ORIGINAL_MS: [(&str, f64); 2] = [("1.6.1", 28_314.0), ("1.9.2", 59_171.0)];
 
@@ -149,10 +151,9 @@ fn correlations(rows: &[Row]) -> Vec<Correlation> {
     let mut found = Vec::new();
     for adapter in adapters {
         let of: Vec<&Row> = rows.iter().filter(|row| row.adapter == adapter).collect();
-        let traffic = |row: &Row| Some(row.in_per_s? + row.out_per_s?);
-        let bytes = |row: &Row| Some(row.in_per_op? + row.out_per_op?);
-        let figures: [(&str, &dyn Fn(&Row) -> Option<f64>); 2] =
-            [("traffic", &traffic), ("bytes an operation", &bytes)];
+        let traffic: Figure = |row| Some(row.in_per_s? + row.out_per_s?);
+        let bytes: Figure = |row| Some(row.in_per_op? + row.out_per_op?);
+        let figures: [(&str, Figure); 2] = [("traffic", traffic), ("bytes an operation", bytes)];
         for (name, figure) in figures {
             let time =
                 |(_, row): (usize, &&Row)| Some((row.total_ms?.median.estimate, figure(row)?));

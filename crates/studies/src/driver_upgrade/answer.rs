@@ -87,8 +87,8 @@ fn concern(ratios: &[Ratio]) -> Evidence {
         apart |= a.median.low > 1.0 || a.median.high < 1.0;
         let share = a.median.estimate.ln() - b.median.estimate.ln();
         sentences.push(format!(
-            "{} takes {} times as long as {} at their defaults, {} times with w:1 for both: a factor \
-             of {} is the default, {} the driver.",
+            "{} takes {} times as long as {} at their defaults, {} times with w:1 for both: a \
+             factor of {} is the default, {} the driver.",
             usual.last,
             words(a),
             usual.first,

@@ -54,7 +54,7 @@ impl Study for DriverUpgradeStudy {
         &[Flag {
             name: TOTAL,
             value: "N",
-            help: "All threads together make N creations and N reads, instead of each thread so many",
+            help: "N creations and N reads by all threads together, instead of each by each",
         }]
     }
 

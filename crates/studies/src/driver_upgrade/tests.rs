@@ -40,18 +40,18 @@ fn each_thread_or_all_together() {
     assert!(DriverUpgradeStudy.plan(&Asked { flags, ..Asked::default() }).is_err());
 }
 
-fn over(estimate: f64, low: f64, high: f64) -> Option<OverRounds> {
-    Some(OverRounds { rounds: 6, median: Interval { estimate, low, high }, level: 0.97 })
+fn over(estimate: f64, low: f64, high: f64) -> OverRounds {
+    OverRounds { rounds: 6, median: Interval { estimate, low, high }, level: 0.97 }
 }
 
-fn ratio(part: &str, of: Option<OverRounds>) -> Ratio {
+fn ratio(part: &str, of: OverRounds) -> Ratio {
     Ratio {
         part: part.to_owned(),
         adapter: "a".to_owned(),
         first: "a@1".to_owned(),
         last: "a@3".to_owned(),
-        create: of.clone(),
-        total: of,
+        create: Some(of),
+        total: Some(of),
     }
 }
 
@@ -100,8 +100,12 @@ fn only_intervals_that_lie_apart_show_an_influence() {
 #[test]
 fn traffic_is_said_to_fall_only_where_the_interval_says_so() {
     let rho = |low, high| {
-        found(Vec::new(), Some(Interval { estimate: (low + high) / 2.0, low, high }), "traffic")
-            .shown
+        found(
+            Vec::new(),
+            Some(Interval { estimate: f64::midpoint(low, high), low, high }),
+            "traffic",
+        )
+        .shown
     };
     assert_eq!(rho(-0.99, -0.6), Shown::Shown);
     assert_eq!(rho(-0.9, 0.2), Shown::NotShown);
