@@ -4,10 +4,14 @@ use crate::cli::ReportArgs;
 use base::error::Result;
 use judge::analyse;
 use record::folder::{Folder, Series};
+use record::servers::Servers;
 use report::{Report, series};
 
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
+    if let Some(servers) = Servers::read(&args.folder)? {
+        return super::servers::report(args, &servers);
+    }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);
     let over_time = args.format == series::FORMAT.name; // of a study as of any experiment

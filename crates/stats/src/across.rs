@@ -44,6 +44,17 @@ pub enum AcrossVerdict {
     NotComparable,
 }
 
+impl AcrossVerdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Differs => "DIFFERS",
+            Self::Same => "SAME",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotComparable => "NOT COMPARABLE",
+        }
+    }
+}
+
 /// The change from the first server to the second of B's time per operation over A's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Across {
@@ -108,13 +119,7 @@ pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quic
 }
 
 impl Across {
-    fn judge(
-        &mut self,
-        names: [&str; 2],
-        quantity: Quantity,
-        on: [&OnServer<'_>; 2],
-        alpha: f64,
-    ) {
+    fn judge(&mut self, names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], alpha: f64) {
         let unjudged = on.into_iter().filter_map(|it| {
             let words = it.unjudged?.split_once(": ").map_or("", |(_, reason)| reason);
             Some(format!("on {}: {words}", it.server))
