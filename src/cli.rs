@@ -189,7 +189,7 @@ pub struct RunArgs {
         default_value = "embedded",
         conflicts_with_all = ["uri", "uri_file"],
         help = format!(
-            "Server to start: {}, or none. Several, A,B, take the same arms one beside the other",
+            "Server to start: {}, or none. Several, as A,B: the same arms on each",
             server::server_forms()
         )
     )]

@@ -90,6 +90,8 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
+    /// The same of several servers
+    Servers,
 }
 
 /// `schema NAME`: our own, and one of each study.

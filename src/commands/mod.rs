@@ -15,7 +15,7 @@ pub mod resume;
 pub mod run;
 pub mod schema;
 pub mod server;
-mod servers;
+pub mod servers;
 pub mod study;
 pub mod tap;
 pub mod workloads;

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::limits::limits;
 use crate::commands::plan_text::{self, Started};
-use crate::commands::servers;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -35,16 +34,12 @@ use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
 
-/// Runs the verb.
+/// Runs the verb on one server.
 ///
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
 pub async fn run(args: RunArgs) -> Result<()> {
     let mut args = args;
-    let servers = servers::asked(&args)?;
-    if servers.len() > 1 {
-        return servers::run(args, &servers).await;
-    }
     if args.sweep.is_some() && args.out.is_none() {
         // One folder for all of them, that `diagnose` can be given.
         args.out = Some(PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
@@ -216,10 +211,7 @@ pub async fn make(
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
-    let asked = args.interleave.map(|interleave| match interleave {
-        InterleaveArg::Turns => Interleave::Turns,
-        InterleaveArg::Runs => Interleave::Runs,
-    });
+    let asked = args.interleave.map(interleave);
     let manifests = discover(args.adapters_dir.as_deref())?;
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let drivers = expand(&manifests, &args.drivers, how.offline)?;
@@ -313,6 +305,13 @@ pub async fn make(
     });
     begin()?;
     Ok(run_all(setups.zip(&mut requests)).await)
+}
+
+fn interleave(asked: InterleaveArg) -> Interleave {
+    match asked {
+        InterleaveArg::Turns => Interleave::Turns,
+        InterleaveArg::Runs => Interleave::Runs,
+    }
 }
 
 fn looks(args: &RunArgs) -> LookPlan {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{Place, broken_gate, drawn_seed, interrupted, make, pairs, shown, worth};
+use super::run::{self, Place, broken_gate, drawn_seed, interrupted, make, pairs, shown, worth};
 use crate::cli::{ReportArgs, RunArgs};
 use base::error::{Error, Exit, Result};
 use base::say;
@@ -26,12 +26,6 @@ pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
         return Ok(servers);
     }
     let several = format!("--server {}", args.server);
-    if args.at.uri.is_some() {
-        return Err(Error::usage(
-            format!("{several}: a connection string names one server, and it would be used"),
-            "take --uri, --uri-file or MDYN_URI away, or name one server",
-        ));
-    }
     if args.sweep.is_some() {
         return Err(Error::usage(
             format!("{several} and --sweep are two axes of experiments"),
@@ -58,15 +52,19 @@ pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
     Ok(servers)
 }
 
-/// `run` with several servers.
-pub async fn run(mut args: RunArgs, servers: &[String]) -> Result<()> {
+/// `run`, on one server or on several.
+pub async fn run(mut args: RunArgs) -> Result<()> {
+    let servers = asked(&args)?;
+    if servers.len() == 1 {
+        return run::run(args).await;
+    }
     // The same documents and orders everywhere.
     args.seed = Some(args.seed.unwrap_or_else(drawn_seed));
     let sets = pairs(&args.set, "--set")?;
     let parent = args.out.clone();
     let parent =
         parent.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(new_id(drawn_seed())));
-    let record = Servers::new(servers);
+    let record = Servers::new(&servers);
     let place = |part: &record::servers::Part| Place {
         server: part.server.clone(),
         id: new_id(drawn_seed()),
@@ -99,10 +97,10 @@ pub fn show(
     }
     let path = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
     let analysis = servers(path.display().to_string(), &began)?;
-    let mut text = String::new();
-    for (made, it) in began.iter().zip(&analysis.servers) {
-        text += &format!("{}{}\n", across::heading(&it.server), shown(&made.folder, &it.analysis)?);
-    }
+    let shown = began.iter().zip(&analysis.servers).map(|(made, it)| {
+        Ok(format!("{}{}\n", across::heading(&it.server), shown(&made.folder, &it.analysis)?))
+    });
+    let text = shown.collect::<Result<Vec<String>>>()?.concat();
     if args.json {
         super::print(&json(&analysis))?;
     } else {
@@ -129,7 +127,6 @@ pub fn report(args: &ReportArgs, record: &Servers) -> Result<()> {
         judge::keep(&mut it.analysis, &args.gate);
     }
     let options = super::terminal_options();
-    let mut text = String::new();
     let differences = match args.format.as_str() {
         "json" => json(&analysis),
         "md" => across::markdown(&analysis),
@@ -142,13 +139,12 @@ pub fn report(args: &ReportArgs, record: &Servers) -> Result<()> {
             ));
         }
     };
-    for (made, it) in began.iter().zip(&analysis.servers).filter(|_| args.format != "json") {
-        text += &format!(
-            "{}{}\n",
-            across::heading(&it.server),
-            again(&made.folder, &it.analysis, &args.format)?
-        );
-    }
+    let each = began.iter().zip(&analysis.servers).filter(|_| args.format != "json");
+    let each = each.map(|(made, it)| {
+        let text = again(&made.folder, &it.analysis, &args.format)?;
+        Ok(format!("{}{text}\n", across::heading(&it.server)))
+    });
+    let text = each.collect::<Result<Vec<String>>>()?.concat();
     super::print(&format!("{text}{differences}"))?;
     let broken = analysis.servers.iter().any(|it| it.analysis.breaks_a_gate());
     if broken { Err(broken_gate()) } else { Ok(()) }

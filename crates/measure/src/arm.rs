@@ -162,7 +162,7 @@ impl LiveArm {
                 if let Failure::Refused { message, .. } = &mut failure
                     && let Some(what) = would_work(message)
                 {
-                    *message += &format!(" ({what})");
+                    *message = format!("{message} ({what})");
                 }
                 arm.lose(&failure).await
             }

@@ -69,7 +69,11 @@ impl Servers {
     /// None where `path` is no folder of several servers.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         let bytes = match plain::read(path, FILE, BYTES_MAX) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
             result => result.map_err(|error| Error::file("read", &path.join(FILE), &error))?,
         };
         let damaged = |why: String| {

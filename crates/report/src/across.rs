@@ -40,13 +40,16 @@ pub fn markdown(analysis: &ServersAnalysis) -> String {
 /// A title and its lines for each phase and server, and what the whole means.
 fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &analysis.differences {
-        let title = format!("{}: from {} to {}", row.phase, row.from, row.to);
+    let same_arms = |a: &DifferenceRow, b: &DifferenceRow| {
+        (&a.to, &a.phase, &a.arm) == (&b.to, &b.phase, &b.arm)
+    };
+    for rows in analysis.differences.chunk_by(same_arms) {
+        let title = format!("{}: from {} to {}", rows[0].phase, rows[0].from, rows[0].to);
         let title = clean(&title);
-        let line = line(row);
+        let lines = lines(rows);
         match lists.last_mut().filter(|(last, _)| *last == title) {
-            Some((_, lines)) => lines.push(line),
-            None => lists.push((title, vec![line])),
+            Some((_, all)) => all.extend(lines),
+            None => lists.push((title, lines)),
         }
     }
     if lists.is_empty() {
@@ -57,17 +60,30 @@ fn lists(analysis: &ServersAnalysis) -> Vec<(String, Vec<String>)> {
     lists
 }
 
-/// Throughput in full; of other metrics the figures, and the sentence where they differ.
-fn line(row: &DifferenceRow) -> String {
-    let arm = &row.arm;
-    if row.metric == Metric::Throughput || row.verdict == AcrossVerdict::Differs {
-        let names = row.sentence.contains(arm.as_str());
+/// Of one arm: throughput and whatever differs in a sentence, all other metrics in one line.
+fn lines(rows: &[DifferenceRow]) -> Vec<String> {
+    let is_told = |row: &&DifferenceRow| {
+        row.metric == Metric::Throughput || row.verdict == AcrossVerdict::Differs
+    };
+    let (told, others): (Vec<_>, Vec<_>) = rows.iter().partition(is_told);
+    let sentence = |row: &DifferenceRow| {
         let sentence = clean(&row.sentence);
-        return if names { sentence } else { format!("{}: {sentence}", clean(arm)) };
+        let names = sentence.contains(row.arm.as_str());
+        if names { sentence } else { format!("{}: {sentence}", clean(&row.arm)) }
+    };
+    let mut lines: Vec<String> = told.into_iter().map(sentence).collect();
+    let others: Vec<String> = others.into_iter().map(short).collect();
+    if !others.is_empty() {
+        lines.push(clean(&format!("{}, also {}", rows[0].arm, others.join("; "))));
     }
+    lines
+}
+
+/// `p99 of find: SAME, +0.4 % (-1.0 to +1.9 %)`.
+fn short(row: &DifferenceRow) -> String {
     let change = figures::change(row.estimate_percent, row.low_percent, row.high_percent);
     let change = change.map_or(String::new(), |change| format!(", {change}"));
-    let of = if row.operation == row.phase { "" } else { &row.operation };
-    let label = metric_label(row.metric);
-    clean(&format!("also {label} {of} of {arm}: {}{change}", row.verdict.word())).replace("  ", " ")
+    let of = format!(" of {}", row.operation);
+    let of = if row.operation == row.phase { "" } else { &of };
+    format!("{}{of}: {}{change}", metric_label(row.metric), row.verdict.word())
 }

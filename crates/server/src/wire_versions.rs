@@ -1,6 +1,6 @@
 //! Wire versions that a driver and a server have in common. A driver compares them before its first
 //! command, and says both ranges in the words of its specification (Server Discovery and
-//! Monitoring). One older than that specification sends a message that newer servers no longer take.
+//! Monitoring). An older one sends a message that newer servers no longer take.
 
 use std::sync::LazyLock;
 

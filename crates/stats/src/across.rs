@@ -154,7 +154,7 @@ impl Across {
         let surroundings = format!("{aside}, {} pairs of rounds", self.rounds);
         let level = level(achieved);
         self.verdict = AcrossVerdict::Differs;
-        self.sentence = if low > delta || high < -delta {
+        let claim = if low > delta || high < -delta {
             format!(
                 "DIFFERS: {ratio} is {size} % {higher} on {second} than on {first} ({level} CI \
                  {least} to {most} %{surroundings}, threshold {} %)",
@@ -185,15 +185,16 @@ impl Across {
             )
         };
         let both = on.map(|it| Some((change(it.found[0], it.found[1], it.found[2])?, it.server)));
-        if let [Some((one, first)), Some((other, second))] = both {
-            self.sentence += &format!("; {one} on {first}, {other} on {second}");
-        }
-        if self.verdict == AcrossVerdict::Differs
-            && let Some(lead) = lead(names, on, estimate > 0.0)
-        {
-            self.sentence += &format!("; {lead}");
-        }
-        self.sentence.push('.');
+        let both = match both {
+            [Some((one, first)), Some((other, second))] => {
+                Some(format!("{one} on {first}, {other} on {second}"))
+            }
+            _ => None,
+        };
+        let is_told = self.verdict == AcrossVerdict::Differs;
+        let lead = is_told.then(|| lead(names, on, estimate > 0.0)).flatten();
+        let clauses: Vec<String> = [Some(claim), both, lead].into_iter().flatten().collect();
+        self.sentence = clauses.join("; ") + ".";
     }
 }
 
