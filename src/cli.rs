@@ -188,7 +188,10 @@ pub struct RunArgs {
         long,
         default_value = "embedded",
         conflicts_with_all = ["uri", "uri_file"],
-        help = format!("Server to start: {}, or none", server::server_forms())
+        help = format!(
+            "Server to start: {}, or none. Several, as A,B: the same arms on each",
+            server::server_forms()
+        )
     )]
     pub server: String,
     /// Time every command by the tap, and measure what the tap costs

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         .expect("a runtime can be made");
     let result = runtime.block_on(async {
         match cli.verb {
-            Verb::Run(args) => commands::run::run(*args).await,
+            Verb::Run(args) => commands::servers::run(*args).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,
             Verb::Study(args) => commands::study::run(*args).await,
             Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,

@@ -125,9 +125,7 @@ function refused(error) {
   var text = error.name + ': ' + error.message;
   var code = 'internal';
   if (error instanceof protocol.Refusal) return error;
-  if (/Unsupported OP_QUERY|OP_QUERY is no longer/.test(text)) {
-    text += ' (this driver speaks with servers before 5.1, such as --server embedded@4.4)';
-  } else if (/MongoParse|MissingDependency|is not installed/.test(text)) {
+  if (/MongoParse|MissingDependency|is not installed/.test(text)) {
     code = 'unsupported';
   } else if ([11, 18, 8000].indexOf(error.code) >= 0) {
     code = 'auth'; // UserNotFound, AuthenticationFailed, Atlas

@@ -92,6 +92,8 @@ pub enum SchemaName {
     Run,
     /// The JSON of `run --json` and `report --format json`
     Analysis,
+    /// The same of several servers
+    Servers,
 }
 
 /// `schema NAME`: our own, and one of each study.
@@ -150,14 +152,15 @@ pub struct StudyFlags {
     pub adapters_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,
     /// The server that runs already.
     #[command(flatten)]
     pub at: UriArgs,
-    /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
+    /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path; of several
+    /// servers all, as `run` takes them
     #[arg(long)]
     pub server: Option<String>,
     /// Workload, if it was a file

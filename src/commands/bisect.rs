@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::cli::{BisectArgs, RunArgs};
 use crate::commands::run::{drawn_seed, experiment};
+use crate::commands::servers;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::say;
@@ -82,6 +83,12 @@ struct Search {
 impl Search {
     fn new(args: BisectArgs) -> Result<Self> {
         let BisectArgs { mut run, metric } = args;
+        if servers::asked(&run)?.len() > 1 {
+            return Err(Error::usage(
+                format!("--server {}: bisect searches on one server", run.server),
+                "name one server, and bisect on each",
+            ));
+        }
         let manifests = discover(run.adapters_dir.as_deref())?;
         run.drivers = expand(&manifests, &run.drivers, run.registry.offline)?;
         let (arms, _) = arms::choose(&run.drivers, &manifests)?;

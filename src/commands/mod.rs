@@ -15,6 +15,7 @@ pub mod resume;
 pub mod run;
 pub mod schema;
 pub mod server;
+pub mod servers;
 pub mod study;
 mod study_parts;
 mod study_plan;

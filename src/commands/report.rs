@@ -5,6 +5,7 @@ use base::error::Result;
 use judge::analyse;
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
+use record::servers::Servers;
 use report::{Report, series};
 
 /// Runs the verb.
@@ -12,6 +13,9 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
         let bytes = super::study_parts::report(&args.folder, &args.format)?;
         return super::print_bytes(&bytes);
+    }
+    if let Some(servers) = Servers::read(&args.folder)? {
+        return super::servers::report(args, &servers);
     }
     let (folder, experiment) = Folder::open(&args.folder)?;
     super::name_leftovers(&folder, &experiment);

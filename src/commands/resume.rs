@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use clap::Parser as _;
 
-use super::run::pairs;
+use super::run::{Place, drawn_seed, make, pairs};
+use super::servers;
 use crate::cli::{
     BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,
     StudyFlags, StudyVerb, UriArgs,
@@ -21,11 +22,13 @@ use base::words::shell_quoted;
 use measure::arms::is_plain;
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
+use measure::setup::new_id;
 use record::folder::utf8;
 use record::parts::StudyRequest;
-use record::records::{Experiment, Request, ServerKind};
-use server::server_again;
+use record::records::{Ended, Experiment, Request, ServerKind};
+use record::servers::Servers;
 use server::uri::arm_option;
+use server::{ServerChoice, server_again};
 use stats::looks::LookPlan;
 use stats::threshold::Interleave;
 use workload::builtin::BUILTINS;
@@ -36,6 +39,9 @@ const ROUNDS_MAX: u32 = 1000;
 pub async fn run(args: ResumeArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
         return Box::pin(super::study_parts::resume(args)).await;
+    }
+    if let Some(servers) = Servers::read(&args.folder)? {
+        return servers_again(&args, &servers).await;
     }
     let (folder, resumed) = Resumed::open(&args.folder)?;
     utf8(folder.path())?;
@@ -63,6 +69,72 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
     say!("going on after round {finished}: {} with {drivers}", was.plan.workload);
     // On the heap: this future holds the whole experiment.
     Box::pin(super::run::resume(again, resumed)).await
+}
+
+/// The experiments of several servers: those that were cut go on, those that had not begun begin.
+async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
+    let made = record.made(&args.folder)?;
+    let Some(first) = made.first() else {
+        return Err(Error::usage(
+            format!("no experiment had begun in {}", args.folder.display()),
+            "start anew, with another --out",
+        ));
+    };
+    let given: Option<Vec<&str>> = args.server.as_ref().map(|it| it.split(',').collect());
+    let count = record.servers.len();
+    if given.as_ref().is_some_and(|it| it.len() != count) {
+        return Err(Error::usage(
+            format!("--server: the folder has {count} servers"),
+            "name all of them, in their order: --server A,B",
+        ));
+    }
+    let (mut places, mut again) = (Vec::new(), None);
+    for (number, part) in record.servers.iter().enumerate() {
+        let server = given.as_ref().map(|given| given[number].to_owned());
+        let path = args.folder.join(&part.folder);
+        let args = ResumeArgs { folder: path.clone(), server, ..args.clone() };
+        let Some(was) = made.iter().find(|it| it.server == part.server) else {
+            let server = args.server.map_or_else(|| brought_along(&part.server), Ok)?;
+            places.push(Place {
+                server,
+                id: new_id(drawn_seed()),
+                path,
+                study: None,
+                resumed: None,
+            });
+            continue;
+        };
+        if was.experiment.ended == Some(Ended::Completed) {
+            continue;
+        }
+        let (_, resumed) = Resumed::open(&path)?;
+        let asked = run_again(&args, &was.experiment)?;
+        say!("going on after round {}: {}", resumed.finished, part.server);
+        let (server, id) = (asked.server.clone(), was.experiment.id.clone());
+        places.push(Place { server, id, path, study: None, resumed: Some(resumed) });
+        again.get_or_insert(asked);
+    }
+    if places.is_empty() {
+        return Err(Error::usage(
+            format!("{} is complete: there is nothing to go on with", args.folder.display()),
+            format!("mongodyno report {}", shell_quoted(&args.folder.display())),
+        ));
+    }
+    let again = again.map_or_else(|| run_again(args, &first.experiment), Ok)?;
+    let sets = first.experiment.plan.parameters.clone();
+    // On the heap: this future holds the experiments.
+    let made = Box::pin(make(&again, &sets, places, || Ok(()))).await?;
+    servers::show(&again, &args.folder, record, made)
+}
+
+/// A server out of a record, if it is one that this program brings along.
+fn brought_along(server: &str) -> Result<String> {
+    if ServerChoice::parse(server, None)?.kind() == ServerKind::Mongod {
+        let hint = "name all servers of the folder, in their order: --server A,B";
+        let what = format!("its server {server} is a program, and none is taken from a folder");
+        return Err(Error::usage(what, hint));
+    }
+    Ok(server.to_owned())
 }
 
 fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {

@@ -2,7 +2,8 @@
 
 use base::say;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::iter::repeat_n;
+use std::path::{Path, PathBuf};
 
 use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::limits::limits;
@@ -19,8 +20,9 @@ use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
 use measure::selection::{expand, one as one_arm};
-use measure::setup::{Setup, new_id};
+use measure::setup::{Setup, new_id, run_all};
 use measure::stop::Requests;
+use measure::token::Token;
 use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
 use record::records::{Ended, Settings, Study};
@@ -32,7 +34,7 @@ use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
 
-/// Runs the verb.
+/// Runs the verb on one server.
 ///
 /// # Errors
 /// Everything a user can fix; [`Exit::RunInvalid`] when nothing could be compared.
@@ -65,10 +67,15 @@ pub async fn run(args: RunArgs) -> Result<()> {
         };
         super::print(&format!("{}\n", value.expect("analyses serialise")))?;
     }
-    if analyses.iter().any(Analysis::breaks_a_gate) {
+    worth(&analyses.iter().collect::<Vec<_>>())
+}
+
+/// The exit code of experiments that are whole.
+pub fn worth(analyses: &[&Analysis]) -> Result<()> {
+    if analyses.iter().any(|it| it.breaks_a_gate()) {
         return Err(broken_gate());
     }
-    if !analyses.is_empty() && analyses.iter().all(Analysis::nothing_comparable) {
+    if !analyses.is_empty() && analyses.iter().all(|it| it.nothing_comparable()) {
         return Err(Error::new(
             Exit::RunInvalid,
             "no comparison could be made: each one is NOT COMPARABLE",
@@ -83,7 +90,7 @@ pub fn broken_gate() -> Error {
     Error::new(Exit::GateFailed, "a gate is broken", "the sentences under Gates name it")
 }
 
-type Sets = BTreeMap<String, String>;
+pub type Sets = BTreeMap<String, String>;
 
 /// The experiments asked for: one, or one for each value of `--sweep`.
 fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
@@ -178,6 +185,39 @@ async fn one(
     study: Option<Study>,
     resumed: Option<Resumed>,
 ) -> Result<Option<Analysis>> {
+    let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
+    let id = id.unwrap_or_else(|| new_id(drawn_seed()));
+    let path = out(args, &id, label);
+    let place = Place { server: args.server.clone(), id, path, study, resumed };
+    match make(args, sets, vec![place], || Ok(())).await?.pop() {
+        Some(made) => show(&made?, args.json).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Where an experiment is made.
+pub struct Place {
+    /// As `--server` takes it.
+    pub server: String,
+    pub id: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Of a part of a study without an A/A arm and verdicts.
+    pub study: Option<Study>,
+    pub resumed: Option<Resumed>,
+}
+
+/// The same experiment in each place, round about; none with `--plan`. `begin` is called when all
+/// that could be refused was.
+///
+/// # Errors
+/// Found before the first of them begins.
+pub async fn make(
+    args: &RunArgs,
+    sets: &Sets,
+    places: Vec<Place>,
+    begin: impl FnOnce() -> Result<()>,
+) -> Result<Vec<Result<Folder>>> {
     // Slips of the keyboard are found before anything is installed or started.
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
@@ -186,10 +226,7 @@ async fn one(
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
-    let asked = args.interleave.map(|interleave| match interleave {
-        InterleaveArg::Turns => Interleave::Turns,
-        InterleaveArg::Runs => Interleave::Runs,
-    });
+    let asked = args.interleave.map(interleave);
     let manifests = discover(args.adapters_dir.as_deref())?;
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let drivers = expand(&manifests, &args.drivers, how.offline)?;
@@ -213,7 +250,8 @@ async fn one(
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
-    let twins = usize::from(study.is_none()) + usize::from(tapped);
+    let judged = places[0].study.is_none();
+    let twins = usize::from(judged) + usize::from(tapped);
     let profiles = [&profiles[..], &vec![profiles[0]; twins]].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
@@ -223,61 +261,75 @@ async fn one(
         let started = Started { server: &args.server, limits: &limits };
         let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
         super::print(&text)?;
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    if let Some(resumed) = &resumed {
+    for resumed in places.iter().filter_map(|it| it.resumed.as_ref()) {
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
     }
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer = args.consumer.as_deref().filter(|_| reads);
     let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
-    let server = if serverless {
-        None
-    } else {
-        Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
-    };
-    let data = server.as_ref().and_then(Reached::data);
+    let mut servers = Vec::new();
+    for place in places.iter().filter(|_| !serverless) {
+        servers.push(Reached::at(&place.server, args.at.uri.as_deref()).await?);
+    }
+    let data = servers.iter().find_map(Reached::data);
     room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
-    let mut requests = Requests::watch();
-    let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, &mut requests);
+    // Each of them hears a signal from here on.
+    let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
+    let first = &mut requests[0];
+    let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
     let installed = install.await?;
-    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let consumer = if reads { Some(first.or(installed.consumer()).await??) } else { None };
     let environments = installed.arms;
     say!(
-        "about {} to the first look ({rounds} rounds, {} arms{}{}, {} phases)",
-        duration(until_look),
+        "about {} to the first look ({rounds} rounds{}, {} arms{}{}, {} phases)",
+        duration(until_look * places.len() as u32),
+        if places.len() > 1 { " on each server" } else { "" },
         environments.len() + twins,
-        if study.is_none() { " with the A/A arm" } else { "" },
+        if judged { " with the A/A arm" } else { "" },
         if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
-    let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
-    let id = id.unwrap_or_else(|| new_id(drawn_seed()));
-    let setup = Setup {
-        workload,
-        settings,
-        environments,
-        unavailable,
-        until_look,
-        path: out(args, &id, label),
-        id,
-        server,
-        absorber_words,
-        consumer,
-        study,
-        resumed,
-        tap: args.tap,
-        link: args.link.clone(),
-        options,
-        keep_data: args.keep_data,
-        limits,
-        waits: !args.machine.wait.no_wait,
-        judge: Judge { standing: judge::standing, deciding: judge::deciding },
-    };
-    // On the heap: everything an experiment holds is in this one future.
-    let folder = Box::pin(setup.run(&mut requests)).await?;
-    show(&folder, args.json).map(Some)
+    let (token, several) = (Token::default(), places.len() > 1);
+    let mut servers = servers.into_iter();
+    // The last one takes the original: pools may be large.
+    let each = repeat_n((workload, settings, environments, unavailable, consumer), places.len());
+    let setups = places.into_iter().zip(each).map(|(place, it)| {
+        let (workload, settings, environments, unavailable, consumer) = it;
+        Setup {
+            workload,
+            settings,
+            environments,
+            unavailable,
+            until_look,
+            path: place.path,
+            id: place.id,
+            server: servers.next(),
+            absorber_words: absorber_words.clone(),
+            consumer,
+            study: place.study,
+            resumed: place.resumed,
+            tap: args.tap,
+            link: args.link.clone(),
+            options: options.clone(),
+            keep_data: args.keep_data,
+            limits: limits.clone(),
+            waits: !args.machine.wait.no_wait,
+            judge: Judge { standing: judge::standing, deciding: judge::deciding },
+            token: token.named(if several { &place.server } else { "" }),
+        }
+    });
+    begin()?;
+    Ok(run_all(setups.zip(&mut requests)).await)
+}
+
+fn interleave(asked: InterleaveArg) -> Interleave {
+    match asked {
+        InterleaveArg::Turns => Interleave::Turns,
+        InterleaveArg::Runs => Interleave::Runs,
+    }
 }
 
 fn looks(args: &RunArgs) -> LookPlan {
@@ -371,24 +423,29 @@ fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
 fn show(folder: &Folder, json: bool) -> Result<Analysis> {
     let (_, experiment) = Folder::open(folder.path())?;
     let analysis = judge::analyse(folder, &experiment)?.analysis;
-    let runs = folder.runs()?;
-    let mut options = super::terminal_options();
-    let series = Series::default(); // neither writes it
-    let page = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
-    folder.write_whole("report.html", page.text(html::FORMAT).as_bytes())?;
-    options.page = Some(folder.join("report.html").display().to_string());
-    let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
-    let text = if json { String::new() } else { report.text(terminal::FORMAT) };
-    let printed = super::print(&text);
+    let text = shown(folder, &analysis)?;
+    let printed = super::print(if json { "" } else { &text });
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.
-        return Err(interrupted(folder));
+        return Err(interrupted(folder.path()));
     }
     printed.map(|()| analysis)
 }
 
+/// Writes the page of an experiment; its text for a terminal.
+pub fn shown(folder: &Folder, analysis: &Analysis) -> Result<String> {
+    let runs = folder.runs()?;
+    let mut options = super::terminal_options();
+    let series = Series::default(); // neither writes it
+    let page = Report { analysis, runs: &runs, series: &series, options: &options };
+    folder.write_whole("report.html", page.text(html::FORMAT).as_bytes())?;
+    options.page = Some(folder.join("report.html").display().to_string());
+    let report = Report { analysis, runs: &runs, series: &series, options: &options };
+    Ok(report.text(terminal::FORMAT))
+}
+
 /// The error of an experiment that was interrupted, with the way on.
-pub fn interrupted(folder: &Folder) -> Error {
-    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.path().display()));
+pub fn interrupted(folder: &Path) -> Error {
+    let hint = format!("to go on: mongodyno resume {}", shell_quoted(&folder.display()));
     Error::new(Exit::Interrupted, "interrupted", hint)
 }

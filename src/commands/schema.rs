@@ -8,6 +8,7 @@ use clap::ValueEnum as _;
 use crate::cli::SchemaName;
 use adapter::messages::{Answer, Request};
 use base::error::Result;
+use judge::analysis::across::ServersAnalysis;
 use judge::analysis::types::Analysis;
 use record::records::{Experiment, Run};
 
@@ -27,6 +28,7 @@ fn own(name: SchemaName) -> Value {
         SchemaName::Experiment => schema_for!(Experiment).to_value(),
         SchemaName::Run => schema_for!(Run).to_value(),
         SchemaName::Analysis => schema_for!(Analysis).to_value(),
+        SchemaName::Servers => schema_for!(ServersAnalysis).to_value(),
     }
 }
 

@@ -23,6 +23,7 @@ use measure::selection::{expand, one};
 use measure::settings;
 use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
+use measure::token::Token;
 use record::folder::Folder;
 use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
 use stats::looks::LookPlan;
@@ -137,6 +138,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         limits: Limits::default(),
         waits: !args.machine.wait.no_wait,
         judge: Judge { standing: judge::standing, deciding: judge::deciding },
+        token: Token::default(),
     };
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run(&mut requests)).await?;
@@ -240,7 +242,7 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
     let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.
-        return Err(interrupted(folder));
+        return Err(interrupted(folder.path()));
     }
     printed?;
     if runs.iter().all(|run| run.phases.is_empty()) {

@@ -237,13 +237,14 @@ fn old_versions_install_and_report_themselves() {
 fn a_driver_that_the_server_refuses_tells_the_servers_reason_and_what_would_work() {
     let Some(uri) = server("adapters/refused") else { return };
     for_each_adapter("adapters/refused", |it| {
-        if it.name != "node" {
+        let old = [("node", "node@1.4.3"), ("python", "python@3.6.1")];
+        let Some((_, old)) = old.into_iter().find(|(name, _)| *name == it.name) else {
             return Ok(());
-        }
-        let said = succeeds(&["check", "node@1.4.3", "--uri", uri], None)
+        };
+        let said = succeeds(&["check", old, "--uri", uri], None)
             .err()
-            .ok_or("1.4.3 passes on a server without its opcodes")?;
-        let told = ["Unsupported OP_QUERY command", "embedded@4.4"];
+            .ok_or_else(|| format!("{old} passes on a server without its messages"))?;
+        let told = ["Unsupported OP_QUERY command", "before wire version 6", "embedded@4.4"];
         if told.iter().all(|words| said.contains(words)) { Ok(()) } else { Err(said) }
     });
 }

@@ -27,5 +27,6 @@ mod over_time;
 mod results;
 mod schemas;
 mod seen;
+mod servers;
 mod taking_part;
 mod versions;

@@ -110,7 +110,7 @@ pub fn costs(
     let runs = folder.runs()?;
     let rounds = Rounds::new(experiment, &runs);
     let phase = experiment.plan.phases.iter().find(|it| it.name == phase);
-    let measure = phase.and_then(|phase| compare::values(experiment, &rounds, phase, metric));
+    let measure = phase.and_then(|phase| compare::values(experiment, &rounds, phase, metric, None));
     Ok(measure.map(|measure| measure.costs()))
 }
 

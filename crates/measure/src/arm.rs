@@ -15,8 +15,8 @@ use base::child;
 use base::clock::Epoch;
 use base::process::ProcessId;
 use record::records::Death;
-use server::keep_secret;
 use server::uri::{parts, selection_timeout, without_option};
+use server::{keep_secret, would_work};
 use workload::clients::Clients;
 use workload::plan::Plan;
 
@@ -158,7 +158,14 @@ impl LiveArm {
                 }
                 arm
             }
-            Err(failure) => arm.lose(&failure).await,
+            Err(mut failure) => {
+                if let Failure::Refused { message, .. } = &mut failure
+                    && let Some(what) = would_work(message)
+                {
+                    *message = format!("{message} ({what})");
+                }
+                arm.lose(&failure).await
+            }
         }
     }
 

@@ -37,6 +37,7 @@ pub mod setup;
 pub mod stop;
 pub mod summary;
 mod system;
+pub mod token;
 pub mod turn;
 pub mod unacknowledged;
 

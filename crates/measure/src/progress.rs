@@ -15,6 +15,8 @@ use base::secrets::mask_text;
 /// Off a terminal a line in this interval replaces the live one.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+const TEMPLATE: &str = "{spinner} {wide_msg}";
+
 /// A round whose time differs from the plan by this fraction is told.
 const OFF_MAX: f64 = 0.25;
 
@@ -40,6 +42,8 @@ impl Display for Laps {
 /// Shows the present step on stderr: in a live line on a terminal, elsewhere in a line now and
 /// then.
 pub struct Line {
+    /// Stands before all that is said; empty where one experiment is alone.
+    label: String,
     bar: Option<ProgressBar>,
     said: Cell<Instant>,
 }
@@ -47,13 +51,13 @@ pub struct Line {
 impl Line {
     /// `template` is that of the live line, as indicatif takes it.
     pub fn new(template: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template(template).expect("a valid template");
-            let bar = ProgressBar::new_spinner().with_style(style);
-            bar.enable_steady_tick(Duration::from_millis(250));
-            bar
-        });
-        Self { bar, said: Cell::new(Instant::now()) }
+        let bar = std::io::stderr().is_terminal().then(|| live(template));
+        Self { label: String::new(), bar, said: Cell::new(Instant::now()) }
+    }
+
+    /// With a name before each line, such as `embedded@6.0: `.
+    fn labelled(self, label: &str) -> Self {
+        Self { label: label.to_owned(), ..self }
     }
 
     pub fn is_live(&self) -> bool {
@@ -63,9 +67,9 @@ impl Line {
     /// Shows the present step; the words are only made where they are shown.
     pub fn show(&self, words: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            bar.set_message(clean(&mask_text(&words())));
+            bar.set_message(clean(&mask_text(&format!("{}{}", self.label, words()))));
         } else if self.said.get().elapsed() >= LINE_EVERY {
-            say!("{}", words());
+            say!("{}{}", self.label, words());
             self.said.set(Instant::now());
         }
     }
@@ -73,8 +77,8 @@ impl Line {
     /// Prints a line that stays, above the live one.
     pub fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say!("{line}")),
-            None => say!("{line}"),
+            Some(bar) => bar.suspend(|| say!("{}{line}", self.label)),
+            None => say!("{}{line}", self.label),
         }
     }
 
@@ -84,6 +88,13 @@ impl Line {
             bar.finish_and_clear();
         }
     }
+}
+
+fn live(template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("a valid template");
+    let bar = ProgressBar::new_spinner().with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
 }
 
 pub struct Progress {
@@ -104,10 +115,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `rounds` are those up to the next look, `planned` is the time of one of them.
-    pub fn new(arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
+    /// `rounds` are those up to the next look, `planned` is the time of one of them. `label` names
+    /// the experiment among several.
+    pub fn new(label: &str, arms: Vec<String>, rounds: u32, planned: Duration) -> Self {
+        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
         Self {
-            line: Line::new("{spinner} {wide_msg}"),
+            line: Line::new(TEMPLATE).labelled(&label),
             arms,
             rounds,
             round: 0,
@@ -217,6 +230,15 @@ impl Progress {
     /// Removes the live line.
     pub fn finish(&self) {
         self.line.finish();
+    }
+
+    /// Leaves the terminal to another experiment's line.
+    pub fn pause(&mut self) {
+        self.line.finish();
+    }
+
+    pub fn resume(&mut self) {
+        self.line.bar = self.line.bar.take().map(|_| live(TEMPLATE));
     }
 
     /// Prints a line that stays, above the live one.

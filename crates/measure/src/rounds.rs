@@ -13,6 +13,7 @@ use crate::messages::Tapped;
 use crate::phase::{self, load};
 use crate::runner::{LOST_ROUNDS_MAX, Runner};
 use crate::summary::{Source, summarise};
+use crate::token::Held;
 use crate::unacknowledged;
 use crate::{arrange, settings};
 use base::error::{Error, Result};
@@ -31,11 +32,11 @@ const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Runner {
     /// Makes rounds until a look decides or the last one is made. The analysis judges the folder by
-    /// the same functions.
+    /// the same functions. Experiments side by side alternate by their token.
     ///
     /// # Errors
     /// Interrupted, the server lost, the disk full. Finished rounds are in the folder.
-    pub async fn rounds(&mut self) -> Result<()> {
+    pub async fn rounds(&mut self, token: &mut Held) -> Result<()> {
         self.load_shared().await?;
         self.look_at_machine().await?;
         loop {
@@ -53,6 +54,12 @@ impl Runner {
                 return Ok(());
             }
             let round = round + 1;
+            if round > self.finished + 1 {
+                self.progress.pause();
+                token.pass().await;
+                self.progress.resume();
+                self.stop.check()?;
+            }
             self.progress.round(round);
             // Each round has its own randomness, so that a round made again is the same.
             let mut rng = ChaCha8Rng::seed_from_u64(self.experiment.settings.seed);

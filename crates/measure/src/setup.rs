@@ -18,10 +18,12 @@ use crate::resume::Resumed;
 use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
 use crate::stop::{Requests, Stop, caught};
+use crate::token::{Held, Token};
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
 use base::error::{Error, Exit, Result};
 use base::secrets::mask_text;
+use futures_util::future::join_all;
 use record::folder::Folder;
 use record::machine::{self, Reading};
 use record::records::{
@@ -65,6 +67,8 @@ pub struct Setup {
     /// Whether a busy machine gets time to become quiet.
     pub waits: bool,
     pub judge: Judge,
+    /// Shared with the experiments that are made side by side.
+    pub token: Token,
 }
 
 /// Limits that were asked for.
@@ -81,12 +85,21 @@ pub fn new_id(salt: u64) -> String {
     format!("{}-{:06x}", wall().replace([':', '-'], ""), salt & 0xff_ffff)
 }
 
+/// Runs experiments side by side: all at once, but for those with the same token.
+pub async fn run_all<'a>(
+    setups: impl Iterator<Item = (Setup, &'a mut Requests)>,
+) -> Vec<Result<Folder>> {
+    // On the heap: everything an experiment holds is in its future.
+    join_all(setups.map(|(setup, requests)| Box::pin(setup.run(requests)))).await
+}
+
 impl Setup {
     /// Runs the experiment; its results are in the folder, whole or interrupted.
     ///
     /// # Errors
     /// Any failure but a Ctrl-C after the record has begun. Finished rounds are in the folder.
     pub async fn run(self, requests: &mut Requests) -> Result<Folder> {
+        let mut held = requests.or(self.token.take()).await?;
         let is_new = !self.path.exists();
         let folder = match &self.resumed {
             Some(_) => Folder::open(&self.path)?.0,
@@ -108,7 +121,7 @@ impl Setup {
         let prepared = requests.or(prepared).await.flatten();
         let began = prepared.is_ok();
         let result = match prepared {
-            Ok(runner) => Box::pin(measure(runner, server.as_ref(), requests)).await,
+            Ok(runner) => Box::pin(measure(runner, server.as_ref(), requests, &mut held)).await,
             Err(error) => Err(error),
         };
         if let Some(server) = server {
@@ -143,7 +156,7 @@ impl Setup {
     fn progress(&self) -> Progress {
         let ids = self.named().into_iter().map(|(id, ..)| id).collect();
         let rounds = self.settings.looks.first_rounds();
-        Progress::new(ids, rounds, self.until_look / rounds)
+        Progress::new(&self.token.holder, ids, rounds, self.until_look / rounds)
     }
 
     /// Opens the server, if one is needed, once there is room for the results.
@@ -312,6 +325,7 @@ async fn measure(
     mut runner: Runner,
     server: Option<&Server>,
     requests: &mut Requests,
+    token: &mut Held,
 ) -> Result<()> {
     let stop = runner.stop.clone();
     runner.folder.write_experiment(&runner.experiment)?;
@@ -327,7 +341,7 @@ async fn measure(
             if let Some(admin) = runner.admin.as_mut().filter(|_| external) {
                 admin.claim(&runner.experiment.id).await?;
             }
-            runner.rounds().await
+            runner.rounds(token).await
         };
         tokio::select! {
             result = rounds => result,

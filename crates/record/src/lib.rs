@@ -15,4 +15,5 @@ pub mod request;
 pub mod samples;
 mod seen;
 mod server_kind;
+pub mod servers;
 pub mod wire;

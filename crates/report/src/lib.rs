@@ -2,6 +2,7 @@
 //! it, and its line in [`FORMATS`]. Several share [`view`] (what is shown), [`table`], [`text`] and
 //! [`drawing`] (how it is written).
 
+pub mod across;
 mod answers;
 mod benchstat;
 mod csv;

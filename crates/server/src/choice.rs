@@ -67,6 +67,11 @@ impl ServerChoice {
         (self.kind == ServerKind::External).then_some(&self.words)
     }
 
+    /// The same text for all words that name the same server.
+    pub fn identity(&self) -> Result<String> {
+        kind_of(self.kind).map_or_else(|| Ok(self.words.clone()), |it| (it.identity)(&self.words))
+    }
+
     /// The mongod that it names, installed if need be; None where there is nothing to install.
     /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
     pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {

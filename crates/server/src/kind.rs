@@ -14,6 +14,8 @@ pub(super) struct Kind {
     pub forms: &'static str,
     /// Whether these words name one.
     pub is_named: fn(&str) -> bool,
+    /// The same text for all words that name the same server.
+    pub identity: fn(&str) -> Result<String>,
     /// The mongod that the words name, installed if need be; None where nothing is installed.
     pub prepare: fn(&Host, &str, Progress) -> Result<Option<Program>>,
     /// Starts it; with the mongod that `prepare` answered.

@@ -40,6 +40,7 @@ mod record;
 mod refusal;
 mod server;
 pub mod uri;
+mod wire_versions;
 
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
 pub use background::{start as start_background, stop as stop_background};
@@ -58,3 +59,4 @@ pub use program::Program;
 pub use progress::Progress;
 pub use record::{ServerRecord, ServerSource};
 pub use server::Server;
+pub use wire_versions::would_work;

@@ -4,6 +4,7 @@
 //! experiment folder always gives the same report. The specification is `docs/methodology.md`;
 //! section numbers in the comments refer to it.
 
+pub mod across;
 pub mod bias;
 pub mod bisect;
 pub mod changes;

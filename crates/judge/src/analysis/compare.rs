@@ -67,16 +67,20 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
     compared
 }
 
-/// One figure of a phase by arm and compared round, and how it is read. Of a latency it is that of
-/// the phase's first operation.
+/// One figure of a phase by arm and compared round, and how it is read. Without an `operation` a
+/// latency is that of the phase's first.
 pub fn values(
     experiment: &Experiment,
     rounds: &Rounds<'_>,
     phase: &Phase,
     metric: Metric,
+    operation: Option<&str>,
 ) -> Option<Measure> {
     let arms = &experiment.arms;
-    let figure = figures(phase).into_iter().find(|figure| figure.metric == metric)?;
+    let is_asked = |figure: &Figure| {
+        figure.metric == metric && operation.is_none_or(|it| it == figure.operation)
+    };
+    let figure = figures(phase).into_iter().find(is_asked)?;
     Some(PhaseComparison { experiment, rounds, arms, phase }.measure(&figure))
 }
 

@@ -9,6 +9,9 @@ use stats::descriptive::median;
 use stats::verdict::Verdict;
 use workload::plan::{Count, Phase};
 
+/// A verdict that timers took back begins so.
+pub const NOT_JUDGED: &str = "INCONCLUSIVE: not judged";
+
 /// The same quantile of two arms in a phase of an open loop.
 pub struct Timed<'a> {
     pub rounds: &'a Rounds<'a>,
@@ -45,7 +48,7 @@ impl Timed<'_> {
             found.verdict = Verdict::Inconclusive;
             found.direction_only = false;
             found.sentence = format!(
-                "INCONCLUSIVE: not judged: the arms' timers differ by {} ({}), more than \
+                "{NOT_JUDGED}: the arms' timers differ by {} ({}), more than \
                  the arms ({}).",
                 time(timers),
                 metric.word(),

@@ -28,6 +28,7 @@ use record::records::ServerKind;
 pub const KIND: Kind = Kind {
     forms: "absorber",
     is_named: |words| words == "absorber",
+    identity: |words| Ok(words.to_owned()),
     prepare: |_, _, _| Ok(None),
     open: |_, _, options| Box::pin(start(options)),
     again: |_| Ok("absorber".to_owned()),

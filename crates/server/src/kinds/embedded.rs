@@ -1,5 +1,6 @@
 //! `embedded`: a MongoDB out of the catalogue.
 
+use crate::catalogue::catalogue;
 use crate::kind::Kind;
 use crate::managed;
 use crate::program::Program;
@@ -7,6 +8,7 @@ use crate::program::Program;
 pub const KIND: Kind = Kind {
     forms: "embedded, embedded@VERSION",
     is_named: |words| words == "embedded" || version(words).is_some(),
+    identity: |words| Ok(catalogue().resolve(version(words))?.version.clone()),
     prepare: |host, words, progress| Program::embedded(host, version(words), progress).map(Some),
     open: managed::open,
     again: |version| Ok(format!("embedded@{version}")),

@@ -13,6 +13,10 @@ use crate::program::Program;
 pub const KIND: Kind = Kind {
     forms: "mongod (on PATH), a path to mongod",
     is_named: |words| words == "mongod" || (words.contains('/') && !words.contains("://")),
+    identity: |words| {
+        let path = find(&Host::detect()?, words)?;
+        Ok(path.canonicalize().unwrap_or(path).display().to_string())
+    },
     prepare: |host, words, progress| {
         Program::probe(host, find(host, words)?, ServerKind::Mongod, None, progress).map(Some)
     },

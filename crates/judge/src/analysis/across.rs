@@ -1,0 +1,190 @@
+//! The same arms on several servers: how far the differences between drivers differ themselves
+//! (methodology 3.7).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::compare;
+use crate::analysis::own::NOT_JUDGED;
+use crate::analysis::rounds::Rounds;
+use crate::analysis::types::{Analysis, ComparisonRow, Metric};
+use crate::{Outcome, analyse};
+use base::error::Result;
+use record::records::{Experiment, Run};
+use record::servers::Made;
+use stats::across::{AcrossVerdict, OnServer, across};
+use stats::judge::Measure;
+use stats::ratio::log_ratios;
+use stats::verdict::Verdict;
+
+/// The answer of `run --server A,B --json`, and of `report --format json` on its folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServersAnalysis {
+    /// Version of this document's format.
+    pub schema_version: u32,
+    /// Path of the folder with an experiment for each server.
+    pub folder: String,
+    /// In the order asked for.
+    pub servers: Vec<ServerAnalysis>,
+    /// One row per compared arm, phase, metric, and server after the first.
+    pub differences: Vec<DifferenceRow>,
+}
+
+/// The experiment of one server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerAnalysis {
+    /// As `--server` took it.
+    pub server: String,
+    pub analysis: Analysis,
+}
+
+/// Time per operation of an arm over that of the baseline, from one server to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferenceRow {
+    /// Server that the other one is held against.
+    pub from: String,
+    pub to: String,
+    /// Baseline arm id.
+    pub baseline: String,
+    /// Compared arm id.
+    pub arm: String,
+    /// Whether this is the A/A comparison.
+    pub is_aa: bool,
+    pub phase: String,
+    pub operation: String,
+    pub metric: Metric,
+    pub verdict: AcrossVerdict,
+    /// That it differs is clear, by how much is not.
+    pub direction_only: bool,
+    /// Percent, + where the arm costs more against the baseline on the later server.
+    pub estimate_percent: Option<f64>,
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
+    /// Achieved confidence level, 0..1.
+    pub level: Option<f64>,
+    /// Pairs of rounds used.
+    pub rounds: u32,
+    pub threshold_percent: f64,
+    /// SAME: the interval lies within so much, percent.
+    pub floor_percent: f64,
+    /// Possible bias of both servers' comparisons, either side of the interval.
+    pub bias_percent: f64,
+    /// The verdict in words.
+    pub sentence: String,
+}
+
+/// Analyses each experiment, and holds the others against the first.
+pub fn servers(folder: String, made: &[Made]) -> Result<ServersAnalysis> {
+    let mut all = Vec::new();
+    for it in made {
+        let Outcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
+        all.push((it, analysis, it.folder.runs()?));
+    }
+    let mut differences = Vec::new();
+    if let Some((first, later)) = all.split_first() {
+        let first = Side::new(first);
+        for other in later {
+            differences.extend(first.against(&Side::new(other)));
+        }
+    }
+    let servers = all
+        .into_iter()
+        .map(|(made, analysis, _)| ServerAnalysis { server: made.server.clone(), analysis });
+    Ok(ServersAnalysis { schema_version: 1, folder, servers: servers.collect(), differences })
+}
+
+struct Side<'a> {
+    server: &'a str,
+    experiment: &'a Experiment,
+    comparisons: &'a [ComparisonRow],
+    rounds: Rounds<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn new((made, analysis, runs): &'a (&Made, Analysis, Vec<Run>)) -> Self {
+        Self {
+            server: &made.server,
+            experiment: &made.experiment,
+            comparisons: &analysis.comparisons,
+            rounds: Rounds::new(&made.experiment, runs),
+        }
+    }
+
+    fn against(&self, other: &Side<'_>) -> Vec<DifferenceRow> {
+        let row = |one: &ComparisonRow| {
+            let is_same = |it: &&ComparisonRow| {
+                (&it.baseline, &it.arm, &it.phase) == (&one.baseline, &one.arm, &one.phase)
+                    && (&it.operation, it.metric) == (&one.operation, one.metric)
+            };
+            let two = other.comparisons.iter().find(is_same)?;
+            self.difference(one, other, two)
+        };
+        self.comparisons.iter().filter_map(row).collect()
+    }
+
+    fn difference(
+        &self,
+        one: &ComparisonRow,
+        other: &Side<'_>,
+        two: &ComparisonRow,
+    ) -> Option<DifferenceRow> {
+        let (quantity, of_one) = self.on_server(one)?;
+        let (_, of_two) = other.on_server(two)?;
+        let settings = &self.experiment.settings;
+        let names = [one.baseline.as_str(), one.arm.as_str()];
+        let mut found = across(names, quantity, [&of_one, &of_two], settings.looks.quick);
+        settings.order.remark(&mut found.sentence);
+        Some(DifferenceRow {
+            from: self.server.to_owned(),
+            to: other.server.to_owned(),
+            baseline: one.baseline.clone(),
+            arm: one.arm.clone(),
+            is_aa: one.is_aa,
+            phase: one.phase.clone(),
+            operation: one.operation.clone(),
+            metric: one.metric,
+            verdict: found.verdict,
+            direction_only: found.direction_only,
+            estimate_percent: found.estimate_percent,
+            low_percent: found.low_percent,
+            high_percent: found.high_percent,
+            level: found.level,
+            rounds: found.rounds as u32,
+            threshold_percent: found.threshold_percent,
+            floor_percent: found.floor_percent,
+            bias_percent: found.bias_percent,
+            sentence: found.sentence,
+        })
+    }
+
+    fn on_server<'b>(
+        &'b self,
+        row: &'b ComparisonRow,
+    ) -> Option<(stats::threshold::Quantity, OnServer<'b>)> {
+        let phase = self.experiment.plan.phases.iter().find(|it| it.name == row.phase)?;
+        let operation = Some(row.operation.as_str());
+        let Measure { quantity, values, .. } =
+            compare::values(self.experiment, &self.rounds, phase, row.metric, operation)?;
+        let of = |id: &str| {
+            let place = self.experiment.arms.iter().position(|arm| arm.id == id)?;
+            values.get(place)
+        };
+        let ratios = log_ratios(quantity.direction(), of(&row.baseline)?, of(&row.arm)?);
+        let is_unjudged =
+            row.verdict == Verdict::NotComparable || row.sentence.starts_with(NOT_JUDGED);
+        Some((
+            quantity,
+            OnServer {
+                server: self.server,
+                ratios,
+                found: [row.estimate_percent, row.low_percent, row.high_percent],
+                threshold_percent: row.threshold_percent,
+                floor_percent: row.floor_percent,
+                bias_percent: row.bias_percent,
+                alpha: self.rounds.standing().look.alpha,
+                unjudged: is_unjudged.then_some(&row.sentence),
+                busy: row.busy.as_deref(),
+            },
+        ))
+    }
+}

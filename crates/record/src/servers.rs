@@ -1,0 +1,155 @@
+//! A folder of experiments of the same arms, made side by side, one on each server.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::folder::Folder;
+use crate::plain;
+use crate::records::Experiment;
+use base::error::{Error, Result};
+
+const FILE: &str = "servers.json";
+const BYTES_MAX: u64 = 1 << 20;
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Servers {
+    schema_version: u32,
+    /// In the order asked for: the others are held against the first.
+    pub servers: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Part {
+    /// As `--server` takes it.
+    pub server: String,
+    /// Name of its experiment folder.
+    pub folder: String,
+}
+
+/// The experiment of one server.
+pub struct Made {
+    pub server: String,
+    pub folder: Folder,
+    pub experiment: Experiment,
+}
+
+impl Servers {
+    pub fn new(servers: &[String]) -> Self {
+        let part = |server: &String| Part { server: server.clone(), folder: plain_name(server) };
+        Self { schema_version: SCHEMA_VERSION, servers: servers.iter().map(part).collect() }
+    }
+
+    /// Makes the folder. Refuses one that is there and not empty.
+    pub fn create(&self, path: &Path) -> Result<()> {
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::usage(
+                format!("{} is there and not empty", path.display()),
+                "choose another --out: results are never written over",
+            ));
+        }
+        fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;
+        let text = serde_json::to_string_pretty(self).expect("names serialise");
+        plain::write_whole(path, FILE, text.as_bytes())
+            .map_err(|error| Error::file("write", &path.join(FILE), &error))
+    }
+
+    /// Takes back [`Servers::create`], where no experiment has begun.
+    pub fn discard(&self, path: &Path) {
+        let is_begun = |part: &Part| path.join(&part.folder).exists();
+        if !self.servers.iter().any(is_begun) {
+            let _ = fs::remove_file(path.join(FILE));
+            let _ = fs::remove_dir(path);
+        }
+    }
+
+    /// None where `path` is no folder of several servers.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        let bytes = match plain::read(path, FILE, BYTES_MAX) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            result => result.map_err(|error| Error::file("read", &path.join(FILE), &error))?,
+        };
+        let damaged = |why: String| {
+            let file = path.join(FILE);
+            Error::usage(format!("{}: {why}", file.display()), "it was changed or damaged")
+        };
+        let read: Self = serde_json::from_slice(&bytes).map_err(|it| damaged(it.to_string()))?;
+        if read.schema_version > SCHEMA_VERSION {
+            return Err(damaged("it comes from a newer mongodyno".to_owned()));
+        }
+        // A name that is no plain one would lead out of the folder.
+        let is_bad =
+            |part: &&Part| part.folder.is_empty() || plain_name(&part.folder) != part.folder;
+        match read.servers.iter().find(is_bad) {
+            Some(part) => Err(damaged(format!("{:?} is no name of ours", part.folder))),
+            None => Ok(Some(read)),
+        }
+    }
+
+    /// The experiments that have begun, in the order of the servers.
+    pub fn made(&self, path: &Path) -> Result<Vec<Made>> {
+        let begun = self.servers.iter().filter(|part| {
+            let folder = path.join(&part.folder);
+            // A folder itself: a link would lead elsewhere.
+            fs::symlink_metadata(&folder).is_ok_and(|it| it.is_dir())
+                && folder.join("experiment.json").exists()
+        });
+        let open = |part: &Part| {
+            let (folder, experiment) = Folder::open(&path.join(&part.folder))?;
+            Ok(Made { server: part.server.clone(), folder, experiment })
+        };
+        begun.map(open).collect()
+    }
+}
+
+/// `/opt/m/mongod` as `opt-m-mongod`: one part of a path, and never hidden.
+fn plain_name(server: &str) -> String {
+    let plain = |it: char| if it.is_ascii_alphanumeric() || "-_.@".contains(it) { it } else { '-' };
+    server.chars().map(plain).collect::<String>().trim_start_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_folders_lead_nowhere_else() {
+        assert_eq!(plain_name("embedded@4.4"), "embedded@4.4");
+        assert_eq!(plain_name("/opt/m/mongod"), "opt-m-mongod");
+        assert_eq!(plain_name("../mongod"), "mongod");
+        let path = tempfile::tempdir().expect("a folder");
+        for folder in ["../a", "/etc", "..", "a/b", ".hidden", ""] {
+            let text = format!(
+                r#"{{"schema_version": 1, "servers": [{{"server": "x", "folder": {folder:?}}}]}}"#
+            );
+            fs::write(path.path().join(FILE), text).expect("a file");
+            let error = Servers::read(path.path()).expect_err(folder);
+            assert!(error.message.contains("no name of ours"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_has_not_begun_is_taken_back() {
+        let path = tempfile::tempdir().expect("a folder");
+        let out = path.path().join("out");
+        let servers = Servers::new(&["absorber".to_owned(), "embedded@4.4".to_owned()]);
+        servers.create(&out).expect("a folder");
+        assert!(servers.create(&out).is_err(), "it is not empty");
+        let read = Servers::read(&out).expect("a file").expect("of several servers");
+        assert_eq!(read.servers[1].folder, "embedded@4.4");
+        assert!(Servers::read(path.path()).expect("no error").is_none());
+        fs::create_dir(out.join("absorber")).expect("a folder");
+        servers.discard(&out);
+        assert!(out.join(FILE).exists(), "one has begun");
+        fs::remove_dir(out.join("absorber")).expect("empty");
+        servers.discard(&out);
+        assert!(!out.exists());
+    }
+}

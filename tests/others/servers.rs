@@ -1,0 +1,133 @@
+//! `--server A,B`: the same arms on several servers, and the difference of their differences.
+
+use serde_json::Value;
+
+use crate::fake_support::{Lab, QUICK, code, flat, json_lines, noop, stderr, stdout};
+use crate::support::{comes_true, said, server};
+
+const BOTH: &str = "absorber,embedded@4.4";
+
+/// A lab in which `go` takes its lengths by server, where rounds alternate; `even` is as quick on
+/// each. None where there is no embedded server.
+fn lab(test: &str, go_ns: &[u64]) -> Option<Lab> {
+    server(test)?;
+    let lab = Lab::with_shared_cache();
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    lab.paced("go", go_ns, &[QUICK]);
+    Some(lab)
+}
+
+fn words(more: &[&str]) -> Vec<String> {
+    let noop = noop();
+    let words = ["run", &noop, "--phase", "first", "--server", BOTH, "--out", "out"];
+    let arms = ["-d", "even", "-d", "go"];
+    words.iter().chain(&arms).chain(more).map(|it| (*it).to_owned()).collect()
+}
+
+fn json(lab: &Lab, words: &[&str]) -> Value {
+    let output = lab.run(words);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn difference<'a>(analysis: &'a Value, arm: &str, metric: &str) -> &'a Value {
+    let mut rows = analysis["differences"].as_array().expect("rows").iter();
+    rows.find(|row| row["arm"] == arm && row["metric"] == metric).expect("a row")
+}
+
+#[test]
+fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
+    // 10 % slower on the absorber, 10 % quicker on the other one.
+    let test = "servers/a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told";
+    let Some(lab) = lab(test, &[110_000, 90_000]) else { return };
+    let output = lab.run(words(&["--rounds", "6"]));
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let text = flat(&stdout(&output));
+    for said in [
+        "── absorber ──",
+        "── embedded@4.4 ──",
+        "SLOWER: go@1.0.0 takes 10.",
+        "FASTER: go@1.0.0 takes 10.",
+        "first: from absorber to embedded@4.4",
+        "the time per op of go@1.0.0 over that of even@1.0.0 is 18.",
+        "lower on embedded@4.4 than on absorber",
+        "the lead passed from even@1.0.0 to go@1.0.0",
+        "ops/s of one server are not to be compared with those of another",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let (mut started, path) = (Vec::new(), lab.path("started"));
+    for line in std::fs::read_to_string(path).expect("starts").lines() {
+        started.push(line.split(' ').next_back().unwrap_or_default().to_owned());
+    }
+    assert_eq!(started.len(), 12, "a round on one server, then one on the other: {started:?}");
+
+    let again = json(&lab, &["report", "out", "--format", "json"]);
+    let schema = jsonschema::validator_for(&json(&lab, &["schema", "servers"]));
+    assert!(schema.expect("a valid schema").is_valid(&again), "{again:#}");
+    let row = difference(&again, "go@1.0.0", "throughput");
+    assert_eq!((&row["verdict"], &row["rounds"]), (&"DIFFERS".into(), &6.into()), "{row:#}");
+    assert!((row["estimate_percent"].as_f64().unwrap() + 18.18).abs() < 0.1, "{row:#}");
+    assert_eq!((&row["from"], &row["to"]), (&"absorber".into(), &"embedded@4.4".into()));
+    let twin = difference(&again, "even@1.0.0 (A/A)", "throughput");
+    assert_eq!(twin["verdict"], "SAME", "{twin:#}");
+    let servers = again["servers"].as_array().expect("servers");
+    assert_eq!(servers[0]["analysis"]["seed"], servers[1]["analysis"]["seed"], "the same work");
+    assert!(lab.path("out/embedded@4.4/report.html").exists());
+    let markdown = stdout(&lab.run(["report", "out", "--format", "md"]));
+    assert!(markdown.contains("## first: from absorber to embedded@4.4"), "{markdown}");
+    let csv = lab.run(["report", "out", "--format", "csv"]);
+    assert_eq!(code(&csv), 2, "{}", said(&csv));
+    assert!(stderr(&csv).contains("mongodyno report DIR/absorber --format csv"));
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn an_interrupted_pair_goes_on_where_each_was_cut() {
+    let test = "servers/an_interrupted_pair_goes_on_where_each_was_cut";
+    let Some(lab) = lab(test, &[110_000, 90_000]) else { return };
+    let mut child = lab.start(words(&["--rounds", "6", "--seed", "7"]));
+    let of = |server: &str| json_lines(&lab.path(&format!("out/{server}/runs.jsonl"))).len();
+    assert!(comes_true(|| of("embedded@4.4") >= 6), "two rounds on both");
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
+    let status = child.wait().expect("an end");
+    let stderr_text = std::fs::read_to_string(lab.path("stderr")).expect("stderr");
+    assert_eq!(status.code(), Some(130), "{stderr_text}");
+    assert!(stderr_text.contains("to go on: mongodyno resume"), "{stderr_text}");
+    let resumed = lab.run(["resume", "out", "--json", "--workload", &noop()]);
+    assert_eq!(code(&resumed), 0, "{}", said(&resumed));
+    assert_eq!((of("absorber"), of("embedded@4.4")), (18, 18), "six rounds of three arms");
+    let analysis: Value = serde_json::from_slice(&resumed.stdout).expect("JSON");
+    assert_eq!(difference(&analysis, "go@1.0.0", "throughput")["rounds"], 6);
+    let complete = lab.run(["resume", "out", "--workload", &noop()]);
+    assert_eq!(code(&complete), 2, "{}", said(&complete));
+    assert!(stderr(&complete).contains("is complete"), "{}", said(&complete));
+    lab.assert_nothing_runs();
+}
+
+#[test]
+fn servers_that_make_no_sense_together_are_usage_errors() {
+    let lab = Lab::even_and_slow();
+    let noop = noop();
+    let refused = |more: &[&str], wanted: &str| {
+        let output = lab.run([&["run", &noop, "-d", "even", "-d", "slow"], more].concat());
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        assert!(flat(&stderr(&output)).contains(wanted), "{wanted}: {}", said(&output));
+    };
+    let twice = "embedded and embedded@6.0 are the same server";
+    refused(&["--server", "embedded,embedded@6.0"], twice);
+    refused(&["--server", "absorber,absorber"], "absorber and absorber are the same server");
+    refused(&["--server", "absorber,none"], "without a server there is nothing to compare");
+    refused(&["--server", "absorber,"], "there is no server \"\"");
+    refused(&["--server", "absorber,embedded@9.9"], "there is no embedded MongoDB \"9.9\"");
+    refused(&["--server", BOTH, "--sweep", "warmup=0.1,0.2"], "are two axes of experiments");
+    let both = ["--server", BOTH, "--uri", "mongodb://127.0.0.1:1"];
+    refused(&both, "the argument '--server <SERVER>' cannot be used with '--uri <URI>'");
+    refused(&["--server", BOTH, "--service-time", "1ms"], "only an absorber can be told");
+    let words = ["bisect", &noop, "-d", "even@1.0.0", "-d", "even", "--server", BOTH];
+    let bisect = lab.run(words);
+    assert_eq!(code(&bisect), 2, "{}", said(&bisect));
+    assert!(stderr(&bisect).contains("bisect searches on one server"), "{}", said(&bisect));
+    assert!(!lab.path("mongodyno-results").exists(), "nothing is left behind");
+}
