@@ -75,7 +75,7 @@ const OLD_VERSIONS: [(&str, &[(&str, Try)]); 5] = [
             ("python@3.6.1", Try::Starts),
         ],
     ),
-    ("rust", &[("rust@3.2.5", Try::Offline)]),
+    ("rust", &[("rust@2.8.2", Try::Offline)]),
 ];
 
 /// Calls `act` for every adapter that this machine can run, and reports all failures.

@@ -1,24 +1,39 @@
 //! The mongodyno adapter around the official MongoDB driver for Rust: reads a message, answers it.
 
-/// The driver: one file for each generation of its API, and what generations have in common.
+#[cfg(feature = "v2")]
+extern crate mongodb2 as mongodb;
+
+/// What dialect and harness share.
+mod call;
+
+/// The driver: a file for each API of each generation, and what they have in common.
 mod dialect {
-    mod async3;
+    #[cfg_attr(all(feature = "v2", feature = "sync"), path = "sync2.rs")]
+    #[cfg_attr(all(feature = "v2", not(feature = "sync")), path = "async2.rs")]
+    #[cfg_attr(all(feature = "v3", feature = "sync"), path = "sync3.rs")]
+    #[cfg_attr(all(feature = "v3", not(feature = "sync")), path = "async3.rs")]
+    mod api;
     mod client;
     #[cfg(test)]
     mod tests;
 
-    pub use async3::*;
-    pub use client::{connect, handshake};
+    pub use api::*;
+    pub use client::{bind, connect, handshake, spawn, Target};
+
+    /// A call blocks its thread.
+    pub const BLOCKS: bool = cfg!(feature = "sync");
 }
 
 /// The contract, without a word of the driver but for its BSON.
 mod harness {
+    #[cfg(not(feature = "sync"))]
     pub mod consumer;
     pub mod documents;
     pub mod files;
     pub mod operations;
     pub mod phase;
     pub mod protocol;
+    #[cfg(not(feature = "sync"))]
     pub mod tailing;
     pub mod timing;
     pub mod workers;
@@ -30,6 +45,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
+use mongodb::bson::{self, Document};
 use rustix::time::{clock_getres, ClockId};
 use serde_json::{json, Value};
 use tokio::runtime::Handle;
@@ -37,18 +53,23 @@ use tokio::select;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::{mpsc, oneshot};
 
-use dialect::bson::{self, Document};
+use call::{cut, Failure};
+#[cfg(not(feature = "sync"))]
+use harness::consumer;
 use harness::documents::stamped;
 use harness::phase::Phase;
-use harness::protocol::{cut, parse, Failure, Message, Render, Session};
+use harness::protocol::{parse, Message, Render, Session};
 use harness::timing::{now_ns, EPOCH_NS, STOP};
-use harness::{consumer, workers};
+use harness::workers;
 
 const PROTOCOL: u32 = 2;
 /// An answer begins with it.
 const FRAME: char = '\x1e';
-/// Between two messages of one batch, with the reading of the clock and the sample.
-const CONSUMER_NS: u64 = 200;
+
+const KINDS: &str = "noop insert_one insert_many find_one find update_one delete_one count \
+    estimated_count replace_one find_one_and_update read_modify_write aggregate command drop";
+/// The driver refuses unacknowledged writes, and its `run_command` takes no concerns.
+const EXTRAS: &str = "write_concern read_concern read_preference unordered clients lazy_insert";
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
@@ -116,19 +137,21 @@ impl Adapter {
             Message::Open { clients, deal, database } => {
                 let (mut opened, mut resolved) = (Vec::new(), Value::Null);
                 for target in clients {
-                    let (client, options) = dialect::connect(&target, &database).await?;
+                    let client = dialect::connect(target.uri, target.options, database.clone());
+                    let (client, options) = dialect::spawn(client).await??;
                     opened.push(client);
                     resolved = options;
                 }
                 self.session = Session { clients: opened, by_operation: deal == "operation" };
                 json!({ "type": "opened", "acknowledged": true, "resolved": resolved })
             }
+            #[cfg(not(feature = "sync"))]
+            Message::Prepare(message) if !message["consumer"].is_null() => {
+                self.phase = Some(consumer::prepare(message, &self.session).await?);
+                json!({ "type": "ready" })
+            }
             Message::Prepare(message) => {
-                self.phase = Some(if message["consumer"].is_null() {
-                    workers::prepare(message, &self.session)?
-                } else {
-                    consumer::prepare(message, &self.session).await?
-                });
+                self.phase = Some(workers::prepare(message, &self.session)?);
                 json!({ "type": "ready" })
             }
             Message::Turn { until_ns } => {
@@ -140,9 +163,7 @@ impl Adapter {
                 phase.ok_or(Failure::new("internal", "no phase"))?.end().await?
             }
             Message::Close => {
-                for client in self.session.clients.drain(..) {
-                    dialect::close(client.client().clone()).await;
-                }
+                self.session = Session::default();
                 json!({ "type": "closed" })
             }
             Message::Render(Render { template, stamps, input }) => {
@@ -158,7 +179,12 @@ async fn hello() -> Result<Value, Failure> {
     let handshake = tokio::time::timeout(Duration::from_secs(5), dialect::handshake()).await??;
     let driver = handshake.get_document("driver")?;
     let rustc = handshake.get_str("platform")?.split(' ').nth(1);
-    let threads = Handle::current().metrics().num_workers();
+    let (kind, threads, window) = if dialect::BLOCKS {
+        ("threads", None, None)
+    } else {
+        ("tasks", Some(Handle::current().metrics().num_workers()), Some("window"))
+    };
+    let pacing = ["awaited", "think", "rate", "burst"].into_iter().chain(window);
     Ok(json!({
         "type": "hello",
         "protocol": PROTOCOL,
@@ -174,14 +200,14 @@ async fn hello() -> Result<Value, Failure> {
             "resolution_ns": clock_getres(ClockId::Monotonic).tv_nsec,
         },
         "capabilities": {
-            "operations": dialect::KINDS.split(' ').collect::<Vec<_>>(),
-            "pacing": ["awaited", "think", "window", "rate", "burst"],
-            "extras": dialect::EXTRAS.split(' ').collect::<Vec<_>>(),
+            "operations": KINDS.split(' ').collect::<Vec<_>>(),
+            "pacing": pacing.collect::<Vec<_>>(),
+            "extras": EXTRAS.split(' ').collect::<Vec<_>>(),
             "shapes": [],
             "alters": [],
             "uri": "standard",
-            "consumer_ns": CONSUMER_NS,
-            "concurrency": { "kind": "tasks", "max": null, "threads": threads },
+            "consumer_ns": dialect::CONSUMER_NS,
+            "concurrency": { "kind": kind, "max": null, "threads": threads },
         },
     }))
 }

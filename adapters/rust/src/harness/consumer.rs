@@ -10,9 +10,10 @@ use tokio::sync::mpsc::Receiver;
 
 use super::files::Samples;
 use super::phase::{turn_done, Phase, Tally, Turn};
-use super::protocol::{ErrorEntry, Failure, Session};
+use super::protocol::Session;
 use super::tailing::{Found, Tailing};
 use super::timing::{now_ns, Alarm, STOP};
+use crate::call::{ErrorEntry, Failure};
 
 #[derive(Deserialize)]
 struct Prepare {

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::files::Job;
-use super::protocol::Failure;
 use super::timing::now_ns;
-use crate::dialect::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
+use crate::call::Failure;
+use mongodb::bson::{oid::ObjectId, Binary, Bson, DateTime, Document, Uuid};
 
 #[derive(Deserialize)]
 pub struct Stamp {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::documents::Input;
-use super::protocol::Failure;
+use crate::call::Failure;
 
 const HEADER_BYTES: usize = 32;
 

@@ -1,34 +1,14 @@
-//! The operations of a phase: what a call is given, and what its answer adds to totals.
+//! The operations of a phase: what their calls are given, and how they are called.
 
 use std::sync::Arc;
 
+use mongodb::bson::{Bson, Document};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::documents::{Pool, Template};
 use super::files::Job;
-use super::protocol::Failure;
-use crate::dialect::{self, bson::Bson, bson::Document, Client, Target};
-
-#[derive(Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Noop,
-    InsertOne,
-    InsertMany,
-    FindOne,
-    Find,
-    UpdateOne,
-    DeleteOne,
-    Count,
-    EstimatedCount,
-    ReplaceOne,
-    FindOneAndUpdate,
-    ReadModifyWrite,
-    Aggregate,
-    Command,
-    Drop,
-}
+use crate::call::{Answer, Failure, Given, Kind, Options};
+use crate::dialect::{self, Database, Target};
 
 /// An operation of `prepare`, with all work done that no single call has to repeat.
 #[derive(Deserialize)]
@@ -43,15 +23,8 @@ pub struct Operation {
     body: Option<Template>,
     #[serde(default)]
     lazy: bool,
-    #[serde(default)]
-    pub collection: String,
-    pub ordered: Option<bool>,
-    pub upsert: Option<bool>,
-    pub batch_size: Option<u32>,
-    pub sum_field: Option<String>,
-    pub write_concern: Option<Value>,
-    pub read_concern: Option<String>,
-    pub read_preference: Option<String>,
+    #[serde(flatten)]
+    options: Options,
     #[serde(skip)]
     pools: Arc<Vec<Pool>>,
     /// One for each client; a noop has none.
@@ -59,69 +32,10 @@ pub struct Operation {
     targets: Vec<Target>,
 }
 
-/// Each document is made when the driver asks for it.
-pub type Batch = Box<dyn ExactSizeIterator<Item = Document> + Send>;
-
-/// The arguments of a call: fresh copies, made before its time begins. An empty document is not
-/// made in vain: its hasher costs as much as a reading of the clock.
-#[derive(Default)]
-pub struct Given {
-    filter: Option<Document>,
-    /// It is seldom there: in a box it costs the others less.
-    pub projection: Option<Box<Document>>,
-    body: Option<Document>,
-    /// A batch, or the stages of a pipeline.
-    pub documents: Vec<Document>,
-    pub lazy: Option<Batch>,
-    pub limit: Option<i64>,
-    /// Of the call that follows in the same operation.
-    then: Option<Box<Given>>,
-}
-
-impl Given {
-    pub fn filter(&mut self) -> Document {
-        self.filter.take().unwrap_or_default()
-    }
-
-    /// A document to write, an update, or a command.
-    pub fn body(&mut self) -> Document {
-        self.body.take().unwrap_or_default()
-    }
-}
-
-#[derive(Default)]
-pub struct Answer {
-    pub right: bool,
-    pub documents: u64,
-    pub sum: i64,
-}
-
-impl Answer {
-    pub fn right_if(right: bool) -> Answer {
-        Answer { right, ..Answer::default() }
-    }
-
-    /// Of a call that finds one document.
-    pub fn one(found: Option<Document>, sum_field: &Option<String>) -> Answer {
-        let mut answer = Answer::right_if(found.is_some());
-        found.iter().for_each(|document| answer.read(document, sum_field));
-        answer
-    }
-
-    pub fn read(&mut self, document: &Document, sum_field: &Option<String>) {
-        self.documents += 1;
-        self.sum += match sum_field.as_ref().and_then(|field| document.get(field)) {
-            Some(Bson::Int32(value)) => i64::from(*value),
-            Some(Bson::Int64(value)) => *value,
-            _ => 0,
-        };
-    }
-}
-
 impl Operation {
     pub fn bind(
         mut self,
-        clients: &[Client],
+        clients: &[Database],
         pools: &Arc<Vec<Pool>>,
     ) -> Result<Arc<Self>, Failure> {
         if let Some(shape) = &self.shape {
@@ -129,7 +43,7 @@ impl Operation {
         }
         self.pools = Arc::clone(pools);
         if self.kind != Kind::Noop {
-            let targets = clients.iter().map(|client| Target::new(client, &self));
+            let targets = clients.iter().map(|client| dialect::bind(client, &self.options));
             self.targets = targets.collect::<Result<_, _>>()?;
         }
         Ok(Arc::new(self))
@@ -167,17 +81,23 @@ impl Operation {
     }
 
     /// The rest of `given` is dropped after the call's time.
-    pub async fn call(&self, client: usize, given: &mut Given) -> dialect::Result<Answer> {
+    pub async fn call(&self, client: usize, given: &mut Given) -> mongodb::error::Result<Answer> {
         let mut answer = Answer::right_if(true);
         let Some(target) = self.targets.get(client) else {
-            given.documents.iter().for_each(|document| answer.read(document, &self.sum_field));
+            given
+                .documents
+                .iter()
+                .for_each(|document| answer.read(document, &self.options.sum_field));
             return Ok(answer);
         };
         let Some(mut then) = given.then.take() else {
-            return target.call(self.kind, self, given).await;
+            return dialect::call(target, self.kind, &self.options, given).await;
         };
-        answer = target.call(Kind::FindOne, self, given).await?;
-        answer.right = answer.right && target.call(Kind::UpdateOne, self, &mut then).await?.right;
+        answer = dialect::call(target, Kind::FindOne, &self.options, given).await?;
+        if answer.right {
+            let update = dialect::call(target, Kind::UpdateOne, &self.options, &mut then);
+            answer.right = update.await?.right;
+        }
         Ok(answer)
     }
 }

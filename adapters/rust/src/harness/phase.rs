@@ -7,8 +7,7 @@ use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::protocol::{ErrorEntry, Failure};
-use crate::dialect;
+use crate::call::{ErrorEntry, Failure};
 
 /// `until_ns`, and who awaits the end of the turn.
 pub type Turn = (u64, oneshot::Sender<Value>);
@@ -25,7 +24,7 @@ impl Phase {
         Task: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
         let (turns, asked) = channel(1);
-        Phase { turns, task: dialect::spawn(run(asked)) }
+        Phase { turns, task: tokio::spawn(run(asked)) }
     }
 
     pub async fn turn(&mut self, until_ns: u64) -> Result<Value, Failure> {

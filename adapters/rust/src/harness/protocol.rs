@@ -1,13 +1,11 @@
-//! Messages, and the errors that answers tell.
+//! The core's messages.
 
-use std::error::Error;
-use std::path::Path;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::documents::{Input, Stamp};
-use crate::dialect::Client;
+use crate::call::Failure;
+use crate::dialect::Database;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -46,53 +44,7 @@ pub fn parse(line: &[u8]) -> Result<Message, Failure> {
 /// From `open`: all phases have it in common.
 #[derive(Default)]
 pub struct Session {
-    pub clients: Vec<Client>,
+    pub clients: Vec<Database>,
     /// Dealt by operation, not by worker.
     pub by_operation: bool,
-}
-
-/// An answer of type `error`.
-pub struct Failure {
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl Failure {
-    pub fn new(code: &'static str, message: impl ToString) -> Failure {
-        Failure { code, message: message.to_string() }
-    }
-
-    pub fn of_file<E: Error>(path: &Path) -> impl Fn(E) -> Failure + '_ {
-        move |error| Failure::new("internal", format!("{}: {error}", path.display()))
-    }
-}
-
-impl<E: Error> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure::new("internal", error)
-    }
-}
-
-/// A message as it is told: that of a batch holds all of its write errors.
-pub fn cut(message: &str) -> String {
-    message.chars().take(4096).collect()
-}
-
-/// A kind of failure of operations, and how often it was met.
-#[derive(Serialize)]
-pub struct ErrorEntry {
-    pub code: i32,
-    pub name: String,
-    pub count: u64,
-    pub message: String,
-    /// Of a sample.
-    #[serde(skip)]
-    pub outcome: u8,
-}
-
-impl ErrorEntry {
-    /// A wrong answer: the adapter itself sees it.
-    pub fn own(name: &str, message: String) -> ErrorEntry {
-        ErrorEntry { code: 0, name: name.to_owned(), count: 1, message, outcome: 1 }
-    }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::protocol::{ErrorEntry, Failure};
-use crate::dialect::bson::{RawBson, RawDocument};
-use crate::dialect::{is_there, next, tail, Error, Messages, Tail};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf};
+
+use crate::call::{ErrorEntry, Failure};
+use crate::dialect::{is_there, next, tail, Cursor, Messages};
 
 /// Between the failure of a cursor and the next one.
 const REOPEN: Duration = Duration::from_millis(10);
@@ -21,15 +22,15 @@ pub struct Found {
 pub struct Tailing {
     messages: Messages,
     marker_field: String,
-    cursor: Option<Tail>,
+    cursor: Option<Cursor<RawDocumentBuf>>,
     /// `_id` of the last document that was read; None if that has been overwritten.
-    last: Option<RawBson>,
+    last: Option<Bson>,
     pub opened: u64,
     pub positions_lost: u64,
 }
 
-fn id_of(document: &RawDocument) -> Option<RawBson> {
-    document.get("_id").ok().flatten().map(|id| id.to_raw_bson())
+fn id_of(document: impl AsRef<RawDocument>) -> Option<Bson> {
+    document.as_ref().get("_id").ok().flatten().and_then(|id| Bson::try_from(id).ok())
 }
 
 impl Tailing {
@@ -66,11 +67,11 @@ impl Tailing {
         let document = next(cursor).await?.ok_or_else(cursor_ended)?;
         let (mut found, mut id) = (Found::default(), None);
         for element in document.iter_elements() {
-            let element = element.map_err(Error::from)?;
-            let value = element.value().map_err(Error::from)?;
+            let element = element.map_err(broken)?;
+            let value = element.value().map_err(broken)?;
             let integer = || value.as_i64().or_else(|| value.as_i32().map(i64::from));
             match element.key() {
-                "_id" => id = Some(value.to_raw_bson()),
+                "_id" => id = Bson::try_from(value).ok(),
                 "producer" => found.producer = integer().unwrap_or_default(),
                 "sequence" => found.sequence = integer(),
                 "made_ns" => found.made_ns = integer().unwrap_or_default(),
@@ -82,14 +83,14 @@ impl Tailing {
     }
 
     /// Continues after the last document, or with the oldest one if that has been overwritten.
-    async fn reopen(&mut self) -> Result<Tail, ErrorEntry> {
+    async fn reopen(&mut self) -> Result<Cursor<RawDocumentBuf>, ErrorEntry> {
         loop {
-            let there = is_there(&self.messages, &self.last).await?;
+            let there = is_known(&self.messages, &self.last).await?;
             let mut cursor = tail(&self.messages).await?;
             self.opened += 1;
             // It is looked for once more. Overwritten before the cursor was opened, it would be
             // awaited forever. Overwritten since, it no longer tells what of the batch is new.
-            if there && !is_there(&self.messages, &self.last).await? {
+            if there && !is_known(&self.messages, &self.last).await? {
                 continue;
             }
             if there {
@@ -105,4 +106,13 @@ impl Tailing {
 
 fn cursor_ended() -> ErrorEntry {
     ErrorEntry::own("CursorEnded", "the server has ended the cursor".to_owned())
+}
+
+async fn is_known(messages: &Messages, last: &Option<Bson>) -> Result<bool, ErrorEntry> {
+    let Some(id) = last else { return Ok(false) };
+    Ok(is_there(messages, id).await?)
+}
+
+fn broken(error: impl ToString) -> ErrorEntry {
+    ErrorEntry::own("MalformedMessage", error.to_string())
 }

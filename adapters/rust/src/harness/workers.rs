@@ -14,10 +14,11 @@ use tokio::task::{coop::consume_budget, JoinHandle};
 
 use super::documents::{read_pool, Pool};
 use super::files::{Job, Samples, Schedule};
-use super::operations::{Answer, Given, Operation};
+use super::operations::Operation;
 use super::phase::{turn_done, Phase, Tally, Turn};
-use super::protocol::{ErrorEntry, Failure, Session};
+use super::protocol::Session;
 use super::timing::{now_ns, Alarm, STOP};
+use crate::call::{Answer, ErrorEntry, Failure, Given};
 use crate::dialect;
 
 #[derive(Deserialize)]
@@ -72,7 +73,7 @@ struct Slice {
 struct Timed {
     start_ns: u64,
     end_ns: u64,
-    answer: dialect::Result<Answer>,
+    answer: mongodb::error::Result<Answer>,
 }
 
 impl Plan {
@@ -106,14 +107,15 @@ struct Worker {
 }
 
 impl Worker {
-    /// Runs a turn; the task ends with it. Rejected: a task that waits on a barrier between turns.
-    /// To wake it costs more than to spawn one, and the worker's state would need a lock.
+    /// Runs a turn; the task or thread ends with it. Rejected: a task that waits on a barrier
+    /// between turns. To wake it costs more than to spawn one, and the worker's state would need a
+    /// lock.
     async fn turn(mut self, origin_ns: u64, began_ns: u64, until_ns: u64) -> io::Result<Worker> {
         (self.origin_ns, self.last_ns, self.until_ns) = (origin_ns, began_ns, until_ns);
         self.samples.written_ns = began_ns;
         match self.plan.pacing.mode {
-            Mode::Awaited | Mode::Rate => self.one_by_one().await?,
-            Mode::Window | Mode::Burst => self.side_by_side().await?,
+            Mode::Window | Mode::Burst if !dialect::BLOCKS => self.side_by_side().await?,
+            _ => self.one_by_one().await?,
         }
         self.samples.flush()?;
         Ok(self)
@@ -146,7 +148,7 @@ impl Worker {
     async fn side_by_side(&mut self) -> io::Result<()> {
         let mut in_flight = VecDeque::new();
         while let Some(job) = self.take() {
-            in_flight.push_back(dialect::spawn(self.issued(job)));
+            in_flight.push_back(tokio::spawn(self.issued(job)));
             while Some(in_flight.len()) == self.plan.pacing.size
                 || in_flight.front().is_some_and(JoinHandle::is_finished)
             {
