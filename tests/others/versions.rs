@@ -258,8 +258,17 @@ fn how_an_adapter_is_started_or_described_makes_no_new_environment() {
     assert_eq!(was, "a\n");
     lab.write("adapters/even/README.md", "better");
     lab.rewrite("even", |text| text.replace("op_ns=100000", "op_ns=200000"));
+    lab.rewrite("even", |text| format!("beside = ['t', 't.sh']\ntest = ['sh', 't.sh']\n{text}"));
+    fs::create_dir(lab.path("adapters/even/t")).expect("a folder");
+    lab.write("adapters/even/t/one", "a test");
+    lab.write("adapters/even/t.sh", "cat t/one >told");
     assert_eq!(installed(&lab, "even/pace=b"), before);
     assert_ne!(installed(&lab, "even/kind=b"), before);
+    // Tests are those of now.
+    lab.write("adapters/even/t/one", "a better test");
+    let output = lab.run(["adapters", "test", "even"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(fs::read_to_string(format!("{before}/told")).expect("told"), "a better test");
     lab.write("adapters/even/dialect.txt", "better");
     assert_ne!(installed(&lab, "even"), before);
 }

@@ -32,8 +32,6 @@ use base::words::hex;
 /// Between two tries for a lock that another mongodyno holds. A blocking wait would need a thread,
 /// and the end of the program would wait for that thread.
 const LOCK_EVERY: Duration = Duration::from_millis(100);
-/// Files of an adapter that no environment is made of.
-const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
 /// Lines of an installer's output, from its end, that an error quotes.
 const QUOTED_LINES: usize = 4;
 
@@ -64,7 +62,8 @@ impl<'a> Installation<'a> {
     pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
         let choice = manifest.choose(asked)?;
         let toolchain = choice.probe().map_err(|missing| not_runnable(manifest, &missing))?;
-        let files = manifest.files()?;
+        let mut files = manifest.files()?;
+        files.retain(|path, _| !manifest.is_beside(path));
         if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
             say!("{}: {} {} runs with {unasked}", manifest.name, choice.package, choice.version);
         }
@@ -191,13 +190,8 @@ impl<'a> Installation<'a> {
         let folder = &self.folder;
         let kept = clear(folder, &self.manifest.keep);
         let kept = kept.map_err(|error| Error::file("clear", folder, &error))?;
-        for (path, bytes) in &self.files {
-            let path = folder.join(path);
-            let parent = path.parent().expect("below the folder");
-            fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
-            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
-        }
         fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
+        self.files.iter().try_for_each(|(path, bytes)| put(folder, path, bytes))?;
         Ok(kept)
     }
 
@@ -279,7 +273,7 @@ impl<'a> Installation<'a> {
 /// stands beside this hash in the folder's name. How an adapter is started is no part of it.
 fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in files.iter().filter(|(path, _)| !BESIDE.contains(&path.as_str())) {
+    for (path, bytes) in files {
         hash.update(path.as_bytes());
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
@@ -290,6 +284,24 @@ fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Ch
         hash.update(format!("\n{}", words.join("\0")).as_bytes());
     }
     hex(&hash.finalize())[..12].to_owned()
+}
+
+/// Adds the adapter's tests to an environment, which is made without them. Equal files stay: a
+/// build by their times has nothing to do, and an environment may be read-only.
+pub fn add_tests(manifest: &Manifest, folder: &Path) -> Result<()> {
+    let files = manifest.files()?;
+    let of_tests = files.iter().filter(|(path, _)| manifest.is_beside(path));
+    let other = |(path, bytes): &(&String, &Vec<u8>)| {
+        fs::read(folder.join(path)).ok().as_ref() != Some(*bytes)
+    };
+    of_tests.filter(other).try_for_each(|(path, bytes)| put(folder, path, bytes))
+}
+
+fn put(folder: &Path, path: &str, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(path);
+    let parent = path.parent().expect("below the folder");
+    fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+    fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))
 }
 
 /// Empties a folder but for `keep`. Returns the kept entries that exist.

@@ -16,6 +16,9 @@ use base::error::{Error, Result};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
+/// Files of every adapter that no environment is made of.
+const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -61,6 +64,9 @@ pub struct Manifest {
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
+    /// Files and folders that no environment is made of: tests, settings of `lint`.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Its times are simulated, so the machine's noise cannot touch them: the fake of the tests.
     #[serde(default)]
     pub simulated: bool,
@@ -178,6 +184,14 @@ impl Manifest {
                 found.into_iter().map(read).collect()
             }
         }
+    }
+
+    /// Whether an environment is made without this file.
+    pub fn is_beside(&self, path: &str) -> bool {
+        let below = |entry: &str| {
+            path.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        BESIDE.contains(&path) || self.beside.iter().any(|entry| below(entry))
     }
 
     /// Checks values that the types allow: all later code relies on them.
