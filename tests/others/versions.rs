@@ -143,7 +143,8 @@ fn drivers_lists_the_releases_of_a_driver() {
     listed(&lab, "many", RELEASES);
     let output = lab.run(["drivers", "--versions", "many"]);
     let expected = " 1.0.0\n 1.0.1\n 1.1.0\n 2.0.0\n 2.0.1\n5 releases of fake-driver; left out: \
-                    1 for which there is no program (1.0.0), 1 prereleases\n";
+                    1 for which there is no program (1.0.0), 1 prereleases; dates unknown: the \
+                    registry's tool tells none\n";
     assert_eq!(stdout(&output), expected, "{}", said(&output));
     // The last listing stays.
     lab.write("down", "");
