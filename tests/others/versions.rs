@@ -181,6 +181,7 @@ fn selections_stand_in_the_plan_as_whole_versions() {
     }
     for (driver, reason) in [
         ("many@2..1", "2..1 runs backwards: 1.1.0 comes before 2.0.0"),
+        ("many@1..", "1.. names one end; latest is the newest release"),
         ("many@3..4", "there is no release \"3\""),
         ("many@0.9..2", "there is no release \"0.9\""),
     ] {
@@ -243,6 +244,55 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
     fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.experiment(&drivers[..2], &["--rounds", "1"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
+}
+
+#[test]
+fn a_version_for_another_runtime_says_so() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK]);
+    let install = "install_version = [['sh', '-c', 'echo \"Ignored: 14.2.0 Requires-R >=3.9; \
+                   4.2.0 Requires-R >=3.15; 5.0 Requires-R >=4\"; echo no such version; exit 1']]\n\
+                   unknown_version = 'no such version'\n\
+                   unfit_version = '[:;] ({version} Requires-R [^;\\n]+)'\n";
+    lab.rewrite("many", |text| text.to_owned() + install);
+    let output = lab.run(["adapters", "install", "many@4.2.0"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: fake-driver 4.2.0 is not built for this runtime: 4.2.0 Requires-R \
+                    >=3.15\nhint: ask for another version, or for another runtime where the \
+                    adapter takes one\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+    let output = lab.run(["adapters", "install", "many@2.0"]);
+    assert!(
+        stderr(&output).contains("error: fake-driver has no version 2.0\n"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn a_runtime_by_its_path_is_probed_and_stands_in_the_record() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK, "op_ns=100000"]);
+    let runtime = "options.runtime = 'what runs it'\n\
+                   values.runtime = { default = 'sh', match = '^(sh|/.+)$', wants = 'sh or a \
+                   path' }\n\
+                   [[generations]]\nversions = '^1'\n\
+                   [[needs]]\nrun = ['{runtime}', '-c', 'echo 7']\nmatch = '7'\n\
+                   wants = 'a shell'\ninstall_hint = 'x'\n";
+    lab.rewrite("many", |text| text.replace("start = [\"sh\"", "start = [\"{runtime}\"") + runtime);
+    let other = "many/runtime=/bin/sh/maxPoolSize=5";
+    let output = lab.experiment(&["many", other], &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let record = lab.record();
+    assert_eq!(record["arms"][2]["id"], "many@1.0.0/runtime=/bin/sh/maxPoolSize=5");
+    let runtimes = [0, 2].map(|arm| &record["arms"][arm]["options"]["runtime"]);
+    assert_eq!(runtimes, ["sh", "/bin/sh"]);
+    let output = lab.run(["adapters", "install", "many/runtime=/no/such/sh"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: many needs a shell (`/no/such/sh` not found)\nhint: x\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+    let output = lab.run(["adapters", "install", "many/runtime=zsh"]);
+    assert!(stderr(&output).contains("runtime can be sh or a path"), "{}", said(&output));
 }
 
 #[test]

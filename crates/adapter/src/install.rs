@@ -275,13 +275,20 @@ impl<'a> Installation<'a> {
         if status.success() {
             return Ok(());
         }
+        let Choice { package, version, .. } = &self.choice;
+        if let Some(words) = self.unfit(&text) {
+            return Err(Error::environment(
+                format!("{package} {version} is not built for this runtime: {words}"),
+                "ask for another version, or for another runtime where the adapter takes one",
+            ));
+        }
         let unknown = self.manifest.unknown_version.as_ref().is_some_and(|pattern| {
             regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
         });
         if unknown {
             let name = self.asked.named(&self.manifest.name);
             return Err(Error::environment(
-                format!("{} has no version {}", self.choice.package, self.choice.version),
+                format!("{package} has no version {version}"),
                 format!("`mongodyno drivers --versions {name}` lists them"),
             ));
         }
@@ -295,10 +302,19 @@ impl<'a> Installation<'a> {
                 lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
             ),
             format!(
-                "the whole output is in {}; is the package registry reachable?",
+                "the whole output is in {}; is the package registry reachable? run --offline takes \
+                 what is installed",
                 self.log().display()
             ),
         ))
+    }
+
+    /// An installer's words on a version that wants another runtime.
+    fn unfit(&self, text: &str) -> Option<String> {
+        let version = regex_lite::escape(&self.choice.version);
+        let pattern = self.manifest.unfit_version.as_ref()?.replace("{version}", &version);
+        let words = regex_lite::Regex::new(&pattern).ok()?.captures(text)?;
+        Some(words.get(1).or(words.get(0))?.as_str().to_owned())
     }
 
     /// Copies an installer's output to the log and to `told`, and returns it.

@@ -59,6 +59,9 @@ pub struct Manifest {
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
+    /// Matches the installer's output when the `{version}` wants another runtime. Its group is
+    /// quoted.
+    pub unfit_version: Option<String>,
     /// Where `-d` may select versions.
     pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
@@ -73,6 +76,9 @@ pub struct Manifest {
     /// Options that an arm sets as `/KEY=VALUE`, with their meanings.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// Values that every generation takes for an option, unless it has its own.
+    #[serde(default)]
+    values: BTreeMap<String, Values>,
     /// Versions that are installed or called in one way. The first that takes an arm is used;
     /// without any, all versions are alike.
     #[serde(default)]
@@ -227,9 +233,12 @@ impl Manifest {
         let needs = generations.iter().flat_map(|it| &it.needs).chain(&self.needs);
         runs("needs.run", needs.clone().map(|it| &it.run))?;
         matches("unknown_version", &self.unknown_version)?;
+        let unfit = self.unfit_version.as_ref().map(|it| it.replace("{version}", "1"));
+        matches("unfit_version", &unfit)?;
         matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());
+        let values = values.chain(self.values.values());
         matches("generations.options.match", values.map(|it| &it.matches))?;
         matches("needs.match", needs.map(|it| &it.matches))
     }
@@ -317,6 +326,11 @@ fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
     };
     let mut manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     manifest.check().map_err(wrong)?;
+    for generation in &mut manifest.generations {
+        for (key, values) in &manifest.values {
+            generation.options.entry(key.clone()).or_insert_with(|| values.clone());
+        }
+    }
     manifest.source = source;
     Ok(manifest)
 }
