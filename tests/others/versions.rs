@@ -250,7 +250,9 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
 fn a_version_for_another_runtime_says_so() {
     let lab = Lab::new();
     lab.fake("many", &[QUICK]);
-    let install = "install_version = [['sh', '-c', 'echo \"Ignored: 14.2.0 Requires-R >=3.9; \
+    let install = "unreachable = '(?m)^no route$'\n\
+                   install_version = [['sh', '-c', '[ {version} != 3.0 ] || echo no route; \
+                   echo \"Ignored: 14.2.0 Requires-R >=3.9; \
                    4.2.0 Requires-R >=3.15; 5.0 Requires-R >=4\"; echo no such version; exit 1']]\n\
                    unknown_version = 'no such version'\n\
                    unfit_version = '[:;] ({version} Requires-R [^;\\n]+)'\n";
@@ -267,6 +269,11 @@ fn a_version_for_another_runtime_says_so() {
         "{}",
         said(&output)
     );
+    // Who reaches no registry finds no version.
+    let output = lab.run(["adapters", "install", "many@3.0"]);
+    let told = stderr(&output);
+    assert!(told.contains("error: installing many@3.0 failed: "), "{told}");
+    assert!(told.contains("is the package registry reachable?"), "{told}");
 }
 
 #[test]

@@ -282,10 +282,11 @@ impl<'a> Installation<'a> {
                 "ask for another version, or for another runtime where the adapter takes one",
             ));
         }
-        let unknown = self.manifest.unknown_version.as_ref().is_some_and(|pattern| {
-            regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
-        });
-        if unknown {
+        let matches = |pattern: &Option<String>| {
+            let pattern = pattern.as_ref().and_then(|it| regex_lite::Regex::new(it).ok());
+            pattern.is_some_and(|it| it.is_match(&text))
+        };
+        if matches(&self.manifest.unknown_version) && !matches(&self.manifest.unreachable) {
             let name = self.asked.named(&self.manifest.name);
             return Err(Error::environment(
                 format!("{package} has no version {version}"),

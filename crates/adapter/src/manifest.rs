@@ -59,6 +59,8 @@ pub struct Manifest {
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
+    /// Matches the installer's output when it reaches no registry: some then know no version.
+    pub unreachable: Option<String>,
     /// Matches the installer's output when the `{version}` wants another runtime. Its group is
     /// quoted.
     pub unfit_version: Option<String>,
@@ -235,6 +237,7 @@ impl Manifest {
         matches("unknown_version", &self.unknown_version)?;
         let unfit = self.unfit_version.as_ref().map(|it| it.replace("{version}", "1"));
         matches("unfit_version", &unfit)?;
+        matches("unreachable", &self.unreachable)?;
         matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());
