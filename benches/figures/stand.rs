@@ -71,8 +71,11 @@ pub fn environment(adapter: &str) -> Result<Environment, String> {
     let installation = installation.map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(installation.run(|_| ())).map_err(|error| error.to_string())?;
-    Ok(installation.environment())
+    let made = async {
+        installation.run(|_| ()).await?;
+        installation.environment().await
+    };
+    runtime.block_on(made).map_err(|error| error.to_string())
 }
 
 impl Stand {

@@ -5,6 +5,7 @@ use tokio::process::Command;
 
 use crate::cli::{AdaptersAction, AdaptersArgs, RegistryArgs};
 use adapter::environment::{self, Environment};
+use adapter::install::add_tests;
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use measure::arms::{self, Arm};
@@ -45,6 +46,7 @@ async fn test(arm: &Arm<'_>, offline: bool, uri: Option<&str>) -> Result<()> {
     }
     let mut requests = Requests::watch();
     let environment = install(arm, offline, &mut requests).await?;
+    add_tests(arm.manifest, &environment.folder)?;
     let mut command = environment.command(&words);
     if let Some(uri) = uri {
         command.env("MDYN_URI", uri);

@@ -23,9 +23,11 @@ fn releases(manifests: &[Manifest], driver: &str, offline: bool) -> Result<()> {
     let listing = arm.manifest.listing(&package, offline)?;
     let (taken, others): (Vec<_>, Vec<_>) =
         listing.releases.iter().partition(|it| arm.manifest.takes(&package, &it.version));
+    let is_dated = taken.iter().any(|it| it.date.is_some());
     let mut table = super::Table::default();
     for release in &taken {
-        table.add_row([release.version.as_str(), release.date.as_deref().unwrap_or_default()]);
+        let unknown = if is_dated { "date unknown" } else { "" };
+        table.add_row([release.version.as_str(), release.date.as_deref().unwrap_or(unknown)]);
     }
     let left_out = [
         (others.len(), format!(" for which there is no program ({})", arm.manifest.versions)),
@@ -35,5 +37,10 @@ fn releases(manifests: &[Manifest], driver: &str, offline: bool) -> Result<()> {
     let left_out: Vec<String> = left_out.map(|(count, what)| format!("{count}{what}")).collect();
     let left_out = left_out.join(", ");
     let left_out = if left_out.is_empty() { left_out } else { format!("; left out: {left_out}") };
-    super::print(&format!("{table}\n{} releases of {package}{left_out}\n", taken.len()))
+    let dates = match (is_dated, listing.has_false_dates) {
+        (true, _) => "",
+        (_, true) => "; dates unknown: the registry's contradict the order of its versions",
+        (_, false) => "; dates unknown: the registry's tool tells none",
+    };
+    super::print(&format!("{table}\n{} releases of {package}{left_out}{dates}\n", taken.len()))
 }

@@ -8,6 +8,7 @@ pub mod clean;
 pub mod diagnose;
 pub mod diff;
 pub mod drivers;
+pub mod environments;
 mod limits;
 mod plan_text;
 pub mod report;

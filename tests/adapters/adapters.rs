@@ -255,7 +255,7 @@ async fn installed(driver: &str) -> Result<Environment, String> {
     let arm = arms::parse(&manifests, driver).map_err(said)?;
     let installation = Installation::of(arm.manifest, &arm.asked).map_err(said)?;
     installation.run(|_| ()).await.map_err(said)?;
-    Ok(installation.environment())
+    installation.environment().await.map_err(said)
 }
 
 /// The driver version that the adapter reports when it is started as this arm.

@@ -4,11 +4,11 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::fake_support::real::with_client;
-use crate::fake_support::{Lab, QUICK, code, fixture, pid, send, stderr, stdout, wait_until};
-use crate::support::said;
+use crate::fake_support::{Lab, QUICK, code, fixture, flat, pid, send, stderr, stdout, wait_until};
+use crate::support::{said, skip};
 use mongodb::bson::Document;
 use nix::sys::signal::Signal;
 
@@ -90,6 +90,8 @@ fn a_failure_stops_no_other_installation_and_is_told() {
         assert!(told.contains(&failed) && told.contains(&format!("\n  cause of {name}")), "{told}");
     }
     assert!(has(&lab, "good", ".ready"), "{told}");
+    let hint = "is the package registry reachable? run --offline takes what is installed";
+    assert!(flat(&told).contains(hint), "{told}");
     assert!(!lab.path("out").exists());
 }
 
@@ -148,6 +150,31 @@ fn what_was_kept_and_fails_again_is_not_kept_for_ever() {
     }
     let output = lab.run(["adapters", "install", "frail"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
+}
+
+#[test]
+fn what_a_full_disk_cuts_is_not_used_and_goes_on_with_more_room() {
+    let test = "installs/what_a_full_disk_cuts_is_not_used_and_goes_on_with_more_room";
+    let lab = Lab::new();
+    scripted(&lab, "big", "dd if=/dev/zero of=part bs=64k count=64", "");
+    let private = Command::new("unshare").args(["-m", "true"]).output();
+    if !private.is_ok_and(|output| output.status.success()) {
+        return skip(test, "`unshare -m` needs root");
+    }
+    fs::create_dir(lab.path("home")).expect("a folder");
+    let script = r#"
+        mount -t tmpfs -o mode=700,size=1m tmpfs home || exit 99
+        "$0" "$@"; echo $? >first
+        [ -z "$(find home -name .ready)" ] || exit 98
+        mount -o remount,size=64m home
+        "$0" "$@" && [ -n "$(find home -name .ready)" ]
+    "#;
+    let words = ["adapters", "install", "big"];
+    let output = lab.wrapped(&["unshare", "-m", "sh", "-c", script], words).output();
+    let output = output.expect("it starts");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(fs::read_to_string(lab.path("first")).expect("a code"), "5\n");
+    assert!(stderr(&output).contains("No space left on device"), "{}", said(&output));
 }
 
 #[test]

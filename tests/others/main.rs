@@ -10,6 +10,7 @@ mod cli;
 mod conditions;
 mod diff;
 mod disturbed;
+mod environments;
 mod faults;
 mod faults_databases;
 mod faults_deployments;

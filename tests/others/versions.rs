@@ -143,7 +143,8 @@ fn drivers_lists_the_releases_of_a_driver() {
     listed(&lab, "many", RELEASES);
     let output = lab.run(["drivers", "--versions", "many"]);
     let expected = " 1.0.0\n 1.0.1\n 1.1.0\n 2.0.0\n 2.0.1\n5 releases of fake-driver; left out: \
-                    1 for which there is no program (1.0.0), 1 prereleases\n";
+                    1 for which there is no program (1.0.0), 1 prereleases; dates unknown: the \
+                    registry's tool tells none\n";
     assert_eq!(stdout(&output), expected, "{}", said(&output));
     // The last listing stays.
     lab.write("down", "");
@@ -180,6 +181,7 @@ fn selections_stand_in_the_plan_as_whole_versions() {
     }
     for (driver, reason) in [
         ("many@2..1", "2..1 runs backwards: 1.1.0 comes before 2.0.0"),
+        ("many@1..", "1.. names one end; latest is the newest release"),
         ("many@3..4", "there is no release \"3\""),
         ("many@0.9..2", "there is no release \"0.9\""),
     ] {
@@ -245,6 +247,62 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
 }
 
 #[test]
+fn a_version_for_another_runtime_says_so() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK]);
+    let install = "unreachable = '(?m)^no route$'\n\
+                   install_version = [['sh', '-c', '[ {version} != 3.0 ] || echo no route; \
+                   echo \"Ignored: 14.2.0 Requires-R >=3.9; \
+                   4.2.0 Requires-R >=3.15; 5.0 Requires-R >=4\"; echo no such version; exit 1']]\n\
+                   unknown_version = 'no such version'\n\
+                   unfit_version = '[:;] ({version} Requires-R [^;\\n]+)'\n";
+    lab.rewrite("many", |text| text.to_owned() + install);
+    let output = lab.run(["adapters", "install", "many@4.2.0"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: fake-driver 4.2.0 is not built for this runtime: 4.2.0 Requires-R \
+                    >=3.15\nhint: ask for another version, or for another runtime where the \
+                    adapter takes one\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+    let output = lab.run(["adapters", "install", "many@2.0"]);
+    assert!(
+        stderr(&output).contains("error: fake-driver has no version 2.0\n"),
+        "{}",
+        said(&output)
+    );
+    // Who reaches no registry finds no version.
+    let output = lab.run(["adapters", "install", "many@3.0"]);
+    let told = stderr(&output);
+    assert!(told.contains("error: installing many@3.0 failed: "), "{told}");
+    assert!(told.contains("is the package registry reachable?"), "{told}");
+}
+
+#[test]
+fn a_runtime_by_its_path_is_probed_and_stands_in_the_record() {
+    let lab = Lab::new();
+    lab.fake("many", &[QUICK, "op_ns=100000"]);
+    let runtime = "options.runtime = 'what runs it'\n\
+                   values.runtime = { default = 'sh', match = '^(sh|/.+)$', wants = 'sh or a \
+                   path' }\n\
+                   [[generations]]\nversions = '^1'\n\
+                   [[needs]]\nrun = ['{runtime}', '-c', 'echo 7']\nmatch = '7'\n\
+                   wants = 'a shell'\ninstall_hint = 'x'\n";
+    lab.rewrite("many", |text| text.replace("start = [\"sh\"", "start = [\"{runtime}\"") + runtime);
+    let other = "many/runtime=/bin/sh/maxPoolSize=5";
+    let output = lab.experiment(&["many", other], &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let record = lab.record();
+    assert_eq!(record["arms"][2]["id"], "many@1.0.0/runtime=/bin/sh/maxPoolSize=5");
+    let runtimes = [0, 2].map(|arm| &record["arms"][arm]["options"]["runtime"]);
+    assert_eq!(runtimes, ["sh", "/bin/sh"]);
+    let output = lab.run(["adapters", "install", "many/runtime=/no/such/sh"]);
+    assert_eq!(code(&output), 5, "{}", said(&output));
+    let expected = "error: many needs a shell (`/no/such/sh` not found)\nhint: x\n";
+    assert!(stderr(&output).ends_with(expected), "{}", said(&output));
+    let output = lab.run(["adapters", "install", "many/runtime=zsh"]);
+    assert!(stderr(&output).contains("runtime can be sh or a path"), "{}", said(&output));
+}
+
+#[test]
 fn how_an_adapter_is_started_or_described_makes_no_new_environment() {
     let lab = Lab::new();
     lab.fake("even", &[QUICK, "op_ns=100000"]);
@@ -258,8 +316,17 @@ fn how_an_adapter_is_started_or_described_makes_no_new_environment() {
     assert_eq!(was, "a\n");
     lab.write("adapters/even/README.md", "better");
     lab.rewrite("even", |text| text.replace("op_ns=100000", "op_ns=200000"));
+    lab.rewrite("even", |text| format!("beside = ['t', 't.sh']\ntest = ['sh', 't.sh']\n{text}"));
+    fs::create_dir(lab.path("adapters/even/t")).expect("a folder");
+    lab.write("adapters/even/t/one", "a test");
+    lab.write("adapters/even/t.sh", "cat t/one >told");
     assert_eq!(installed(&lab, "even/pace=b"), before);
     assert_ne!(installed(&lab, "even/kind=b"), before);
+    // Tests are those of now.
+    lab.write("adapters/even/t/one", "a better test");
+    let output = lab.run(["adapters", "test", "even"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(fs::read_to_string(format!("{before}/told")).expect("told"), "a better test");
     lab.write("adapters/even/dialect.txt", "better");
     assert_ne!(installed(&lab, "even"), before);
 }

@@ -208,7 +208,8 @@ fn matches(
 #[test]
 fn adapters_have_their_parts() {
     let mut wrong = Vec::new();
-    for Manifest { name, default, lock, test, .. } in discover(None).expect("manifests") {
+    for manifest in discover(None).expect("manifests") {
+        let Manifest { name, default, lock, test, beside, .. } = manifest.clone();
         // Where the default version cannot be had, the build writes down what it has found.
         let lock = lock.filter(|_| name != "csharp");
         let locks = default != adapter::versions::SYSTEM && name != "csharp";
@@ -223,9 +224,16 @@ fn adapters_have_their_parts() {
         }
         let path_of_test =
             |(path, _): &(String, String)| path.contains("test") || path.contains("/t/");
-        if test.is_empty() || !files(&format!("adapters/{name}"), &[""]).iter().any(path_of_test) {
+        let all = files(&format!("adapters/{name}"), &[""]);
+        if test.is_empty() || !all.iter().any(path_of_test) {
             wrong.push(format!("adapters/{name}: no tests of its own"));
         }
+        // Or a better test would be a new environment.
+        let below = |path: &str| path[format!("adapters/{name}/").len()..].to_owned();
+        let built = all.iter().filter(|it| path_of_test(it)).map(|(path, _)| below(path));
+        let built = built.filter(|path| !manifest.is_beside(path));
+        let gone = beside.into_iter().filter(|entry| !folder.join(entry).exists());
+        wrong.extend(built.chain(gone).map(|it| format!("adapters/{name}: {it}, by `beside`")));
     }
     assert_none("adapters", &wrong);
 }

@@ -175,11 +175,13 @@ impl Manifest {
             None => &self.install_version,
         };
         let own_needs = generation.map_or(&[][..], |it| &it.needs);
+        let needs = self.needs.iter().chain(own_needs);
         Choice {
             start: fill(start.as_ref().unwrap_or(&self.start)),
             lock: lock.clone().or_else(|| self.lock.clone().filter(|_| !is_machines)),
             install: install.iter().map(|words| fill(words)).collect(),
-            needs: self.needs.iter().chain(own_needs).cloned().collect(),
+            // An option may name the toolchain.
+            needs: needs.map(|it| Need { run: fill(&it.run), ..it.clone() }).collect(),
             test: fill(test.as_ref().unwrap_or(&self.test)),
             package: package.to_owned(),
             version: version.to_owned(),

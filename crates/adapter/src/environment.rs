@@ -4,8 +4,10 @@
 //! leak in are taken away from the children.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use crate::manifest::{Manifest, Missing};
 use base::child;
@@ -44,6 +46,9 @@ pub struct Environment {
     pub out_of_memory: Option<String>,
     /// Variables of the user's environment that are kept from its processes.
     pub scrub: Vec<String>,
+    /// A share of its lock, for as long as it is used: nobody removes it. None where it cannot be
+    /// locked, because nothing can be written there.
+    pub held: Option<Arc<File>>,
 }
 
 impl Environment {
@@ -65,6 +70,7 @@ impl Environment {
             memory_flag: None,
             out_of_memory: None,
             scrub,
+            held: None,
         }
     }
 

@@ -8,10 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::pipe;
@@ -23,7 +25,7 @@ use crate::manifest::Manifest;
 use crate::versions::of_machine;
 use base::child;
 use base::error::{Error, Result};
-use base::lock::try_lock;
+use base::lock::{try_lock, try_share};
 use base::paths::cache_dir;
 use base::say;
 use base::secrets::mask_text;
@@ -32,10 +34,25 @@ use base::words::hex;
 /// Between two tries for a lock that another mongodyno holds. A blocking wait would need a thread,
 /// and the end of the program would wait for that thread.
 const LOCK_EVERY: Duration = Duration::from_millis(100);
-/// Files of an adapter that no environment is made of.
-const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
+/// Marks a whole environment. Its time is that of the last use.
+pub(crate) const READY: &str = ".ready";
+/// File of an environment with its [`Note`], written before anything is installed.
+pub(crate) const NOTE: &str = ".environment.json";
+/// Of a hash in the name of an environment's folder, in hex.
+pub(crate) const HASH_DIGITS: usize = 12;
+
 /// Lines of an installer's output, from its end, that an error quotes.
 const QUOTED_LINES: usize = 4;
+
+/// What an environment was first made for: arms that differ in options alone may share it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Note {
+    pub package: String,
+    pub version: String,
+    pub options: BTreeMap<String, String>,
+    /// First line of each toolchain's words.
+    pub toolchain: Vec<String>,
+}
 
 /// An environment that exists, or that [`Installation::run`] makes.
 pub struct Installation<'a> {
@@ -57,21 +74,27 @@ pub enum News<'a> {
 }
 
 impl<'a> Installation<'a> {
-    /// Plans an arm's installation. Options chosen without being asked for are said on stderr.
+    /// Plans an arm's installation.
     ///
     /// # Errors
     /// A missing toolchain; a version or option that does not exist.
     pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
         let choice = manifest.choose(asked)?;
         let toolchain = choice.probe().map_err(|missing| not_runnable(manifest, &missing))?;
-        let files = manifest.files()?;
-        if let Some(unasked) = manifest.chosen_unasked(asked, &choice) {
-            say!("{}: {} {} runs with {unasked}", manifest.name, choice.package, choice.version);
-        }
+        let mut files = manifest.files()?;
+        files.retain(|path, _| !manifest.is_beside(path));
         let identity = identity(&files, &toolchain, &choice);
         let parent = cache_dir()?.join("adapters").join(&manifest.name);
         let folder = parent.join(format!("{}-{identity}", choice.version));
         Ok(Self { manifest, asked, choice, files, toolchain, folder })
+    }
+
+    /// Says the options that were chosen without being asked for.
+    pub fn say_unasked(&self) {
+        let Choice { package, version, .. } = &self.choice;
+        if let Some(unasked) = self.manifest.chosen_unasked(self.asked, &self.choice) {
+            say!("{}: {package} {version} runs with {unasked}", self.manifest.name);
+        }
     }
 
     /// The arm's name in tables.
@@ -99,7 +122,7 @@ impl<'a> Installation<'a> {
     }
 
     fn ready(&self) -> PathBuf {
-        self.folder.join(".ready")
+        self.folder.join(READY)
     }
 
     fn log(&self) -> PathBuf {
@@ -128,16 +151,27 @@ impl<'a> Installation<'a> {
                 }
             })?;
         }
-        let ready = self.ready();
-        fs::write(&ready, self.toolchain.join("\n"))
-            .map_err(|error| Error::file("write", &ready, &error))
+        put(&self.folder, READY, b"")
     }
 
-    /// The environment that [`Installation::run`] has made.
-    pub fn environment(&self) -> Environment {
+    /// The environment that [`Installation::run`] has made, held until all its copies are dropped.
+    ///
+    /// # Errors
+    /// Somebody has removed it since.
+    pub async fn environment(&self) -> Result<Environment> {
+        let held = self.hold().await;
+        if !self.is_ready() {
+            return Err(Error::environment(
+                format!("the environment of {} was removed just now", self.id()),
+                "the same command installs it again",
+            ));
+        }
+        // When it was used last; where nothing can be written nobody asks.
+        let ready = File::options().append(true).open(self.ready());
+        let _ = ready.and_then(|file| file.set_modified(SystemTime::now()));
         let lock = self.choice.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
-        Environment {
+        Ok(Environment {
             adapter: self.manifest.name.clone(),
             version: self.choice.version.clone(),
             options: self.choice.options.clone(),
@@ -153,13 +187,25 @@ impl<'a> Installation<'a> {
             memory_flag: self.manifest.memory_flag.clone(),
             out_of_memory: self.manifest.out_of_memory.clone(),
             scrub: self.manifest.scrub.clone(),
+            held: held.map(Arc::new),
+        })
+    }
+
+    /// A share of the lock, beside other users. Who has it alone is about to leave or to remove.
+    async fn hold(&self) -> Option<File> {
+        let path = lock_path(&self.folder);
+        loop {
+            match try_share(&path) {
+                Ok(Some(file)) => return Some(file),
+                Ok(None) => tokio::time::sleep(LOCK_EVERY).await,
+                Err(_) => return None,
+            }
         }
     }
 
     /// The lock of this folder, held until it and all its copies are closed.
     async fn lock(&self, told: &impl Fn(News<'_>)) -> Result<File> {
-        let name = self.folder.file_name().expect("it has a name").to_string_lossy();
-        let path = self.folder.with_file_name(format!("{name}.lock"));
+        let path = lock_path(&self.folder);
         let mut file = try_lock(&path)?;
         if file.is_none() {
             told(News::Waiting);
@@ -191,13 +237,17 @@ impl<'a> Installation<'a> {
         let folder = &self.folder;
         let kept = clear(folder, &self.manifest.keep);
         let kept = kept.map_err(|error| Error::file("clear", folder, &error))?;
-        for (path, bytes) in &self.files {
-            let path = folder.join(path);
-            let parent = path.parent().expect("below the folder");
-            fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
-            fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))?;
-        }
         fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
+        self.files.iter().try_for_each(|(path, bytes)| put(folder, path, bytes))?;
+        let Choice { package, version, options, .. } = &self.choice;
+        let note = Note {
+            package: package.clone(),
+            version: version.clone(),
+            options: options.clone(),
+            toolchain: self.toolchain.clone(),
+        };
+        let note = serde_json::to_vec(&note).expect("a note serialises");
+        put(folder, NOTE, &note)?;
         Ok(kept)
     }
 
@@ -225,13 +275,21 @@ impl<'a> Installation<'a> {
         if status.success() {
             return Ok(());
         }
-        let unknown = self.manifest.unknown_version.as_ref().is_some_and(|pattern| {
-            regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text))
-        });
-        if unknown {
+        let Choice { package, version, .. } = &self.choice;
+        if let Some(words) = self.unfit(&text) {
+            return Err(Error::environment(
+                format!("{package} {version} is not built for this runtime: {words}"),
+                "ask for another version, or for another runtime where the adapter takes one",
+            ));
+        }
+        let matches = |pattern: &Option<String>| {
+            let pattern = pattern.as_ref().and_then(|it| regex_lite::Regex::new(it).ok());
+            pattern.is_some_and(|it| it.is_match(&text))
+        };
+        if matches(&self.manifest.unknown_version) && !matches(&self.manifest.unreachable) {
             let name = self.asked.named(&self.manifest.name);
             return Err(Error::environment(
-                format!("{} has no version {}", self.choice.package, self.choice.version),
+                format!("{package} has no version {version}"),
                 format!("`mongodyno drivers --versions {name}` lists them"),
             ));
         }
@@ -245,10 +303,19 @@ impl<'a> Installation<'a> {
                 lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n  ")
             ),
             format!(
-                "the whole output is in {}; is the package registry reachable?",
+                "the whole output is in {}; is the package registry reachable? run --offline takes \
+                 what is installed",
                 self.log().display()
             ),
         ))
+    }
+
+    /// An installer's words on a version that wants another runtime.
+    fn unfit(&self, text: &str) -> Option<String> {
+        let version = regex_lite::escape(&self.choice.version);
+        let pattern = self.manifest.unfit_version.as_ref()?.replace("{version}", &version);
+        let words = regex_lite::Regex::new(&pattern).ok()?.captures(text)?;
+        Some(words.get(1).or(words.get(0))?.as_str().to_owned())
     }
 
     /// Copies an installer's output to the log and to `told`, and returns it.
@@ -275,11 +342,18 @@ impl<'a> Installation<'a> {
     }
 }
 
+/// The lock of an environment stands beside it: an installer clears the folder.
+pub(crate) fn lock_path(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().expect("it has a name").to_owned();
+    name.push(".lock");
+    folder.with_file_name(name)
+}
+
 /// Environments with the same files, toolchain, package and commands are the same. The version
 /// stands beside this hash in the folder's name. How an adapter is started is no part of it.
 fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in files.iter().filter(|(path, _)| !BESIDE.contains(&path.as_str())) {
+    for (path, bytes) in files {
         hash.update(path.as_bytes());
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
@@ -289,7 +363,25 @@ fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Ch
     for words in &choice.install {
         hash.update(format!("\n{}", words.join("\0")).as_bytes());
     }
-    hex(&hash.finalize())[..12].to_owned()
+    hex(&hash.finalize())[..HASH_DIGITS].to_owned()
+}
+
+/// Adds the adapter's tests to an environment, which is made without them. Equal files stay: a
+/// build by their times has nothing to do, and an environment may be read-only.
+pub fn add_tests(manifest: &Manifest, folder: &Path) -> Result<()> {
+    let files = manifest.files()?;
+    let of_tests = files.iter().filter(|(path, _)| manifest.is_beside(path));
+    let other = |(path, bytes): &(&String, &Vec<u8>)| {
+        fs::read(folder.join(path)).ok().as_ref() != Some(*bytes)
+    };
+    of_tests.filter(other).try_for_each(|(path, bytes)| put(folder, path, bytes))
+}
+
+fn put(folder: &Path, path: &str, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(path);
+    let parent = path.parent().expect("below the folder");
+    fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+    fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))
 }
 
 /// Empties a folder but for `keep`. Returns the kept entries that exist.

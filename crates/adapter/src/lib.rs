@@ -1,5 +1,6 @@
 //! Adapters: their needs, their installation, and the talk with their processes.
 
+pub mod cached;
 pub mod choice;
 pub mod environment;
 mod failure;

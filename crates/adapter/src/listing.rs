@@ -31,6 +31,8 @@ pub struct Listing {
     pub releases: Vec<Release>,
     /// Number of those left out.
     pub prereleases: usize,
+    /// The registry's dates cannot all be days of publication: none is told.
+    pub has_false_dates: bool,
 }
 
 impl Listing {
@@ -49,7 +51,13 @@ impl Listing {
         if format == Format::CargoIndex {
             releases.sort_by_key(|it| numbers(&it.version));
         }
-        Self { releases, prereleases: others.len() }
+        let has_false_dates = contradict_order(&releases);
+        if has_false_dates {
+            for release in &mut releases {
+                release.date = None;
+            }
+        }
+        Self { releases, prereleases: others.len(), has_false_dates }
     }
 }
 
@@ -90,6 +98,17 @@ fn json(value: &Value) -> Vec<Release> {
 fn release(version: &str, published: Option<&str>) -> Release {
     let date = published.and_then(|it| it.get(..10)).map(str::to_owned);
     Release { version: bare(version).to_owned(), date }
+}
+
+/// Of one minor version each release is younger than the one before. A mirror tells the day on
+/// which it took a release, so one that is wrong leaves none to be trusted.
+fn contradict_order(releases: &[Release]) -> bool {
+    let minor = |it: &Release| it.version.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
+    let earlier = |pair: &[Release]| match (&pair[0].date, &pair[1].date) {
+        (Some(first), Some(next)) => next < first && minor(&pair[0]) == minor(&pair[1]),
+        _ => false,
+    };
+    releases.windows(2).any(earlier)
 }
 
 /// Go writes `v2.9.3` where `-d` says `2.9.3`.
@@ -152,6 +171,21 @@ mod tests {
                      {\"vers\":\"2.0.1\",\"yanked\":true}\0{\"vers\":\"3.0.0-beta\"}\0";
         let expected = ("1.9.0 2020-01-01, 1.10.0, 2.0.0".to_owned(), 1);
         assert_eq!(read(index, Format::CargoIndex, false), expected);
+    }
+
+    #[test]
+    fn dates_that_contradict_the_order_are_not_told() {
+        let listed = |second: &str| {
+            let text = format!(
+                r#"{{"versions": ["1.0.0", "1.0.1", "1.1.0"], "time": {{"1.0.0": "2025-10-05T04",
+                "1.0.1": "{second}T04", "1.1.0": "2014-02-03T04"}}}}"#
+            );
+            read(&text, Format::Json, false).0
+        };
+        assert_eq!(listed("2025-10-04"), "1.0.0, 1.0.1, 1.1.0");
+        // An older line goes on beside a newer one.
+        let all = "1.0.0 2025-10-05, 1.0.1 2025-10-05, 1.1.0 2014-02-03";
+        assert_eq!(listed("2025-10-05"), all);
     }
 
     #[test]

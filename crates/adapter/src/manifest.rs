@@ -16,6 +16,9 @@ use base::error::{Error, Result};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
+/// Files of every adapter that no environment is made of.
+const BESIDE: [&str; 4] = [".gitignore", "README.md", "adapter.toml", "lint"];
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -56,17 +59,28 @@ pub struct Manifest {
     pub keep: Vec<String>,
     /// Matches the installer's output when the version does not exist.
     pub unknown_version: Option<String>,
+    /// Matches the installer's output when it reaches no registry: some then know no version.
+    pub unreachable: Option<String>,
+    /// Matches the installer's output when the `{version}` wants another runtime. Its group is
+    /// quoted.
+    pub unfit_version: Option<String>,
     /// Where `-d` may select versions.
     pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
     #[serde(default)]
     pub test: Vec<String>,
+    /// Files and folders that no environment is made of: tests, settings of `lint`.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Its times are simulated, so the machine's noise cannot touch them: the fake of the tests.
     #[serde(default)]
     pub simulated: bool,
     /// Options that an arm sets as `/KEY=VALUE`, with their meanings.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// Values that every generation takes for an option, unless it has its own.
+    #[serde(default)]
+    values: BTreeMap<String, Values>,
     /// Versions that are installed or called in one way. The first that takes an arm is used;
     /// without any, all versions are alike.
     #[serde(default)]
@@ -180,6 +194,14 @@ impl Manifest {
         }
     }
 
+    /// Whether an environment is made without this file.
+    pub fn is_beside(&self, path: &str) -> bool {
+        let below = |entry: &str| {
+            path.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        BESIDE.contains(&path) || self.beside.iter().any(|entry| below(entry))
+    }
+
     /// Checks values that the types allow: all later code relies on them.
     fn check(&self) -> Result<(), String> {
         // Both become names of folders in the cache.
@@ -213,9 +235,13 @@ impl Manifest {
         let needs = generations.iter().flat_map(|it| &it.needs).chain(&self.needs);
         runs("needs.run", needs.clone().map(|it| &it.run))?;
         matches("unknown_version", &self.unknown_version)?;
+        let unfit = self.unfit_version.as_ref().map(|it| it.replace("{version}", "1"));
+        matches("unfit_version", &unfit)?;
+        matches("unreachable", &self.unreachable)?;
         matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());
+        let values = values.chain(self.values.values());
         matches("generations.options.match", values.map(|it| &it.matches))?;
         matches("needs.match", needs.map(|it| &it.matches))
     }
@@ -303,6 +329,11 @@ fn parse(text: &str, place: &str, source: Source) -> Result<Manifest> {
     };
     let mut manifest: Manifest = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     manifest.check().map_err(wrong)?;
+    for generation in &mut manifest.generations {
+        for (key, values) in &manifest.values {
+            generation.options.entry(key.clone()).or_insert_with(|| values.clone());
+        }
+    }
     manifest.source = source;
     Ok(manifest)
 }

@@ -60,6 +60,9 @@ fn of_item(item: &str, releases: &[Release]) -> Result<Vec<String>, String> {
         Some((ends, "major")) => (ends, Some(1)),
         Some((_, other)) => return Err(format!(":{other} is neither :minor nor :major")),
     };
+    if ends.starts_with("..") || ends.ends_with("..") {
+        return Err(format!("{item} names one end; {LATEST} is the newest release"));
+    }
     let (first, last) = match ends.split_once("..") {
         Some((first, last)) => (place(first, releases, false)?, place(last, releases, true)?),
         None if parts.is_some() => (place(ends, releases, false)?, place(ends, releases, true)?),
@@ -145,7 +148,9 @@ mod tests {
     fn what_selects_nothing_says_why() {
         for (words, reason) in [
             ("6", "there is no release \"6\""),
-            ("5..", "there is no release \"\""),
+            ("5..", "5.. names one end; latest is the newest release"),
+            ("..5:minor", "..5:minor names one end; latest is the newest release"),
+            ("", "there is no release \"\""),
             ("7..5", "7..5 runs backwards: 5.1.0 comes before 7.0.0"),
             ("5..7:patch", ":patch is neither :minor nor :major"),
         ] {

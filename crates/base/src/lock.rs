@@ -1,35 +1,93 @@
 //! Lock files between processes. The kernel releases one when the file and all its copies are
 //! closed, so also when the holder is killed.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
 /// Takes the lock file `path`, which is made if need be; None while somebody else holds it.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {
-    let (file, is_ours) = take(path)?;
-    Ok(is_ours.then_some(file))
+    taken(path, open, File::try_lock)
 }
 
-/// The same, waiting for whoever holds it; `on_wait` is called before waiting.
+/// The same together with all who share it; None while somebody has it alone.
+///
+/// # Errors
+/// There is no lock file, and none can be made.
+pub fn try_share(path: &Path) -> Result<Option<File>> {
+    // Of a cache that may only be read.
+    let any = |path: &Path| open(path).or_else(|_| File::open(path));
+    taken(path, any, File::try_lock_shared)
+}
+
+/// The same as [`try_lock`], waiting for whoever holds it; `on_wait` is called before waiting. For
+/// lock files that nobody removes.
 pub fn lock(path: &Path, on_wait: impl FnOnce()) -> Result<File> {
-    let (file, is_ours) = take(path)?;
-    if !is_ours {
-        on_wait();
-        file.lock().map_err(|error| Error::file("lock", path, &error))?;
+    let failed = |error: &io::Error| Error::file("lock", path, error);
+    let file = open(path).map_err(|error| failed(&error))?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => on_wait(),
+        Err(TryLockError::Error(error)) => return Err(failed(&error)),
     }
+    file.lock().map_err(|error| failed(&error))?;
     Ok(file)
 }
 
-fn take(path: &Path) -> Result<(File, bool)> {
-    let failed = |error: &std::io::Error| Error::file("lock", path, error);
-    // To be read as well: an installer has it as its stdin.
-    let open = File::options().read(true).write(true).create(true).truncate(true).open(path);
-    let file = open.map_err(|error| failed(&error))?;
-    match file.try_lock() {
-        Ok(()) => Ok((file, true)),
-        Err(TryLockError::WouldBlock) => Ok((file, false)),
-        Err(TryLockError::Error(error)) => Err(failed(&error)),
+/// To be read as well: an installer has it as its stdin.
+fn open(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(true).open(path)
+}
+
+fn taken(
+    path: &Path,
+    open: impl Fn(&Path) -> io::Result<File>,
+    take: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<Option<File>> {
+    let failed = |error: &io::Error| Error::file("lock", path, error);
+    loop {
+        let file = open(path).map_err(|error| failed(&error))?;
+        match take(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
+        // The last holder may have removed it, and somebody may hold the next of that name.
+        let own = file.metadata().map_err(|error| failed(&error))?.ino();
+        if fs::metadata(path).is_ok_and(|now| now.ino() == own) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_is_shared_or_held_alone_and_may_be_removed_by_its_holder() {
+        let path = std::env::temp_dir().join(format!("mongodyno-lock-{}", std::process::id()));
+        let shared = [try_share(&path), try_share(&path)].map(|it| it.expect("a lock file"));
+        assert!(shared.iter().all(Option::is_some));
+        assert!(try_lock(&path).expect("a lock file").is_none(), "others share it");
+        drop(shared);
+        let alone = try_lock(&path).expect("a lock file").expect("nobody has it");
+        assert!(try_share(&path).expect("a lock file").is_none());
+        drop(alone);
+        // Removed between its opening and its lock.
+        let is_first = std::cell::Cell::new(true);
+        let late = taken(&path, open, |file| {
+            if is_first.replace(false) {
+                fs::remove_file(&path).expect("it is there");
+            }
+            file.try_lock()
+        });
+        let late = late.expect("a lock file").expect("nobody has it");
+        let there = fs::metadata(&path).expect("it is made again");
+        assert_eq!(late.metadata().expect("a file").ino(), there.ino());
+        fs::remove_file(&path).expect("it is there");
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-const NS: [(&str, f64); 8] = [
+const NS: [(&str, f64); 9] = [
     ("ns", 1.0),
     ("us", 1e3),
     ("µs", 1e3),
@@ -14,6 +14,7 @@ const NS: [(&str, f64); 8] = [
     ("m", 60e9),
     ("min", 60e9),
     ("h", 3600e9),
+    ("d", 86_400e9),
 ];
 
 const BYTES: [(&str, f64); 7] = [
@@ -29,8 +30,8 @@ const BYTES: [(&str, f64); 7] = [
 const BITS_PER_SECOND: [(&str, f64); 4] =
     [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 
-/// `100ns`, `200us`, `1.5ms`, `2s`, `1m` or `1min`, `1h`, rounded to nanoseconds. The error is a
-/// sentence for clap, as it is for the other quantities.
+/// `100ns`, `200us`, `1.5ms`, `2s`, `1m` or `1min`, `1h`, `30d`, rounded to nanoseconds. The error
+/// is a sentence for clap, as it is for the other quantities.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     parse(text, &NS, "a time such as 200us, 1.5ms or 2s").map(Duration::from_nanos)
 }

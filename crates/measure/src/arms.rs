@@ -29,8 +29,7 @@ pub struct Arm<'a> {
 /// # Errors
 /// The adapter, package, version or option does not exist, or they do not go together.
 pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
-    let mut segments = driver.split('/');
-    let head = segments.next().unwrap_or_default();
+    let (head, options) = split(driver, '/');
     let (name, version) = split(head, '@');
     let (name, package) = split(name, ':');
     let manifest = find(manifests, name)?;
@@ -48,7 +47,7 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
         version: version.map(str::to_owned),
         ..Asked::default()
     };
-    for segment in segments {
+    for segment in options.map(of_options).unwrap_or_default() {
         let (key, value) =
             segment.split_once('=').filter(|(_, value)| !value.is_empty()).ok_or_else(|| {
                 Error::usage(
@@ -56,10 +55,13 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
                     format!("write {head}/key=value, as in {head}/maxPoolSize=10"),
                 )
             })?;
-        if !is_plain(value) {
+        // A path is the adapter's, not of a connection string.
+        let path = value.strip_prefix('/').filter(|_| manifest.options.contains_key(key));
+        if !path.unwrap_or(value).split('/').all(is_plain) || path.is_none() && value.contains('/')
+        {
             return Err(Error::usage(
                 format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
-                "values are of letters, digits and . _ - : , +",
+                "values are of letters, digits and . _ - : , +; some options take a path",
             ));
         }
         if key == PROCESSES {
@@ -88,6 +90,19 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
 /// Whether a value can steer neither an installer nor a connection string.
 pub fn is_plain(value: &str) -> bool {
     value.chars().all(|it| it.is_ascii_alphanumeric() || "._-:,+".contains(it))
+}
+
+/// The parts between slashes; those of a path belong to its option: `runtime=/usr/bin/x`.
+fn of_options(text: &str) -> Vec<String> {
+    let mut segments: Vec<String> = Vec::new();
+    for part in text.split('/') {
+        let is_path = |it: &&mut String| it.ends_with('=') || it.contains("=/");
+        match segments.last_mut().filter(is_path).filter(|_| !part.contains('=')) {
+            Some(path) => *path = format!("{path}/{part}"),
+            None => segments.push(part.to_owned()),
+        }
+    }
+    segments
 }
 
 fn split(text: &str, at: char) -> (&str, Option<&str>) {
@@ -222,6 +237,8 @@ mod tests {
     fn an_arm_is_an_adapter_a_version_and_options() {
         assert_eq!(id("go@2.9.3"), "go@2.9.3");
         assert_eq!(id("go@2.9.3/maxpoolsize=1024/w=1"), "go@2.9.3/maxPoolSize=1024/w=1");
+        let path = "python@4.20.0/runtime=/usr/bin/python3.12/maxPoolSize=5";
+        assert_eq!(id(path), path);
         let old = "node@1.4.3/maxPoolSize=5/runtime=0.12.9";
         assert_eq!(id(old), "node@1.4.3/runtime=0.12.9/maxPoolSize=5");
         assert_eq!(id("go@2.9.3/processes=4/w=1"), "go@2.9.3/w=1/processes=4");
@@ -236,7 +253,11 @@ mod tests {
             assert!(said.contains(wanted), "{driver}: {said}");
         };
         starts("go/maxPolSize=3", "go takes no option maxPolSize | did you mean maxPoolSize?");
-        starts("go/runtime=1.2.3", "go takes no option runtime | it takes options of connection");
+        starts("rust/runtime=1.2.3", "rust takes no option runtime | it takes options of connecti");
+        starts("go/w=/usr/bin", "the value of `w=/usr/bin` has a sign that no option takes");
+        starts("python/runtime=/usr/bin/py*", "has a sign that no option takes");
+        starts("python/runtime=../bin/python", "names no value");
+        starts("python/runtime=", "names no value");
         starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");
         starts("node@1.4.3/runtime", "names no value");
         starts("node@1.4.3/w=1/w=1", "sets w twice");

@@ -172,7 +172,9 @@ pub async fn install_all(
 }
 
 fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
-    Installation::of(arm.manifest, &arm.asked)
+    let plan = Installation::of(arm.manifest, &arm.asked)?;
+    plan.say_unasked();
+    Ok(plan)
 }
 
 pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> Result<Environment> {

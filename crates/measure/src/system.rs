@@ -15,7 +15,7 @@ use base::error::{Error, Result};
 /// # Errors
 /// The machine's driver does not start, or is not the one of the arm's name.
 pub async fn named(plan: &Installation<'_>) -> Result<(String, Environment)> {
-    let mut environment = plan.environment();
+    let mut environment = plan.environment().await?;
     if environment.version != SYSTEM {
         return Ok((plan.id(), environment));
     }

@@ -38,7 +38,7 @@ enum Gated {
     Always,
 }
 
-const CONDITIONS: [Condition; 13] = [
+const CONDITIONS: [Condition; 14] = [
     condition("write concern", &["w", "journal"], write_concern, |it| {
         takes_write_concern(it.kind) && it.write_concern.is_none()
     }),
@@ -68,6 +68,12 @@ const CONDITIONS: [Condition; 13] = [
         |it| takes_read_concern(it.kind),
     ),
     condition(RUNTIME, &["runtime"], |arm, _| arm.runtime.clone(), any),
+    condition(
+        API,
+        &["api"],
+        |arm, _| arm.options.get("api").map_or(UNKNOWN, String::as_str).to_owned(),
+        any,
+    ),
     Condition {
         gated: Gated::Adapter,
         // A driver that never had one and one that runs without are alike.
@@ -93,6 +99,9 @@ const CONDITIONS: [Condition; 13] = [
     },
 ];
 const RUNTIME: &str = "runtime";
+const API: &str = "API";
+/// Of one language: two languages differ in them anyway.
+const OF_LANGUAGE: [&str; 2] = [RUNTIME, API];
 const NATIVE: &str = "native extension";
 const COUNT: &str = "command of count";
 const SEEN: &str = "seen on the wire, not told by the driver";
@@ -114,7 +123,7 @@ impl Condition {
     /// Whether the two arms were given different values. Of two adapters, one may have an option
     /// that the other does not know.
     fn asked(&self, a: &Arm, b: &Arm) -> bool {
-        let shared = self.name != RUNTIME || a.adapter == b.adapter;
+        let shared = !OF_LANGUAGE.contains(&self.name) || a.adapter == b.adapter;
         shared && self.set_by.iter().any(|option| a.options.get(*option) != b.options.get(*option))
     }
 
@@ -131,18 +140,22 @@ impl Condition {
 }
 
 /// Conditions of two arms in one phase.
+#[derive(Default)]
 pub struct Conditions {
     of: [BTreeMap<String, String>; 2],
     /// Differences that do not forbid the comparison.
     allowed: BTreeSet<String>,
     /// Differences that are the question.
     axis: Vec<String>,
+    /// Of those, what differs along with the driver: no one of them is the cause alone.
+    at_once: Vec<&'static str>,
 }
 
 impl Conditions {
     /// Compares an arm with the baseline; `topology` gives an unset write concern its meaning.
     pub fn new(baseline: &Arm, arm: &Arm, phase: &Phase, topology: &str) -> Self {
-        let mut found = Self { of: Default::default(), allowed: BTreeSet::new(), axis: Vec::new() };
+        let mut found = Self::default();
+        let same_driver = (&baseline.driver, &baseline.version) == (&arm.driver, &arm.version);
         for it in CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt)) {
             let values = [baseline, arm].map(|arm| (it.value)(arm, topology));
             let [a, b] = &values;
@@ -151,6 +164,9 @@ impl Conditions {
                 let unanswered = |value: &str| value.starts_with(UNACKNOWLEDGED);
                 if a != b && (it.asked(baseline, arm) || unanswered(a) != unanswered(b)) {
                     found.axis.push(format!("{} {b} against {a}", it.name));
+                    if !same_driver && OF_LANGUAGE.contains(&it.name) {
+                        found.at_once.push(it.name);
+                    }
                 }
             }
             for (of, value) in found.of.iter_mut().zip(values) {
@@ -172,7 +188,12 @@ impl Conditions {
 
     /// The differences that a verdict has to name: `write concern w:0 against w:1`.
     pub fn axis(&self) -> Option<String> {
-        (!self.axis.is_empty()).then(|| self.axis.join(", "))
+        let named = self.axis.join(", ");
+        match self.at_once[..] {
+            [] => (!named.is_empty()).then_some(named),
+            [one] => Some(format!("{named}; driver and {one} differ at once")),
+            _ => Some(format!("{named}; driver, {} differ at once", self.at_once.join(" and "))),
+        }
     }
 }
 
@@ -181,7 +202,7 @@ impl Conditions {
 pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let phases = &experiment.plan.phases;
     let felt = |it: &&Condition| phases.iter().flat_map(|it| &it.operations).any(it.felt);
-    let listed = |it: &&Condition| ![RUNTIME, NATIVE].contains(&it.name);
+    let listed = |it: &&Condition| ![RUNTIME, API, NATIVE].contains(&it.name);
     let topology = &experiment.server.topology;
     let rows = CONDITIONS.iter().filter(listed).filter(felt);
     let rows = rows.map(|it| row(experiment, it.name, |arm| (it.value)(arm, topology)));
@@ -341,6 +362,37 @@ mod tests {
         let b = arm("node@1", &[], &json!({ "write_concern": { "w": 0 }, "max_pool_size": 5 }));
         let named = Some("write concern w:0 against w:1".to_owned());
         assert_eq!(found(&a, &b, "insert_one"), (Outcome::Pass, named));
+    }
+
+    #[test]
+    fn runtime_and_api_that_differ_along_with_the_driver_are_said() {
+        let of = |id: &str, runtime: &str, api: &str| Arm {
+            runtime: format!("R {runtime}"),
+            ..arm(id, &[("runtime", runtime), ("api", api)], &json!({}))
+        };
+        let said = |a: &Arm, b: &Arm| found(a, b, "find_one");
+        let new = of("node@7", "20", "promise");
+        for (other, expected) in [
+            (of("node@7", "22", "promise"), "runtime R 22 against R 20"),
+            (of("node@7", "20", "callback"), "API callback against promise"),
+            (
+                of("node@2", "8", "promise"),
+                "runtime R 8 against R 20; driver and runtime differ at once",
+            ),
+            (
+                of("node@2", "20", "callback"),
+                "API callback against promise; driver and API differ at once",
+            ),
+            (
+                of("node@2", "8", "callback"),
+                "runtime R 8 against R 20, API callback against promise; driver, runtime and API \
+                 differ at once",
+            ),
+        ] {
+            assert_eq!(said(&new, &other), (Outcome::Pass, Some(expected.to_owned())));
+        }
+        assert_eq!(said(&new, &of("node@2", "20", "promise")), (Outcome::Pass, None));
+        assert_eq!(said(&new, &of("go@2", "1.25", "v2")), (Outcome::Pass, None), "two languages");
     }
 
     #[test]
