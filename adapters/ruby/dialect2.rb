@@ -19,7 +19,7 @@ Mongo::Logger.logger = Logger.new($stderr, level: Logger::WARN)
 module Dialect
   EXTRAS = %w[write_concern read_concern read_preference command_concerns unacknowledged unordered
               clients lazy_insert].freeze
-  CONSUMER_NS = 10_000
+  CONSUMER_NS = 4_000
   TIMEOUT_CODES = [50, 262].freeze
   TIMEOUTS = [Timeout::Error, Mongo::Error::SocketTimeoutError, Mongo::Error::NoServerAvailable,
               (Mongo::Error::TimeoutError if Mongo::Error.const_defined?(:TimeoutError))].compact

@@ -211,3 +211,10 @@ sealed class LargeDocument
         return (document, input) => document.Established = stamp.Date(input);
     }
 }
+
+// Reads the fields of a message; the rest is of a generation.
+abstract class BsonTailed : Tailed
+{
+    public override object Field(object document, string name) =>
+        ((BsonDocument)document).TryGetValue(name, out var value) ? value : null;
+}

@@ -14,6 +14,7 @@ sealed class Driver : BsonDialect
     public override string DriverName => "mongocsharpdriver";
     public override string DriverVersion => VersionOf(typeof(MongoServer));
     public override string UriKind => "plain";
+    public override long? ConsumerNs => 5000;
 
     public override string[] Extras => new[]
     {
@@ -89,6 +90,9 @@ sealed class Client1 : Client
         "retry_reads", false,
         "tls", server.Settings.UseSsl,
         "commands", Json.Fields("count", "count"));
+
+    public override Tailed Tailed(string collection) =>
+        new Tailed1(database.GetCollection<BsonDocument>(collection));
 
     public override Target TargetOf(Operation operation)
     {

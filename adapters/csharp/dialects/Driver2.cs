@@ -22,6 +22,7 @@ sealed class Driver : BsonDialect
     public override string DriverName => "MongoDB.Driver";
     public override string DriverVersion => VersionOf(typeof(MongoClient));
     public override string UriKind => "standard";
+    public override long? ConsumerNs => 2000;
     public override string[] Operations => operations;
     public override string[] Extras => new[]
     {
@@ -109,6 +110,9 @@ sealed class Client2 : Client
     }
 
     public override void Ping() => database.RunCommand<BsonDocument>(new BsonDocument("ping", 1));
+
+    public override Tailed Tailed(string collection) =>
+        new Tailed2(database.GetCollection<BsonDocument>(collection));
 
     public override Target TargetOf(Operation operation)
     {

@@ -16,7 +16,7 @@ sealed class Adapter
     volatile bool inTurn;
     Client[] clients;
     string deal;
-    Phase phase;
+    IRole phase;
 
     Adapter(Dialect dialect) => this.dialect = dialect;
 
@@ -92,7 +92,9 @@ sealed class Adapter
             case "open":
                 return Open(message);
             case "prepare":
-                phase = new Phase(message, dialect, clients, deal);
+                phase = message.Object("consumer") == null
+                    ? (IRole)new Phase(message, dialect, clients, deal)
+                    : new Consumer(message, dialect, clients[0]);
                 return Json.Fields("type", "ready");
             case "turn":
                 return Turn(message.Number("until_ns"));
@@ -148,7 +150,7 @@ sealed class Adapter
                 "shapes", dialect.Forms.Keys.Where(it => it != ""),
                 "alters", dialect.Alters,
                 "uri", dialect.UriKind,
-                "consumer_ns", null,
+                "consumer_ns", dialect.ConsumerNs,
                 "concurrency", Json.Fields("kind", "threads", "max", null, "threads", null)) },
         };
     }

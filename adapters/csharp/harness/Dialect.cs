@@ -13,6 +13,9 @@ abstract class Dialect
     public abstract string[] Extras { get; }
     public virtual string[] Alters => new string[0];
 
+    // What taking one message costs it; null: no consumer.
+    public virtual long? ConsumerNs => null;
+
     // `standard` or `plain`: whether the driver knows serverSelectionTimeoutMS.
     public abstract string UriKind { get; }
 
@@ -53,6 +56,9 @@ abstract class Client
     public abstract bool Acknowledged { get; }
     public abstract Dictionary<string, object> Resolved { get; }
     public abstract Target TargetOf(Operation operation);
+
+    // For a consumer, where the dialect has one.
+    public virtual Tailed Tailed(string collection) => throw new NotSupportedException();
 
     // Asks the server for a ping.
     public abstract void Ping();
@@ -101,10 +107,13 @@ sealed class Given
     public IEnumerable Documents; // of the form's type
     public List<object> Parts;
     public int Limit, Count;
+    public IDisposable Own; // what the dialect lends to this call alone
 
     // A batch is not kept while the worker sleeps.
     public void Forget()
     {
+        Own?.Dispose();
+        Own = null;
         Document = Filter = Projection = Update = Pipeline = Command = null;
         Documents = null;
         Parts = null;

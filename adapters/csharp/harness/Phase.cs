@@ -3,8 +3,17 @@ using System.Collections.Generic;
 using System.Linq;
 using System.Threading;
 
-// The state from `prepare` to `end`.
-sealed class Phase
+// What lives from `prepare` to `end`.
+interface IRole
+{
+    // Answers `turn_done`.
+    Dictionary<string, object> Turn(long until);
+
+    // Closes the sample file; answers `ended`.
+    Dictionary<string, object> End();
+}
+
+sealed class Phase : IRole
 {
     public static readonly string[] Pacings = { "awaited", "think", "window", "rate", "burst" };
 
@@ -21,8 +30,7 @@ sealed class Phase
     readonly SampleFile file;
     readonly Queue[] queues;
     readonly Worker[] workers;
-    // Guarded by itself.
-    readonly Dictionary<string, Noted> errors = new Dictionary<string, Noted>();
+    readonly Errors errors = new Errors();
     readonly object gate = new object(); // guards the next three
     int turn, working;
     bool closed;
@@ -32,9 +40,9 @@ sealed class Phase
     {
         Dialect = dialect;
         var pacing = from.Object("pacing");
-        Mode = pacing?.Text("mode");
+        Mode = pacing.Text("mode");
         if (!Pacings.Contains(Mode))
-            throw new Refusal("unsupported", Mode == null ? "consumer" : $"pacing '{Mode}'");
+            throw new Refusal("unsupported", $"pacing '{Mode}'");
         ThinkNs = pacing.Number("think_ns");
         WindowSize = (int)pacing.Number("size", 1);
         IsRate = Mode == "rate";
@@ -66,7 +74,7 @@ sealed class Phase
         pausedNs = Machine.PausedNs ?? 0;
     }
 
-    // Lets the workers go and waits for them; answers `turn_done`.
+    // Lets the workers go and waits for them.
     public Dictionary<string, object> Turn(long until)
     {
         lock (gate)
@@ -114,7 +122,6 @@ sealed class Phase
         }
     }
 
-    // Closes the sample file; answers `ended`.
     public Dictionary<string, object> End()
     {
         lock (gate)
@@ -132,32 +139,12 @@ sealed class Phase
             { "totals", Json.Fields(
                 "documents", workers.Sum(it => it.Totals.Documents),
                 "sum", workers.Sum(it => it.Totals.Sum)) },
-            { "errors", errors.Values.Select(it => it.Told()) },
+            { "errors", errors.Told() },
             { "runtime", runtime },
         };
     }
 
-    // Counts a failure.
-    public void Note(Failure failure, string message)
-    {
-        lock (errors)
-        {
-            var kind = failure.Code + failure.Name;
-            if (!errors.TryGetValue(kind, out var noted))
-                errors[kind] = noted = new Noted { Failure = failure, Text = Adapter.Cut(message) };
-            noted.Count++;
-        }
-    }
-
-    sealed class Noted
-    {
-        public Failure Failure;
-        public string Text;
-        public int Count;
-
-        public Dictionary<string, object> Told() => Json.Fields(
-            "code", Failure.Code, "name", Failure.Name, "count", Count, "message", Text);
-    }
+    public void Note(Failure failure, string message) => errors.Note(failure, message);
 
     // Sets what the stamps of a record's first document are made of.
     public void SetInput(Input input, ref Record record)

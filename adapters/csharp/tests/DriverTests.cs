@@ -1,4 +1,4 @@
-#if !BARE
+#if !BARE && !COMMUNITY
 using System;
 using System.Linq;
 using MongoDB.Bson;

@@ -21,7 +21,7 @@ use record::samples::Samples;
 use workload::plan::{Capped, Collection};
 
 const COLLECTION: &str = "consumed";
-const CAPPED_BYTES: u64 = 1 << 20;
+const CAPPED_BYTES: u64 = 16 << 20;
 const MARKER_FIELD: &str = "all_sent";
 /// Length of a turn that ends for another reason.
 const LONG: Duration = Duration::from_secs(20);
@@ -30,6 +30,10 @@ const LATE: Duration = Duration::from_secs(5);
 /// Time for a consumer to read, before something happens to its cursor.
 const READ: Duration = Duration::from_millis(150);
 const ERRORS_CONSECUTIVE_MAX: u32 = 4;
+/// Messages whose cost is measured, behind as many that let the runtime compile.
+const MEASURED: u64 = 20_000;
+/// Without a message, until a turn ends before its messages have all been sent.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// One line where the adapter reads no messages.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
@@ -37,11 +41,24 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
         Ok(process) => process.hello.as_ref().and_then(|it| it.capabilities.consumer_ns),
         Err(problem) => return vec![Checked::of("consumer", Err(problem))],
     };
-    if cost_ns.is_none() {
+    let Some(declared_ns) = cost_ns else {
         return vec![Checked::of("consumer: left out, it needs consumer_ns", Ok(()))];
-    }
+    };
     let lab = Lab { environment, bench, admin };
+    let time = |ns: u64| figures::time(ns as f64 / 1e3);
+    let cost = match lab.cost_ns().await {
+        Ok(cost_ns) => Checked::of(
+            format!(
+                "consumer: a message costs {} of CPU, consumer_ns says {}",
+                time(cost_ns),
+                time(declared_ns)
+            ),
+            Ok(()),
+        ),
+        Err(problem) => Checked::of("consumer: CPU time of a message", Err(problem)),
+    };
     vec![
+        cost,
         Checked::of("consumer: cursors that are killed", lab.killed().await),
         Checked::of("consumer: stop signal in a turn", lab.stopped().await),
     ]
@@ -57,7 +74,7 @@ impl Lab<'_> {
     /// Twice its cursor dies. It delivers nothing twice, and nothing behind the marker.
     async fn killed(&self) -> Result<(), String> {
         const KILLS: u64 = 2;
-        let mut case = self.case().await?;
+        let mut case = self.case(1000, LONG).await?;
         case.begin().await;
         for _ in 0..KILLS {
             case.insert(15).await?;
@@ -83,7 +100,7 @@ impl Lab<'_> {
     }
 
     async fn stopped(&self) -> Result<(), String> {
-        let mut case = self.case().await?;
+        let mut case = self.case(1000, LONG).await?;
         case.begin().await;
         case.insert(5).await?;
         tokio::time::sleep(READ).await;
@@ -95,8 +112,25 @@ impl Lab<'_> {
         }
     }
 
+    /// CPU time, of all threads: on a busy machine it is longer, but not by the waiting.
+    async fn cost_ns(&self) -> Result<u64, String> {
+        let mut case = self.case(2 * MEASURED, IDLE).await?;
+        let mut before_ns = 0;
+        for _ in 0..2 {
+            case.insert(MEASURED as usize).await?;
+            before_ns = case.process.cpu_ns().unwrap_or(0);
+            case.begin().await;
+            case.turn_done().await?;
+        }
+        let cost_ns = case.process.cpu_ns().unwrap_or(0).saturating_sub(before_ns) / MEASURED;
+        let ended = case.ended().await?;
+        equal("`totals.documents`", &ended.totals.documents, &(2 * MEASURED))?;
+        case.process.close().await.map_err(|it| it.to_string())?;
+        Ok(cost_ns)
+    }
+
     /// A capped collection with a sentinel, and a consumer that is in position behind it.
-    async fn case(&self) -> Result<Case<'_>, String> {
+    async fn case(&self, expected: u64, idle: Duration) -> Result<Case<'_>, String> {
         let capped = Collection {
             name: COLLECTION.to_owned(),
             indexes: vec![],
@@ -126,8 +160,8 @@ impl Lab<'_> {
             errors_consecutive_max: ERRORS_CONSECUTIVE_MAX,
             consumer: Consumer {
                 collection: COLLECTION.to_owned(),
-                expected: 1000,
-                idle_ms: LONG.as_millis() as u64,
+                expected,
+                idle_ms: idle.as_millis() as u64,
                 marker_field: MARKER_FIELD.to_owned(),
             },
         };

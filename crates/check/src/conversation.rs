@@ -27,6 +27,7 @@ const ARRIVES: Duration = Duration::from_secs(5);
 const ENDS: Duration = Duration::from_secs(5);
 /// Characters of an answer that a failure quotes.
 const QUOTED_CHARACTERS: usize = 600;
+const BY_DEFAULT: &str = "writes acknowledged by default, or with w=1";
 
 /// One line; which of its kinds, its first field says.
 #[derive(Deserialize)]
@@ -93,7 +94,8 @@ pub enum Held {
     LeftOut(String),
 }
 
-/// Holds a conversation with a fresh process, in a fresh folder.
+/// Holds a conversation with a fresh process, in a fresh folder. Where it needs acknowledged
+/// writes, and those are not the driver's default, it is held again with `w=1`.
 ///
 /// # Errors
 /// The first line that does not hold.
@@ -102,6 +104,20 @@ pub async fn hold(
     declared: &Capabilities,
     folder: &Path,
     lines: Vec<Line>,
+) -> Result<Held, String> {
+    let held = converse(environment, declared, folder, &lines, false).await?;
+    if held != Held::LeftOut(BY_DEFAULT.to_owned()) {
+        return Ok(held);
+    }
+    converse(environment, declared, folder, &lines, true).await
+}
+
+async fn converse(
+    environment: &Environment,
+    declared: &Capabilities,
+    folder: &Path,
+    lines: &[Line],
+    asks_w: bool,
 ) -> Result<Held, String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -121,6 +137,7 @@ pub async fn hold(
         phases: BTreeMap::new(),
         current: String::new(),
         rss_bytes: 0,
+        asks_w,
         unacknowledged: false,
     };
     let mut result = held.lines(lines).await;
@@ -148,19 +165,21 @@ struct Conversation<'a> {
     current: String,
     /// At the last `ready`.
     rss_bytes: u64,
+    /// Whether a connection string without `w` gets one.
+    asks_w: bool,
     /// The driver's own default, which no vector is for.
     unacknowledged: bool,
 }
 
 impl Conversation<'_> {
-    async fn lines(&mut self, lines: Vec<Line>) -> Result<Held, String> {
-        for (number, line) in lines.into_iter().enumerate() {
-            if let Some(missing) = self.missing(&line) {
+    async fn lines(&mut self, lines: &[Line]) -> Result<Held, String> {
+        for (number, line) in lines.iter().enumerate() {
+            if let Some(missing) = self.missing(line) {
                 return Ok(Held::LeftOut(missing));
             }
-            self.line(&line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
+            self.line(line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
             if self.unacknowledged {
-                return Ok(Held::LeftOut("writes acknowledged by default".to_owned()));
+                return Ok(Held::LeftOut(BY_DEFAULT.to_owned()));
             }
         }
         Ok(Held::Whole)
@@ -201,7 +220,10 @@ impl Conversation<'_> {
         } else if let Some(message) = &line.send {
             let text = self.filled(&message.to_string());
             self.sent = serde_json::from_str(&text).map_err(|it| format!("{text}: {it}"))?;
-            self.process.send_line(&text).await;
+            if self.asks_w {
+                ask_for_answers(&mut self.sent);
+            }
+            self.process.send_line(&self.sent.to_string()).await;
         } else if let Some(text) = &line.raw {
             let text = self.filled(text);
             self.process.send_line(&text).await;
@@ -266,9 +288,12 @@ impl Conversation<'_> {
         let answer = answer.map_err(|it| it.to_string())?;
         let found: Value = serde_json::from_str(&answer).map_err(|it| it.to_string())?;
         let quoted = || answer.chars().take(QUOTED_CHARACTERS).collect::<String>();
-        let by_default = !self.sent["clients"][0]["uri"].to_string().contains("w=");
-        self.unacknowledged =
-            by_default && wanted["acknowledged"] == true && found["acknowledged"] == false;
+        self.unacknowledged = wanted["acknowledged"] == true
+            && if self.asks_w {
+                found["code"] == "unsupported"
+            } else {
+                found["acknowledged"] == false && !has_w(&self.sent["clients"][0])
+            };
         if self.unacknowledged {
             return Ok(());
         }
@@ -385,6 +410,22 @@ fn matches(wanted: &Value, found: &Value, place: &str) -> Result<(), String> {
     }
 }
 
+fn has_w(client: &Value) -> bool {
+    !client["options"]["w"].is_null()
+}
+
+/// Of `open`, where the vector itself says nothing about it.
+fn ask_for_answers(message: &mut Value) {
+    for client in message["clients"].as_array_mut().into_iter().flatten() {
+        if !has_w(client) {
+            let uri = client["uri"].as_str().unwrap_or_default();
+            let between = if uri.contains('?') { '&' } else { '?' };
+            client["uri"] = format!("{uri}{between}w=1").into();
+            client["options"]["w"] = "1".into();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +445,24 @@ mod tests {
         assert_eq!(holds(json!({ "a": { "b": 2 } })), Err(".a.b is 1, expected 2".to_owned()));
         assert_eq!(holds(json!({ "a": { "c": "$any" } })), Err(".a.c is null".to_owned()));
         assert_eq!(holds(json!({ "z": 1 })), Err(".z is missing".to_owned()));
+    }
+
+    #[test]
+    fn answers_are_asked_for_where_nothing_is_said() {
+        let mut message = json!({ "type": "open", "clients": [
+            { "uri": "mongodb://a/", "options": {} },
+            { "uri": "mongodb://a/?x=1", "options": { "x": "1" } },
+            { "uri": "mongodb://a/?w=0", "options": { "w": "0" } },
+        ] });
+        ask_for_answers(&mut message);
+        assert_eq!(
+            message["clients"],
+            json!([
+                { "uri": "mongodb://a/?w=1", "options": { "w": "1" } },
+                { "uri": "mongodb://a/?x=1&w=1", "options": { "x": "1", "w": "1" } },
+                { "uri": "mongodb://a/?w=0", "options": { "w": "0" } },
+            ])
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::altered::{altered, comparable};
 use crate::bench::Bench;
 use crate::{ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start};
 use adapter::environment::Environment;
-use adapter::messages::{Alters, Deal, Ended, Request};
+use adapter::messages::{Alters, Answer, Deal, Ended, Request};
+use adapter::process::AdapterProcess;
 use measure::admin::{Admin, difference};
 use measure::arm::{LiveArm, Target, client_target};
 use measure::input_files::InputFiles;
@@ -42,6 +43,12 @@ const OUTCOME_ERROR: u8 = 2;
 /// All checks on a server, in a database that is claimed. Undeclared abilities are left out, and
 /// named.
 pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) -> Vec<Checked> {
+    let by_default = acknowledges(environment, bench, bench.uri).await;
+    let asking = with_options(bench.uri, &BTreeMap::from([("w".to_owned(), "1".to_owned())]));
+    let asks =
+        by_default == Ok(false) && acknowledges(environment, bench, &asking).await == Ok(true);
+    let uri = if asks { &asking } else { bench.uri };
+    let bench = &Bench { uri, database: bench.database.clone(), ..*bench };
     let nobody = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500";
     let unknown = BTreeMap::from([("mdynUnknown".to_owned(), "1".to_owned())]);
     let unknown = with_options(bench.uri, &unknown);
@@ -66,7 +73,38 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
         Err(problem) => checked.push(Checked::of("failures", Err(problem))),
     }
     checked.extend(consumer::check(environment, bench, admin).await);
+    if asks {
+        let with_w = "writes have w=1: the driver's own default has no answers";
+        checked.push(Checked::of(with_w, Ok(())));
+    }
     checked
+}
+
+/// Whether its driver waits for answers of writes.
+async fn acknowledges(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    uri: &str,
+) -> Result<bool, String> {
+    let (mut process, open) = opening(environment, bench, uri).await?;
+    let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await?;
+    process.close().await.map_err(|it| it.to_string())?;
+    Ok(matches!(answer, Answer::Opened(opened) if opened.acknowledged))
+}
+
+async fn opening(
+    environment: &Environment,
+    bench: &Bench<'_>,
+    uri: &str,
+) -> Result<(AdapterProcess, Request), String> {
+    let process = start(environment, bench.folder.path(), bench.epoch).await?;
+    let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
+    let open = Request::Open {
+        clients: vec![client_target(uri, kind)],
+        deal: Deal::Worker,
+        database: bench.database.clone(),
+    };
+    Ok((process, open))
 }
 
 /// Whether `open` of a connection string is answered by an error of this code.
@@ -76,13 +114,7 @@ async fn refused(
     uri: &str,
     code: &str,
 ) -> Result<(), String> {
-    let mut process = start(environment, bench.folder.path(), bench.epoch).await?;
-    let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
-    let open = Request::Open {
-        clients: vec![client_target(uri, kind)],
-        deal: Deal::Worker,
-        database: bench.database.clone(),
-    };
+    let (mut process, open) = opening(environment, bench, uri).await?;
     let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
     let problem = answer.err().ok_or("it claims to have opened it")?;
     if !problem.contains(&format!("({code})")) {

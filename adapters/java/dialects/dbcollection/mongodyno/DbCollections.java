@@ -114,7 +114,7 @@ abstract class DbCollections implements Driver {
         WriteConcern many = operation.ordered ? concern : Version.unordered(concern);
         return given -> {
           List<?> documents = given.documents;
-          items.insert((List<DBObject>) documents, many);
+          Version.insert(items, (List<DBObject>) documents, many);
           given.written = given.documents.size();
         };
       case "find_one":

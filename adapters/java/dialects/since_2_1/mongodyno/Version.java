@@ -1,10 +1,11 @@
 package mongodyno;
 
 import com.mongodb.DBCollection;
+import com.mongodb.DBObject;
 import com.mongodb.WriteConcern;
 import java.util.List;
 
-/** DBCollection from 2.4 to 2.11: no bulks, and no pipelines that today's servers take. */
+/** DBCollection from 2.1 to 2.11: no bulks, and no pipelines that today's servers take. */
 final class Version {
   static final List<String> LACKS = List.of("bulk_write", "aggregate");
   static final List<String> EXTRAS = List.of("unacknowledged", "clients");
@@ -21,6 +22,11 @@ final class Version {
 
   static WriteConcern unordered(WriteConcern concern) throws Refusal {
     throw unsupported();
+  }
+
+  /** Up to 2.3 no list comes with a concern; up to 2.11 the driver makes an array of it. */
+  static void insert(DBCollection items, List<DBObject> documents, WriteConcern concern) {
+    items.insert(documents.toArray(new DBObject[0]), concern);
   }
 
   static int code(Exception fault, int code) {

@@ -1,0 +1,41 @@
+using System.Collections.Generic;
+using MongoDB.Bson;
+using MongoDB.Driver;
+
+// A capped collection of the driver 1.x, and its tailable cursors. One await lasts as long as the
+// server lets it, some 1 s: these versions cannot say.
+sealed class Tailed1 : BsonTailed
+{
+    readonly MongoCollection<BsonDocument> collection;
+
+    public Tailed1(MongoCollection<BsonDocument> collection) => this.collection = collection;
+
+    public override Tail Open()
+    {
+        var cursor = collection.FindAll();
+        cursor.SetFlags(QueryFlags.TailableCursor | QueryFlags.AwaitData);
+        // Not the enumerator of `foreach`: from 1.8 on that one waits until a document comes.
+        return new Tail1(new MongoCursorEnumerator<BsonDocument>(cursor));
+    }
+
+    public override bool Has(object id) =>
+        collection.FindOne(new QueryDocument("_id", (BsonValue)id)) != null;
+}
+
+sealed class Tail1 : Tail
+{
+    readonly MongoCursorEnumerator<BsonDocument> cursor;
+
+    public Tail1(MongoCursorEnumerator<BsonDocument> cursor) => this.cursor = cursor;
+
+    public override object Next()
+    {
+        if (cursor.MoveNext())
+            return cursor.Current;
+        if (cursor.IsDead)
+            throw new CursorDied();
+        return null;
+    }
+
+    public override void Dispose() => cursor.Dispose();
+}
