@@ -109,6 +109,9 @@ pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quic
         }
     }
     answer.judge(names, quantity, on, shorter.alpha);
+    if answer.verdict == AcrossVerdict::NotComparable {
+        return answer; // the reasons have both remarks
+    }
     if let Some(busy) = first.busy.or(second.busy) {
         append(&mut answer.sentence, &format!("on a busy machine ({busy})"));
     }
