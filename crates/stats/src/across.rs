@@ -253,7 +253,7 @@ mod tests {
     }
 
     /// The second server's rounds in another order, as its scatter is its own.
-    fn turned<'a>(mut side: OnServer<'a>) -> OnServer<'a> {
+    fn turned(mut side: OnServer<'_>) -> OnServer<'_> {
         side.ratios.reverse();
         side
     }
