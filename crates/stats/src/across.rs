@@ -109,6 +109,9 @@ pub fn across(names: [&str; 2], quantity: Quantity, on: [&OnServer<'_>; 2], quic
         }
     }
     answer.judge(names, quantity, on, shorter.alpha);
+    if answer.verdict == AcrossVerdict::NotComparable {
+        return answer; // the reasons have both remarks
+    }
     if let Some(busy) = first.busy.or(second.busy) {
         append(&mut answer.sentence, &format!("on a busy machine ({busy})"));
     }
@@ -250,7 +253,7 @@ mod tests {
     }
 
     /// The second server's rounds in another order, as its scatter is its own.
-    fn turned<'a>(mut side: OnServer<'a>) -> OnServer<'a> {
+    fn turned(mut side: OnServer<'_>) -> OnServer<'_> {
         side.ratios.reverse();
         side
     }
