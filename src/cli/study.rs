@@ -144,7 +144,7 @@ pub struct StudyFlags {
     pub adapters_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// Experiment folder
     pub folder: PathBuf,

@@ -52,7 +52,7 @@ pub async fn run(args: ResumeArgs) -> Result<()> {
     Box::pin(super::run::resume(again, resumed)).await
 }
 
-fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
+pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
     let request = was.request.as_ref().ok_or_else(|| {
         Error::usage(
             format!("mongodyno {} kept too little of it to go on", was.mongodyno),

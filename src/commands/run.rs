@@ -2,7 +2,7 @@
 
 use base::say;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::{InterleaveArg, RunArgs};
 use crate::commands::limits::limits;
@@ -12,6 +12,7 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
+use measure::blocks::blocks;
 use measure::install::{How, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
@@ -150,15 +151,25 @@ pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     }
 }
 
-/// One experiment, as `args` ask.
+/// One experiment, as `args` ask; where `path` has it, the rest of it.
 ///
 /// # Errors
-/// As [`run`].
-pub async fn experiment(args: &RunArgs) -> Result<Option<Analysis>> {
-    one(args, None, &pairs(&args.set, "--set")?, None).await
+/// As [`run`]; another experiment is there.
+pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>> {
+    let mut args = RunArgs { out: Some(path.to_owned()), ..args.clone() };
+    let sets = pairs(&args.set, "--set")?;
+    let begun = path.join("experiment.json").exists();
+    let resumed = begun.then(|| Resumed::read(path)).transpose()?.map(|(_, resumed)| resumed);
+    if let Some(Resumed { experiment: was, .. }) = &resumed {
+        args.seed = Some(was.settings.seed);
+        // Arms that could not be installed then are not among those that it has.
+        args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
+    }
+    one(&args, None, &sets, resumed).await
 }
 
 /// One experiment; None with `--plan`.
+#[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 async fn one(
     args: &RunArgs,
     label: Option<&str>,
@@ -186,11 +197,19 @@ async fn one(
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let max_time_s = args.max_time.map(|time| time.as_secs_f64());
     settings::limit_counted(&mut workload.plan, max_time_s);
+    let interleave = settings::interleave(&workload.plan, asked, unanswered.as_deref())?;
+    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
+    let tapped = args.tap || args.link.is_some();
+    let twins = 1 + usize::from(tapped);
+    let memory = limits.client_memory.as_ref();
+    let fresh = || blocks(&workload.plan, &interleave, (&arms, twins), memory);
+    let blocks = resumed.as_ref().map_or_else(fresh, |it| it.experiment.settings.blocks.clone());
     let settings = Settings {
         seed,
         max_time_s,
         order: args.order.order,
-        interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
+        interleave,
+        blocks,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks: looks(args),
         gates: args.gate.clone(),
@@ -198,9 +217,9 @@ async fn one(
     };
     let serverless = is_serverless(args, &workload.plan)?;
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
-    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-    let tapped = args.tap || args.link.is_some();
-    let profiles = [&profiles[..], &vec![profiles[0]; 1 + usize::from(tapped)]].concat();
+    // The baseline is in each block.
+    let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
+    let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -213,6 +232,9 @@ async fn one(
     }
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
+        if let (true, Some(path)) = (resumed.is_complete(), &args.out) {
+            return show(&Folder::open(path)?.0, args.json).map(Some);
+        }
     }
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer = args.consumer.as_deref().filter(|_| reads);
@@ -224,7 +246,9 @@ async fn one(
         Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
     };
     let data = server.as_ref().and_then(Reached::data);
-    room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
+    let together = settings.blocks.as_ref().map(|blocks| blocks.arms_max as usize);
+    let together = together.unwrap_or(profiles.len());
+    room::check_disk(&workload, &settings.interleave, together, data)?;
     let mut requests = Requests::watch();
     let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;
@@ -237,6 +261,9 @@ async fn one(
         if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
+    if let Some(blocks) = &settings.blocks {
+        say!("blocks: {}", blocks.words());
+    }
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let setup = Setup {

@@ -14,4 +14,5 @@ pub mod request;
 pub mod samples;
 mod seen;
 mod server_kind;
+mod settings;
 pub mod wire;

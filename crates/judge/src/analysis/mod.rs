@@ -1,5 +1,6 @@
 //! From records to rounds, gates, comparisons, and the rows of reports.
 
+pub mod changed;
 pub mod compare;
 pub mod conditions;
 pub mod own;
