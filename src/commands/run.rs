@@ -160,7 +160,11 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
     let sets = pairs(&args.set, "--set")?;
     let begun = path.join("experiment.json").exists();
     let resumed = begun.then(|| Resumed::read(path)).transpose()?.map(|(_, resumed)| resumed);
-    if let Some(Resumed { experiment: was, .. }) = &resumed {
+    if let Some(Resumed { experiment: was, finished }) = &resumed {
+        match was.ended {
+            Some(Ended::Completed) => say!("it is complete: {finished} rounds"),
+            _ => say!("going on after round {finished}"),
+        }
         args.seed = Some(was.settings.seed);
         // Arms that could not be installed then are not among those that it has.
         args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
