@@ -51,6 +51,9 @@ fn main() -> ExitCode {
             Verb::Run(args) => commands::servers::run(*args).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,
             Verb::Study(args) => commands::study::run(*args).await,
+            Verb::Resume(args) if commands::bisect::is_one(&args.folder) => {
+                Box::pin(commands::bisect::resume(&args)).await
+            }
             Verb::Resume(args) => Box::pin(commands::resume::run(args)).await,
             Verb::Report(args) => commands::report::run(&args),
             Verb::Diff(args) => commands::diff::run(&args),

@@ -45,6 +45,9 @@ pub fn text(
     if let Some(memory) = &started.limits.client_memory {
         let _ = writeln!(text, "memory    {} for each arm's processes together", memory.words());
     }
+    if let Some(blocks) = &settings.blocks {
+        let _ = writeln!(text, "blocks    {}", blocks.words());
+    }
     let _ = writeln!(text, "rounds    looks at {}, seed {}", looks.join(", "), settings.seed);
     if let Some(caution) = settings.order.caution() {
         let _ = writeln!(text, "order     {caution}");

@@ -137,7 +137,7 @@ fn brought_along(server: &str) -> Result<String> {
     Ok(server.to_owned())
 }
 
-fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
+pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
     let request = was.request.as_ref().ok_or_else(|| {
         Error::usage(
             format!("mongodyno {} kept too little of it to go on", was.mongodyno),

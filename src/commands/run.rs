@@ -13,6 +13,7 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
+use measure::blocks::blocks;
 use measure::install::{How, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
@@ -157,12 +158,25 @@ pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     }
 }
 
-/// One experiment, as `args` ask.
+/// One experiment, as `args` ask; where `path` has it, the rest of it.
 ///
 /// # Errors
-/// As [`run`].
-pub async fn experiment(args: &RunArgs) -> Result<Option<Analysis>> {
-    one(args, None, &pairs(&args.set, "--set")?, None, None).await
+/// As [`run`]; another experiment is there.
+pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>> {
+    let mut args = RunArgs { out: Some(path.to_owned()), ..args.clone() };
+    let sets = pairs(&args.set, "--set")?;
+    let begun = path.join("experiment.json").exists();
+    let resumed = begun.then(|| Resumed::read(path)).transpose()?.map(|(_, resumed)| resumed);
+    if let Some(Resumed { experiment: was, finished }) = &resumed {
+        match was.ended {
+            Some(Ended::Completed) => say!("it is complete: {finished} rounds"),
+            _ => say!("going on after round {finished}"),
+        }
+        args.seed = Some(was.settings.seed);
+        // Arms that could not be installed then are not among those that it has.
+        args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
+    }
+    one(&args, None, &sets, None, resumed).await
 }
 
 /// A part of a study; with `study` one without an A/A arm and verdicts.
@@ -178,6 +192,7 @@ pub async fn part(
 }
 
 /// One experiment; None with `--plan`.
+#[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 async fn one(
     args: &RunArgs,
     label: Option<&str>,
@@ -236,11 +251,21 @@ pub async fn make(
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let max_time_s = args.max_time.map(|time| time.as_secs_f64());
     settings::limit_counted(&mut workload.plan, max_time_s);
+    let interleave = settings::interleave(&workload.plan, asked, unanswered.as_deref())?;
+    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
+    let tapped = args.tap || args.link.is_some();
+    let judged = places[0].study.is_none();
+    let twins = usize::from(judged) + usize::from(tapped);
+    let memory = limits.client_memory.as_ref();
+    let fresh = || blocks(&workload.plan, &interleave, (&arms, twins), memory);
+    let was = places.iter().find_map(|it| it.resumed.as_ref());
+    let blocks = was.map_or_else(fresh, |it| it.experiment.settings.blocks.clone());
     let settings = Settings {
         seed,
         max_time_s,
         order: args.order.order,
-        interleave: settings::interleave(&workload.plan, asked, unanswered.as_deref())?,
+        interleave,
+        blocks,
         measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
         looks: looks(args),
         gates: args.gate.clone(),
@@ -248,11 +273,9 @@ pub async fn make(
     };
     let serverless = is_serverless(args, &workload.plan)?;
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
-    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-    let tapped = args.tap || args.link.is_some();
-    let judged = places[0].study.is_none();
-    let twins = usize::from(judged) + usize::from(tapped);
-    let profiles = [&profiles[..], &vec![profiles[0]; twins]].concat();
+    // The baseline is in each block.
+    let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
+    let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();
     let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
     let rounds = settings.looks.first_rounds();
     let until_look = estimate.round * rounds;
@@ -263,8 +286,12 @@ pub async fn make(
         super::print(&text)?;
         return Ok(Vec::new());
     }
-    for resumed in places.iter().filter_map(|it| it.resumed.as_ref()) {
+    for place in &places {
+        let Some(resumed) = &place.resumed else { continue };
         resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
+        if resumed.is_complete() {
+            return Ok(vec![Ok(Folder::open(&place.path)?.0)]);
+        }
     }
     let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
     let consumer = args.consumer.as_deref().filter(|_| reads);
@@ -275,7 +302,9 @@ pub async fn make(
         servers.push(Reached::at(&place.server, args.at.uri.as_deref()).await?);
     }
     let data = servers.iter().find_map(Reached::data);
-    room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
+    let together = settings.blocks.as_ref().map(|blocks| blocks.arms_max as usize);
+    let together = together.unwrap_or(profiles.len());
+    room::check_disk(&workload, &settings.interleave, together, data)?;
     // Each of them hears a signal from here on.
     let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
     let first = &mut requests[0];
@@ -292,6 +321,9 @@ pub async fn make(
         if tapped { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
+    if let Some(blocks) = &settings.blocks {
+        say!("blocks: {}", blocks.words());
+    }
     let (token, several) = (Token::default(), places.len() > 1);
     let mut servers = servers.into_iter();
     // The last one takes the original: pools may be large.

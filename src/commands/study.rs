@@ -77,6 +77,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         measured_s: settings::MEASURED_S,
         looks,
         keep_awake: !args.machine.no_keep_awake,
+        blocks: None,
     };
     if let Some(resumed) = &resumed {
         resumed.is_asked_again(&plan.workload.plan, &settings, &arms::ids(&chosen)?)?;

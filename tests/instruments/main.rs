@@ -17,6 +17,7 @@ mod absorber_abuse;
 mod absorber_differential;
 mod absorber_driver;
 mod absorber_server;
+mod changed;
 mod diagnosis_rules;
 mod diagnosis_runs;
 mod instruments;

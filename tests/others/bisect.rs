@@ -58,6 +58,52 @@ fn a_step_is_found_confirmed_and_followed_to_the_last_version() {
 }
 
 #[test]
+fn a_search_goes_on_where_it_was_cut() {
+    let lab = lab(115_000);
+    let few = ["--phase=first", "-d", "lib@1.4.0,1.5.0"];
+    let search = |more: &[&str]| {
+        let mut words = vec!["bisect".to_owned(), noop(), "--quick".to_owned()];
+        words.extend(["--server", "none", "--out", "out"].map(str::to_owned));
+        words.extend(few.iter().chain(more).map(|word| (*word).to_owned()));
+        lab.run(words)
+    };
+    let output = search(&["--json"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let read = |name: &str| fs::read_to_string(lab.path(name)).expect("a file");
+    let (whole, scanned) = (read("out/bisect.json"), read("out/00-scan/runs.jsonl"));
+    // As it is after a kill in the last round of the confirmation.
+    let confirmed = read("out/01-confirm/runs.jsonl");
+    let lines: Vec<&str> = confirmed.lines().collect();
+    lab.write("out/01-confirm/runs.jsonl", &format!("{}\n", lines[..lines.len() - 1].join("\n")));
+    let mut record: Value = serde_json::from_str(&read("out/01-confirm/experiment.json")).unwrap();
+    (record["ended"], record["finished_at"]) = (Value::Null, Value::Null);
+    lab.write("out/01-confirm/experiment.json", &record.to_string());
+    let mut asked: Value = serde_json::from_str(&whole).expect("JSON");
+    (asked["phase"], asked["steps"]) = (Value::Null, Value::Array(Vec::new()));
+    lab.write("out/bisect.json", &asked.to_string());
+    let output = lab.run(["resume", "out", "--workload", &noop(), "--json"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(read("out/00-scan/runs.jsonl"), scanned, "it was complete");
+    let again = read("out/01-confirm/runs.jsonl");
+    assert!(again.starts_with(&lines[..lines.len() - 3].join("\n")), "whole rounds stay");
+    assert_eq!(again.lines().count(), lines.len());
+    let steps = |text: &str| -> Vec<String> {
+        let answer: Value = serde_json::from_str(text).expect("JSON");
+        let steps = answer["steps"].as_array().expect("steps").iter();
+        steps.map(|step| step["after"].to_string() + &step["confirmed"].to_string()).collect()
+    };
+    assert_eq!(steps(&read("out/bisect.json")), steps(&whole));
+    assert_eq!(steps(&whole), ["\"lib@1.5.0\"true"], "{}", said(&output));
+    // The same words again find all of it made; other ones are another search.
+    let output = search(&[]);
+    assert!(stdout(&output).starts_with("SLOWER SINCE lib@1.5.0"), "{}", said(&output));
+    assert_eq!(read("out/01-confirm/runs.jsonl"), again);
+    let output = search(&["--metric", "p50"]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert!(stderr(&output).contains("out has another search"), "{}", said(&output));
+}
+
+#[test]
 fn versions_that_are_alike_have_no_step() {
     let lab = lab(100_000);
     let output = bisect(&lab, &["--json"]);

@@ -6,6 +6,7 @@ mod fake_support;
 mod support;
 
 mod bisect;
+mod blocks;
 mod cli;
 mod conditions;
 mod diff;

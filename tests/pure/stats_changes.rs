@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stats::bisect::{Bisect, Next};
-use stats::changes::{Kind, Split, slope, splits};
+use stats::changes::{self, Kind, Split, slope, splits};
 use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;
@@ -159,6 +159,70 @@ fn a_scan_of_20_versions_finds_a_step_and_none_in_a_flat_history() {
         flat += usize::from(changes(&splits(&rounds, threshold(), seed)).is_empty());
     }
     assert!(found >= 36 && flat >= 38, "found {found}, clean {flat} of 40");
+}
+
+/// Histories of 12 versions in two blocks, read through the baseline (the first version) of each
+/// block: of 20 how many are answered as they are, with a step of that height or with none.
+fn through_blocks(height: f64, block: impl Fn(&mut History) -> Vec<usize>) -> usize {
+    let is_right = |seed: &u64| {
+        let at = 1 + *seed as usize % 11;
+        let steps = (0..12).map(|version| if version < at { 0.0 } else { height }).collect();
+        let mut history = History::new(*seed, steps);
+        let round = |_| {
+            let blocks = block(&mut history);
+            let mut ratios = vec![0.0; 12];
+            for number in 0..2 {
+                let own: Vec<usize> = (1..12).filter(|it| blocks[it - 1] == number).collect();
+                let arms: Vec<usize> = [0].into_iter().chain(own.iter().copied()).collect();
+                let costs = history.rounds(&arms, 1).remove(0);
+                own.iter().zip(&costs[1..]).for_each(|(it, cost)| ratios[*it] = cost - costs[0]);
+            }
+            ratios
+        };
+        let rounds: Vec<Vec<f64>> = (0..8).map(round).collect();
+        let found = splits(&rounds, threshold(), *seed);
+        if height > 0.0 {
+            changes(&found) == [at]
+        } else {
+            found.iter().all(|split| split.kind == Kind::Chance)
+        }
+    };
+    (0..20).filter(is_right).count()
+}
+
+#[test]
+fn blocks_dealt_anew_in_each_round_add_no_step_and_blocks_of_neighbours_do() {
+    let dealt = |history: &mut History| {
+        let mut left = [6, 5];
+        let mut deal = || {
+            let share = f64::from(left[0]) / f64::from(left[0] + left[1]);
+            let block = usize::from(history.noise.uniform() >= share);
+            left[block] -= 1;
+            block
+        };
+        (1..12).map(|_| deal()).collect()
+    };
+    let found = through_blocks(0.08_f64.ln_1p(), dealt);
+    let flat = through_blocks(0.0, dealt);
+    let neighbours = through_blocks(0.0, |_| (1..12).map(|version| version / 7).collect());
+    println!("of 20: {found} steps found, {flat} flat ones clean, {neighbours} of neighbours");
+    assert!(found >= 16 && flat >= 18 && neighbours <= 16);
+}
+
+#[test]
+fn a_step_is_mended_where_a_later_one_brings_it_back() {
+    let mended = |steps: &[f64], at: usize| {
+        let all: Vec<usize> = (0..steps.len()).collect();
+        let rounds = History::new(5, steps.to_vec()).rounds(&all, 16);
+        let found = splits(&rounds, threshold(), 1);
+        assert!(changes(&found).contains(&at), "{found:?}");
+        changes::mended(&rounds, &found, at, threshold())
+    };
+    assert_eq!(mended(&[0.0, 0.0, 0.2, 0.2, 0.2, 0.0, 0.0, 0.0], 2), Some(5));
+    assert_eq!(mended(&[0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2], 2), None, "it stays");
+    assert_eq!(mended(&[0.0, 0.0, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1], 2), None, "a third is left");
+    assert_eq!(mended(&[0.0, 0.0, 0.3, 0.3, 0.1, 0.1, 0.0, 0.0], 2), Some(6), "in two steps");
+    assert_eq!(mended(&[0.3, 0.3, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0], 2), None, "one way");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct Manifest {
     pub versions: String,
     /// Warm-up of the first phase of a process, s.
     pub warmup_s: f64,
+    /// Resident memory of one process at work, MiB, for as many as live at once.
+    #[serde(default = "process_mib")]
+    pub process_mib: u32,
     /// Variables of a user's environment that leak into this language's runtime or tools. After
     /// [`discover`] those of all manifests: an option for one runtime may reach the tools of
     /// another adapter.
@@ -89,6 +92,11 @@ pub struct Manifest {
     pub needs: Vec<Need>,
     #[serde(skip)]
     pub source: Source,
+}
+
+/// Where a manifest says nothing: more than most need.
+fn process_mib() -> u32 {
+    128
 }
 
 /// Versions of a package that are installed or called in one way. The manifest holds for the rest.

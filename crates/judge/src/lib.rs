@@ -8,13 +8,13 @@ pub mod objectives;
 
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
-use analysis::types::{Analysis, Metric, ObjectiveRow};
-use analysis::{conditions, rows, since, taps};
+use analysis::types::{AlsoRow, Analysis, Metric, ObjectiveRow};
+use analysis::{changed, conditions, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
 use objectives::Gate;
 use record::folder::Folder;
-use record::records::{Ended, Experiment, Gap, SCHEMA_VERSION};
+use record::records::{Blocks, Ended, Experiment, Gap, SCHEMA_VERSION};
 use stats::compare::Comparison;
 use stats::looks::Standing;
 
@@ -38,6 +38,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         );
     }
     warnings.extend(experiment.settings.order.caution().map(str::to_owned));
+    warnings.extend(experiment.settings.blocks.as_ref().map(Blocks::sentence));
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
         let of = rounds.compared_count();
@@ -59,6 +60,8 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         results: &results,
         comparisons: &compared.rows,
     });
+    let mut since = since::rows(compared.series);
+    changed::explain(&mut since, experiment, &rounds);
     let mut analysis = Analysis {
         schema_version: SCHEMA_VERSION,
         experiment: folder.path().display().to_string(),
@@ -83,7 +86,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         conditions: conditions::rows(experiment),
         taps: taps::rows(experiment, &rounds),
         deaths: rows::deaths(experiment, &runs),
-        since: since::rows(compared.series),
+        since,
         objectives: Vec::new(),
         diagnosis,
         warnings,
@@ -112,6 +115,20 @@ pub fn costs(
     let phase = experiment.plan.phases.iter().find(|it| it.name == phase);
     let measure = phase.and_then(|phase| compare::values(experiment, &rounds, phase, metric, None));
     Ok(measure.map(|measure| measure.costs()))
+}
+
+/// What differs between the baseline and the first other arm, but for the figure compared.
+pub fn also(
+    folder: &Folder,
+    experiment: &Experiment,
+    phase: &str,
+    metric: Metric,
+) -> Result<Vec<AlsoRow>> {
+    let runs = folder.runs()?;
+    let rounds = Rounds::new(experiment, &runs);
+    let mut own = experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
+    let (Some(a), Some(b)) = (own.next(), own.next()) else { return Ok(Vec::new()) };
+    Ok(changed::also(experiment, &rounds, (phase, metric), [a, b]))
 }
 
 pub fn standing(folder: &Folder, experiment: &Experiment) -> Result<Standing> {

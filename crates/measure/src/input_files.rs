@@ -25,6 +25,8 @@ pub struct InputFiles {
     /// Holds pools and schedules; samples lie in the experiment folder.
     pub folder: PathBuf,
     pub sample_bytes: u64,
+    /// Under way: the baseline has a run, and so files, in each block of a round.
+    pub block: u32,
     samples: PathBuf,
     pools: Vec<Pool>,
     /// By phase, as adapters get them.
@@ -87,6 +89,7 @@ impl InputFiles {
             sample_bytes: 0,
             samples: folder.join("samples"),
             pools,
+            block: 0,
             operations,
             templates,
             measured_s,
@@ -168,6 +171,17 @@ impl InputFiles {
         pools.chain(templates).map(|path| path.to_string_lossy().into_owned()).collect()
     }
 
+    /// Begins the names of files of one round, in the block under way.
+    pub fn round_name(&self, round: u32) -> String {
+        let block = if self.block > 0 { format!("b{}", self.block) } else { String::new() };
+        format!("r{round:02}{block}")
+    }
+
+    /// Begins the names of files of one arm in one round.
+    pub fn run_name(&self, round: u32, arm: usize) -> String {
+        format!("{}-arm{arm}", self.round_name(round))
+    }
+
     /// Path of the samples of one process in one phase of one round.
     pub fn samples(
         &self,
@@ -178,13 +192,14 @@ impl InputFiles {
         warmup: bool,
     ) -> String {
         let warmup = if warmup { "-warmup" } else { "" };
-        let name = format!("r{round:02}-arm{arm}-phase{phase}-process{process}{warmup}.bin");
+        let run = self.run_name(round, arm);
+        let name = format!("{run}-phase{phase}-process{process}{warmup}.bin");
         self.samples.join(name).to_string_lossy().into_owned()
     }
 
     /// Path of the consumer's samples.
     pub fn received(&self, round: u32, arm: usize, phase: usize) -> PathBuf {
-        self.samples.join(format!("r{round:02}-arm{arm}-phase{phase}-consumer.bin"))
+        self.samples.join(format!("{}-phase{phase}-consumer.bin", self.run_name(round, arm)))
     }
 
     /// Deletes warm-up samples: their rates stand in the record.

@@ -5,6 +5,7 @@ pub mod admin;
 pub mod arm;
 pub mod arms;
 pub mod awake;
+pub mod blocks;
 pub mod broker;
 pub mod clients;
 mod collect;

@@ -88,11 +88,10 @@ impl Path {
         Ok(path)
     }
 
-    /// Prefix of the files of one phase of one round. `alone` is an arm that has the phase to
-    /// itself, and so files of its own.
-    pub fn prefix(&self, round: u32, alone: Option<usize>, phase: &str) -> PathBuf {
-        let arm = alone.map_or(String::new(), |arm| format!("-arm{arm}"));
-        self.folder.join(format!("r{round:02}{arm}-{phase}"))
+    /// Prefix of the files of one phase: of a round, of a block of it, or of an arm that has the
+    /// phase to itself, as `name` says.
+    pub fn prefix(&self, name: &str, phase: &str) -> PathBuf {
+        self.folder.join(format!("{name}-{phase}"))
     }
 
     /// Completes the files of the last prefix. From now on exchanges go to those of `prefix`, or

@@ -21,21 +21,31 @@ pub struct Resumed {
 }
 
 impl Resumed {
-    /// Opens the folder of a cut experiment, and changes nothing. Runs of an unfinished round do
-    /// not count: arms are compared round by round, in the same minutes.
+    /// Opens the folder of a cut experiment, and changes nothing.
     ///
     /// # Errors
     /// No experiment, or one that is complete.
     pub fn open(path: &Path) -> Result<(Folder, Self)> {
-        let (folder, experiment) = Folder::open(path)?;
-        folder.only_files()?;
-        if experiment.ended == Some(Ended::Completed) {
+        let (folder, resumed) = Self::read(path)?;
+        if resumed.is_complete() {
             return Err(Error::usage(
                 format!("{} is complete: there is nothing to go on with", path.display()),
                 format!("mongodyno report {}", shell_quoted(&path.display())),
             ));
         }
-        if let Some(kept) = experiment.plan.kept() {
+        Ok((folder, resumed))
+    }
+
+    /// The same of an experiment that may be complete. Runs of an unfinished round do not count:
+    /// arms are compared round by round, in the same minutes.
+    ///
+    /// # Errors
+    /// No experiment, or one that nobody can go on with.
+    pub fn read(path: &Path) -> Result<(Folder, Self)> {
+        let (folder, experiment) = Folder::open(path)?;
+        folder.only_files()?;
+        let is_cut = experiment.ended != Some(Ended::Completed);
+        if let Some(kept) = experiment.plan.kept().filter(|_| is_cut) {
             // Its documents went with the experiment's database.
             let what = format!("`{}` was kept from arm to arm, and is gone", kept.name);
             return Err(Error::usage(what, ANEW));
@@ -43,9 +53,18 @@ impl Resumed {
         let runs = folder.runs()?;
         let arms = experiment.arms.len();
         let last = runs.iter().map(|run| run.round).max().unwrap_or(0);
-        let whole = |round: &u32| runs.iter().filter(|run| run.round == *round).count() == arms;
+        let whole = |round: &u32| {
+            let of_round = || runs.iter().filter(|run| run.round == *round);
+            // The baseline has a run in each block.
+            let blocks = of_round().map(|run| run.block as usize).max().unwrap_or(0);
+            of_round().count() == arms + blocks
+        };
         let finished = (1..=last).take_while(whole).last().unwrap_or(0);
         Ok((folder, Self { experiment, finished }))
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.experiment.ended == Some(Ended::Completed)
     }
 
     /// Compares the request with the record, before anything is installed or started: rounds of two
@@ -63,10 +82,13 @@ impl Resumed {
         // A turn's length is measured in the first round, and stays.
         let asked = |it: &PhaseInterleave| (it.phase.clone(), it.interleave, it.reason.clone());
         let a_turn = |it: &PhaseInterleave| it.turn_ms.is_none_or(|ms| TURN_MS.contains(&ms));
+        // Blocks stay as they were, whatever memory is free now.
+        let dealt = then.blocks.as_ref().is_none_or(|it| it.fit(was.arms.len()));
         let same = then.looks == now.looks
             && then.order == now.order
             && then.interleave.iter().map(asked).eq(now.interleave.iter().map(asked))
-            && then.interleave.iter().all(a_turn);
+            && then.interleave.iter().all(a_turn)
+            && dealt;
         if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {
             return Err(Error::usage("the settings are not what they were", ANEW));
         }

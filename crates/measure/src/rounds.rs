@@ -7,15 +7,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng as _;
 
 use crate::arm::LiveArm;
+use crate::blocks::{Group, groups};
 use crate::context::PhaseContext;
 use crate::measured::Measured;
 use crate::messages::Tapped;
 use crate::phase::{self, load};
 use crate::runner::{LOST_ROUNDS_MAX, Runner};
+use crate::settings;
 use crate::summary::{Source, summarise};
 use crate::token::Held;
 use crate::unacknowledged;
-use crate::{arrange, settings};
 use base::error::{Error, Result};
 use record::machine::Reading;
 use record::records::{Experiment, LostPhase, PhaseRun, Run};
@@ -119,17 +120,12 @@ impl Runner {
 
     async fn round(&mut self, round: u32, rng: &mut ChaCha8Rng) -> Result<()> {
         let before = Reading::take();
-        let mut order: Vec<usize> = (0..self.experiment.arms.len()).collect();
-        arrange(self.experiment.settings.order, &mut order, |arm| arm, rng);
-        // Where no phase takes turns every arm runs whole, alone; else all of them live together.
-        let alone =
-            self.experiment.settings.interleave.iter().all(|it| it.interleave == Interleave::Runs);
-        let groups: Vec<Vec<usize>> =
-            if alone { order.iter().map(|arm| vec![*arm]).collect() } else { vec![order.clone()] };
+        let groups = groups(&self.experiment.settings, self.experiment.arms.len(), rng);
         let mut runs = Vec::new();
         for (number, group) in groups.iter().enumerate() {
             self.progress.group(number, groups.len());
-            runs.append(&mut self.group(round, &order, group, rng).await?);
+            self.inputs.block = group.block;
+            runs.append(&mut self.group(round, group, rng).await?);
         }
         if runs.iter().any(|run| run.failed.is_some())
             && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
@@ -161,15 +157,9 @@ impl Runner {
     }
 
     /// Runs the arms whose processes live side by side.
-    async fn group(
-        &mut self,
-        round: u32,
-        order: &[usize],
-        group: &[usize],
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Run>> {
-        let (mut arms, mut runs) = self.start(round, order, group).await?;
-        let mut consumer = self.start_consumer(round, group[0], &mut arms).await;
+    async fn group(&mut self, round: u32, group: &Group, rng: &mut ChaCha8Rng) -> Result<Vec<Run>> {
+        let (mut arms, mut runs) = self.start(round, group).await?;
+        let mut consumer = self.start_consumer(round, group.arms[0], &mut arms).await;
         self.watch(&arms, consumer.as_ref());
         let phases = self.experiment.plan.phases.len();
         for number in 0..phases {
@@ -262,10 +252,13 @@ impl Runner {
             awake: self.awake.as_ref(),
             consumer,
         };
-        let alone = if let [arm] = &arms[..] { Some(arm.index) } else { None };
+        let files = match &arms[..] {
+            [arm] => self.inputs.run_name(round, arm.index),
+            _ => self.inputs.round_name(round),
+        };
         let name = &plan.phases[number].name;
         let mut path = self.path.as_mut().filter(|_| round >= self.tap_from);
-        let prefix = path.as_ref().map(|path| path.prefix(round, alone, name));
+        let prefix = path.as_ref().map(|path| path.prefix(&files, name));
         if let Some(path) = &mut path {
             path.rotate(prefix.clone()).await?;
         }
@@ -354,7 +347,7 @@ impl Runner {
             files,
             inputs: &self.inputs,
             exclusive: self.is_own_server,
-            hlog: format!("hlog/r{round:02}-arm{}-{}.hlog", measured.arm, phase.name),
+            hlog: format!("hlog/{}-{}.hlog", self.inputs.run_name(round, measured.arm), phase.name),
             arm,
             tapped: tap.map(|prefix| Tapped {
                 prefix,

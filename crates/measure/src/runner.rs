@@ -7,6 +7,7 @@ use crate::able::Part;
 use crate::admin::Admin;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
+use crate::blocks::Group;
 use crate::clients::Client;
 use crate::input_files::InputFiles;
 use crate::path::Path;
@@ -112,19 +113,15 @@ impl Runner {
     }
 
     /// Starts the processes of a group of arms, and identifies each.
-    pub async fn start(
-        &mut self,
-        round: u32,
-        order: &[usize],
-        group: &[usize],
-    ) -> Result<(Vec<LiveArm>, Vec<Run>)> {
+    pub async fn start(&mut self, round: u32, group: &Group) -> Result<(Vec<LiveArm>, Vec<Run>)> {
         let mut arms = Vec::new();
         let mut runs = Vec::new();
-        for &index in group {
+        for (place, &index) in group.arms.iter().enumerate() {
             self.stop.check()?;
             self.progress.arm(index, "starting");
-            let position = order.iter().position(|it| *it == index).unwrap_or(0) as u32;
-            let log = self.folder.join(&format!("logs/r{round:02}-arm{index}.log"));
+            let position = group.first + place as u32;
+            let log = format!("logs/{}.log", self.inputs.run_name(round, index));
+            let log = self.folder.join(&log);
             let configuration = &self.configurations[index];
             let (environment, tapped) = (&configuration.environment, self.taps(round, index));
             let plan = Plan { runs_before: self.runs, ..self.experiment.plan.clone() };
@@ -141,7 +138,8 @@ impl Runner {
                     LiveArm::start(index, position, environment, &log, epoch, &target).await
                 }
             });
-            runs.push(empty_run(round, position, tapped, started_at));
+            let block = self.inputs.block;
+            runs.push(Run { block, ..empty_run(round, position, tapped, started_at) });
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
             self.identify(arm)?;
@@ -162,7 +160,8 @@ impl Runner {
         arms: &mut [LiveArm],
     ) -> Option<LiveArm> {
         let configuration = self.consumer.as_ref()?;
-        let log = self.folder.join(&format!("logs/r{round:02}-arm{arm}-consumer.log"));
+        let log = format!("logs/{}-consumer.log", self.inputs.run_name(round, arm));
+        let log = self.folder.join(&log);
         let target = self.target(configuration, self.taps_round(round));
         let (index, environment) = (self.configurations.len(), &configuration.environment);
         let live = LiveArm::start(index, 0, environment, &log, &self.epoch, &target).await;
@@ -251,6 +250,7 @@ fn empty_run(round: u32, position: u32, tapped: bool, started_at: String) -> Run
         round,
         tapped,
         arm: String::new(),
+        block: 0,
         position,
         started_at,
         failed: None,

@@ -16,4 +16,5 @@ pub mod samples;
 mod seen;
 mod server_kind;
 pub mod servers;
+mod settings;
 pub mod wire;

@@ -17,10 +17,8 @@ pub use crate::queue::{OpenLoop, Queue};
 pub use crate::request::{Request, ServerOptions, Study};
 pub use crate::seen::Seen;
 pub use crate::server_kind::ServerKind;
+pub use crate::settings::{Blocks, PhaseInterleave, Settings, SizedBy};
 pub use crate::wire::{Link, Tap, TapCommand};
-use stats::looks::LookPlan;
-use stats::order::Order;
-use stats::threshold::Interleave;
 use workload::plan::Plan;
 
 /// Raised when a field changes its meaning.
@@ -138,44 +136,6 @@ impl Ended {
     }
 }
 
-/// How the experiment is run and judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Settings {
-    /// Seed of orders, names, pools and keys.
-    pub seed: u64,
-    /// Numbers of rounds after which a verdict is asked for, and the error spent at each.
-    pub looks: LookPlan,
-    /// Of the arms at the start of a round and within its laps.
-    #[serde(default)]
-    pub order: Order,
-    /// `turns` or `runs` for each phase, with the reason.
-    pub interleave: Vec<PhaseInterleave>,
-    /// Measured seconds per arm, phase and round.
-    pub measured_s: f64,
-    /// `--max-time`: longest time of a counted phase for each arm and round, s.
-    #[serde(default)]
-    pub max_time_s: Option<f64>,
-    /// `--gate`: figures that the experiment has to keep, as they were written.
-    #[serde(default)]
-    pub gates: Vec<String>,
-    /// Whether cores may be kept awake during turns.
-    #[serde(default)]
-    pub keep_awake: bool,
-}
-
-/// How the arms of a round share the machine in one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseInterleave {
-    pub phase: String,
-    /// `turns` or `runs`.
-    pub interleave: Interleave,
-    /// Why, in a few words ("asked for", "unacknowledged writes do not fit turns").
-    pub reason: String,
-    /// Length of a turn, ms: decided in the first round and kept. None before, and for whole runs.
-    #[serde(default)]
-    pub turn_ms: Option<f64>,
-}
-
 /// One thing compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arm {
@@ -266,7 +226,10 @@ pub struct Run {
     /// Through the tap: in a study a round of its own.
     #[serde(default)]
     pub tapped: bool,
-    /// Place in the round's starting order, from 0.
+    /// Block of its round, from 0; the baseline has a run in each.
+    #[serde(default)]
+    pub block: u32,
+    /// Place in the starting order of the round, or of its block, from 0.
     pub position: u32,
     /// Start, RFC 3339 in UTC.
     pub started_at: String,

@@ -124,6 +124,26 @@ fn cusum(ranks: &[Vec<usize>]) -> (usize, f64) {
     best
 }
 
+/// The version at which the change at `at` was mended: a later change to the other side leaves less
+/// than the threshold of it.
+pub fn mended(rounds: &[Vec<f64>], splits: &[Split], at: usize, threshold: f64) -> Option<usize> {
+    let changes = splits.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at);
+    let ends = [rounds.first()?.len()];
+    let edges: Vec<usize> = [0].into_iter().chain(changes).chain(ends).collect();
+    let level = |round: &[f64], part: usize| median(&round[edges[part]..edges[part + 1]]);
+    let change = |from: usize, to: usize| {
+        let steps = rounds.iter().filter_map(|it| Some(level(it, to)? - level(it, from)?));
+        hodges_lehmann(&steps.collect::<Vec<_>>(), INTERVAL_ALPHA).map(|it| it.estimate)
+    };
+    let after = edges.iter().position(|edge| *edge == at)?;
+    let step = change(after - 1, after)?;
+    let back = |part: &usize| {
+        let turns = change(part - 1, *part).is_some_and(|it| it * step < 0.0);
+        turns && change(after - 1, *part).is_some_and(|it| it.abs() < threshold)
+    };
+    (after + 1..edges.len() - 1).find(back).map(|part| edges[part])
+}
+
 /// The versions of a slope: changes to one side that follow each other so closely that no single
 /// version stands out.
 pub fn slope(splits: &[Split]) -> Option<Range<usize>> {

@@ -97,7 +97,9 @@ impl PhaseComparison<'_> {
         let figures: Vec<Figure> =
             figures(self.phase).into_iter().filter(|it| self.has_values(it)).collect();
         let measures: Vec<Measure> = figures.iter().map(|it| self.measure(it)).collect();
-        let arms: Vec<Entrant<'_>> = self.arms.iter().map(|arm| self.entrant(arm)).collect();
+        let halves = self.leveled(|run| run.drift, identity, identity);
+        let arms = self.arms.iter().zip(halves);
+        let arms: Vec<Entrant<'_>> = arms.map(|(arm, halves)| self.entrant(arm, halves)).collect();
         let settings = &self.experiment.settings;
         let interleave = settings.interleave.iter().find(|it| it.phase == self.phase.name);
         let busy = self.rounds.busy();
@@ -165,21 +167,46 @@ impl PhaseComparison<'_> {
     }
 
     fn measure(&self, figure: &Figure) -> Measure {
-        let values = |arm| self.runs(arm).into_iter().map(|run| (figure.value)(run?)).collect();
         Measure {
             name: format!("{}/{}", figure.operation, figure.metric.word()),
             quantity: figure.quantity,
-            values: self.arms.iter().map(values).collect(),
+            values: self.leveled(&figure.value, f64::ln, f64::exp),
         }
     }
 
-    fn entrant<'b>(&self, arm: &'b Arm) -> Entrant<'b> {
+    /// Values by arm and round, as if all blocks of a round had had one baseline: the mean of
+    /// theirs. On the scale of `to` each value keeps its distance to the baseline of its block.
+    fn leveled(
+        &self,
+        value: impl Fn(&PhaseRun) -> Option<f64>,
+        to: fn(f64) -> f64,
+        back: fn(f64) -> f64,
+    ) -> Vec<Vec<Option<f64>>> {
+        let all = |arm: &Arm| self.rounds.all(&arm.id, &self.phase.name);
+        let told = |runs: &[(u32, &PhaseRun)]| -> BTreeMap<u32, f64> {
+            runs.iter().filter_map(|(block, run)| Some((*block, value(run)?))).collect()
+        };
+        let base: Vec<BTreeMap<u32, f64>> = all(&self.arms[0]).iter().map(|it| told(it)).collect();
+        let level = |(round, runs): (usize, &Vec<(u32, &PhaseRun)>)| {
+            let (block, own) = told(runs).pop_first()?;
+            let base = &base[round];
+            if self.experiment.settings.blocks.is_none() {
+                return Some(own);
+            }
+            let mean = base.values().map(|it| to(*it)).sum::<f64>() / base.len() as f64;
+            Some(back(to(own) - to(*base.get(&block)?) + mean))
+        };
+        let of_arm = |arm| all(arm).iter().enumerate().map(level).collect();
+        self.arms.iter().map(of_arm).collect()
+    }
+
+    fn entrant<'b>(&self, arm: &'b Arm, halves: Vec<Option<f64>>) -> Entrant<'b> {
         let runs = self.runs(arm);
         let idle = runs.iter().flatten().filter_map(|run| run.idle_cpu_fraction);
         Entrant {
             name: &arm.id,
             is_aa: arm.is_aa,
-            halves: runs.iter().map(|run| (*run)?.drift).collect(),
+            halves,
             positions: self.rounds.positions(&arm.id),
             idle_fraction: median(&idle.collect::<Vec<_>>()).unwrap_or(0.0),
             // Two clock readings are part of the no-op loop: half of its time bounds one from
@@ -262,6 +289,11 @@ fn drift(drift: &Drift, order: Order) -> DriftRow {
     let mut sentence = drift.sentence();
     order.remark(&mut sentence);
     DriftRow { estimate_percent, low_percent, high_percent, level: drift.found.level, sentence }
+}
+
+/// Drifts are logs already.
+fn identity(value: f64) -> f64 {
+    value
 }
 
 /// Throughput first: it decides.

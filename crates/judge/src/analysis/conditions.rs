@@ -197,6 +197,22 @@ impl Conditions {
     }
 }
 
+/// By name, the values of two versions of a driver that are known and differ, with those of their
+/// options that the table of conditions does not have.
+pub fn differences(a: &Arm, b: &Arm, phase: &Phase, topology: &str) -> Vec<(String, [String; 2])> {
+    let felt = CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt));
+    let conditions = felt.map(|it| (it.name, [a, b].map(|arm| (it.value)(arm, topology))));
+    let set = |name: &str| CONDITIONS.iter().any(|it| it.set_by.contains(&name));
+    let options = a.options.iter().filter(|(name, _)| !set(name));
+    let options = options.filter_map(|(name, value)| {
+        Some((name.as_str(), [value.clone(), b.options.get(name)?.clone()]))
+    });
+    let workers = ("workers", [a, b].map(|arm| arm.concurrency.clone()));
+    let all = conditions.chain(options).chain([workers]);
+    let differ = all.filter(|(_, [a, b])| a != b && a != UNKNOWN && b != UNKNOWN);
+    differ.map(|(name, values)| (name.to_owned(), values)).collect()
+}
+
 /// The differences among the arms of an experiment that follow from their drivers; twins are left
 /// out.
 pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {

@@ -1,6 +1,7 @@
 //! From records to rounds, gates, comparisons, and the rows of reports.
 
 pub mod across;
+pub mod changed;
 pub mod compare;
 pub mod conditions;
 pub mod own;

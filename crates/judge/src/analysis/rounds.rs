@@ -10,7 +10,8 @@ use stats::looks::{Look, Standing};
 /// One arm in one phase: a run per round, None where the run is void.
 pub type PerRound<'a> = Vec<Option<&'a PhaseRun>>;
 
-type ByKey<'a> = BTreeMap<(u32, &'a str), &'a Run>;
+/// By round, arm and block.
+type ByKey<'a> = BTreeMap<(u32, &'a str, u32), &'a Run>;
 
 pub struct Rounds<'a> {
     numbers: Vec<u32>,
@@ -27,9 +28,9 @@ impl<'a> Rounds<'a> {
     /// A round counts once every arm has its record in it.
     pub fn new(experiment: &'a Experiment, runs: &'a [Run]) -> Self {
         let by_key: ByKey<'_> =
-            runs.iter().map(|run| ((run.round, run.arm.as_str()), run)).collect();
+            runs.iter().map(|run| ((run.round, run.arm.as_str(), run.block), run)).collect();
         let whole = |round: &u32| {
-            experiment.arms.iter().all(|arm| by_key.contains_key(&(*round, arm.id.as_str())))
+            experiment.arms.iter().all(|arm| in_round(&by_key, *round, &arm.id).next().is_some())
         };
         let begun: BTreeSet<u32> = runs.iter().map(|run| run.round).collect();
         let numbers: Vec<u32> = begun.into_iter().filter(whole).collect();
@@ -98,47 +99,65 @@ impl<'a> Rounds<'a> {
         (!around.is_empty()).then(|| (around.len(), disturbed::words(&around)))
     }
 
-    /// By compared round, void runs left out.
+    /// By compared round, void runs left out. Of a baseline of several blocks, see [`Self::all`].
     pub fn of(&self, arm: &str, phase: &str) -> PerRound<'a> {
-        self.compared.iter().map(|round| self.valid(*round, arm, phase).ok()).collect()
+        let all = self.all(arm, phase).into_iter();
+        all.map(|runs| runs.first().map(|(_, run)| *run)).collect()
+    }
+
+    /// By compared round the runs of an arm with their blocks, void ones left out: of the baseline
+    /// one for each block.
+    pub fn all(&self, arm: &str, phase: &str) -> Vec<Vec<(u32, &'a PhaseRun)>> {
+        let of_round = |round: &u32| {
+            let runs = in_round(&self.runs, *round, arm);
+            let valid = runs.filter_map(|run| Some((run.block, self.valid(run, phase).ok()?)));
+            valid.collect()
+        };
+        self.compared.iter().map(of_round).collect()
     }
 
     /// By round, with void runs and rounds that are not compared: every measurement is shown,
     /// whatever it is worth.
     pub fn measured(&self, arm: &str, phase: &str) -> PerRound<'a> {
         let run = |round: &u32| {
-            let run = self.runs.get(&(*round, arm))?;
+            let run = self.first(*round, arm)?;
             run.phases.iter().find(|it| it.phase == phase)
         };
         self.numbers.iter().map(run).collect()
     }
 
+    /// The same, and of the baseline the runs in all blocks.
+    pub fn every(&self, arm: &str, phase: &str) -> Vec<&'a PhaseRun> {
+        let runs = self.numbers.iter().flat_map(|round| in_round(&self.runs, *round, arm));
+        runs.filter_map(|run| run.phases.iter().find(|it| it.phase == phase)).collect()
+    }
+
     /// Position of each run of an arm in its round, by compared round.
     pub fn positions(&self, arm: &str) -> Vec<Option<u32>> {
-        self.compared
-            .iter()
-            .map(|round| self.runs.get(&(*round, arm)).map(|run| run.position))
-            .collect()
+        self.compared.iter().map(|round| self.first(*round, arm).map(|run| run.position)).collect()
     }
 
     /// A reason for each void run of an arm among the compared rounds.
     pub fn losses(&self, arm: &str, phase: &str) -> Vec<String> {
-        self.compared.iter().filter_map(|round| self.valid(*round, arm, phase).err()).collect()
+        let runs = self.compared.iter().flat_map(|round| in_round(&self.runs, *round, arm));
+        runs.filter_map(|run| self.valid(run, phase).err()).collect()
     }
 
     /// Median cost of the bookkeeping of one operation of an arm, ns.
     pub fn noop_ns(&self, arm: &str) -> Option<f64> {
-        let costs: Vec<f64> = self
-            .numbers
-            .iter()
-            .filter_map(|round| self.runs.get(&(*round, arm))?.noop_ns)
-            .collect();
+        let costs: Vec<f64> =
+            self.numbers.iter().filter_map(|round| self.first(*round, arm)?.noop_ns).collect();
         stats::descriptive::median(&costs)
     }
 
-    /// The run of an arm in a round, or why it does not count.
-    fn valid(&self, round: u32, arm: &str, phase: &str) -> Result<&'a PhaseRun, String> {
-        let run = self.runs.get(&(round, arm)).ok_or_else(|| format!("{arm} did not run"))?;
+    /// The run of an arm in a round: of the baseline that of the first block.
+    fn first(&self, round: u32, arm: &str) -> Option<&'a Run> {
+        in_round(&self.runs, round, arm).next()
+    }
+
+    /// A phase of a run, or why it does not count.
+    fn valid(&self, run: &'a Run, phase: &str) -> Result<&'a PhaseRun, String> {
+        let arm = &run.arm;
         let found = run.phases.iter().find(|it| it.phase == phase);
         let Some(found) = found else {
             let why = run.failed.clone().unwrap_or_else(|| "did not reach it".to_owned());
@@ -165,8 +184,16 @@ impl<'a> Rounds<'a> {
     }
 }
 
+fn in_round<'a, 'b>(
+    runs: &'b ByKey<'a>,
+    round: u32,
+    arm: &'b str,
+) -> impl Iterator<Item = &'a Run> + use<'a, 'b> {
+    runs.range((round, arm, 0)..=(round, arm, u32::MAX)).map(|(_, run)| *run)
+}
+
 /// Load that is not ours, by round: all runs of a round record the same.
 fn around<'a>(runs: &ByKey<'a>, rounds: &[u32]) -> Vec<Around<'a>> {
-    let of = |round: &u32| Some(runs.range((*round, "")..).next()?.1.machine_noise.around());
+    let of = |round: &u32| Some(runs.range((*round, "", 0)..).next()?.1.machine_noise.around());
     rounds.iter().filter_map(of).collect()
 }

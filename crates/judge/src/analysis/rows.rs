@@ -59,7 +59,8 @@ pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
     let sentence = |phase: &Phase| {
         let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
         let losses: Vec<String> = losses.collect();
-        let all = rounds.compared_count() * experiment.arms.len();
+        let blocks = experiment.settings.blocks.as_ref().map_or(1, |it| it.count as usize);
+        let all = rounds.compared_count() * (experiment.arms.len() + blocks - 1);
         let first = losses.first()?;
         let (name, void) = (&phase.name, losses.len());
         Some(format!("{name}: {void} of {all} runs are not compared, the first because {first}"))
@@ -97,7 +98,7 @@ pub fn results(
     for arm in &experiment.arms {
         for phase in &experiment.plan.phases {
             let runs = rounds.measured(&arm.id, &phase.name);
-            let measured: Vec<_> = runs.iter().copied().flatten().collect();
+            let measured = rounds.every(&arm.id, &phase.name);
             let told = |value: fn(&PhaseRun) -> Option<u64>| {
                 measured.iter().filter_map(move |run| value(run))
             };

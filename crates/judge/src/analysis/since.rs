@@ -44,6 +44,8 @@ pub fn scan(
 ) -> Vec<Series> {
     let arms = &experiment.arms;
     let costs = measure.costs();
+    let blocks = experiment.settings.blocks.as_ref();
+    let through = blocks.map_or("", |_| "through the baseline of each block, ");
     let cost = |place: &usize, round: usize| costs[*place].get(round).copied().flatten();
     let of_driver = |mut places: Vec<usize>| {
         // A version that has no round would leave no round for the others.
@@ -51,7 +53,8 @@ pub fn scan(
         let count = costs.iter().map(Vec::len).max().unwrap_or(0);
         let round = |round| places.iter().map(|place| cost(place, round)).collect::<Option<_>>();
         let rounds: Vec<Vec<f64>> = (0..count).filter_map(round).collect();
-        let found = splits(&rounds, (threshold_percent / 100.0).ln_1p(), experiment.settings.seed);
+        let threshold = (threshold_percent / 100.0).ln_1p();
+        let found = splits(&rounds, threshold, experiment.settings.seed);
         let versions: Vec<&Arm> = places.iter().map(|place| &arms[*place]).collect();
         let root = found.iter().find(|split| split.segment.len() == places.len())?;
         let changes = found.iter().filter(|split| split.kind == Kind::Change);
@@ -63,7 +66,12 @@ pub fn scan(
             versions: versions.iter().map(|arm| arm.version.clone()).collect(),
             rounds: rounds.len() as u32,
             threshold_percent,
-            changes: changes.map(|split| change(split, &versions)).collect(),
+            changes: changes
+                .map(|split| {
+                    let mended = changes::mended(&rounds, &found, split.at, threshold);
+                    change(split, &versions, mended, through)
+                })
+                .collect(),
             sentence: String::new(),
         };
         let said: Vec<&str> = row.changes.iter().map(|it| it.sentence.as_str()).collect();
@@ -117,30 +125,26 @@ impl SinceRow {
     }
 }
 
-fn change(split: &Split, versions: &[&Arm]) -> ChangeRow {
-    let (before, after) = (versions[split.at - 1], versions[split.at]);
-    let differ = options(before, after);
+fn change(split: &Split, versions: &[&Arm], mended: Option<usize>, through: &str) -> ChangeRow {
+    let [before, after] = [split.at - 1, split.at].map(|at| versions[at].version.clone());
+    let mended_at = mended.map(|at| versions[at].version.clone());
+    let last = &versions[versions.len() - 1].version;
+    let until = match &mended_at {
+        Some(version) => format!(" Mended at {version} (scan only)."),
+        None if *last == after => String::new(),
+        None => format!(" Not mended up to {last}."),
+    };
     ChangeRow {
-        before: before.version.clone(),
-        after: after.version.clone(),
         change_percent: percent(split.change.estimate),
         p_value: split.p_value,
         sentence: format!(
-            "POSSIBLE CHANGE at {} (scan only, p = {}); not confirmed on fresh rounds.{differ}",
-            after.version,
+            "POSSIBLE CHANGE at {after} (scan only, {through}p = {}); not confirmed on fresh \
+             rounds.{until}",
             figures::trimmed(split.p_value, 4),
         ),
+        before,
+        after,
+        mended_at,
+        also: Vec::new(),
     }
-}
-
-/// ` From 4.17.2 to 5.0.0 the api differs too: callback, then promise.`
-fn options(before: &Arm, after: &Arm) -> String {
-    let differs = |(name, value): (&String, &String)| {
-        let now = after.options.get(name).filter(|now| *now != value)?;
-        Some(format!(
-            " From {} to {} the {name} differs too: {value}, then {now}.",
-            before.version, after.version
-        ))
-    };
-    before.options.iter().filter_map(differs).collect()
 }

@@ -378,8 +378,26 @@ pub struct ChangeRow {
     pub change_percent: f64,
     /// By permutation within rounds.
     pub p_value: f64,
+    /// The version whose step to the other side leaves less than the threshold of it.
+    #[serde(default)]
+    pub mended_at: Option<String>,
+    /// Other changes between the two versions.
+    #[serde(default)]
+    pub also: Vec<AlsoRow>,
     /// In words.
     pub sentence: String,
+}
+
+/// A figure or a condition that changed together with another figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AlsoRow {
+    /// `round trips per operation`, `write concern`, …
+    pub what: String,
+    /// With its unit.
+    pub before: String,
+    pub after: String,
+    /// None for what is no number.
+    pub change_percent: Option<f64>,
 }
 
 /// A gate that was asked for, held against one arm in one phase.

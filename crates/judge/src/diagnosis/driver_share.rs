@@ -1,16 +1,12 @@
 //! Between two versions of a driver its own share grew, and the server's did not (methodology 8.3).
 
 use super::case::{Case, Evidence};
+use crate::analysis::changed::{self, Change, DRIVER_PERCENT};
 use crate::analysis::types::Finding;
 use figures::{self, figure, time};
 use record::records::Tap;
-use stats::rank::{HodgesLehmann, hodges_lehmann};
 
 pub const NAME: &str = "driver-share";
-
-const ALPHA: f64 = 0.05;
-/// As the floor of throughput with whole runs (methodology 3.3).
-const THRESHOLD_PERCENT: f64 = 3.0;
 
 /// The first arm of each adapter against its other versions.
 pub fn rule(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
@@ -30,7 +26,7 @@ pub fn rule(_: &Evidence<'_>, cases: &[Case<'_>]) -> Vec<Finding> {
 fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
     let driver = change(a, b, |tap| tap.driver_us_per_op)?;
     let server = change(a, b, |tap| Some(tap.server_us_per_op))?;
-    if driver.low <= THRESHOLD_PERCENT || server.low > THRESHOLD_PERCENT {
+    if driver.low <= DRIVER_PERCENT || server.low > DRIVER_PERCENT {
         return None;
     }
     let of = |case: &Case<'_>, pick: fn(&Tap) -> Option<f64>| case.tap(pick);
@@ -80,31 +76,6 @@ fn grew(a: &Case<'_>, b: &Case<'_>) -> Option<Finding> {
     Some(b.finding(NAME, sentence, &numbers))
 }
 
-/// A change in percent with its interval.
-struct Change {
-    estimate: f64,
-    low: f64,
-    high: f64,
-    level: f64,
-    rounds: usize,
-}
-
-/// From a to b over the rounds in which both are valid; None without a finite interval.
 fn change(a: &Case<'_>, b: &Case<'_>, pick: impl Fn(&Tap) -> Option<f64>) -> Option<Change> {
-    let value = |run: Option<&record::records::PhaseRun>| {
-        run.and_then(|run| pick(run.tap.as_ref()?)).filter(|value| *value > 0.0)
-    };
-    let pairs = a.valid.iter().zip(&b.valid);
-    let ratios: Vec<f64> =
-        pairs.filter_map(|(a, b)| Some((value(*b)? / value(*a)?).ln())).collect();
-    let HodgesLehmann { estimate, low, high, level, .. } = hodges_lehmann(&ratios, ALPHA)?;
-    let percent = |log: f64| 100.0 * log.exp_m1();
-    let finite = low.is_finite() && high.is_finite();
-    finite.then(|| Change {
-        estimate: percent(estimate),
-        low: percent(low),
-        high: percent(high),
-        level,
-        rounds: ratios.len(),
-    })
+    changed::change(&a.valid, &b.valid, |run| pick(run.tap.as_ref()?))
 }
