@@ -10,8 +10,8 @@ use super::theil_sen::theil_sen;
 pub const SIZES_MIN: usize = 3;
 /// Values over all sizes that an exponent needs.
 pub const VALUES_MIN: usize = 6;
-/// A cost is constant where it changes less than this over all sizes.
-const CONSTANT: f64 = 0.05;
+/// Two costs that come apart by less than this over all sizes follow the same law.
+const SAME: f64 = 0.05;
 /// A law is named where the whole interval lies so near to its exponent.
 const NEAR: f64 = 0.1;
 
@@ -50,6 +50,8 @@ pub struct Growth {
     pub exponent: Interval,
     /// The law, where the interval leaves no other.
     pub law: Option<Law>,
+    /// Exponents so near to each other come apart by less than 5 % over all sizes.
+    pub tolerance: f64,
     /// Number of sizes.
     pub sizes: usize,
     /// Number of values over all sizes.
@@ -73,27 +75,32 @@ pub fn growth(levels: &[(f64, Vec<f64>)]) -> Option<Growth> {
     let exponent = Interval { estimate: slope.slope, low: slope.low, high: slope.high };
     let logs = || points.iter().map(|(log, _)| *log);
     let range = (logs().fold(f64::INFINITY, f64::min), logs().fold(0.0, f64::max));
-    Some(Growth { exponent, law: law(exponent, range), sizes, values: points.len() })
+    let tolerance = (1.0 + SAME).ln() / (range.1 - range.0);
+    let law = law(exponent, range, tolerance);
+    Some(Growth { exponent, law, tolerance, sizes, values: points.len() })
 }
 
 /// `range`: logarithms of the smallest and the largest size.
-fn law(exponent: Interval, range: (f64, f64)) -> Option<Law> {
-    let constant = (1.0 + CONSTANT).ln() / (range.1 - range.0);
-    if exponent.low >= -constant && exponent.high <= constant {
+fn law(exponent: Interval, range: (f64, f64), tolerance: f64) -> Option<Law> {
+    if exponent.low >= -tolerance && exponent.high <= tolerance {
         return Some(Law::Constant);
     }
     // The slope of n ln n in logarithms is 1 + 1/ln n; here that between the ends.
     let log_linear = 1.0 + (range.1 / range.0).ln() / (range.1 - range.0);
     let laws = [
+        (Law::Constant, 0.0),
         (Law::SquareRoot, 0.5),
         (Law::Linear, 1.0),
         (Law::LogLinear, log_linear),
         (Law::Quadratic, 2.0),
     ];
-    let holds = |(_, p): &&(Law, f64)| exponent.low <= *p && *p <= exponent.high;
-    let mut possible = laws.iter().filter(holds);
+    let meets =
+        |(_, p): &&(Law, f64)| exponent.low <= p + tolerance && p - tolerance <= exponent.high;
+    let mut possible = laws.iter().filter(meets);
     let (law, p) = possible.next().filter(|_| possible.next().is_none())?;
-    (exponent.low >= p - NEAR && exponent.high <= p + NEAR).then_some(*law)
+    let near = exponent.low >= p - NEAR && exponent.high <= p + NEAR;
+    // Constant is what was found above; a small power is none.
+    (near && *law != Law::Constant).then_some(*law)
 }
 
 #[cfg(test)]
@@ -114,6 +121,7 @@ mod tests {
         assert_eq!(of(|_| 80.0, 0.02).law, Some(Law::Constant));
         assert_eq!(of(f64::sqrt, 0.02).law, Some(Law::SquareRoot));
         assert_eq!(of(|n| n / 5.0, 0.02).law, Some(Law::Linear));
+        assert_eq!(of(|n| n.powf(1.01), 0.0).law, Some(Law::Linear), "2 % over all sizes");
         assert_eq!(of(|n| n * n.ln(), 0.02).law, Some(Law::LogLinear));
         assert_eq!(of(|n| n * n, 0.02).law, Some(Law::Quadratic));
     }
@@ -125,6 +133,7 @@ mod tests {
         assert_eq!(rough.law, None, "{rough:?}");
         assert_eq!(of(f64::ln, 0.01).law, None, "a small power grows as the logarithm does");
         assert_eq!(of(|n| n.powf(0.75), 0.02).law, None);
+        assert_eq!(of(|n| n.powf(0.05), 0.001).law, None, "12 % over all sizes");
     }
 
     #[test]

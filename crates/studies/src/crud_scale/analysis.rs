@@ -38,6 +38,7 @@ pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
             analysis.notes.push(format!("{}: {note}", made.part));
         }
     }
+    analysis.notes.extend(analysis.rates.iter().filter_map(lost));
     analysis.growth = all_growth(&analysis.rates);
     let seed = outcome.only().experiment.settings.seed;
     analysis.scaling = scaling(&analysis.rates, seed);
@@ -79,6 +80,14 @@ fn rates(cell: Cell, made: &Made<'_>) -> Vec<Rate> {
             }
         })
         .collect()
+}
+
+/// A sentence on runs that do not count.
+fn lost(rate: &Rate) -> Option<String> {
+    let reason = rate.lost.first()?;
+    let (lost, rounds) = (rate.lost.len(), rate.rounds.len());
+    let Rate { part, operation, .. } = rate;
+    Some(format!("{part}: {operation} does not count in {lost} of {rounds} rounds: {reason}."))
 }
 
 fn operations(phase: &Phase) -> u64 {

@@ -3,7 +3,7 @@
 use super::analysis::{OPERATIONS, SCAN, arms, by_threads};
 use super::cells::Series;
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling};
-use figures::{MISSING, figure, small};
+use figures::{MISSING, figure, fixed};
 use report::study::{Column, PhaseView, Table, TableRow};
 use stats::descriptive::{Interval, OverRounds};
 
@@ -80,10 +80,10 @@ fn growth(analysis: &CrudScaleAnalysis) -> PhaseView {
         let law = it.growth.and_then(|it| it.law).map(|it| it.name().to_owned());
         let cells = vec![
             it.series.name().to_owned(),
-            exponent.map_or(MISSING.to_owned(), |it| small(it.estimate)),
-            exponent.map_or(MISSING.to_owned(), range),
+            exponent.map_or(MISSING.to_owned(), |it| fixed(it.estimate, 2)),
+            exponent.map_or(MISSING.to_owned(), |it| range(it, 2)),
             law.unwrap_or_else(|| "not named".to_owned()),
-            it.exponent_2010.map_or(MISSING.to_owned(), small),
+            it.exponent_2010.map_or(MISSING.to_owned(), |it| fixed(it, 2)),
         ];
         row(&it.arm, &it.operation, cells)
     };
@@ -153,8 +153,8 @@ fn threads(analysis: &CrudScaleAnalysis) -> PhaseView {
 
 fn scaling(analysis: &CrudScaleAnalysis) -> PhaseView {
     let row_of = |it: &Scaling| {
-        let of = |it: Interval| format!("{} ({})", small(it.estimate), range(it));
-        let whole = |it: f64| figures::fixed(it, 0);
+        let of = |it: Interval| format!("{} ({})", fixed(it.estimate, 3), range(it, 3));
+        let whole = |it: f64| fixed(it, 0);
         let cells = vec![
             of(it.alpha),
             // Without a fall that was measured, beta is a guess (methodology 8.6).
@@ -256,6 +256,6 @@ fn between(of: Option<OverRounds>) -> String {
     })
 }
 
-fn range(of: Interval) -> String {
-    format!("{} to {}", small(of.low), small(of.high))
+fn range(of: Interval, decimals: usize) -> String {
+    format!("{} to {}", fixed(of.low, decimals), fixed(of.high, decimals))
 }
