@@ -3,7 +3,7 @@
 use crate::fake_support::real::installed;
 use crate::fake_support::{Lab, code, flat, stdout};
 use crate::support::{said, skip, start_version};
-use studies::crud_scale::{CrudScaleAnalysis, Series};
+use studies::crud_scale::{CrudScaleAnalysis, Rate, Series};
 
 #[test]
 fn the_tables_of_2010_are_made_again() {
@@ -32,10 +32,10 @@ fn the_tables_of_2010_are_made_again() {
     let of = |series| analysis.rates.iter().filter(move |it| it.series == series).count();
     // Six operations a part; three sizes, two numbers of threads.
     assert_eq!((of(Series::OneWay), of(Series::Remote), of(Series::Threads)), (18, 18, 12));
-    let answered =
-        |it: &&studies::crud_scale::Rate| it.series != Series::OneWay && !it.lost.is_empty();
-    let lost: Vec<_> = analysis.rates.iter().filter(answered).collect();
-    assert!(lost.iter().all(|it| it.series == Series::Remote), "{lost:#?}");
+    // On a machine that stands still, one-way writes may be counted before they have arrived.
+    let answered = |it: &&Rate| !matches!(it.series, Series::OneWay | Series::Remote);
+    let lost: Vec<_> = analysis.rates.iter().filter(answered).flat_map(|it| &it.lost).collect();
+    assert_eq!(lost, [""; 0], "answered writes are never lost");
     assert_eq!(analysis.unwaited[0].searches, 2 * 100, "a tenth of 1,000, twice");
     let text = stdout(&lab.run(["report", "out", "--format", "md"]));
     assert!(flat(&text).contains("32,210"), "{text}");

@@ -1,7 +1,7 @@
 //! The findings of 2010, confirmed or refuted one by one, and the questions beside them.
 
-use super::analysis::{arms, by_threads};
 use super::cells::Series;
+use super::rates::{arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate};
 use crate::evidence::{Evidence, Shown};
 use figures::{figure, fixed, small};

@@ -1,11 +1,13 @@
 //! What an operation costs as documents and threads grow: the measurements of 2010 again.
 //!
-//! [`cells`] are the parts, [`analysis`] reads them, [`findings`] holds them against 2010.
+//! [`cells`] are the parts, [`rates`] and [`analysis`] read them, [`findings`] holds them against
+//! 2010.
 
 mod analysis;
 mod cells;
 mod findings;
 mod originals;
+mod rates;
 #[cfg(test)]
 mod tests;
 mod types;

@@ -1,7 +1,7 @@
 //! The study's tables for every format.
 
-use super::analysis::{OPERATIONS, SCAN, arms, by_threads};
 use super::cells::Series;
+use super::rates::{OPERATIONS, SCAN, arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling};
 use figures::{MISSING, figure, fixed};
 use report::study::{Column, PhaseView, Table, TableRow};
