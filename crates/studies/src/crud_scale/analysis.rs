@@ -14,18 +14,14 @@ use stats::usl;
 /// The study's tables and answers, from its parts.
 pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
     let mut analysis = CrudScaleAnalysis {
-        rates: Vec::new(),
+        rates: all_rates(outcome),
         growth: Vec::new(),
         scaling: Vec::new(),
-        unwaited: Vec::new(),
+        unwaited: unwaited(outcome),
         evidence: Vec::new(),
         notes: Vec::new(),
     };
-    for cell in cells::all(false) {
-        let Some(made) = outcome.part(&cell.name()) else { continue };
-        if cell.series != Series::Unwaited {
-            analysis.rates.extend(rates(cell, made));
-        }
+    for made in &outcome.made {
         for note in evidence::notes(made.experiment, made.runs) {
             analysis.notes.push(format!("{}: {note}", made.part));
         }
@@ -34,9 +30,15 @@ pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
     analysis.growth = all_growth(&analysis.rates);
     let seed = outcome.only().experiment.settings.seed;
     analysis.scaling = scaling(&analysis.rates, seed);
-    analysis.unwaited = unwaited(outcome);
     analysis.evidence = findings::all(&analysis);
     analysis
+}
+
+/// The figures alone, without what is fitted to them.
+pub fn all_rates(outcome: &Outcome<'_>) -> Vec<Rate> {
+    let cells = cells::all(false).into_iter().filter(|cell| cell.series != Series::Unwaited);
+    let made = cells.filter_map(|cell| Some((cell, outcome.part(&cell.name())?)));
+    made.flat_map(|(cell, made)| rates(cell, made)).collect()
 }
 
 /// Parts with more documents and one thread.

@@ -7,6 +7,7 @@ mod analysis;
 mod cells;
 mod findings;
 mod originals;
+mod picture;
 mod rates;
 #[cfg(test)]
 mod tests;
@@ -73,8 +74,10 @@ impl Study for CrudScaleStudy {
         }
     }
 
-    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
-        Ok(Vec::new())
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let sized = view::SIZED.into_iter().find(|(_, name)| *name == phase);
+        let draw = |(series, _)| picture::costs(&analysis::all_rates(made), series);
+        Ok(sized.and_then(draw).into_iter().collect())
     }
 
     /// A row a part, driver and operation.
@@ -102,7 +105,7 @@ impl Study for CrudScaleStudy {
             .map(str::to_owned),
         )?;
         let text = |it: Option<f64>| it.map_or(String::new(), |it| it.to_string());
-        for rate in analyse(made).rates {
+        for rate in analysis::all_rates(made) {
             let per_s = rate.per_s.map(|it| it.median);
             let per_thread_s = rate.per_thread_s.map(|it| it.median.estimate);
             write(&[

@@ -10,13 +10,15 @@ use stats::descriptive::{Interval, OverRounds};
 /// A row of figures of the original.
 const ORIGINAL: &str = "2010";
 
+/// Tables by documents, and their names.
+pub const SIZED: [(Series, &str); 3] = [
+    (Series::OneWay, "Local, one-way writes: the first table of 2010"),
+    (Series::Remote, "Over 100 Mbit/s, one-way writes: the second table of 2010"),
+    (Series::Acknowledged, "Local, acknowledged writes"),
+];
+
 pub fn phases(analysis: &CrudScaleAnalysis) -> Vec<PhaseView> {
-    let sized = [
-        (Series::OneWay, "Local, one-way writes: the first table of 2010"),
-        (Series::Remote, "Over 100 Mbit/s, one-way writes: the second table of 2010"),
-        (Series::Acknowledged, "Local, acknowledged writes"),
-    ];
-    let sized = sized.into_iter().map(|(series, name)| by_documents(analysis, series, name));
+    let sized = SIZED.into_iter().map(|(series, name)| by_documents(analysis, series, name));
     let others = [growth(analysis), threads(analysis), scaling(analysis), beside(analysis)];
     sized.chain(others).filter(|it| !it.table.rows.is_empty()).collect()
 }
