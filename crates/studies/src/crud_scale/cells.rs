@@ -112,7 +112,11 @@ pub fn parts(size: u64, scale: f64, quick: bool, rounds: u32, more: &More<'_>) -
         }
         sets.insert("documents", documents.to_string());
         sets.insert("tenth", (documents / 10).to_string());
-        sets.extend(more.sets.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        // Parameters of the other workload are none of this one.
+        let is_known = |name: &str| cell.series != Series::Unwaited || sets.contains_key(name);
+        let asked = more.sets.iter().filter(|(name, _)| is_known(name));
+        let asked: Vec<_> = asked.map(|(name, value)| (name.as_str(), value.clone())).collect();
+        sets.extend(asked);
         words.extend(
             sets.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]),
         );

@@ -30,7 +30,7 @@ pub fn costs(all: &[Rate], series: Series) -> Option<Drawing> {
     let title = format!("{}: the cost of each operation against the documents", series.name());
     let mut drawing = Drawing::new(&title, LEFT + COLUMNS as f64 * (WIDTH + GAP.0));
     let arms = arms(all);
-    let words = "Across: documents, upwards: time of an operation, both logarithmic and as multiples \
+    let words = "Across: documents, upwards: time of an operation, both logarithmic, as multiples \
                  of those at the smallest size. Medians over the rounds.";
     let mut top = drawing.head(&title, words);
     top = legend(&mut drawing, top + 14.0, &arms) + 24.0;

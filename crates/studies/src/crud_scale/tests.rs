@@ -230,3 +230,19 @@ fn parts_are_a_star_of_the_original_s_sizes() {
     assert!(words("threads-10").contains("documents=1000000 "));
     assert!(words("unwaited-1m").contains("documents=230000"), "a schedule holds no more");
 }
+
+#[test]
+fn a_parameter_goes_to_the_parts_that_have_it() {
+    let sets = BTreeMap::from([("searches".to_owned(), "7".to_owned())]);
+    let Plan::Parts(parts) = CrudScaleStudy.plan(&Asked { sets, ..Asked::default() }).expect("it")
+    else {
+        panic!("a study of parts")
+    };
+    let with = parts.iter().filter(|it| it.words.iter().any(|word| word == "searches=7"));
+    let without: Vec<&str> = parts
+        .iter()
+        .filter(|it| !it.words.iter().any(|word| word.starts_with("searches=")))
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!((with.count(), without), (22, vec!["unwaited-1m"]));
+}
