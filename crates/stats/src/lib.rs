@@ -13,6 +13,7 @@ pub mod curve;
 pub mod descriptive;
 pub mod disturbed;
 pub mod gates;
+pub mod growth;
 pub mod histogram;
 pub mod hlog;
 pub mod judge;

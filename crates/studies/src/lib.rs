@@ -2,6 +2,7 @@
 //! `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
 
 pub mod broker;
+pub mod crud_scale;
 pub mod definition;
 pub mod driver_upgrade;
 pub mod evidence;
@@ -13,8 +14,12 @@ pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 3] =
-    [&broker::BrokerStudy, &driver_upgrade::DriverUpgradeStudy, &noise::NoiseStudy];
+pub static STUDIES: [&dyn Study; 4] = [
+    &broker::BrokerStudy,
+    &crud_scale::CrudScaleStudy,
+    &driver_upgrade::DriverUpgradeStudy,
+    &noise::NoiseStudy,
+];
 
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)

@@ -31,6 +31,8 @@ macro_rules! builtins {
 builtins!(
     "broker",
     "crud",
+    "crud-scale",
+    "crud-unwaited",
     "driver-upgrade",
     "growing",
     "insert-many",

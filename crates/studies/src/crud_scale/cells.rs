@@ -1,0 +1,139 @@
+//! The parts of the study: a star around the smallest size, one thread, local and acknowledged.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::study::Part;
+
+/// Millions of documents at scale 1.
+const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
+const QUICK_SIZES: [u32; 3] = [1, 4, 10];
+/// Beside one.
+const THREADS: [u32; 5] = [2, 4, 6, 8, 10];
+const QUICK_THREADS: [u32; 2] = [4, 10];
+/// Searches by value at scale 1, and the fewest.
+const SEARCHES: (f64, f64) = (1_000.0, 20.0);
+/// A schedule of a worker that waits for nobody holds so many operations, a tenth of them searches.
+const UNWAITED_MAX: u64 = 230_000;
+/// An Ethernet of 100 Mbit/s.
+const LINK: &str = "lan-100mbit";
+
+/// What the parts of a series have in common.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Series {
+    /// One-way writes, as the original's.
+    OneWay,
+    /// The same over 100 Mbit/s.
+    Remote,
+    /// Acknowledged writes.
+    Acknowledged,
+    /// The same with more threads.
+    Threads,
+    /// Acknowledged, with an ObjectId as `_id`.
+    ObjectId,
+    /// Acknowledged, over 100 Mbit/s.
+    RemoteAcknowledged,
+    /// One-way inserts, and searches right behind them.
+    Unwaited,
+}
+
+impl Series {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneWay => "one-way",
+            Self::Remote => "remote",
+            Self::Acknowledged => "acknowledged",
+            Self::Threads => "threads",
+            Self::ObjectId => "objectid",
+            Self::RemoteAcknowledged => "remote-acknowledged",
+            Self::Unwaited => "unwaited",
+        }
+    }
+}
+
+/// One part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    pub series: Series,
+    /// Millions of documents at scale 1.
+    pub millions: u32,
+    pub threads: u32,
+}
+
+impl Cell {
+    pub fn name(self) -> String {
+        match self.series {
+            Series::Threads => format!("threads-{}", self.threads),
+            series => format!("{}-{}m", series.name(), self.millions),
+        }
+    }
+}
+
+/// Most important first: a budget leaves the last ones out.
+pub fn all(quick: bool) -> Vec<Cell> {
+    let (sizes, threads) =
+        if quick { (&QUICK_SIZES[..], &QUICK_THREADS[..]) } else { (&SIZES[..], &THREADS[..]) };
+    let of = |series, millions, threads| Cell { series, millions, threads };
+    let sized = |series| sizes.iter().map(move |millions| of(series, *millions, 1));
+    let mut cells: Vec<Cell> = sized(Series::OneWay).collect();
+    cells.extend(sized(Series::Acknowledged));
+    cells.extend(threads.iter().map(|threads| of(Series::Threads, 1, *threads)));
+    cells.extend(sized(Series::Remote));
+    cells.push(of(Series::RemoteAcknowledged, 1, 1));
+    // Random keys cost most where the index is largest.
+    cells.push(of(Series::ObjectId, 10, 1));
+    cells.push(of(Series::Unwaited, 1, 1));
+    cells
+}
+
+/// The experiments of a size: its own parts, and the words that all of them have.
+pub fn parts(size: u64, scale: f64, quick: bool, rounds: u32, more: &More<'_>) -> Vec<Part> {
+    let part = |cell: Cell| {
+        let mut documents = size * u64::from(cell.millions);
+        let mut sets = BTreeMap::from([("threads", cell.threads.to_string())]);
+        let mut words = vec!["crud-scale".to_owned()];
+        match cell.series {
+            Series::Unwaited => {
+                words = vec!["crud-unwaited".to_owned()];
+                documents = documents.min(UNWAITED_MAX);
+            }
+            Series::OneWay | Series::Remote => drop(sets.insert("w", "0".to_owned())),
+            Series::ObjectId => drop(sets.insert("id", "objectid".to_owned())),
+            Series::Acknowledged | Series::Threads | Series::RemoteAcknowledged => {}
+        }
+        if cell.series != Series::Unwaited {
+            let searches = (SEARCHES.0 * scale).max(SEARCHES.1).round();
+            sets.insert("searches", searches.to_string());
+        }
+        sets.insert("documents", documents.to_string());
+        sets.insert("tenth", (documents / 10).to_string());
+        // Parameters of the other workload are none of this one.
+        let is_known = |name: &str| cell.series != Series::Unwaited || sets.contains_key(name);
+        let asked = more.sets.iter().filter(|(name, _)| is_known(name));
+        let asked: Vec<_> = asked.map(|(name, value)| (name.as_str(), value.clone())).collect();
+        sets.extend(asked);
+        words.extend(
+            sets.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]),
+        );
+        if matches!(cell.series, Series::Remote | Series::RemoteAcknowledged) {
+            words.extend(["--link", LINK].map(str::to_owned));
+        }
+        words.extend(more.drivers.iter().flat_map(|it| ["-d".to_owned(), it.clone()]));
+        // As the original did; one-way writes could not take turns anyway.
+        words.extend(["--interleave", "runs", "--rounds"].map(str::to_owned));
+        words.push(rounds.to_string());
+        Part { name: cell.name(), words, compares: false, needs: None }
+    };
+    all(quick).into_iter().map(part).collect()
+}
+
+/// Words of the user.
+pub struct More<'a> {
+    pub sets: &'a BTreeMap<String, String>,
+    pub drivers: &'a [String],
+}
