@@ -2,6 +2,7 @@
 //! `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
 
 pub mod broker;
+pub mod bulk_load;
 pub mod definition;
 pub mod evidence;
 pub mod noise;
@@ -12,7 +13,8 @@ pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
+pub static STUDIES: [&dyn Study; 3] =
+    [&broker::BrokerStudy, &bulk_load::BulkLoadStudy, &noise::NoiseStudy];
 
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)

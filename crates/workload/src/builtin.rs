@@ -28,7 +28,18 @@ macro_rules! builtins {
     };
 }
 
-builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "story", "ycsb");
+builtins!(
+    "broker",
+    "bulk-load",
+    "bulk-names",
+    "crud",
+    "insert-many",
+    "mixed",
+    "ping",
+    "rate",
+    "story",
+    "ycsb"
+);
 
 /// Names and `why`s of the built-in workloads.
 ///

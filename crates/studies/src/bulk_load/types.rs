@@ -1,0 +1,42 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use stats::descriptive::OverRounds;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BulkLoadAnalysis {
+    /// Loads by part, phase and driver, in the order of the plan.
+    pub loads: Vec<Load>,
+    /// The answer, a finding at a time.
+    pub evidence: Vec<Evidence>,
+    /// Failures.
+    pub notes: Vec<String>,
+}
+
+/// One way to load, by one driver.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    pub part: String,
+    pub phase: String,
+    /// Driver.
+    pub arm: String,
+    /// Documents of one load.
+    pub documents: u64,
+    /// Mean size of a document as BSON, bytes.
+    pub document_bytes: f64,
+    /// Documents a second, by round; null where the round was lost.
+    pub rates: Vec<Option<f64>>,
+    /// Time of the load, ms.
+    pub took_ms: Option<OverRounds>,
+    pub documents_per_s: Option<OverRounds>,
+    /// Bytes that the server received for a document.
+    pub wire_bytes: Option<OverRounds>,
+    /// Bytes of storage for a document, compressed, without indexes.
+    pub stored_bytes: Option<OverRounds>,
+    /// Documents a second in the last tenth of the load against the first, percent. Of loads of one
+    /// thread with enough calls of one size.
+    pub last_tenth_percent: Option<OverRounds>,
+    /// Reasons of rounds that do not count.
+    pub lost: Vec<String>,
+}
