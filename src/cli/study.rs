@@ -160,6 +160,9 @@ pub struct ResumeArgs {
     /// Server to start, if it was a mongod of this machine: mongod (on PATH) or a path
     #[arg(long)]
     pub server: Option<String>,
+    /// The servers, if there were several by --hosts
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "uri")]
+    pub hosts: Vec<String>,
     /// Workload, if it was a file
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,

@@ -232,11 +232,7 @@ async fn one(
     let consumer = args.consumer.as_deref().filter(|_| reads);
     let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
-    let server = if serverless {
-        None
-    } else {
-        Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
-    };
+    let server = if serverless { None } else { Some(reached(args).await?) };
     let data = server.as_ref().and_then(Reached::data);
     room::check_disk(&workload, &settings.interleave, profiles.len(), data)?;
     let mut requests = Requests::watch();
@@ -278,6 +274,14 @@ async fn one(
     // On the heap: everything an experiment holds is in this one future.
     let folder = Box::pin(setup.run(&mut requests)).await?;
     show(&folder, args.json).map(Some)
+}
+
+/// The server, or the several hosts, that were asked for.
+async fn reached(args: &RunArgs) -> Result<Reached> {
+    if args.hosts.is_empty() {
+        return Reached::at(&args.server, args.at.uri.as_deref()).await;
+    }
+    Reached::hosts(&args.hosts).await
 }
 
 fn looks(args: &RunArgs) -> LookPlan {

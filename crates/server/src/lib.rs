@@ -39,6 +39,7 @@ mod progress;
 mod record;
 mod refusal;
 mod server;
+mod shape;
 pub mod uri;
 
 pub use background::{BackgroundServer, ListedServer, install_version, list, status};
