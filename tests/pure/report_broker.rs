@@ -1,5 +1,6 @@
 //! The pictures and the one-line-a-message table of the broker study, from made-up data.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
@@ -14,7 +15,7 @@ use studies::broker::{
     Axes, BrokerStudy, Cloud, Content, Measured, POINTS_MAX, Panel, Row, Since, lost, messages,
     pacing, parts, parts_rows, rows, scatter, taking_part,
 };
-use studies::{Made, render};
+use studies::{Made, Outcome, render};
 
 fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
     let first_and_last = [(1.0, latencies_ms[0]), (axes.messages as f64, 3.0)];
@@ -35,7 +36,10 @@ fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
 }
 
 fn report(format: &str, folder: &Folder, experiment: &Experiment, runs: &[Run]) -> Vec<u8> {
-    let made = Made { folder, experiment, runs };
+    let left_out = BTreeMap::new();
+    let made = vec![Made { part: "", folder, experiment, runs }];
+    let folder = folder.path().display().to_string();
+    let made = Outcome { made, left_out: &left_out, folder };
     render(&BrokerStudy, &made, format, &Options::default()).expect("a report")
 }
 

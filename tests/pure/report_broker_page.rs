@@ -1,5 +1,6 @@
 //! The study's page: as text, and in a real browser on a phone's width and a desk's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::broker_support::made_up;
@@ -7,12 +8,14 @@ use report::study::{
     Column, EvidenceView, Figure, PhaseView, Table, TableRow, View, arms, facts, render,
 };
 use studies::broker::{BrokerStudy, lost, pacing, taking_part};
-use studies::{Made, Study as _};
+use studies::{Made, Outcome, Study as _};
 
 /// A page of everything, the analysis made up.
 fn page(path: &Path) -> String {
     let (folder, experiment, runs) = made_up(path);
-    let made = Made { folder: &folder, experiment: &experiment, runs: &runs };
+    let left_out = BTreeMap::new();
+    let made = vec![Made { part: "", folder: &folder, experiment: &experiment, runs: &runs }];
+    let made = Outcome { made, left_out: &left_out, folder: path.display().to_string() };
     let drawings = |phase: &str| BrokerStudy.drawings(&made, phase).expect("pictures");
     let phases = experiment.plan.phases.iter().map(|phase| {
         let row = |arm: &str| TableRow {
