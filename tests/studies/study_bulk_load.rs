@@ -6,15 +6,16 @@ use crate::support::said;
 use studies::bulk_load::{BulkLoadAnalysis, Load};
 
 #[test]
-fn every_form_of_loading_is_measured() {
-    let test = "study_bulk_load/every_form_of_loading_is_measured";
+fn loads_are_measured_on_one_server_and_on_several() {
+    let test = "study_bulk_load/loads_are_measured_on_one_server_and_on_several";
     let Some(lab) = study_lab(test, &["python"]) else { return };
-    let words = ["study", "bulk-load", "-d", "python", "--scale", "0.0001", "--rounds", "2"];
-    let output = lab.run([&words[..], &["--server", "embedded@4.4", "--out", "out"]].concat());
+    let words = ["study", "bulk-load", "-d", "python", "--scale", "0.0008", "--rounds", "2"];
+    let more = ["--parts", "names,hosts", "--server", "embedded@4.4", "--out", "out"];
+    let output = lab.run([&words[..], &more].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let output = lab.run(["report", "out", "--format", "json"]);
     let analysis: BulkLoadAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
-    assert!(analysis.loads.len() > 20, "{:?}", analysis.loads);
+    assert_eq!(analysis.loads.len(), 8, "{:?}", analysis.loads);
     assert_eq!(analysis.notes, [String::new(); 0], "nothing failed");
     for load in &analysis.loads {
         let rates: Vec<f64> = load.rates.iter().copied().flatten().collect();
@@ -24,11 +25,12 @@ fn every_form_of_loading_is_measured() {
     let of = |phase: &str| -> &Load {
         analysis.loads.iter().find(|it| it.phase == phase).unwrap_or_else(|| panic!("{phase}"))
     };
-    assert_eq!(of("batch_threshold").documents, 520);
+    // Five batches for four hosts, the last one short.
+    assert_eq!(of("threads_1").by_host, [1_160, 1_000, 1_000, 1_000]);
     let received = |phase: &str| of(phase).wire_bytes.expect("counters").median.estimate;
     let longer = received("names_32") - received("names_1");
     assert!((longer - 19.0 * 31.0).abs() < 1.0, "each name is sent with each document: {longer}");
     let page = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
-    assert!(page.contains("Are batches faster than one by one?"), "{page}");
+    assert!(page.contains("Do the hosts end with equal shares?"), "{page}");
     lab.assert_nothing_runs();
 }

@@ -30,6 +30,7 @@ macro_rules! builtins {
 
 builtins!(
     "broker",
+    "bulk-cache",
     "bulk-load",
     "bulk-names",
     "crud",

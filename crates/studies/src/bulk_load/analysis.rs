@@ -51,6 +51,9 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         wire_bytes: per_document(&|run| Some(*run.server.get("network.bytesIn")? as f64)),
         stored_bytes: per_document(&stored_bytes),
         last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
+        by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| by_host(run)),
+        cache_bytes: made.experiment.server.options.cache_bytes,
+        twentieths: twentieths(made, phase, &runs),
         lost: rounds.losses(arm, &phase.name),
     }
 }
@@ -71,6 +74,15 @@ fn document_bytes(plan: &Plan, phase: &Phase) -> f64 {
     pool.map_or(0.0, |pool| pool.document_bytes_mean)
 }
 
+/// Empty with one host.
+fn by_host(run: &PhaseRun) -> Vec<u64> {
+    let count = |host: usize, when: &str| {
+        run.sizes.get(&format!("{when}.host{host}.collStats.count")).copied()
+    };
+    let each = (1..).map_while(|host| Some(count(host, "after")? - count(host, "before")?));
+    each.map(|it| it.max(0).cast_unsigned()).collect()
+}
+
 /// Growth of the collection's storage.
 fn stored_bytes(run: &PhaseRun) -> Option<f64> {
     let after = *run.sizes.get("after.collStats.storageSize")?;
@@ -79,8 +91,27 @@ fn stored_bytes(run: &PhaseRun) -> Option<f64> {
     (after > before).then(|| (after - before) as f64)
 }
 
-/// None where the calls differ in size, or come from several workers or processes.
+/// Of a server whose cache is limited.
+fn twentieths(made: &Made<'_>, phase: &Phase, runs: &[Option<&PhaseRun>]) -> Vec<Vec<f64>> {
+    if made.experiment.server.options.cache_bytes.is_none() {
+        return Vec::new();
+    }
+    let documents = documents(phase) as f64;
+    let of_run = |run: &&PhaseRun| {
+        let per_call = documents / run.operations as f64;
+        let calls = tenths::twentieths(run.operations, even_samples(made, phase, run)?);
+        Some(calls.into_iter().map(|it| it * per_call).collect::<Vec<f64>>())
+    };
+    let each = runs.iter().flatten().filter_map(of_run);
+    each.filter(|it| it.len() as u64 == tenths::PARTS).collect()
+}
+
 fn last_tenth_percent(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<f64> {
+    tenths::last_tenth_percent(run.operations, even_samples(made, phase, run)?)
+}
+
+/// None where the calls differ in size, or come from several workers or processes.
+fn even_samples(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<Samples> {
     let (_, operation) = phase.single()?;
     let even = match operation.count {
         Some(Count::Rest { batch, documents }) => documents.is_multiple_of(u64::from(batch)),
@@ -90,6 +121,5 @@ fn last_tenth_percent(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<
     if !even || !phase.has_one_worker() {
         return None;
     }
-    let samples = Samples::below(made.folder.path(), file).ok()?;
-    tenths::last_tenth_percent(run.operations, samples)
+    Samples::below(made.folder.path(), file).ok()
 }

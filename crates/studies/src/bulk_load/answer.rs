@@ -1,9 +1,12 @@
 //! The tables in sentences.
 
-use super::parts::{BY_CONCERN, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS, THREADS};
+use super::cliff;
+use super::parts::{
+    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS, THREADS,
+};
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
-use figures::{change, figure};
+use figures::{change, count, figure};
 use stats::descriptive::{OverRounds, over_rounds};
 use stats::ratio::{log_ratios, percent};
 use stats::threshold::Quantity;
@@ -15,6 +18,8 @@ const PRACTICAL_PERCENT: f64 = 5.0;
 /// Fields of the documents of the workload bulk-names, beside `_id`.
 const NAMED_FIELDS: u32 = 19;
 const ID_NAME: u32 = 3;
+/// Documents of one call to a host.
+const BATCH: u64 = 1_000;
 
 /// Every finding, in the order of the parts.
 pub fn all(loads: &[Load]) -> Vec<Evidence> {
@@ -51,9 +56,21 @@ pub fn all(loads: &[Load]) -> Vec<Evidence> {
             &threads,
         ),
         loads.slows_down(),
-        loads.concerns("one", "one by one"),
-        loads.concerns("batch", "in batches of 1,000"),
+        loads.concerns(BY_CONCERN, "one", "one by one"),
+        loads.concerns(BY_CONCERN, "batch", "in batches of 1,000"),
         loads.names(),
+        loads.even(),
+        cliff::evidence(loads.0, "data_over_cache", "data"),
+        cliff::evidence(loads.0, "index_over_cache", "index"),
+        faster(
+            "hosts-parallel",
+            "Do several threads load faster than one where batches go to several hosts in turn?",
+            BY_HOSTS,
+            "threads_1",
+            &threads,
+        ),
+        loads.0.iter().find(|it| it.part == BY_HOSTS).map(|_| mongos()),
+        loads.concerns(BY_MEMBERS, "one", "one by one, in a replica set of three"),
     ];
     evidence.into_iter().flatten().collect()
 }
@@ -124,13 +141,13 @@ impl<'a> Loads<'a> {
     }
 
     /// Whether an answer that waits for more costs.
-    fn concerns(&self, form: &str, words: &str) -> Option<Evidence> {
-        self.0.iter().find(|it| it.part == BY_CONCERN)?;
+    fn concerns(&self, part: &str, form: &str, words: &str) -> Option<Evidence> {
+        self.0.iter().find(|it| it.part == part)?;
         let base = format!("{form}_w1");
         let mut sentences = Vec::new();
         let mut shown = Shown::NotShown;
         for concern in CONCERNS.iter().filter(|it| **it != "w1") {
-            let pairs = self.pairs(BY_CONCERN, &base, &format!("{form}_{concern}"));
+            let pairs = self.pairs(part, &base, &format!("{form}_{concern}"));
             if *concern == "journaled" {
                 shown = turned(decide(pairs.iter().map(|(_, it)| it)));
             }
@@ -140,7 +157,31 @@ impl<'a> Loads<'a> {
         }
         sentences.reverse(); // the journal is the answer
         let question = format!("Does waiting for the journal cost, {words}?");
-        Some(evidence(&format!("concerns-{form}"), &question, shown, sentences))
+        Some(evidence(&format!("{part}-{form}"), &question, shown, sentences))
+    }
+
+    /// Whether every host has as many documents as the others, but for a batch of each thread.
+    fn even(&self) -> Option<Evidence> {
+        const QUESTION: &str = "Do the hosts end with equal shares?";
+        self.0.iter().find(|it| it.part == BY_HOSTS)?;
+        let spread: Vec<&Load> =
+            self.0.iter().filter(|it| it.part == BY_HOSTS && !it.by_host.is_empty()).collect();
+        let apart = |load: &Load| {
+            let ends = load.by_host.iter().max().zip(load.by_host.iter().min());
+            ends.map_or(0, |(most, least)| most - least)
+        };
+        let threads = |load: &Load| load.phase.trim_start_matches("threads_").parse().unwrap_or(1);
+        let even = |load: &&Load| apart(load) <= BATCH * threads(load);
+        let shown = match (spread.is_empty(), spread.iter().all(even)) {
+            (true, _) => Shown::NotShown,
+            (false, true) => Shown::Shown,
+            (false, false) => Shown::Refuted,
+        };
+        let sentences = spread.iter().map(|load| {
+            let each: Vec<String> = load.by_host.iter().map(|it| count(*it)).collect();
+            format!("{}, {}: {} documents.", load.arm, load.phase, each.join(", "))
+        });
+        Some(evidence("even", QUESTION, shown, sentences.collect()))
     }
 
     /// Whether long names cost time; bytes are facts.
@@ -172,6 +213,13 @@ impl<'a> Loads<'a> {
         }
         Some(evidence("names", "Do long field names slow a load down?", shown, sentences))
     }
+}
+
+/// The original's claim that no server of ours can test.
+fn mongos() -> Evidence {
+    let question = "Is a load through mongos 3 times slower than a manual even distribution?";
+    let why = "It takes a mongos with shards, and mongodyno starts none.".to_owned();
+    evidence("mongos", question, Shown::NotShown, vec![why])
 }
 
 /// Share of a document's bytes that are names, of the documents of bulk-names.

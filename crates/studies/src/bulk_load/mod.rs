@@ -4,6 +4,7 @@
 
 mod analysis;
 mod answer;
+mod cliff;
 mod parts;
 mod tenths;
 #[cfg(test)]
@@ -16,12 +17,15 @@ use std::io::Write;
 pub use types::{BulkLoadAnalysis, Load};
 
 use crate::definition::{Asked, Definition};
-use crate::study::{Outcome, Plan, Study};
+use crate::study::{Flag, Outcome, Plan, Study};
 use base::error::{Error, Result};
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
+
+const HOSTS: &str = "hosts";
+const PARTS: &str = "parts";
 
 /// Which way to load is the fastest, and where does a load slow down?
 #[derive(Debug)]
@@ -34,6 +38,21 @@ impl Study for BulkLoadStudy {
 
     fn definition(&self) -> Definition {
         Definition::read(include_str!("../../../../studies/bulk-load/study.toml"))
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        &[
+            Flag {
+                name: HOSTS,
+                value: "HOST:PORT,...",
+                help: "Servers that take the batches in turn [default: four of our own]",
+            },
+            Flag {
+                name: PARTS,
+                value: "NAME,...",
+                help: "These parts alone, such as forms,threads [default: all]",
+            },
+        ]
     }
 
     fn plan(&self, asked: &Asked) -> Result<Plan> {

@@ -1,4 +1,4 @@
-//! The first tenth of a load against its last.
+//! The rate of a load over its course.
 
 use base::error::Result;
 use record::samples::Sample;
@@ -37,4 +37,25 @@ pub fn last_tenth_percent(
     let (first, last) = (first.checked_sub(began)?, ended.checked_sub(before_last)?);
     let is_whole = count == calls && last > 0;
     is_whole.then(|| 100.0 * (first as f64 / last as f64 - 1.0))
+}
+
+/// Parts of a load that are told apart where it outgrows a cache.
+pub const PARTS: u64 = 20;
+
+/// Calls a second in each twentieth of `calls`, of one worker's samples; empty as above.
+pub fn twentieths(calls: u64, samples: impl IntoIterator<Item = Result<Sample>>) -> Vec<f64> {
+    let mut rates = Vec::new();
+    let (mut count, mut began, mut before) = (0, None, 0);
+    for sample in samples {
+        let Ok(sample) = sample else { return Vec::new() };
+        let from_ns = *began.get_or_insert(sample.start_ns);
+        count += 1;
+        if count >= (rates.len() as u64 + 1) * calls / PARTS {
+            let ns = sample.end_ns().saturating_sub(from_ns).max(1);
+            rates.push((count - before) as f64 * 1e9 / ns as f64);
+            (began, before) = (Some(sample.end_ns()), count);
+        }
+    }
+    let is_whole = calls >= CALLS_MIN && count == calls;
+    if is_whole { rates } else { Vec::new() }
 }

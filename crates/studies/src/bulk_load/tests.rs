@@ -1,6 +1,7 @@
 use super::answer::{all, faster_percent, names_percent};
-use super::parts::{BY_CONCERN, BY_NAMES, BY_THREADS, FORMS, NAME_LENGTHS};
-use super::tenths::last_tenth_percent;
+use super::cliff;
+use super::parts::{BY_CONCERN, BY_HOSTS, BY_NAMES, BY_THREADS, FORMS, NAME_LENGTHS, OVER_CACHE};
+use super::tenths::{last_tenth_percent, twentieths};
 use super::types::Load;
 use super::*;
 use crate::evidence::{Evidence, Shown};
@@ -78,6 +79,17 @@ fn waiting_for_the_journal_costs_or_not() {
 }
 
 #[test]
+fn shares_of_hosts_are_equal_but_for_a_batch() {
+    let of = |by_host: &[u64]| {
+        let by_host = by_host.to_vec();
+        finding(&[Load { by_host, ..load(BY_HOSTS, "threads_1", 100.0, 6) }], "even").shown
+    };
+    assert_eq!(of(&[13_000, 13_000, 13_000, 13_000]), Shown::Shown);
+    assert_eq!(of(&[14_000, 13_000, 13_000, 12_999]), Shown::Refuted);
+    assert_eq!(of(&[]), Shown::NotShown, "one host");
+}
+
+#[test]
 fn a_dead_end_is_told_from_a_steady_load() {
     let with = |percents: &[f64]| {
         let mut loads = forms(500.0, 6);
@@ -114,6 +126,52 @@ fn tenths_are_those_of_all_calls() {
     assert!((slower + 50.0).abs() < 1e-9, "{slower}");
     assert_eq!(last_tenth_percent(100, samples(99)), None, "one was lost");
     assert_eq!(last_tenth_percent(49, samples(49)), None, "too few");
+}
+
+#[test]
+fn a_twentieth_is_as_fast_as_its_calls() {
+    let samples = (0..100_u64).map(|index| {
+        let service_ns = if index < 50 { 10 } else { 20 };
+        let start_ns = if index < 50 { 10 * index } else { 500 + 20 * (index - 50) };
+        let (index, operation, outcome, worker) = (index as u32, 0, 0, 0);
+        Ok(Sample {
+            intended_ns: start_ns,
+            start_ns,
+            service_ns,
+            index,
+            operation,
+            outcome,
+            worker,
+        })
+    });
+    let rates = twentieths(100, samples);
+    assert_eq!(rates.len(), 20);
+    assert!((rates[0] - 1e8).abs() < 1.0 && (rates[19] - 5e7).abs() < 1.0, "{rates:?}");
+    assert_eq!(twentieths(100, []), [0.0; 0]);
+}
+
+#[test]
+fn a_cliff_is_a_step_to_half_the_rate() {
+    // Rounds differ by a factor, twentieths by a few percent.
+    let rounds = |count: usize, drop: f64| -> Vec<Vec<f64>> {
+        let rate = |round: usize, part: usize| {
+            let wobble = 1.0 + 0.03 * (((round * 7 + part * 13) % 11) as f64 / 10.0 - 0.5);
+            1e4 * (1.0 + round as f64) * wobble * if part < 12 { 1.0 } else { drop }
+        };
+        (0..count).map(|round| (0..20).map(|part| rate(round, part)).collect()).collect()
+    };
+    let found = |count, drop| {
+        let twentieths = rounds(count, drop);
+        let cache_bytes = Some(1_000);
+        let load = Load { twentieths, cache_bytes, ..load(OVER_CACHE, "data_over_cache", 1.0, 6) };
+        cliff::evidence(&[load], "data_over_cache", "data").expect("a finding")
+    };
+    let falls = found(6, 0.3);
+    assert_eq!(falls.shown, Shown::Shown);
+    assert!(falls.sentences[0].contains("from 600 documents on"), "{falls:?}");
+    assert_eq!(found(6, 0.8).shown, Shown::Refuted, "a slope is no cliff");
+    assert_eq!(found(6, 1.0).shown, Shown::Refuted);
+    assert_eq!(found(5, 0.3).shown, Shown::NotShown, "too few rounds");
 }
 
 fn plan(name: &str) -> WorkloadPlan {

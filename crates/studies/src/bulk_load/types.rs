@@ -37,6 +37,12 @@ pub struct Load {
     /// Documents a second in the last tenth of the load against the first, percent. Of loads of one
     /// thread with enough calls of one size.
     pub last_tenth_percent: Option<OverRounds>,
+    /// Documents a second in each twentieth of the load, by round, where it outgrows the cache.
+    pub twentieths: Vec<Vec<f64>>,
+    /// Cache of the server, bytes, where the part limits it.
+    pub cache_bytes: Option<u64>,
+    /// Documents that each of several hosts has at the end, of the last round that counts.
+    pub by_host: Vec<u64>,
     /// Reasons of rounds that do not count.
     pub lost: Vec<String>,
 }

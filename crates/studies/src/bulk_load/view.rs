@@ -1,7 +1,7 @@
 //! For people: a stop-watch table a part.
 
 use super::answer::names_percent;
-use super::parts::{BY_NAMES, about};
+use super::parts::{BY_HOSTS, BY_NAMES, about};
 use super::types::{BulkLoadAnalysis, Load};
 use crate::definition::Definition;
 use crate::evidence::Evidence;
@@ -39,12 +39,19 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
             Column::figures("stored", "bytes/document"),
         ]);
     }
+    if name == BY_HOSTS {
+        columns.push(Column::words("documents of each host"));
+    }
     let rows = loads.iter().map(|load| {
         let mut cells = cells(load, &loads);
         if of_names {
             let bytes = [load.wire_bytes, load.stored_bytes].map(|it| median(it));
             cells.push(optional(names_percent(load)));
             cells.extend(bytes.map(optional));
+        }
+        if name == BY_HOSTS {
+            let each: Vec<String> = load.by_host.iter().map(|it| count(*it)).collect();
+            cells.push(each.join(" / "));
         }
         TableRow { arm: load.arm.clone(), cells }
     });
