@@ -147,9 +147,15 @@ impl Star {
     ) -> Part {
         let mut words = vec![workload.to_owned()];
         let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
-        sets.iter().for_each(|set| flag("--set", set));
-        phases.into_iter().for_each(|phase| flag("--phase", &phase));
-        self.drivers.iter().for_each(|driver| flag("-d", driver));
+        for set in sets {
+            flag("--set", set);
+        }
+        for phase in phases {
+            flag("--phase", &phase);
+        }
+        for driver in &self.drivers {
+            flag("-d", driver);
+        }
         flag("--rounds", &self.rounds.to_string());
         // A load pauses for nobody: its tenths are told apart by the clock.
         flag("--interleave", "runs");

@@ -45,7 +45,7 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
     let rows = loads.iter().map(|load| {
         let mut cells = cells(load, &loads);
         if of_names {
-            let bytes = [load.wire_bytes, load.stored_bytes].map(|it| median(it));
+            let bytes = [load.wire_bytes, load.stored_bytes].map(median);
             cells.push(optional(names_percent(load)));
             cells.extend(bytes.map(optional));
         }
