@@ -180,6 +180,9 @@ pub struct RunArgs {
     /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Deal the operations in turn to several servers that know nothing of each other: inserts
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "uri")]
+    pub hosts: Vec<String>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -119,7 +119,7 @@ impl Stand {
         phase: &str,
         number: usize,
     ) -> Result<Driven, String> {
-        let target = Target { uri: Some(uri), database, plan: Some(&self.plan) };
+        let target = Target { uri: Some(uri), database, plan: Some(&self.plan), others: &[] };
         let log = self.folder.join(&format!("adapter{number}.log"));
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
         let prepares = prepares(&self.inputs, &self.plan, which, str::to_owned);

@@ -163,6 +163,9 @@ pub struct ResumeArgs {
     /// servers all, as `run` takes them
     #[arg(long)]
     pub server: Option<String>,
+    /// The servers, if there were several by --hosts
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "uri")]
+    pub hosts: Vec<String>,
     /// Workload, if it was a file
     #[arg(long, value_name = "FILE")]
     pub workload: Option<String>,

@@ -17,6 +17,7 @@ pub mod run;
 pub mod schema;
 pub mod server;
 pub mod servers;
+mod settings;
 pub mod study;
 mod study_parts;
 mod study_plan;

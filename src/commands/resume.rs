@@ -171,6 +171,7 @@ pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         at: UriArgs { uri, uri_file: None },
+        hosts: args.hosts.clone(),
         server,
         load: behaviour.load,
         faults: behaviour.faults,
@@ -261,16 +262,22 @@ fn drivers(was: &Experiment) -> Vec<String> {
 /// `--server` and `--uri`. From a folder only servers that this program brings along.
 fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
     if was.server.kind == ServerKind::External {
+        if !args.hosts.is_empty() {
+            return Ok((ServerKind::External.word().to_owned(), None));
+        }
         // The folder has no credentials.
         let uri = args.at.uri.clone().ok_or_else(|| {
             Error::usage(
                 "it was made against a server by connection string, which is not kept",
-                "add --uri-file FILE, or set MDYN_URI",
+                "add --uri-file FILE, or set MDYN_URI; for several, --hosts",
             )
         })?;
         return Ok((ServerKind::External.word().to_owned(), Some(uri)));
     }
-    let again = || server_again(was.server.kind, &was.server.version);
+    let again = || {
+        let it = &was.server;
+        server_again(it.kind, &it.version, &it.uri, &it.topology)
+    };
     Ok((args.server.clone().map_or_else(again, Ok)?, None))
 }
 

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{InterleaveArg, RunArgs};
+use crate::cli::RunArgs;
 use crate::commands::limits::limits;
 use crate::commands::plan_text::{self, Started};
+use crate::commands::settings::asked;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::blocks::blocks;
 use measure::install::{How, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
@@ -26,11 +26,9 @@ use measure::stop::Requests;
 use measure::token::Token;
 use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
-use record::records::{Ended, Settings, Study};
+use record::records::{Ended, Study};
 use report::{Report, html, terminal};
 use server::uri::{self, with_arm_options, with_options};
-use stats::looks::LookPlan;
-use stats::threshold::Interleave;
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
@@ -241,36 +239,20 @@ pub async fn make(
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
     select_phases(&mut workload, args)?;
-    let asked = args.interleave.map(interleave);
     let manifests = discover(args.adapters_dir.as_deref())?;
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let drivers = expand(&manifests, &args.drivers, how.offline)?;
     let (arms, mut unavailable) = arms::choose(&drivers, &manifests)?;
     workload.fit(arms::processes(&workload.plan, &arms));
     room::check_client(&workload, limits.client_memory.as_ref())?;
-    let unanswered = unanswered(args, &workload.plan, &arms)?;
-    let max_time_s = args.max_time.map(|time| time.as_secs_f64());
-    settings::limit_counted(&mut workload.plan, max_time_s);
-    let interleave = settings::interleave(&workload.plan, asked, unanswered.as_deref())?;
+    let judged = places[0].study.is_none();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
     let tapped = args.tap || args.link.is_some();
-    let judged = places[0].study.is_none();
     let twins = usize::from(judged) + usize::from(tapped);
-    let memory = limits.client_memory.as_ref();
-    let fresh = || blocks(&workload.plan, &interleave, (&arms, twins), memory);
     let was = places.iter().find_map(|it| it.resumed.as_ref());
-    let blocks = was.map_or_else(fresh, |it| it.experiment.settings.blocks.clone());
-    let settings = Settings {
-        seed,
-        max_time_s,
-        order: args.order.order,
-        interleave,
-        blocks,
-        measured_s: if args.quick { settings::QUICK_MEASURED_S } else { settings::MEASURED_S },
-        looks: looks(args),
-        gates: args.gate.clone(),
-        keep_awake: !args.machine.no_keep_awake,
-    };
+    let unanswered = unanswered(args, &workload.plan, &arms)?;
+    let (plan, arms_twins) = (&mut workload.plan, (&arms[..], twins));
+    let settings = asked(args, plan, arms_twins, &limits, seed, unanswered.as_deref(), was)?;
     let serverless = is_serverless(args, &workload.plan)?;
     let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
     // The baseline is in each block.
@@ -297,10 +279,7 @@ pub async fn make(
     let consumer = args.consumer.as_deref().filter(|_| reads);
     let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
-    let mut servers = Vec::new();
-    for place in places.iter().filter(|_| !serverless) {
-        servers.push(Reached::at(&place.server, args.at.uri.as_deref()).await?);
-    }
+    let servers = if serverless { Vec::new() } else { reached(args, &places).await? };
     let data = servers.iter().find_map(Reached::data);
     let together = settings.blocks.as_ref().map(|blocks| blocks.arms_max as usize);
     let together = together.unwrap_or(profiles.len());
@@ -357,19 +336,16 @@ pub async fn make(
     Ok(run_all(setups.zip(&mut requests)).await)
 }
 
-fn interleave(asked: InterleaveArg) -> Interleave {
-    match asked {
-        InterleaveArg::Turns => Interleave::Turns,
-        InterleaveArg::Runs => Interleave::Runs,
+/// The server of each place, or the several hosts that were asked for.
+async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
+    if !args.hosts.is_empty() {
+        return Ok(vec![Reached::hosts(&args.hosts).await?]);
     }
-}
-
-fn looks(args: &RunArgs) -> LookPlan {
-    match (args.quick, args.rounds) {
-        (true, _) => LookPlan::quick(),
-        (false, Some(rounds)) => LookPlan::fixed(rounds),
-        (false, None) => LookPlan::standard(),
+    let mut servers = Vec::new();
+    for place in places {
+        servers.push(Reached::at(&place.server, args.at.uri.as_deref()).await?);
     }
+    Ok(servers)
 }
 
 fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {

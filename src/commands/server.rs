@@ -49,6 +49,12 @@ fn print_list(host: &Host) -> Result<()> {
 
 async fn start(host: &Host, server: &str, keep_data: bool) -> Result<()> {
     let choice = ServerChoice::parse(server, None)?;
+    if choice.is_several() {
+        return Err(Error::usage(
+            format!("{server}: several hosts end with the run that started them"),
+            "name one server here, or give `run` this --server",
+        ));
+    }
     let program = choice.prepare(host, Progress::default())?.ok_or_else(|| {
         Error::usage(
             format!("{server} is no mongod that lives in the background"),

@@ -7,4 +7,5 @@ mod support;
 
 mod server_install;
 mod server_lifecycle;
+mod server_shapes;
 mod server_uri;

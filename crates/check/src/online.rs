@@ -384,7 +384,8 @@ impl<'a> Session<'a> {
 
 async fn live(environment: &Environment, bench: &Bench<'_>, plan: &Plan) -> LiveArm {
     let log = bench.folder.join("adapter.log");
-    let target = Target { uri: Some(bench.uri), database: &bench.database, plan: Some(plan) };
+    let target =
+        Target { uri: Some(bench.uri), others: &[], database: &bench.database, plan: Some(plan) };
     LiveArm::start(0, 0, environment, &log, bench.epoch, &target).await
 }
 

@@ -21,8 +21,9 @@ use workload::clients::Clients;
 use workload::plan::Plan;
 
 use crate::able::{self, Part};
-use crate::admin::{Admin, Counters};
+use crate::admin::Counters;
 use crate::collect::Tail;
+use crate::hosts::Hosts;
 use crate::input_files::noop_prepare;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
@@ -74,6 +75,8 @@ pub struct LiveArm {
 pub struct Target<'a> {
     /// With the arm's options; credentials only here. None: operations that need no server.
     pub uri: Option<&'a str>,
+    /// Those of further hosts.
+    pub others: &'a [String],
     pub database: &'a str,
     /// None for a consumer.
     pub plan: Option<&'a Plan>,
@@ -87,8 +90,13 @@ impl Target<'_> {
     fn open(&self, uri: &str, kind: UriKind, part: Option<&Part>) -> Request {
         let clients = self.plan.map(|plan| plan.clients).unwrap_or_default();
         let count = part.map_or(1, |part| clients.count(part.workers()));
-        let deal = if clients == Clients::Operation { Deal::Operation } else { Deal::Worker };
-        let clients = vec![client_target(uri, kind); count as usize];
+        // Hosts are dealt in turn whoever shares a client: that spreads what every worker writes.
+        let in_turn = clients == Clients::Operation || !self.others.is_empty();
+        let deal = if in_turn { Deal::Operation } else { Deal::Worker };
+        let hosts = std::iter::once(uri).chain(self.others.iter().map(String::as_str));
+        let hosts: Vec<ClientTarget> = hosts.map(|uri| client_target(uri, kind)).collect();
+        let count = if hosts.len() > 1 { hosts.len() } else { count as usize };
+        let clients = hosts.into_iter().cycle().take(count).collect();
         Request::Open { clients, deal, database: self.database.to_owned() }
     }
 }
@@ -291,7 +299,7 @@ impl LiveArm {
         &mut self,
         epoch: &Epoch,
         length: Duration,
-        server: Option<&Admin>,
+        server: Option<&Hosts>,
     ) -> Option<Turn> {
         if !self.alive() || self.refused.is_some() {
             return None;

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::admin::{Admin, Counters};
+use crate::admin::Counters;
 use crate::arm::LiveArm;
 use crate::context::PhaseContext;
+use crate::hosts::Hosts;
 use crate::measured::Read;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 use crate::unacknowledged::drain;
@@ -25,7 +26,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const READ_ON: Duration = Duration::from_secs(120);
 
 /// Inserts the sentinel into a collection made anew.
-pub async fn sentinel(admin: &Admin, collection: &str) -> Result<()> {
+pub async fn sentinel(admin: &Hosts, collection: &str) -> Result<()> {
     admin.flag(collection, SENTINEL_FIELD).await
 }
 

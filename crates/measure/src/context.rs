@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::admin::Admin;
 use crate::arm::LiveArm;
 use crate::awake::Awake;
+use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::progress::Progress;
 use crate::sampler::Sampler;
@@ -20,7 +20,7 @@ pub struct PhaseContext<'a> {
     pub inputs: &'a InputFiles,
     pub epoch: &'a Epoch,
     /// None with `--server none`.
-    pub admin: Option<&'a Admin>,
+    pub admin: Option<&'a Hosts>,
     pub sampler: &'a mut Sampler,
     /// For orders and names.
     pub rng: &'a mut ChaCha8Rng,

@@ -107,7 +107,7 @@ impl Runner {
         let path = self.folder.join("seen");
         let _ = fs::remove_dir_all(&path); // of an experiment that was cut here
         let log = self.folder.join(&format!("logs/seen-arm{index}.log"));
-        let target = Target { uri: Some(&uri), database: &self.database, plan: None };
+        let target = Target { uri: Some(&uri), others: &[], database: &self.database, plan: None };
         let environment = &configuration.environment;
         let mut live = LiveArm::start(index, 0, environment, &log, &self.epoch, &target).await;
         let done = self.insert_and_find(&mut live, &path).await;

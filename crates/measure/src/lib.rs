@@ -14,6 +14,7 @@ mod death;
 pub mod disk;
 mod facts;
 mod fill_in;
+pub mod hosts;
 pub mod input_files;
 pub mod install;
 pub mod laps;

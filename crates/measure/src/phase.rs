@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
 
-use crate::admin::{Admin, Counters};
+use crate::admin::Counters;
 use crate::arm::LiveArm;
 use crate::broker;
 use crate::context::PhaseContext;
 use crate::death;
+use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::laps::{self, take_turns, warm_up};
 use crate::measured::Measured;
@@ -189,7 +190,7 @@ async fn set_up(
 
 /// Makes a collection anew and loads its documents, until somebody asks to stop.
 pub async fn load(
-    admin: &Admin,
+    admin: &Hosts,
     name: &str,
     collection: &Collection,
     documents: impl Iterator<Item = RawDocumentBuf>,
@@ -209,7 +210,7 @@ pub async fn load(
     stop.check()
 }
 
-async fn clear(admin: Option<&Admin>, own: Vec<(String, String)>) -> Result<()> {
+async fn clear(admin: Option<&Hosts>, own: Vec<(String, String)>) -> Result<()> {
     let Some(admin) = admin else { return Ok(()) };
     for (_, own) in own {
         admin.drop_collection(&own).await?;

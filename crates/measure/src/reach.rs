@@ -30,6 +30,18 @@ impl Reached {
         Ok(Self { host, choice, program })
     }
 
+    /// Asks several servers of somebody's.
+    ///
+    /// # Errors
+    /// A host that is none, or that does not answer.
+    pub async fn hosts(hosts: &[String]) -> Result<Self> {
+        let choice = ServerChoice::hosts(hosts)?;
+        for uri in choice.uris() {
+            connect(uri).await?;
+        }
+        Ok(Self { host: Host::detect()?, choice, program: None })
+    }
+
     /// Starts the server, or connects to it.
     pub async fn open(&self, options: &StartOptions) -> Result<Server> {
         self.choice.open(&self.host, self.program.as_ref(), options).await

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::able::Part;
-use crate::admin::Admin;
 use crate::arm::{LiveArm, Target};
 use crate::awake::Awake;
 use crate::blocks::Group;
 use crate::clients::Client;
+use crate::hosts::Hosts;
 use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ pub struct Runner {
     pub finished: u32,
     pub database: String,
     /// None with `--server none`.
-    pub admin: Option<Admin>,
+    pub admin: Option<Hosts>,
     /// Whether we started the server: then its counters are exact.
     pub is_own_server: bool,
     /// Local sockets of somebody else's server: its CPU is the experiment's.
@@ -84,6 +84,8 @@ pub struct ArmConfiguration {
     pub environment: Environment,
     /// URI past the tap, with the arm's options and credentials; empty with `--server none`.
     pub uri: String,
+    /// Those of further hosts, to which operations are dealt in turn.
+    pub others: Vec<String>,
     /// URI through the tap; None: the arm goes past it.
     pub tapped_uri: Option<String>,
     /// The phases it takes part in; None: all.
@@ -195,7 +197,7 @@ impl Runner {
         let uri =
             configuration.tapped_uri.as_ref().filter(|_| tapped).unwrap_or(&configuration.uri);
         let uri = Some(uri.as_str()).filter(|uri| !uri.is_empty());
-        Target { uri, database: &self.database, plan: None }
+        Target { uri, others: &configuration.others, database: &self.database, plan: None }
     }
 
     pub fn taps_round(&self, round: u32) -> bool {

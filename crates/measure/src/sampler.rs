@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use crate::admin::{Admin, Counters, difference};
+use crate::admin::{Counters, difference};
 use crate::clients::{Client, Clients, Peak};
 use crate::disk::Disk;
+use crate::hosts::Hosts;
 use base::clock::Epoch;
 use base::error::Result;
 use record::folder::Folder;
@@ -15,7 +16,7 @@ use record::records::ServerSample;
 const PERIOD: Duration = Duration::from_secs(1);
 
 pub struct Sampler {
-    admin: Option<Admin>,
+    admin: Option<Hosts>,
     clients: Clients,
     /// Below the server's data.
     disk: Option<Disk>,
@@ -33,7 +34,7 @@ pub struct Sampler {
 impl Sampler {
     /// `admin` is a connection of its own, None with `--server none`.
     pub async fn new(
-        admin: Option<Admin>,
+        admin: Option<Hosts>,
         disk: Option<Disk>,
         folder: Folder,
         epoch: Epoch,

@@ -6,9 +6,10 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::admin::{self, Admin};
+use crate::admin;
 use crate::disk::Disk;
 use crate::facts::{AA, DIRECT, arm, facts, link_facts};
+use crate::hosts::{self, Hosts};
 use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
@@ -188,6 +189,9 @@ impl Setup {
         progress: Progress,
     ) -> Result<Runner> {
         let looked = Some((Instant::now(), Reading::take()));
+        if let Some(server) = server {
+            hosts::fits(server, &self.workload.plan, self.tap || self.link.is_some())?;
+        }
         let places = match self.server.as_ref().and_then(Reached::uri) {
             Some(uri) => places(uri).await,
             None => Vec::new(),
@@ -216,7 +220,9 @@ impl Setup {
         let mut inputs = InputFiles::write(&plan, &processes, pools, folder, measured_s)?;
         inputs.sample_bytes = folder.sample_bytes();
         let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
-        let uri = server.map_or(String::new(), |server| with_options(server.uri(), &options));
+        let uris = server.map_or(Vec::new(), Server::uris);
+        let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
+        let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
         // Preparing takes seconds without an await: here a request to stop is heard.
         tokio::task::yield_now().await;
         let link = self.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
@@ -234,7 +240,7 @@ impl Setup {
             let phases = study.and_then(|study| study.phases.get(id).cloned());
             configuration(
                 Environment { cores: cores.clone(), memory_bytes, ..environment },
-                &uri,
+                (&uri, &others),
                 tapped_uri,
                 phases,
             )
@@ -399,13 +405,22 @@ fn discard(folder: &Folder, is_new: bool, error: &Error) {
 
 fn configuration(
     environment: Environment,
-    uri: &str,
+    (uri, others): (&str, &[String]),
     tapped_uri: Option<&str>,
     phases: Option<Vec<String>>,
 ) -> ArmConfiguration {
     let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
     let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
-    ArmConfiguration { uri, tapped_uri, phases, part: None, losses: Vec::new(), environment }
+    let others = others.iter().map(|uri| own(uri)).collect();
+    ArmConfiguration {
+        uri,
+        others,
+        tapped_uri,
+        phases,
+        part: None,
+        losses: Vec::new(),
+        environment,
+    }
 }
 
 /// The record to write, and the number of finished rounds.
@@ -429,9 +444,9 @@ async fn path_to(
 }
 
 /// The core's own connection; None without a server.
-async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Admin>> {
+async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Hosts>> {
     match server {
-        Some(server) => Admin::connect(server.uri(), database).await.map(Some),
+        Some(server) => Hosts::connect(server, database).await.map(Some),
         None => Ok(None),
     }
 }

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use crate::admin::{Admin, Counters};
+use crate::admin::Counters;
 use crate::context::PhaseContext;
+use crate::hosts::Hosts;
 use crate::sampler::Sampler;
 use base::error::Result;
 use record::records::Arm;
@@ -54,7 +55,7 @@ pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -
 }
 
 /// Waits until two readings of the counters and of a collection's documents agree.
-async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Result<Counters> {
+async fn settled(sampler: &mut Sampler, admin: &Hosts, collection: &str) -> Result<Counters> {
     const WRITES: [&str; 3] = ["opcounters.insert", "opcounters.update", "opcounters.delete"];
     let mut last = None;
     for _ in 0..READINGS_MAX {
@@ -71,7 +72,7 @@ async fn settled(sampler: &mut Sampler, admin: &Admin, collection: &str) -> Resu
 
 /// Counts the documents once two readings 50 ms apart agree: unacknowledged writes go on after the
 /// last `end`.
-pub async fn drain(admin: &Admin, name: &str) -> Result<i64> {
+pub async fn drain(admin: &Hosts, name: &str) -> Result<i64> {
     let mut count = admin.count(name).await?;
     for _ in 0..600 {
         tokio::time::sleep(Duration::from_millis(50)).await;

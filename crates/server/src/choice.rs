@@ -11,23 +11,29 @@ use super::options::StartOptions;
 use super::program::Program;
 use super::progress::Progress;
 use super::server::Server;
+use super::shape::{self, Shape};
 
 /// A server that was asked for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerChoice {
     kind: ServerKind,
-    /// As `--server` or `--uri` had them.
+    /// As `--server` or `--uri` had them, without the shape.
     words: String,
+    shape: Shape,
+    /// Further connection strings.
+    others: Vec<String>,
 }
 
 /// The words that `--server` takes, for people.
 pub fn server_forms() -> String {
-    KINDS.iter().map(|(_, kind)| kind.forms).collect::<Vec<_>>().join(", ")
+    let forms = KINDS.iter().map(|(_, kind)| kind.forms).collect::<Vec<_>>().join(", ");
+    format!("{forms}; several mongods: embedded:hosts=4, embedded:replset=3")
 }
 
-/// The words for one more server like that of a record.
-pub fn server_again(kind: ServerKind, version: &str) -> Result<String> {
-    kind_of(kind).map_or_else(|| Ok(kind.word().to_owned()), |it| (it.again)(version))
+/// The words for one more server like that of a record, by its version, address and topology.
+pub fn server_again(kind: ServerKind, version: &str, uri: &str, topology: &str) -> Result<String> {
+    let Some(it) = kind_of(kind) else { return Ok(kind.word().to_owned()) };
+    Ok((it.again)(version)? + &Shape::again(uri, topology))
 }
 
 impl ServerChoice {
@@ -35,7 +41,9 @@ impl ServerChoice {
     pub fn parse(server: &str, uri: Option<&str>) -> Result<Self> {
         if let Some(uri) = uri {
             if uri.starts_with("mongodb://") || uri.starts_with("mongodb+srv://") {
-                return Ok(Self { kind: ServerKind::External, words: uri.to_owned() });
+                let (words, others) = (uri.to_owned(), Vec::new());
+                let kind = ServerKind::External;
+                return Ok(Self { kind, words, shape: Shape::One, others });
             }
             return Err(Error::usage(
                 "--uri takes a MongoDB connection string",
@@ -48,14 +56,41 @@ impl ServerChoice {
                 "give the connection string with --uri",
             ));
         }
-        let named = KINDS.iter().find(|(_, kind)| (kind.is_named)(server));
+        let (words, shape) = Shape::split(server)?;
+        let named = KINDS.iter().find(|(_, kind)| (kind.is_named)(words));
         let (kind, _) = named.ok_or_else(|| {
             Error::usage(
                 format!("there is no server {server:?}"),
                 format!("write one of {}; for a running server give --uri", server_forms()),
             )
         })?;
-        Ok(Self { kind: *kind, words: server.to_owned() })
+        if shape != Shape::One && *kind == ServerKind::Absorber {
+            return Err(Error::usage(
+                format!("--server {server}: an absorber stands alone"),
+                "several hosts are mongods: embedded:hosts=4",
+            ));
+        }
+        Ok(Self { kind: *kind, words: words.to_owned(), shape, others: Vec::new() })
+    }
+
+    /// Several servers of somebody's, `HOST:PORT` each, which know nothing of each other.
+    pub fn hosts(hosts: &[String]) -> Result<Self> {
+        let is_host = |it: &String| !it.is_empty() && !it.contains(['/', '@', ' ', '?']);
+        if hosts.len() < 2 || !hosts.iter().all(is_host) {
+            return Err(Error::usage(
+                format!("--hosts {} names no several hosts", hosts.join(",")),
+                "write --hosts HOST:PORT,HOST:PORT; for one server give --uri",
+            ));
+        }
+        let mut uris: Vec<String> = hosts.iter().map(|it| format!("mongodb://{it}/")).collect();
+        let others = uris.split_off(1);
+        let words = uris.remove(0);
+        Ok(Self { kind: ServerKind::External, words, shape: Shape::One, others })
+    }
+
+    /// Whether it is made of more than one mongod, or server.
+    pub fn is_several(&self) -> bool {
+        self.shape != Shape::One || !self.others.is_empty()
     }
 
     pub fn kind(&self) -> ServerKind {
@@ -69,7 +104,14 @@ impl ServerChoice {
 
     /// The same text for all words that name the same server.
     pub fn identity(&self) -> Result<String> {
-        kind_of(self.kind).map_or_else(|| Ok(self.words.clone()), |it| (it.identity)(&self.words))
+        let own = || Ok(self.words.clone());
+        let one = kind_of(self.kind).map_or_else(own, |it| (it.identity)(&self.words))?;
+        Ok(format!("{one}{}", self.shape))
+    }
+
+    /// The connection strings of somebody else's servers.
+    pub fn uris(&self) -> impl Iterator<Item = &str> {
+        self.uri().into_iter().chain(self.others.iter().map(String::as_str))
     }
 
     /// The mongod that it names, installed if need be; None where there is nothing to install.
@@ -85,9 +127,19 @@ impl ServerChoice {
         program: Option<&Program>,
         options: &StartOptions,
     ) -> Result<Server> {
-        match kind_of(self.kind) {
-            Some(kind) => (kind.open)(host, program, options).await,
-            None => external::open(&self.words).await,
+        match (kind_of(self.kind), program) {
+            (Some(_), Some(program)) if self.shape != Shape::One => {
+                self.shape.open(host, program, options).await
+            }
+            (Some(kind), _) => (kind.open)(host, program, options).await,
+            (None, _) if self.others.is_empty() => external::open(&self.words).await,
+            (None, _) => {
+                let mut servers = vec![external::open(&self.words).await?];
+                for uri in &self.others {
+                    servers.push(external::open(uri).await?);
+                }
+                Ok(shape::join(servers))
+            }
         }
     }
 }
@@ -121,11 +173,17 @@ mod tests {
     #[test]
     fn a_recorded_server_is_named_again() {
         for (kind, _) in KINDS {
-            let Ok(words) = server_again(*kind, "4.4") else { continue };
+            let Ok(words) = server_again(*kind, "4.4", "mongodb://a/", "standalone") else {
+                continue;
+            };
             assert_eq!(ServerChoice::parse(&words, None).expect(&words).kind(), *kind);
         }
-        assert_eq!(server_again(ServerKind::Embedded, "4.4").unwrap(), "embedded@4.4");
-        assert!(server_again(ServerKind::Mongod, "4.4").is_err(), "it may be another one");
+        let again = |kind, uri, topology| server_again(kind, "4.4", uri, topology);
+        let embedded = |uri, topology| again(ServerKind::Embedded, uri, topology).unwrap();
+        assert_eq!(embedded("mongodb://a/", "standalone"), "embedded@4.4");
+        assert_eq!(embedded("mongodb://a,b/", "hosts: 2, each standalone"), "embedded@4.4:hosts=2");
+        let mongod = again(ServerKind::Mongod, "mongodb://a/", "standalone");
+        assert!(mongod.is_err(), "it may be another one");
     }
 
     #[test]

@@ -11,7 +11,14 @@ use super::server::Server;
 /// Finds out who it is; it is left as it is.
 pub(super) async fn open(uri: &str) -> Result<Server> {
     let record = connect(uri).await?;
-    Ok(Server { uri: uri.to_owned(), record, pid: None, process: None })
+    Ok(Server {
+        uri: uri.to_owned(),
+        record,
+        pid: None,
+        process: None,
+        others: Vec::new(),
+        is_set: false,
+    })
 }
 
 /// Asks a server that is already there who it is.

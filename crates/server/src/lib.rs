@@ -39,6 +39,7 @@ mod progress;
 mod record;
 mod refusal;
 mod server;
+mod shape;
 pub mod uri;
 mod wire_versions;
 

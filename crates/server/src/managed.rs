@@ -21,6 +21,8 @@ pub async fn start(host: &Host, program: &Program, options: &StartOptions) -> Re
         record,
         pid: Some(launched.mongod_id.pid),
         process: Some(Box::new(launched)),
+        others: Vec::new(),
+        is_set: false,
     })
 }
 

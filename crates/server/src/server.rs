@@ -14,6 +14,10 @@ pub struct Server {
     pub(super) pid: Option<u32>,
     /// None: somebody else's.
     pub(super) process: Option<Box<dyn Process>>,
+    /// Further mongods of ours, or further servers of somebody's.
+    pub(super) others: Vec<Server>,
+    /// They are members of one replica set, which drivers see as one.
+    pub(super) is_set: bool,
 }
 
 pub(super) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -32,6 +36,12 @@ impl Server {
         &self.uri
     }
 
+    /// One for each server that drivers see, with credentials; the first is [`Server::uri`].
+    pub fn uris(&self) -> Vec<&str> {
+        let others = self.others.iter().filter(|_| !self.is_set);
+        std::iter::once(self).chain(others).map(Server::uri).collect()
+    }
+
     /// Of the process that is ours, for its CPU and memory; None for somebody else's server.
     pub fn pid(&self) -> Option<u32> {
         self.pid
@@ -48,14 +58,18 @@ impl Server {
 
     /// Resolves if a server of ours ends before it is stopped; never for others.
     pub async fn died(&self) -> Error {
-        match &self.process {
-            Some(process) => process.died().await,
-            None => std::future::pending().await,
+        let mut died: Vec<Later<'_, Error>> = Vec::new();
+        let all = std::iter::once(self).chain(&self.others);
+        died.extend(all.filter_map(|it| Some(it.process.as_ref()?.died())));
+        if died.is_empty() {
+            return std::future::pending().await;
         }
+        futures_util::future::select_all(died).await.0
     }
 
     pub async fn stop(self) {
-        if let Some(process) = self.process {
+        let all = std::iter::once(self.process).chain(self.others.into_iter().map(|it| it.process));
+        for process in all.flatten() {
             process.stop().await;
         }
     }

@@ -2,6 +2,7 @@
 //! `studies/NAME/` with its definition, a module here, and its line in [`STUDIES`].
 
 pub mod broker;
+pub mod bulk_load;
 pub mod crud_scale;
 pub mod definition;
 pub mod driver_upgrade;
@@ -14,8 +15,9 @@ pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 4] = [
+pub static STUDIES: [&dyn Study; 5] = [
     &broker::BrokerStudy,
+    &bulk_load::BulkLoadStudy,
     &crud_scale::CrudScaleStudy,
     &driver_upgrade::DriverUpgradeStudy,
     &noise::NoiseStudy,

@@ -30,6 +30,9 @@ macro_rules! builtins {
 
 builtins!(
     "broker",
+    "bulk-cache",
+    "bulk-load",
+    "bulk-names",
     "crud",
     "crud-scale",
     "crud-unwaited",

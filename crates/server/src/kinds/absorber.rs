@@ -87,7 +87,14 @@ async fn start(options: &StartOptions) -> Result<Server> {
     };
     let pid = child.id().unwrap_or_default();
     let running = RunningAbsorber { child: Mutex::new(child), pid, log: options.log.clone() };
-    Ok(Server { uri, record, pid: Some(pid), process: Some(Box::new(running)) })
+    Ok(Server {
+        uri,
+        record,
+        pid: Some(pid),
+        process: Some(Box::new(running)),
+        others: Vec::new(),
+        is_set: false,
+    })
 }
 
 impl Process for RunningAbsorber {

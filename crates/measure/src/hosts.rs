@@ -1,0 +1,138 @@
+//! The core's own connections: one a server, several where operations are dealt to several hosts.
+
+use futures_util::future::{join_all, try_join_all};
+
+use crate::admin::{Admin, Counters};
+use base::error::{Error, Result};
+use bson::RawDocumentBuf;
+use server::Server;
+use workload::plan::{Collection, Plan};
+
+/// Never empty. What is done is done on all of them; what is read is their sum.
+pub struct Hosts(Vec<Admin>);
+
+impl Hosts {
+    /// Connects to all hosts of a server, and touches nothing.
+    pub async fn connect(server: &Server, database: &str) -> Result<Self> {
+        let uris = server.uris();
+        let each = uris.iter().map(|uri| Admin::connect(uri, database));
+        try_join_all(each).await.map(Self)
+    }
+
+    fn first(&self) -> &Admin {
+        &self.0[0]
+    }
+
+    pub async fn claim(&mut self, experiment: &str) -> Result<()> {
+        try_join_all(self.0.iter_mut().map(|it| it.claim(experiment))).await.map(drop)
+    }
+
+    pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
+        try_join_all(self.0.iter().map(|it| it.create(name, collection))).await.map(drop)
+    }
+
+    pub async fn drop_collection(&self, name: &str) -> Result<()> {
+        try_join_all(self.0.iter().map(|it| it.drop_collection(name))).await.map(drop)
+    }
+
+    /// [`fits`] lets nothing be loaded onto several.
+    pub async fn load(
+        &self,
+        name: &str,
+        documents: impl Iterator<Item = RawDocumentBuf>,
+    ) -> Result<()> {
+        self.first().load(name, documents).await
+    }
+
+    pub async fn flag(&self, name: &str, field: &str) -> Result<()> {
+        self.first().flag(name, field).await
+    }
+
+    pub async fn settle(&self) {
+        join_all(self.0.iter().map(Admin::settle)).await;
+    }
+
+    /// Whether the database is gone from all of them.
+    pub async fn leave(&self) -> bool {
+        join_all(self.0.iter().map(Admin::leave)).await.into_iter().all(|gone| gone)
+    }
+
+    pub async fn works(&self) -> bool {
+        join_all(self.0.iter().map(Admin::works)).await.contains(&true)
+    }
+
+    pub async fn count(&self, name: &str) -> Result<i64> {
+        Ok(try_join_all(self.0.iter().map(|it| it.count(name))).await?.into_iter().sum())
+    }
+
+    /// With the documents that each of several hosts has taken: `host2.opcounters.insert`.
+    pub async fn counters(&self, all: bool) -> Result<Counters> {
+        let each = try_join_all(self.0.iter().map(|it| it.counters(all))).await?;
+        Ok(sum(each, "opcounters.insert"))
+    }
+
+    /// With the documents of each of several hosts: `host2.collStats.count`.
+    pub async fn sizes(&self, name: &str) -> Counters {
+        sum(join_all(self.0.iter().map(|it| it.sizes(name))).await, "collStats.count")
+    }
+}
+
+fn sum(mut each: Vec<Counters>, by_host: &str) -> Counters {
+    if each.len() == 1 {
+        return each.remove(0);
+    }
+    let mut sum = Counters::new();
+    for (host, counters) in (1..).zip(&each) {
+        for (name, value) in counters {
+            let so_far = sum.entry(name.clone()).or_default();
+            // A mean has no sum.
+            *so_far = if name.contains("avg") { *value } else { *so_far + value };
+        }
+        sum.extend(counters.get(by_host).map(|it| (format!("host{host}.{by_host}"), *it)));
+    }
+    sum
+}
+
+/// Refuses what several hosts that know nothing of each other cannot do.
+///
+/// # Errors
+/// Operations that may look for a document on the wrong host; a tap or a link.
+pub fn fits(server: &Server, plan: &Plan, through: bool) -> Result<()> {
+    if server.uris().len() == 1 {
+        return Ok(());
+    }
+    if through {
+        return Err(Error::usage(
+            "--tap and --link stand in front of one address, not of several hosts",
+            "leave them away, or name one server",
+        ));
+    }
+    let other = plan.phases.iter().find(|phase| {
+        let dealt = |name| ["insert_one", "insert_many", "noop"].contains(&name);
+        phase.consumer || !phase.operations.iter().all(|it| dealt(it.kind.name()))
+    });
+    other.map_or(Ok(()), |phase| {
+        Err(Error::usage(
+            format!("{}: several hosts take inserts alone, dealt in turn", phase.name),
+            "choose the phases that insert with --phase, or name one server",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_added_up_and_told_apart() {
+        let host = |count: i64| {
+            let each = [("collStats.count", count), ("collStats.avgObjSize", 320)];
+            Counters::from(each.map(|(name, it)| (name.to_owned(), it)))
+        };
+        let both = sum(vec![host(3), host(4)], "collStats.count");
+        assert_eq!(both["collStats.count"], 7);
+        assert_eq!(both["collStats.avgObjSize"], 320);
+        assert_eq!((both["host1.collStats.count"], both["host2.collStats.count"]), (3, 4));
+        assert_eq!(sum(vec![host(3)], "collStats.count"), host(3), "one host has no number");
+    }
+}

@@ -1,0 +1,125 @@
+//! The loads of every part, from its runs.
+
+use super::types::{BulkLoadAnalysis, Load};
+use super::{answer, tenths};
+use crate::evidence;
+use crate::study::{Made, Outcome};
+use judge::analysis::rounds::Rounds;
+use record::records::PhaseRun;
+use record::samples::Samples;
+use stats::descriptive::over_rounds;
+use workload::plan::{Count, Limit, Phase, Plan};
+
+/// The study's tables and its answer.
+pub fn analyse(made: &Outcome<'_>) -> BulkLoadAnalysis {
+    let loads: Vec<Load> = made.made.iter().flat_map(loads).collect();
+    let notes = made.made.iter().flat_map(|it| evidence::notes(it.experiment, it.runs));
+    BulkLoadAnalysis { evidence: answer::all(&loads), notes: notes.collect(), loads }
+}
+
+fn loads(made: &Made<'_>) -> Vec<Load> {
+    let rounds = Rounds::new(made.experiment, made.runs);
+    let plan = &made.experiment.plan;
+    let each = plan
+        .phases
+        .iter()
+        .flat_map(|phase| made.experiment.arms.iter().map(move |arm| (phase, arm.id.as_str())));
+    each.map(|(phase, arm)| load(made, &rounds, phase, arm)).collect()
+}
+
+fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load {
+    let runs = rounds.of(arm, &phase.name);
+    let documents = documents(phase);
+    let of_each = |of: &dyn Fn(&PhaseRun) -> Option<f64>| -> Vec<Option<f64>> {
+        runs.iter().map(|run| of((*run)?)).collect()
+    };
+    let over =
+        |values: &[Option<f64>]| over_rounds(&values.iter().copied().flatten().collect::<Vec<_>>());
+    let per_document = |of: &dyn Fn(&PhaseRun) -> Option<f64>| {
+        over(&of_each(&|run| Some(of(run)? / documents as f64)))
+    };
+    let rates = of_each(&|run| (run.measured_s > 0.0).then(|| documents as f64 / run.measured_s));
+    Load {
+        part: made.part.to_owned(),
+        phase: phase.name.clone(),
+        arm: arm.to_owned(),
+        documents,
+        document_bytes: document_bytes(&made.experiment.plan, phase),
+        took_ms: over(&of_each(&|run| Some(run.measured_s * 1e3))),
+        documents_per_s: over(&rates),
+        rates,
+        wire_bytes: per_document(&|run| Some(*run.server.get("network.bytesIn")? as f64)),
+        stored_bytes: per_document(&stored_bytes),
+        last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
+        by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| by_host(run)),
+        cache_bytes: made.experiment.server.options.cache_bytes,
+        twentieths: twentieths(made, phase, &runs),
+        lost: rounds.losses(arm, &phase.name),
+    }
+}
+
+/// Documents of one load of a phase.
+fn documents(phase: &Phase) -> u64 {
+    let operation = phase.single().map(|(_, operation)| operation);
+    match (operation.and_then(|it| it.count), phase.limit) {
+        (Some(Count::Rest { documents, .. }), _) => documents,
+        (_, Limit::Operations { count, .. }) => count,
+        (_, Limit::Duration { .. }) => 0,
+    }
+}
+
+fn document_bytes(plan: &Plan, phase: &Phase) -> f64 {
+    let operation = phase.single().map(|(_, operation)| operation);
+    let pool = operation.and_then(|operation| plan.pool(phase, operation));
+    pool.map_or(0.0, |pool| pool.document_bytes_mean)
+}
+
+/// Empty with one host.
+fn by_host(run: &PhaseRun) -> Vec<u64> {
+    let count = |host: usize, when: &str| {
+        run.sizes.get(&format!("{when}.host{host}.collStats.count")).copied()
+    };
+    let each = (1..).map_while(|host| Some(count(host, "after")? - count(host, "before")?));
+    each.map(|it| it.max(0).cast_unsigned()).collect()
+}
+
+/// Growth of the collection's storage.
+fn stored_bytes(run: &PhaseRun) -> Option<f64> {
+    let after = *run.sizes.get("after.collStats.storageSize")?;
+    let before = run.sizes.get("before.collStats.storageSize").copied().unwrap_or(0);
+    // A file that no checkpoint has written yet has no size.
+    (after > before).then(|| (after - before) as f64)
+}
+
+/// Of a server whose cache is limited.
+fn twentieths(made: &Made<'_>, phase: &Phase, runs: &[Option<&PhaseRun>]) -> Vec<Vec<f64>> {
+    if made.experiment.server.options.cache_bytes.is_none() {
+        return Vec::new();
+    }
+    let documents = documents(phase) as f64;
+    let of_run = |run: &&PhaseRun| {
+        let per_call = documents / run.operations as f64;
+        let calls = tenths::twentieths(run.operations, even_samples(made, phase, run)?);
+        Some(calls.into_iter().map(|it| it * per_call).collect::<Vec<f64>>())
+    };
+    let each = runs.iter().flatten().filter_map(of_run);
+    each.filter(|it| it.len() as u64 == tenths::PARTS).collect()
+}
+
+fn last_tenth_percent(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<f64> {
+    tenths::last_tenth_percent(run.operations, even_samples(made, phase, run)?)
+}
+
+/// None where the calls differ in size, or come from several workers or processes.
+fn even_samples(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<Samples> {
+    let (_, operation) = phase.single()?;
+    let even = match operation.count {
+        Some(Count::Rest { batch, documents }) => documents.is_multiple_of(u64::from(batch)),
+        _ => true,
+    };
+    let [file] = &run.samples[..] else { return None };
+    if !even || !phase.has_one_worker() {
+        return None;
+    }
+    Samples::below(made.folder.path(), file).ok()
+}

@@ -1,0 +1,164 @@
+//! The experiments of the study: a star, each part one axis.
+
+use super::{HOSTS, PARTS};
+use crate::definition::{Asked, Definition};
+use crate::study::Part;
+use base::error::{Error, Result};
+
+/// Documents that a driver can be given at once.
+const AT_ONCE_MAX: u64 = 500_000;
+/// The original loaded 5,200,000 documents in batches of 1,000,000: the last one was short.
+const LOADED: u64 = 52;
+const THRESHOLD: u64 = 10;
+/// Batches of a fixed size, by the phases of the workload.
+const BATCHES: [u64; 4] = [1_000, 10_000, 50_000, 100_000];
+pub const THREADS: [u32; 4] = [1, 3, 4, 15];
+pub const CONCERNS: [&str; 4] = ["w0", "w1", "majority", "journaled"];
+pub const NAME_LENGTHS: [u32; 4] = [1, 8, 16, 32];
+const SIZES: [u32; 3] = [320, 643, 665];
+
+pub const FORMS: &str = "forms";
+pub const BY_THREADS: &str = "threads";
+pub const BY_CONCERN: &str = "concerns";
+pub const BY_NAMES: &str = "names";
+const BY_SIZE: &str = "sizes";
+pub const BY_HOSTS: &str = "hosts";
+pub const BY_MEMBERS: &str = "replset";
+pub const OVER_CACHE: &str = "cache";
+const OVER_MEMORY: &str = "memory";
+/// The smallest cache that mongod has.
+const CACHE_MIB: u64 = 256;
+/// Beside the cache mongod needs some for itself, and its files are cached in the rest.
+const MEMORY_MIB: u64 = 512;
+/// Documents of the workload bulk-cache that are twice the cache.
+const OUTGROWN: u64 = 500_000;
+/// Servers of our own, where none are named.
+const SERVERS: u32 = 4;
+const MEMBERS: u32 = 3;
+
+/// What a part is, for its table.
+pub fn about(part: &str) -> &'static str {
+    match part {
+        FORMS => "One thread: one by one, all at once, in batches. The last batch may be short.",
+        BY_THREADS => "Each thread loads its own contiguous share, in batches of 1,000.",
+        BY_CONCERN => "Batches of 1,000, and documents one by one, by write concern.",
+        BY_NAMES => "One document whose field names have 1, 8, 16 and 32 characters.",
+        BY_SIZE => "Documents of 25 fields, 10 fields and 30 fields, in batches of 1,000.",
+        BY_HOSTS => "Several servers that know nothing of each other take the batches in turn.",
+        BY_MEMBERS => "A replica set of three on this machine, by write concern.",
+        OVER_CACHE => "The data outgrows the server's cache of 256 MiB, and then an index does.",
+        OVER_MEMORY => "The same where the server has 512 MiB of memory, its file cache included.",
+        _ => "",
+    }
+}
+
+/// The parts of a study that was asked for.
+///
+/// # Errors
+/// A scale that makes no experiment.
+pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
+    let (_, documents) = definition.scale(asked)?;
+    let few = (documents / 50).clamp(50, 10_000);
+    let sets = [
+        ("documents", documents),
+        ("at_once", documents.min(AT_ONCE_MAX)),
+        ("threshold", (documents * THRESHOLD / LOADED).max(1)),
+        ("few", few),
+    ];
+    let mut loads: Vec<String> = sets.iter().map(|(name, it)| format!("{name}={it}")).collect();
+    loads.extend(asked.sets.iter().map(|(name, it)| format!("{name}={it}")));
+    let names = vec![format!("documents={documents}")];
+    let drivers = definition.arms(&asked.drivers).into_iter().map(|it| it.driver).collect();
+    let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
+    // A server by connection string is one: ours stand in for several.
+    let ours = if asked.by_uri { definition.server.clone() } else { ours };
+    let hosts = match asked.flags.get(HOSTS) {
+        Some(hosts) => ["--hosts".to_owned(), hosts.clone()],
+        None => ["--server".to_owned(), format!("{ours}:hosts={SERVERS}")],
+    };
+    let set = ["--server".to_owned(), format!("{ours}:replset={MEMBERS}")];
+    let star = Star { drivers, rounds: definition.rounds(asked, documents) };
+    let batches = BATCHES.iter().filter(|batch| **batch <= documents);
+    let mut forms = vec!["one_by_one".to_owned(), "all_at_once".to_owned()];
+    forms.extend(batches.map(|batch| format!("batch_{batch}")));
+    forms.push("batch_threshold".to_owned());
+    let by_threads = || THREADS.map(|it| format!("threads_{it}"));
+    let of_set = ["w1", "majority", "journaled"];
+    let of_set = of_set.iter().flat_map(|it| [format!("batch_{it}"), format!("one_{it}")]);
+    let concerns = CONCERNS.iter().flat_map(|it| [format!("batch_{it}"), format!("one_{it}")]);
+    let mut parts = vec![
+        star.part(FORMS, "bulk-load", &loads, forms),
+        star.part(BY_THREADS, "bulk-load", &loads, by_threads()),
+        star.part(BY_CONCERN, "bulk-load", &loads, concerns),
+        star.part(BY_NAMES, "bulk-names", &names, NAME_LENGTHS.map(|it| format!("names_{it}"))),
+        star.part(BY_SIZE, "bulk-load", &loads, SIZES.map(|it| format!("size_{it}"))),
+    ];
+    // An absorber is no mongod.
+    if !ours.starts_with("absorber") || asked.flags.contains_key(HOSTS) {
+        let mut part = star.part(BY_HOSTS, "bulk-load", &loads, by_threads());
+        part.words.extend(hosts);
+        parts.push(part);
+    }
+    if !ours.starts_with("absorber") {
+        let mut part = star.part(BY_MEMBERS, "bulk-load", &loads, of_set);
+        part.words.extend(set);
+        parts.push(part);
+    }
+    // A small load outgrows nothing.
+    if documents >= OUTGROWN && !asked.by_uri && !ours.starts_with("absorber") {
+        let cache = ["--server-cache".to_owned(), format!("{CACHE_MIB}MiB")];
+        let memory = ["--server-memory".to_owned(), format!("{MEMORY_MIB}MiB")];
+        let part = |name| {
+            let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
+            let mut part = star.part(name, "bulk-cache", &names, phases);
+            part.words.extend(cache.clone());
+            part
+        };
+        let mut over_memory = part(OVER_MEMORY);
+        over_memory.words.extend(memory);
+        let held = "without a limit of memory the operating system's cache held it";
+        over_memory.needs = Some(held.to_owned());
+        parts.extend([part(OVER_CACHE), over_memory]);
+    }
+    let Some(chosen) = asked.flags.get(PARTS) else { return Ok(parts) };
+    let chosen: Vec<&str> = chosen.split(',').map(str::trim).collect();
+    let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
+    if let Some(unknown) = chosen.iter().find(|it| !names.iter().any(|name| name == *it)) {
+        let hint = format!("this size has {}", names.join(", "));
+        return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
+    }
+    parts.retain(|it| chosen.contains(&it.name.as_str()));
+    Ok(parts)
+}
+
+/// What all parts share.
+struct Star {
+    drivers: Vec<String>,
+    rounds: u32,
+}
+
+impl Star {
+    fn part(
+        &self,
+        name: &str,
+        workload: &str,
+        sets: &[String],
+        phases: impl IntoIterator<Item = String>,
+    ) -> Part {
+        let mut words = vec![workload.to_owned()];
+        let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
+        for set in sets {
+            flag("--set", set);
+        }
+        for phase in phases {
+            flag("--phase", &phase);
+        }
+        for driver in &self.drivers {
+            flag("-d", driver);
+        }
+        flag("--rounds", &self.rounds.to_string());
+        // A load pauses for nobody: its tenths are told apart by the clock.
+        flag("--interleave", "runs");
+        Part { name: name.to_owned(), words, compares: false, needs: None }
+    }
+}

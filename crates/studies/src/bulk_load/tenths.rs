@@ -1,0 +1,61 @@
+//! The rate of a load over its course.
+
+use base::error::Result;
+use record::samples::Sample;
+
+/// Fewer calls have no tenths to speak of.
+const CALLS_MIN: u64 = 50;
+
+/// Calls a second in the last tenth of `calls` against the first, percent. Of one worker's samples,
+/// which come in their order; reads them once and keeps four of them.
+///
+/// None with too few calls, and where the samples are not those of all calls.
+pub fn last_tenth_percent(
+    calls: u64,
+    samples: impl IntoIterator<Item = Result<Sample>>,
+) -> Option<f64> {
+    let tenth = calls / 10;
+    if calls < CALLS_MIN {
+        return None;
+    }
+    let (mut began, mut first, mut before_last, mut ended) = (0, 0, 0, 0);
+    let mut count = 0;
+    for sample in samples {
+        let sample = sample.ok()?;
+        if count == 0 {
+            began = sample.start_ns;
+        }
+        count += 1;
+        ended = sample.end_ns();
+        if count == tenth {
+            first = ended;
+        }
+        if count == calls - tenth {
+            before_last = ended;
+        }
+    }
+    let (first, last) = (first.checked_sub(began)?, ended.checked_sub(before_last)?);
+    let is_whole = count == calls && last > 0;
+    is_whole.then(|| 100.0 * (first as f64 / last as f64 - 1.0))
+}
+
+/// Parts of a load that are told apart where it outgrows a cache.
+pub const PARTS: u64 = 20;
+
+/// Calls a second in each twentieth of `calls`, of one worker's samples; empty as above.
+pub fn twentieths(calls: u64, samples: impl IntoIterator<Item = Result<Sample>>) -> Vec<f64> {
+    let mut rates = Vec::new();
+    let (mut count, mut began, mut before) = (0, None, 0);
+    for sample in samples {
+        let Ok(sample) = sample else { return Vec::new() };
+        let from_ns = *began.get_or_insert(sample.start_ns);
+        count += 1;
+        if count >= (rates.len() as u64 + 1) * calls / PARTS {
+            let ns = sample.end_ns().saturating_sub(from_ns).max(1);
+            rates.push((count - before) as f64 * 1e9 / ns as f64);
+            (began, before) = (Some(sample.end_ns()), count);
+        }
+    }
+    let is_whole = calls >= CALLS_MIN && count == calls;
+    if is_whole { rates } else { Vec::new() }
+}

@@ -1,0 +1,216 @@
+use super::answer::{all, faster_percent, names_percent};
+use super::cliff;
+use super::parts::{BY_CONCERN, BY_HOSTS, BY_NAMES, BY_THREADS, FORMS, NAME_LENGTHS, OVER_CACHE};
+use super::tenths::{last_tenth_percent, twentieths};
+use super::types::Load;
+use super::*;
+use crate::evidence::{Evidence, Shown};
+use record::samples::Sample;
+use stats::descriptive::over_rounds;
+use workload::builtin;
+use workload::plan::Plan as WorkloadPlan;
+
+/// Rounds about `rate`, a little apart.
+fn load(part: &str, phase: &str, rate: f64, rounds: usize) -> Load {
+    let wobble = [1.0, 1.01, 0.99, 1.02, 0.98, 1.005];
+    Load {
+        part: part.to_owned(),
+        phase: phase.to_owned(),
+        arm: "a".to_owned(),
+        documents: 1_000,
+        rates: wobble.iter().take(rounds).map(|it| Some(rate * it)).collect(),
+        ..Load::default()
+    }
+}
+
+fn finding(loads: &[Load], id: &str) -> Evidence {
+    let found = all(loads).into_iter().find(|it| it.id == id);
+    found.unwrap_or_else(|| panic!("no {id}"))
+}
+
+fn forms(batch: f64, rounds: usize) -> Vec<Load> {
+    vec![load(FORMS, "one_by_one", 100.0, rounds), load(FORMS, "batch_1000", batch, rounds)]
+}
+
+#[test]
+fn a_faster_form_is_shown_refuted_or_neither() {
+    assert_eq!(finding(&forms(500.0, 6), "batches").shown, Shown::Shown);
+    assert_eq!(finding(&forms(50.0, 6), "batches").shown, Shown::Refuted);
+    let few = finding(&forms(500.0, 5), "batches");
+    assert_eq!(few.shown, Shown::NotShown, "five rounds have no interval of 95 %");
+    assert!(few.sentences[0].contains("5 rounds: no interval of 95 %"), "{few:?}");
+    let mut noisy = forms(100.0, 6);
+    noisy[1].rates = [80.0, 120.0, 90.0, 115.0, 70.0, 130.0].map(Some).to_vec();
+    assert_eq!(finding(&noisy, "batches").shown, Shown::NotShown);
+}
+
+#[test]
+fn a_lost_round_leaves_its_pair_out() {
+    let mut loads = forms(500.0, 6);
+    loads[1].rates[2] = None;
+    let change = faster_percent(&loads[0], &loads[1]).expect("five pairs");
+    assert_eq!(change.rounds, 5);
+    assert!((change.median.estimate - 400.0).abs() < 1e-9, "{change:?}");
+}
+
+#[test]
+fn all_numbers_of_threads_decide() {
+    let mut loads = vec![
+        load(BY_THREADS, "threads_1", 100.0, 6),
+        load(BY_THREADS, "threads_3", 200.0, 6),
+        load(BY_THREADS, "threads_4", 210.0, 6),
+        load(BY_THREADS, "threads_15", 190.0, 6),
+    ];
+    assert_eq!(finding(&loads, "threads").shown, Shown::Shown);
+    loads[3] = load(BY_THREADS, "threads_15", 50.0, 6);
+    assert_eq!(finding(&loads, "threads").shown, Shown::NotShown);
+}
+
+#[test]
+fn waiting_for_the_journal_costs_or_not() {
+    let of = |journaled: f64| {
+        let one = |concern: &str, rate| load(BY_CONCERN, &format!("one_{concern}"), rate, 6);
+        [one("w0", 900.0), one("w1", 500.0), one("majority", 500.0), one("journaled", journaled)]
+    };
+    let costs = finding(&of(20.0), "concerns-one");
+    assert_eq!(costs.shown, Shown::Shown);
+    assert!(costs.sentences[0].starts_with("a, journaled: -96"), "{costs:?}");
+    assert_eq!(finding(&of(600.0), "concerns-one").shown, Shown::Refuted);
+}
+
+#[test]
+fn shares_of_hosts_are_equal_but_for_a_batch() {
+    let of = |by_host: &[u64]| {
+        let by_host = by_host.to_vec();
+        finding(&[Load { by_host, ..load(BY_HOSTS, "threads_1", 100.0, 6) }], "even").shown
+    };
+    assert_eq!(of(&[13_000, 13_000, 13_000, 13_000]), Shown::Shown);
+    assert_eq!(of(&[14_000, 13_000, 13_000, 12_999]), Shown::Refuted);
+    assert_eq!(of(&[]), Shown::NotShown, "one host");
+}
+
+#[test]
+fn a_dead_end_is_told_from_a_steady_load() {
+    let with = |percents: &[f64]| {
+        let mut loads = forms(500.0, 6);
+        loads[0].last_tenth_percent = over_rounds(percents);
+        finding(&loads, "dead-end").shown
+    };
+    assert_eq!(with(&[-40.0, -42.0, -39.0, -45.0, -41.0, -40.5]), Shown::Shown);
+    assert_eq!(with(&[-1.0, 1.0, 0.5, -0.5, 2.0, -2.0]), Shown::Refuted, "within 5 %");
+    assert_eq!(with(&[-30.0, 20.0, -10.0, 15.0, 5.0, -20.0]), Shown::NotShown);
+    assert_eq!(finding(&forms(500.0, 6), "dead-end").shown, Shown::NotShown, "no tenths");
+}
+
+#[test]
+fn tenths_are_those_of_all_calls() {
+    // Calls of 10 ns, the last ten of 20 ns.
+    let samples = |count: u32| {
+        let mut at = 5;
+        (0..count).map(move |index| {
+            let service_ns = if index < 90 { 10 } else { 20 };
+            let sample = Sample {
+                intended_ns: at,
+                start_ns: at,
+                service_ns,
+                index,
+                operation: 0,
+                outcome: 0,
+                worker: 0,
+            };
+            at += service_ns;
+            Ok(sample)
+        })
+    };
+    let slower = last_tenth_percent(100, samples(100)).expect("tenths");
+    assert!((slower + 50.0).abs() < 1e-9, "{slower}");
+    assert_eq!(last_tenth_percent(100, samples(99)), None, "one was lost");
+    assert_eq!(last_tenth_percent(49, samples(49)), None, "too few");
+}
+
+#[test]
+fn a_twentieth_is_as_fast_as_its_calls() {
+    let samples = (0..100_u64).map(|index| {
+        let service_ns = if index < 50 { 10 } else { 20 };
+        let start_ns = if index < 50 { 10 * index } else { 500 + 20 * (index - 50) };
+        let (index, operation, outcome, worker) = (index as u32, 0, 0, 0);
+        Ok(Sample {
+            intended_ns: start_ns,
+            start_ns,
+            service_ns,
+            index,
+            operation,
+            outcome,
+            worker,
+        })
+    });
+    let rates = twentieths(100, samples);
+    assert_eq!(rates.len(), 20);
+    assert!((rates[0] - 1e8).abs() < 1.0 && (rates[19] - 5e7).abs() < 1.0, "{rates:?}");
+    assert_eq!(twentieths(100, []), [0.0; 0]);
+}
+
+#[test]
+fn a_cliff_is_a_step_to_half_the_rate() {
+    // Rounds differ by a factor, twentieths by a few percent.
+    let rounds = |count: usize, drop: f64| -> Vec<Vec<f64>> {
+        let rate = |round: usize, part: usize| {
+            let wobble = 1.0 + 0.03 * (((round * 7 + part * 13) % 11) as f64 / 10.0 - 0.5);
+            1e4 * (1.0 + round as f64) * wobble * if part < 12 { 1.0 } else { drop }
+        };
+        (0..count).map(|round| (0..20).map(|part| rate(round, part)).collect()).collect()
+    };
+    let found = |count, drop| {
+        let twentieths = rounds(count, drop);
+        let cache_bytes = Some(1_000);
+        let load = Load { twentieths, cache_bytes, ..load(OVER_CACHE, "data_over_cache", 1.0, 6) };
+        cliff::evidence(&[load], "data_over_cache", "data").expect("a finding")
+    };
+    let falls = found(6, 0.3);
+    assert_eq!(falls.shown, Shown::Shown);
+    assert!(falls.sentences[0].contains("from 600 documents on"), "{falls:?}");
+    assert_eq!(found(6, 0.8).shown, Shown::Refuted, "a slope is no cliff");
+    assert_eq!(found(6, 1.0).shown, Shown::Refuted);
+    assert_eq!(found(5, 0.3).shown, Shown::NotShown, "too few rounds");
+}
+
+fn plan(name: &str) -> WorkloadPlan {
+    builtin::open(name, &std::collections::BTreeMap::new(), 1).expect(name).plan
+}
+
+#[test]
+fn documents_are_of_the_originals_sizes() {
+    let plan = plan("bulk-load");
+    for (name, bytes) in [("fields_25", 320.0), ("fields_10", 643.0), ("fields_30", 665.0)] {
+        let pool = plan.collections.iter().find(|it| it.name == name).expect(name);
+        assert!((pool.document_bytes_mean - bytes).abs() < 1e-9, "{name}: {pool:?}");
+    }
+}
+
+#[test]
+fn names_are_all_that_the_documents_differ_by() {
+    let plan = plan("bulk-names");
+    let values = NAME_LENGTHS.map(|length| {
+        let name = format!("names_{length}");
+        let pool = plan.collections.iter().find(|it| it.name == name).expect("a pool");
+        let document_bytes = pool.document_bytes_mean;
+        let load = Load { phase: name, document_bytes, ..load(BY_NAMES, "", 1.0, 1) };
+        document_bytes * (1.0 - names_percent(&load).expect("a share") / 100.0)
+    });
+    // 5 around, `_id` with 14 bytes and 19 numbers of 10 beside their names.
+    assert!(values.iter().all(|it| (it - 209.0).abs() < 1e-6), "{values:?}");
+}
+
+#[test]
+fn a_batch_larger_than_the_load_is_left_out() {
+    let parts = |scale: f64| {
+        let asked = Asked { scale: Some(scale), ..Asked::default() };
+        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        parts[0].words.join(" ")
+    };
+    assert!(!parts(0.001).contains("--phase batch_10000 "));
+    assert!(parts(0.1).contains("--phase batch_100000 "));
+    // Five full batches of the threshold, and a short one.
+    let small = parts(0.01);
+    assert!(small.contains("documents=52000 ") && small.contains("threshold=10000 "), "{small}");
+}

@@ -1,0 +1,100 @@
+//! For people: a stop-watch table a part.
+
+use super::answer::names_percent;
+use super::parts::{BY_HOSTS, BY_NAMES, about};
+use super::types::{BulkLoadAnalysis, Load};
+use crate::definition::Definition;
+use crate::evidence::Evidence;
+use crate::study::Outcome;
+use figures::{MISSING, change, count, figure};
+use report::study::{Column, PhaseView, Table, TableRow, View};
+use stats::descriptive::OverRounds;
+
+pub fn view(made: &Outcome<'_>, definition: Definition, analysis: BulkLoadAnalysis) -> View {
+    let parts = made.made.iter().map(|it| part(it.part, &analysis.loads)).collect();
+    let mut view = made.view(definition);
+    view.evidence = analysis.evidence.iter().map(Evidence::view).collect();
+    view.phases = parts;
+    view.warnings.extend(analysis.notes);
+    view
+}
+
+fn part(name: &str, all: &[Load]) -> PhaseView {
+    let loads: Vec<&Load> = all.iter().filter(|it| it.part == name).collect();
+    let of_names = name == BY_NAMES;
+    let mut columns = vec![
+        Column::words("load"),
+        Column::figures("documents", "").page_only(),
+        Column::figures("time", "ms"),
+        Column::figures("share", "%"),
+        Column::figures("rate", "documents/s"),
+        Column::words("95 % interval").page_only(),
+        Column::figures("data", "MB/s"),
+        Column::figures("last tenth", "% of rate"),
+    ];
+    if of_names {
+        columns.extend([
+            Column::figures("names", "%"),
+            Column::figures("received", "bytes/document"),
+            Column::figures("stored", "bytes/document"),
+        ]);
+    }
+    if name == BY_HOSTS {
+        columns.push(Column::words("documents of each host"));
+    }
+    let rows = loads.iter().map(|load| {
+        let mut cells = cells(load, &loads);
+        if of_names {
+            let bytes = [load.wire_bytes, load.stored_bytes].map(median);
+            cells.push(optional(names_percent(load)));
+            cells.extend(bytes.map(optional));
+        }
+        if name == BY_HOSTS {
+            let each: Vec<String> = load.by_host.iter().map(|it| count(*it)).collect();
+            cells.push(each.join(" / "));
+        }
+        TableRow { arm: load.arm.clone(), cells }
+    });
+    PhaseView {
+        name: name.to_owned(),
+        about: about(name).to_owned(),
+        table: Table {
+            caption: "Time of a load and its share of the driver's whole table; documents a \
+                      second; the rate of the last tenth against the first."
+                .to_owned(),
+            columns,
+            rows: rows.collect(),
+        },
+        figures: Vec::new(),
+    }
+}
+
+fn cells(load: &Load, table: &[&Load]) -> Vec<String> {
+    let of_arm = table.iter().filter(|it| it.arm == load.arm);
+    let whole_ms: f64 = of_arm.filter_map(|it| median(it.took_ms)).sum();
+    let took_ms = median(load.took_ms);
+    let rate = median(load.documents_per_s);
+    let tenth = load.last_tenth_percent.map(|it| it.median);
+    let tenth = tenth.and_then(|it| change(Some(it.estimate), Some(it.low), Some(it.high)));
+    vec![
+        load.phase.clone(),
+        count(load.documents),
+        optional(took_ms),
+        optional(took_ms.map(|it| 100.0 * it / whole_ms)),
+        optional(rate),
+        load.documents_per_s.map_or_else(
+            || MISSING.to_owned(),
+            |it| format!("{} to {}", figure(it.median.low), figure(it.median.high)),
+        ),
+        optional(rate.map(|it| it * load.document_bytes / 1e6)),
+        tenth.unwrap_or_else(|| MISSING.to_owned()),
+    ]
+}
+
+fn median(values: Option<OverRounds>) -> Option<f64> {
+    Some(values?.median.estimate)
+}
+
+fn optional(value: Option<f64>) -> String {
+    figures::optional(value)
+}
