@@ -7,12 +7,14 @@ pub mod evidence;
 pub mod noise;
 mod render;
 mod study;
+pub mod write_cost;
 
 pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 2] = [&broker::BrokerStudy, &noise::NoiseStudy];
+pub static STUDIES: [&dyn Study; 3] =
+    [&broker::BrokerStudy, &noise::NoiseStudy, &write_cost::WriteCostStudy];
 
 pub fn find(name: &str) -> Option<&'static dyn Study> {
     STUDIES.into_iter().find(|study| study.name() == name)

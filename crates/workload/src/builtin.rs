@@ -28,7 +28,20 @@ macro_rules! builtins {
     };
 }
 
-builtins!("broker", "crud", "insert-many", "mixed", "ping", "rate", "story", "ycsb");
+builtins!(
+    "broker",
+    "crud",
+    "insert-many",
+    "mixed",
+    "ping",
+    "rate",
+    "story",
+    "write-cost",
+    "write-memory",
+    "write-sizes",
+    "write-stored",
+    "ycsb"
+);
 
 /// Names and `why`s of the built-in workloads.
 ///

@@ -1,0 +1,134 @@
+//! Figures of drivers over rounds, from runs.
+
+use super::types::{Around, Documents, Row, Value, Way, WriteCostAnalysis};
+use super::{answers, by_size, memory, stored};
+use crate::evidence;
+use crate::study::{Made, Outcome};
+use judge::analysis::rounds::Rounds;
+use record::folder::Series;
+use record::records::PhaseRun;
+use stats::descriptive::{median, over_rounds};
+use workload::operations::about;
+use workload::plan::{Count, Phase};
+
+/// The study's tables and its answers, from the runs of its parts.
+pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
+    let documents = ["small", "large"].into_iter().filter_map(|name| made.part(name));
+    let mut analysis = WriteCostAnalysis {
+        documents: documents.map(in_every_way).collect(),
+        by_size: made.part("by-size").map(by_size::lines).unwrap_or_default(),
+        stored: made.part("stored").map(stored::stored).unwrap_or_default(),
+        memory: made.part("memory").map(memory::memory).unwrap_or_default(),
+        evidence: Vec::new(),
+        notes: Vec::new(),
+    };
+    for part in &made.made {
+        let notes = evidence::notes(part.experiment, part.runs);
+        // A death of memory is a result there, and said as one.
+        let notes = notes.into_iter().filter(|it| part.part != "memory" || !it.contains("memory"));
+        analysis.notes.extend(notes.map(|note| format!("{}: {note}", part.part)));
+    }
+    analysis.evidence = answers::all(&analysis);
+    analysis
+}
+
+fn in_every_way(made: &Made<'_>) -> Documents {
+    let plan = &made.experiment.plan;
+    let first = &plan.phases[0];
+    let bytes = plan.collection(&first.operations[0]).map_or(0.0, |it| it.document_bytes_mean);
+    let rounds = Rounds::new(made.experiment, made.runs);
+    let series = made.folder.series().unwrap_or_default();
+    let row = |arm: &record::records::Arm| Row {
+        arm: arm.id.clone(),
+        ways: plan
+            .phases
+            .iter()
+            .map(|phase| Way {
+                not_measured: arm.not_measured.get(&phase.name).cloned(),
+                ..way(phase, bytes, &whole(&rounds, &arm.id, &phase.name))
+            })
+            .collect(),
+    };
+    Documents {
+        name: made.part.to_owned(),
+        bytes,
+        count: written(first, u64::MAX).unwrap_or(0),
+        phases: plan.phases.iter().map(|phase| around(phase, &series)).collect(),
+        rows: made.experiment.arms.iter().map(row).collect(),
+    }
+}
+
+/// Runs that count and came to their end without an error.
+pub fn whole<'a>(rounds: &Rounds<'a>, arm: &str, phase: &str) -> Vec<&'a PhaseRun> {
+    let of = rounds.of(arm, phase).into_iter().flatten();
+    of.filter(|run| run.errors.is_empty() && run.operations > 0).collect()
+}
+
+fn way(phase: &Phase, bytes: f64, runs: &[&PhaseRun]) -> Way {
+    let growth = |run: &&PhaseRun| {
+        let held = run.rss_held_bytes? as f64 - run.rss_armed_bytes as f64;
+        Some(held / (written(phase, run.operations)? as f64 * bytes))
+    };
+    let bytes_of = |figure: fn(&PhaseRun) -> Option<u64>| {
+        let each: Vec<f64> =
+            runs.iter().filter_map(|run| figure(run)).map(|it| it as f64).collect();
+        median(&each).map(|it| it as u64)
+    };
+    Way {
+        phase: phase.name.clone(),
+        time_us: Value::of(runs.iter().filter_map(|run| time_us(phase, run))),
+        total_ms: Value::of(runs.iter().map(|run| calls_us(run) / 1e3)),
+        armed_bytes: bytes_of(|run| Some(run.rss_armed_bytes)),
+        peak_bytes: bytes_of(|run| Some(run.rss_peak_bytes)),
+        held_bytes: bytes_of(|run| run.rss_held_bytes),
+        held_share: Value::of(runs.iter().filter_map(growth)),
+        collections: median(
+            &runs.iter().filter_map(|run| run.gc_count).map(|it| it as f64).collect::<Vec<_>>(),
+        ),
+        not_measured: None,
+    }
+}
+
+/// Time of a document where the phase writes some, else of a call.
+pub fn time_us(phase: &Phase, run: &PhaseRun) -> Option<f64> {
+    let things = written(phase, run.operations).unwrap_or(run.operations);
+    (things > 0).then(|| calls_us(run) / things as f64)
+}
+
+fn calls_us(run: &PhaseRun) -> f64 {
+    run.by_operation.iter().map(|it| it.service.mean_us * it.count as f64).sum()
+}
+
+/// Documents that so many operations of a phase write, the last batch as short as need be; None of
+/// a phase that writes none.
+fn written(phase: &Phase, operations: u64) -> Option<u64> {
+    let (_, made) = phase.single()?;
+    match made.count {
+        _ if !about(made.kind).inserts => None,
+        Some(Count::Rest { batch, documents }) => {
+            Some(operations.saturating_mul(u64::from(batch)).min(documents))
+        }
+        _ => match phase.limit {
+            workload::plan::Limit::Operations { count, .. } => Some(operations.min(count)),
+            workload::plan::Limit::Duration { .. } => Some(operations),
+        },
+    }
+}
+
+fn around(phase: &Phase, series: &Series) -> Around {
+    let samples = || series.server.iter().filter(|sample| sample.phase == phase.name);
+    let resident = samples().filter_map(|it| it.values.get("mem.resident")).max();
+    let busy = samples().filter_map(|it| it.shares.get("disk.busy_fraction").copied());
+    Around {
+        phase: phase.name.clone(),
+        server_bytes: resident.map(|mebibytes| mebibytes.cast_unsigned() << 20),
+        disk_busy_percent: median(&busy.map(|it| it * 100.0).collect::<Vec<_>>()),
+    }
+}
+
+impl Value {
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.collect();
+        Some(Self { median: median(&values)?, over: over_rounds(&values) })
+    }
+}
