@@ -12,3 +12,4 @@ mod study_noise;
 mod study_resume;
 mod study_server;
 mod study_whole;
+mod study_write_cost;

@@ -84,6 +84,7 @@ pub struct Capped {
 
 /// One timed stretch of one operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Phase {
     /// Unique name.
     pub name: String,

@@ -261,8 +261,9 @@ fn largest(analysis: &WriteCostAnalysis) -> Evidence {
         let fails = it
             .fails_documents
             .map_or(String::new(), |documents| format!("; {} do not", count(documents)));
-        let fates = it.fates.iter().map(|fate| format!(" It {fate}.")).collect::<String>();
-        format!("{} with {limit}: {fits}{fails}.{fates}", it.arm)
+        let fits = format!("{} with {limit}: {fits}{fails}.", it.arm);
+        let fates = it.fates.iter().map(|fate| format!("It {fate}."));
+        std::iter::once(fits).chain(fates).collect::<Vec<_>>().join(" ")
     };
     let died = |it: &super::types::Memory| Some(it.fails_documents.is_some());
     let mut evidence = told(

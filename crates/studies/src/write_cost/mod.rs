@@ -4,6 +4,7 @@ mod analysis;
 mod answers;
 mod by_size;
 mod memory;
+mod picture;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,9 @@ const LARGE_BYTES: f64 = 100_059.0;
 /// Shares of the limited memory that one insertMany takes as BSON. The whole of it is refused
 /// before it begins.
 const STEPS: [f64; 5] = [1.0 / 16.0, 1.0 / 8.0, 0.25, 0.5, 0.9];
+
+/// More documents of one kind compress no better: 100 MB.
+const STORED_LARGE_MAX: u64 = 1_000;
 
 /// Why does writing cost what it costs?
 #[derive(Debug)]
@@ -101,11 +105,15 @@ impl Study for WriteCostStudy {
         view::view(made, self.definition(), &analyse(made))
     }
 
-    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
-        Ok(Vec::new())
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let Some((what, of)) = view::line_of(phase) else { return Ok(Vec::new()) };
+        let by_size = made.part("by-size").map(by_size::lines).unwrap_or_default();
+        let lines: Vec<(&str, &types::Line)> =
+            by_size.iter().map(|it| (it.arm.as_str(), of(it))).collect();
+        Ok(picture::by_size(what, &lines).into_iter().collect())
     }
 
-    /// A row a driver, size of document and way; then a row a driver and size.
+    /// A row a driver and figure.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
         view::csv(&analyse(made), out)
     }
@@ -149,14 +157,17 @@ fn experiments(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec
             rounds,
             drivers: drivers.clone(),
         },
-        // What is stored follows from the documents, not from who sends them.
+        // What is stored follows from the documents, not from who sends them: one round is enough.
         Experiment {
             name: "stored",
             workload: "write-stored",
-            sets: vec![set("small_documents", small), set("documents", large)],
+            sets: vec![
+                set("small_documents", small),
+                set("documents", large.min(STORED_LARGE_MAX)),
+            ],
             words: Vec::new(),
             rounds: 1,
-            drivers: drivers.iter().take(1).cloned().collect(),
+            drivers: drivers.clone(),
         },
         // One client at a time: the memory of all of them may be more than the machine's.
         Experiment {

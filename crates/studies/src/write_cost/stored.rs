@@ -8,7 +8,7 @@ use flate2::write::DeflateEncoder;
 use super::types::Stored;
 use crate::study::Made;
 use record::records::PhaseRun;
-use workload::plan::{Phase, Plan};
+use workload::plan::Phase;
 
 /// The pages of the server's storage are compressed one by one, and have up to so many bytes.
 const PIECE_BYTES: usize = 32 << 10;
@@ -18,13 +18,13 @@ const POOL_BYTES_MAX: u64 = 32 << 20;
 
 /// By the first run of each phase.
 pub fn stored(made: &Made<'_>) -> Vec<Stored> {
-    let plan = &made.experiment.plan;
     let of = |phase: &Phase| {
         let runs = made.runs.iter().flat_map(|run| &run.phases);
-        let run = runs.into_iter().find(|run| run.phase == phase.name)?;
-        Some(Stored { compressible: compressible(made, plan, phase), ..sizes(run) })
+        let mut runs = runs.filter(|run| run.phase == phase.name && run.errors.is_empty());
+        let run = runs.next()?;
+        Some(Stored { compressible: compressible(made, phase), ..sizes(run) })
     };
-    plan.phases.iter().filter_map(of).collect()
+    made.experiment.plan.phases.iter().filter_map(of).collect()
 }
 
 fn sizes(run: &PhaseRun) -> Stored {
@@ -45,10 +45,9 @@ fn sizes(run: &PhaseRun) -> Stored {
     }
 }
 
-fn compressible(made: &Made<'_>, plan: &Plan, phase: &Phase) -> Option<f64> {
+fn compressible(made: &Made<'_>, phase: &Phase) -> Option<f64> {
     let documents = phase.operations.first()?.documents.as_ref()?;
     let number = phase.pools.get(documents.pool as usize)?;
-    debug_assert!((*number as usize) < plan.collections.len());
     let name = format!("materials/pool{number}.bson");
     let bytes = made.folder.read(&name, POOL_BYTES_MAX).ok()?;
     Some(deflated(&bytes[..bytes.len().min(READ_BYTES)]))

@@ -196,6 +196,22 @@ fn the_largest_insert_that_fits_is_said_with_the_fate_of_the_next() {
     assert_eq!(answer(&of(None), "memory").shown, Shown::Refuted);
 }
 
+#[test]
+fn a_picture_has_a_line_for_each_driver() {
+    let point = |data_bytes: u64| super::types::Point {
+        data_bytes,
+        bytes: data_bytes as f64 + 59.0,
+        time_us: figure(100.0 + data_bytes as f64 / 1e3),
+        collections: None,
+    };
+    let line = Line { points: vec![point(1_000), point(200_000)], ..Line::default() };
+    let drawing = picture::by_size("writing", &[("a@1", &line), ("b@1", &line)]).expect("points");
+    let svg = drawing.svg();
+    assert!(svg.contains("a@1") && svg.contains("b@1"), "{svg}");
+    assert_eq!(svg.matches("stroke-dasharray").count(), 4, "{svg}");
+    assert_eq!(picture::by_size("writing", &[("a@1", &Line::default())]), None);
+}
+
 fn parts(asked: &Asked) -> Vec<crate::study::Part> {
     match WriteCostStudy.plan(asked).expect("a plan") {
         Plan::Parts(parts) => parts,

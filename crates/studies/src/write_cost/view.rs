@@ -10,6 +10,9 @@ use base::error::{Error, Result};
 use figures::{MISSING, bytes, count, figure, signed_figure};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 
+/// Writing or reading.
+type OfSize = fn(&BySize) -> &Line;
+
 /// Ways of writing, and of reading, by the phases' names.
 const WRITES: [(&str, &str); 8] = [
     ("one_by_one", "one by one"),
@@ -29,6 +32,11 @@ const READS: [(&str, &str); 6] = [
     ("count_scan", "count, scan"),
     ("drop", "drop"),
 ];
+/// Tables of lines: name, activity, which line.
+const LINES: [(&str, &str, OfSize); 2] = [
+    ("by size: writing", "writing", |it| &it.write),
+    ("by size: reading", "reading", |it| &it.read),
+];
 /// The phases whose memory answers a question.
 const MEMORY: [(&str, &str); 2] = [("one_by_one", "one by one"), ("all_at_once", "at once")];
 
@@ -37,8 +45,7 @@ pub fn view(made: &Outcome<'_>, definition: Definition, analysis: &WriteCostAnal
     let mut phases: Vec<PhaseView> =
         each.flat_map(|it| [ways(it, true), ways(it, false), memory(it)]).collect();
     if !analysis.by_size.is_empty() {
-        phases.push(lines("by size: writing", &analysis.by_size, |it| &it.write));
-        phases.push(lines("by size: reading", &analysis.by_size, |it| &it.read));
+        phases.extend(LINES.map(|(name, _, of)| lines(name, &analysis.by_size, of)));
     }
     phases.extend((!analysis.stored.is_empty()).then(|| stored(&analysis.stored)));
     phases.extend((!analysis.memory.is_empty()).then(|| limited(&analysis.memory)));
@@ -49,6 +56,11 @@ pub fn view(made: &Outcome<'_>, definition: Definition, analysis: &WriteCostAnal
         warnings: [view.warnings.clone(), analysis.notes.clone()].concat(),
         ..view
     }
+}
+
+/// The activity and the line of a table.
+pub fn line_of(name: &str) -> Option<(&'static str, OfSize)> {
+    LINES.iter().find(|(known, ..)| *known == name).map(|(_, what, of)| (*what, *of))
 }
 
 fn ways(documents: &Documents, writes: bool) -> PhaseView {
@@ -136,7 +148,7 @@ fn memory(documents: &Documents) -> PhaseView {
     }
 }
 
-fn lines(name: &str, by_size: &[BySize], of: fn(&BySize) -> &Line) -> PhaseView {
+fn lines(name: &str, by_size: &[BySize], of: OfSize) -> PhaseView {
     let columns = vec![
         Column::figures("fixed", "µs"),
         Column::figures("each 1,000 bytes", "µs"),
