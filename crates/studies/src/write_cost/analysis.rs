@@ -1,5 +1,6 @@
 //! Figures of drivers over rounds, from runs.
 
+use super::runs::{calls_us, time_us, whole, written};
 use super::types::{Around, Documents, Row, Value, Way, WriteCostAnalysis};
 use super::{answers, by_size, memory, stored};
 use crate::evidence;
@@ -7,9 +8,8 @@ use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
 use record::folder::Series;
 use record::records::PhaseRun;
-use stats::descriptive::{median, over_rounds};
-use workload::operations::about;
-use workload::plan::{Count, Phase};
+use stats::descriptive::median;
+use workload::plan::Phase;
 
 /// The study's tables and its answers, from the runs of its parts.
 pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
@@ -58,12 +58,6 @@ fn in_every_way(made: &Made<'_>) -> Documents {
     }
 }
 
-/// Runs that count and came to their end without an error.
-pub fn whole<'a>(rounds: &Rounds<'a>, arm: &str, phase: &str) -> Vec<&'a PhaseRun> {
-    let of = rounds.of(arm, phase).into_iter().flatten();
-    of.filter(|run| run.errors.is_empty() && run.operations > 0).collect()
-}
-
 fn way(phase: &Phase, bytes: f64, runs: &[&PhaseRun]) -> Way {
     let growth = |run: &&PhaseRun| {
         let held = run.rss_held_bytes? as f64 - run.rss_armed_bytes as f64;
@@ -89,32 +83,6 @@ fn way(phase: &Phase, bytes: f64, runs: &[&PhaseRun]) -> Way {
     }
 }
 
-/// Time of a document where the phase writes some, else of a call.
-pub fn time_us(phase: &Phase, run: &PhaseRun) -> Option<f64> {
-    let things = written(phase, run.operations).unwrap_or(run.operations);
-    (things > 0).then(|| calls_us(run) / things as f64)
-}
-
-fn calls_us(run: &PhaseRun) -> f64 {
-    run.by_operation.iter().map(|it| it.service.mean_us * it.count as f64).sum()
-}
-
-/// Documents that so many operations of a phase write, the last batch as short as need be; None of
-/// a phase that writes none.
-fn written(phase: &Phase, operations: u64) -> Option<u64> {
-    let (_, made) = phase.single()?;
-    match made.count {
-        _ if !about(made.kind).inserts => None,
-        Some(Count::Rest { batch, documents }) => {
-            Some(operations.saturating_mul(u64::from(batch)).min(documents))
-        }
-        _ => match phase.limit {
-            workload::plan::Limit::Operations { count, .. } => Some(operations.min(count)),
-            workload::plan::Limit::Duration { .. } => Some(operations),
-        },
-    }
-}
-
 fn around(phase: &Phase, series: &Series) -> Around {
     let samples = || series.server.iter().filter(|sample| sample.phase == phase.name);
     let resident = samples().filter_map(|it| it.values.get("mem.resident")).max();
@@ -123,12 +91,5 @@ fn around(phase: &Phase, series: &Series) -> Around {
         phase: phase.name.clone(),
         server_bytes: resident.map(|mebibytes| mebibytes.cast_unsigned() << 20),
         disk_busy_percent: median(&busy.map(|it| it * 100.0).collect::<Vec<_>>()),
-    }
-}
-
-impl Value {
-    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
-        let values: Vec<f64> = values.collect();
-        Some(Self { median: median(&values)?, over: over_rounds(&values) })
     }
 }

@@ -1,6 +1,6 @@
 //! Time against size: the fixed part, the part for each byte, and a step at 85,000 bytes.
 
-use super::analysis::{time_us, whole};
+use super::runs::{time_us, whole};
 use super::types::{BySize, Line, Point, Value};
 use crate::study::Made;
 use judge::analysis::rounds::Rounds;

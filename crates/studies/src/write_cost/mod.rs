@@ -5,6 +5,7 @@ mod answers;
 mod by_size;
 mod memory;
 mod picture;
+mod runs;
 mod stored;
 #[cfg(test)]
 mod tests;
