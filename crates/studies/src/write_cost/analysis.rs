@@ -7,7 +7,7 @@ use crate::evidence;
 use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
 use record::folder::Series;
-use record::records::PhaseRun;
+use record::records::{PhaseRun, ServerSample};
 use stats::descriptive::median;
 use workload::plan::Phase;
 
@@ -85,11 +85,11 @@ fn way(phase: &Phase, bytes: f64, runs: &[&PhaseRun]) -> Way {
 
 fn around(phase: &Phase, series: &Series) -> Around {
     let samples = || series.server.iter().filter(|sample| sample.phase == phase.name);
-    let resident = samples().filter_map(|it| it.values.get("mem.resident")).max();
+    let cached = |it: &ServerSample| it.values.get("cache.bytes currently in the cache").copied();
     let busy = samples().filter_map(|it| it.shares.get("disk.busy_fraction").copied());
     Around {
         phase: phase.name.clone(),
-        server_bytes: resident.map(|mebibytes| mebibytes.cast_unsigned() << 20),
+        cache_bytes: samples().filter_map(cached).max().map(i64::cast_unsigned),
         disk_busy_percent: median(&busy.map(|it| it * 100.0).collect::<Vec<_>>()),
     }
 }

@@ -56,9 +56,9 @@ fn holds(documents: &Documents) -> Evidence {
         ))
     };
     let around = documents.phases.iter().find(|it| it.phase == "one_by_one");
-    let server = around.and_then(|it| it.server_bytes).map(|it| {
-        format!("The server's process held up to {} meanwhile, most of it its cache.", bytes(it))
-    });
+    let server = around
+        .and_then(|it| it.cache_bytes)
+        .map(|it| format!("The server's cache held up to {} meanwhile.", bytes(it)));
     let mut evidence = told(
         "held",
         "Does a client hold what it has inserted one by one? (The original's run held 7 GB.)",

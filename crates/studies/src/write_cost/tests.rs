@@ -26,7 +26,7 @@ fn way(phase: &str, time_us: f64, held_share: f64) -> Way {
 fn documents(name: &str, bytes: f64, ways: Vec<Way>) -> Documents {
     let around = |way: &Way| Around {
         phase: way.phase.clone(),
-        server_bytes: Some(300 << 20),
+        cache_bytes: Some(300 << 20),
         disk_busy_percent: None,
     };
     Documents {
@@ -97,7 +97,7 @@ fn a_client_that_holds_its_documents_is_told_from_one_that_does_not() {
     assert_eq!(answer(&held(0.9), "held").shown, Shown::Shown);
     let free = answer(&held(0.01), "held");
     assert_eq!(free.shown, Shown::Refuted);
-    assert!(free.sentences[2].contains("server's process held up to 300 MiB"), "{free:?}");
+    assert!(free.sentences[2].contains("server's cache held up to 300 MiB"), "{free:?}");
     for open in [held(0.3), of_two_rounds(held(0.9)), of_two_rounds(held(0.01))] {
         assert_eq!(answer(&open, "held").shown, Shown::NotShown);
     }

@@ -45,8 +45,8 @@ pub struct Documents {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Around {
     pub phase: String,
-    /// Most resident memory of the server.
-    pub server_bytes: Option<u64>,
+    /// Most bytes in the server's cache.
+    pub cache_bytes: Option<u64>,
     /// Share of the time in which the server's disk was busy, percent: median.
     pub disk_busy_percent: Option<f64>,
 }

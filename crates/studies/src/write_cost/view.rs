@@ -124,7 +124,7 @@ fn memory(documents: &Documents) -> PhaseView {
             .collect(),
     });
     let around = documents.phases.iter().filter_map(|it| {
-        let server = it.server_bytes.map(|it| format!("the server held {}", bytes(it)));
+        let server = it.cache_bytes.map(|it| format!("the server's cache held {}", bytes(it)));
         let busy = it.disk_busy_percent.map(|it| format!("its disk was busy {} %", figure(it)));
         let words: Vec<String> = server.into_iter().chain(busy).collect();
         (!words.is_empty()).then(|| format!("{}: {}", it.phase, words.join(", ")))
