@@ -127,8 +127,11 @@ async fn go_on(
     folder: &Path,
 ) -> Result<()> {
     // A slip of the keyboard is found before the first part begins.
-    let asked: Vec<RunArgs> =
+    let mut asked: Vec<RunArgs> =
         parts.iter().map(|part| run_args(part, verb, &request, folder)).collect::<Result<_>>()?;
+    if request.drivers.is_empty() {
+        leave_out_missing(&mut asked, &mut request)?;
+    }
     for args in &asked {
         builtin::open(&args.workload, &pairs(&args.set, "--set")?, request.seed)?;
     }
@@ -186,6 +189,38 @@ async fn go_on(
 /// No part that was made; a format that studies do not have.
 pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
     render(&StudyRequest::read(folder)?, folder, format)
+}
+
+/// Of the study's own drivers, for nobody has asked for them by name.
+///
+/// # Errors
+/// This machine can run none of them.
+fn leave_out_missing(asked: &mut [RunArgs], request: &mut StudyRequest) -> Result<()> {
+    for args in asked {
+        let manifests = discover(args.adapters_dir.as_deref())?;
+        let named = std::mem::take(&mut args.drivers);
+        let some = !named.is_empty();
+        for driver in named {
+            let arm = measure::arms::parse(&manifests, &driver)?;
+            match arm.manifest.choose(&arm.asked)?.probe() {
+                Ok(_) => args.drivers.push(driver),
+                Err(missing) => {
+                    let why = format!("{}; {}", missing.reason, missing.hint);
+                    request.left_out.insert(driver, why);
+                }
+            }
+        }
+        if some && args.drivers.is_empty() {
+            return Err(Error::environment(
+                "this machine can run none of the study's drivers",
+                "`mongodyno adapters list` says what each of them needs",
+            ));
+        }
+    }
+    for (driver, why) in &request.left_out {
+        say!("{driver}: left out, {why}");
+    }
+    Ok(())
 }
 
 fn render(request: &StudyRequest, folder: &Path, format: &str) -> Result<Vec<u8>> {

@@ -15,3 +15,4 @@ mod study_resume;
 mod study_server;
 mod study_upgrade;
 mod study_whole;
+mod study_write_cost;

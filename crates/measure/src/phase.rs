@@ -99,6 +99,10 @@ pub async fn run(
         if let (Some(admin), Some(name)) = (context.admin, &entry.written) {
             entry.documents_after = Some(drain(admin, name).await?);
         }
+        // The file of a collection holds nothing yet that was never in a checkpoint.
+        if let Some(admin) = context.admin.filter(|_| phase.checkpoint) {
+            admin.settle().await;
+        }
         // Of a lost arm as well: what it left behind is a result.
         if let (Some(admin), Some(name)) = (context.admin, sized(slots[place])) {
             entry.sizes.extend(prefixed("after", admin.sizes(&name).await));

@@ -9,6 +9,7 @@ pub mod bias;
 pub mod bisect;
 pub mod changes;
 pub mod compare;
+pub mod cost;
 pub mod curve;
 pub mod descriptive;
 pub mod disturbed;

@@ -10,17 +10,19 @@ pub mod evidence;
 pub mod noise;
 mod render;
 mod study;
+pub mod write_cost;
 
 pub use definition::Asked;
 pub use render::render;
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
-pub static STUDIES: [&dyn Study; 5] = [
+pub static STUDIES: [&dyn Study; 6] = [
     &broker::BrokerStudy,
     &bulk_load::BulkLoadStudy,
     &crud_scale::CrudScaleStudy,
     &driver_upgrade::DriverUpgradeStudy,
     &noise::NoiseStudy,
+    &write_cost::WriteCostStudy,
 ];
 
 pub fn find(name: &str) -> Option<&'static dyn Study> {

@@ -43,6 +43,10 @@ builtins!(
     "ping",
     "rate",
     "story",
+    "write-cost",
+    "write-memory",
+    "write-sizes",
+    "write-stored",
     "ycsb"
 );
 

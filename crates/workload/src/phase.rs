@@ -83,6 +83,7 @@ pub fn phase(
         limit,
         consumer,
         continues,
+        checkpoint: keys.checkpoint.as_ref().is_some_and(|it| it.value),
         warmup_s: warmup_of(check, keys),
         whole_run_reason,
         pools,

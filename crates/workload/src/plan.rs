@@ -84,6 +84,7 @@ pub struct Capped {
 
 /// One timed stretch of one operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Phase {
     /// Unique name.
     pub name: String,
@@ -112,6 +113,9 @@ pub struct Phase {
     /// Whether it goes on with what the phase before it left, in the same processes.
     #[serde(default)]
     pub continues: bool,
+    /// Whether the server has everything on disk before the sizes after it are read.
+    #[serde(default)]
+    pub checkpoint: bool,
     /// Whether some operation changes its collection. Then every arm has its own, made anew each
     /// round; collections that are only read are shared.
     pub writes: bool,

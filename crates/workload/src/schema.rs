@@ -231,6 +231,8 @@ with_shared_keys! {
         keys: Option<At<Keys>>,
         /// Goes on with the documents that the phase before it left, in the same processes.
         continues: Option<At<bool>>,
+        /// The server has everything on disk (fsync) before the sizes after the phase are read.
+        checkpoint: Option<At<bool>>,
         /// Ends after so many operations, over all workers of an arm.
         operations: Option<At<u64>>,
         /// Ends after so many documents of insert_many, over all workers of an arm; the last batch

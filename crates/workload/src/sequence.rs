@@ -33,6 +33,7 @@ pub fn stretches(given: &At<schema::Phase>) -> Vec<At<schema::Phase>> {
             },
             workers: outer.workers.clone(),
             processes: outer.processes.clone(),
+            checkpoint: outer.checkpoint.clone(),
             think: outer.think.clone(),
             warmup: outer.warmup.clone(),
             ..schema::Phase::default()
