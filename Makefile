@@ -28,12 +28,12 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call suite,build,1800,$(CARGO) test --release --workspace --no-run)
 	$(call suite,unit,120,$(CARGO) test --release --workspace --lib --bins)
 	$(call suite,docs,60,$(CARGO) test --release --workspace --doc)
-	$(call tests,pure,300)
+	$(call tests,pure,400)
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
-	$(call tests,others,720)
+	$(call tests,others,900)
 	$(call tests,adapters,1600)
-	$(call tests,studies,360)
+	$(call tests,studies,720)
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
 	@awk -v broken=$$(wc -l < $(BROKEN)) -v skipped=$$(sort -u $(MDYN_SKIPS) | wc -l) '\

@@ -219,7 +219,6 @@ fn old_versions_install_and_report_themselves() {
                 Try::OldServer => {
                     let server = old_server.get_or_insert_with(|| start_version(Some("4.4"), &[]));
                     let uri = server.as_ref().map_err(Clone::clone)?.uri();
-                    succeeds(&["adapters", "test", driver], Some(uri))?;
                     succeeds(&["check", driver], Some(uri))?;
                 }
             }

@@ -90,7 +90,7 @@ fn the_schemas_in_the_repository_are_those_of_the_binary() {
 #[test]
 fn workloads_are_what_their_schema_says() {
     let validator = validator(&schema("workload"));
-    let parameter = regex_lite::Regex::new(r"\$\{\w+\}").expect("a pattern");
+    let parameter = regex_lite::Regex::new(r"\w*\$\{\w+\}\w*").expect("a pattern");
     let mut files: Vec<PathBuf> = vec![fixture("workloads/noop.yaml")];
     let folder = fs::read_dir(root().join("workloads")).expect("workloads");
     files.extend(folder.flatten().map(|it| it.path()).filter(|it| it.extension().is_some()));

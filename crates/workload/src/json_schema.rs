@@ -26,8 +26,19 @@ fn name_operations(keys: &mut serde_json::Value) {
     }
 }
 
-/// To an editor `${name}` is text, which may stand for a number.
+/// To an editor `${name}` is text, which may stand for a number or for one of some words.
 fn allow_parameters(schema: &mut serde_json::Value) {
+    let parameter = serde_json::json!({"type": "string", "pattern": r"^\$\{[^}]+\}$"});
+    let is_word =
+        |it: &serde_json::Value| it.get("const").is_some_and(serde_json::Value::is_string);
+    let words = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    if let Some(words) = words.filter(|words| words.iter().any(is_word)) {
+        words.push(parameter.clone());
+    }
+    if schema.get("enum").is_some_and(serde_json::Value::is_array) {
+        *schema = serde_json::json!({"anyOf": [schema.take(), parameter]});
+        return;
+    }
     if let Some(types) = schema.get_mut("type") {
         let named = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
         let numbers = named.iter().any(|it| ["integer", "number"].iter().any(|name| it == name));
