@@ -70,11 +70,10 @@ pub struct Marked {
 pub type Counters = BTreeMap<String, i64>;
 
 /// Counters that are taken of serverStatus: the columns of mongostat, and the traffic.
-const STATUS: [(&str, &[&str]); 10] = [
+const STATUS: [(&str, &[&str]); 9] = [
     ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"]),
     ("network", &["bytesIn", "bytesOut", "numRequests"]),
     ("connections", &["current", "totalCreated", "active"]),
-    ("mem", &["resident"]),
     ("globalLock.currentQueue", &["readers", "writers"]),
     ("globalLock.activeClients", &["readers", "writers"]),
     ("extra_info", &["page_faults"]),

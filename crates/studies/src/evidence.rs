@@ -1,5 +1,6 @@
 //! Conclusions of studies: a question, whether the figures answer it, and with which figures.
 
+use crate::study::{Made, Outcome};
 use record::records::{Experiment, Gap, Run};
 use report::study::EvidenceView;
 use schemars::JsonSchema;
@@ -44,7 +45,16 @@ impl Evidence {
     }
 }
 
-/// Facts on any study that a reader needs beside its tables.
+/// [`notes`] on each experiment of a study, its name before each.
+pub fn notes_of_parts(outcome: &Outcome<'_>) -> Vec<String> {
+    let of_part = |made: &Made<'_>| {
+        let part = made.part.to_owned();
+        notes(made.experiment, made.runs).into_iter().map(move |note| format!("{part}: {note}"))
+    };
+    outcome.made.iter().flat_map(of_part).collect()
+}
+
+/// Facts on any experiment of a study that a reader needs beside its tables.
 pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(experiment.settings.order.caution().map(str::to_owned));

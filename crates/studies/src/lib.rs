@@ -10,6 +10,7 @@ pub mod evidence;
 pub mod noise;
 mod render;
 mod study;
+mod table;
 pub mod write_cost;
 
 pub use definition::Asked;

@@ -13,8 +13,8 @@ use workload::plan::{Count, Limit, Phase, Plan};
 /// The study's tables and its answer.
 pub fn analyse(made: &Outcome<'_>) -> BulkLoadAnalysis {
     let loads: Vec<Load> = made.made.iter().flat_map(loads).collect();
-    let notes = made.made.iter().flat_map(|it| evidence::notes(it.experiment, it.runs));
-    BulkLoadAnalysis { evidence: answer::all(&loads), notes: notes.collect(), loads }
+    let notes = evidence::notes_of_parts(made);
+    BulkLoadAnalysis { evidence: answer::all(&loads), notes, loads }
 }
 
 fn loads(made: &Made<'_>) -> Vec<Load> {

@@ -18,7 +18,8 @@ pub use types::{BulkLoadAnalysis, Load};
 
 use crate::definition::{Asked, Definition};
 use crate::study::{Flag, Outcome, Plan, Study};
-use base::error::{Error, Result};
+use crate::table::{cell, csv};
+use base::error::Result;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
@@ -77,26 +78,22 @@ impl Study for BulkLoadStudy {
 
     /// A row a load and round.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        let mut table = ::csv::Writer::from_writer(out);
-        let lost = |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
         let head = ["part", "load", "driver", "round", "documents", "ms", "documents_per_s"];
-        table.write_record(head).map_err(lost)?;
-        for load in analysis::analyse(made).loads {
-            for (round, rate) in (1..).zip(&load.rates) {
+        let of_load = |load: Load| {
+            let rounds = (1_u32..).zip(load.rates).map(move |(round, rate)| {
                 let took = rate.map(|rate| load.documents as f64 * 1e3 / rate);
-                let figure = |it: Option<f64>| it.map_or(String::new(), |it| it.to_string());
-                let line = [
+                vec![
                     load.part.clone(),
                     load.phase.clone(),
                     load.arm.clone(),
                     round.to_string(),
                     load.documents.to_string(),
-                    figure(took),
-                    figure(*rate),
-                ];
-                table.write_record(line).map_err(lost)?;
-            }
-        }
-        Ok(Vec::new())
+                    cell(took),
+                    cell(rate),
+                ]
+            });
+            rounds.collect::<Vec<_>>()
+        };
+        csv(out, &head, analysis::analyse(made).loads.into_iter().flat_map(of_load))
     }
 }

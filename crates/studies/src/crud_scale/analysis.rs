@@ -19,13 +19,8 @@ pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
         scaling: Vec::new(),
         unwaited: unwaited(outcome),
         evidence: Vec::new(),
-        notes: Vec::new(),
+        notes: evidence::notes_of_parts(outcome),
     };
-    for made in &outcome.made {
-        for note in evidence::notes(made.experiment, made.runs) {
-            analysis.notes.push(format!("{}: {note}", made.part));
-        }
-    }
     analysis.notes.extend(analysis.rates.iter().filter_map(lost));
     analysis.growth = all_growth(&analysis.rates);
     let seed = outcome.only().experiment.settings.seed;

@@ -23,7 +23,8 @@ use std::io::Write;
 use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
 use crate::study::{Outcome, Plan, Study};
-use base::error::{Error, Result};
+use crate::table::{cell, csv};
+use base::error::Result;
 use cells::More;
 use report::drawing::Drawing;
 use report::study::View;
@@ -82,46 +83,36 @@ impl Study for CrudScaleStudy {
 
     /// A row a part, driver and operation.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        let mut table = ::csv::Writer::from_writer(out);
-        let mut write = |line: &[String]| {
-            let lost =
-                |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
-            table.write_record(line).map_err(lost)
-        };
-        write(
-            &[
-                "part",
-                "driver",
-                "operation",
-                "documents",
-                "threads",
-                "rounds",
-                "per_s",
-                "low_per_s",
-                "high_per_s",
-                "per_thread_s",
-                "per_s_2010",
-            ]
-            .map(str::to_owned),
-        )?;
-        let text = |it: Option<f64>| it.map_or(String::new(), |it| it.to_string());
-        for rate in analysis::all_rates(made) {
+        let head = [
+            "part",
+            "driver",
+            "operation",
+            "documents",
+            "threads",
+            "rounds",
+            "per_s",
+            "low_per_s",
+            "high_per_s",
+            "per_thread_s",
+            "per_s_2010",
+        ];
+        let row = |rate: Rate| {
             let per_s = rate.per_s.map(|it| it.median);
             let per_thread_s = rate.per_thread_s.map(|it| it.median.estimate);
-            write(&[
+            vec![
                 rate.part,
                 rate.arm,
                 rate.operation,
                 rate.documents.to_string(),
                 rate.threads.to_string(),
                 rate.per_s.map_or(0, |it| it.rounds).to_string(),
-                text(per_s.map(|it| it.estimate)),
-                text(per_s.map(|it| it.low)),
-                text(per_s.map(|it| it.high)),
-                text(per_thread_s),
-                text(rate.per_s_2010),
-            ])?;
-        }
-        Ok(Vec::new())
+                cell(per_s.map(|it| it.estimate)),
+                cell(per_s.map(|it| it.low)),
+                cell(per_s.map(|it| it.high)),
+                cell(per_thread_s),
+                cell(rate.per_s_2010),
+            ]
+        };
+        csv(out, &head, analysis::all_rates(made).into_iter().map(row))
     }
 }

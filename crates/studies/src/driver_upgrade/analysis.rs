@@ -17,15 +17,12 @@ type Figure = fn(&Row) -> Option<f64>;
 const ORIGINAL_MS: [(&str, f64); 2] = [("1.6.1", 28_314.0), ("1.9.2", 59_171.0)];
 
 pub fn analyse(outcome: &Outcome<'_>) -> UpgradeAnalysis {
-    let (mut parts, mut ratios, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut parts, mut ratios) = (Vec::new(), Vec::new());
     for made in &outcome.made {
         let rounds = Rounds::new(made.experiment, made.runs);
         let rows = arms(made).map(|arm| row(made, &rounds, arm)).collect();
         parts.push(PartRows { part: made.part.to_owned(), rows });
         ratios.extend(of_ends(made, &rounds));
-        for note in evidence::notes(made.experiment, made.runs) {
-            notes.push(format!("{}: {note}", made.part));
-        }
     }
     let versions = parts.iter().find(|it| it.part == VERSIONS);
     let mut analysis = UpgradeAnalysis {
@@ -33,7 +30,7 @@ pub fn analyse(outcome: &Outcome<'_>) -> UpgradeAnalysis {
         parts,
         ratios,
         evidence: Vec::new(),
-        notes,
+        notes: evidence::notes_of_parts(outcome),
     };
     analysis.evidence = answer::all(outcome, &analysis);
     analysis

@@ -14,6 +14,7 @@ pub use types::{PartRows, Ratio, Row, UpgradeAnalysis};
 use crate::definition::{Asked, Definition};
 use crate::evidence::Evidence;
 use crate::study::{Flag, Outcome, Part, Plan, Study};
+use crate::table::{cell, csv};
 use base::error::{Error, Result};
 use figures::{MISSING, TimeUnit, count, optional};
 use report::drawing::Drawing;
@@ -122,8 +123,6 @@ impl Study for DriverUpgradeStudy {
     /// The original's file `times`: a row a version and experiment.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
         let analysis = analyse(made);
-        let mut table = ::csv::Writer::from_writer(out);
-        let lost = |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
         let head = [
             "experiment",
             "driver",
@@ -144,36 +143,33 @@ impl Study for DriverUpgradeStudy {
             "cpu_us_per_op",
             "original_ms",
         ];
-        table.write_record(head).map_err(lost)?;
-        let text = |value: Option<f64>| value.map_or(String::new(), |it| it.to_string());
-        let over = |it: &Option<OverRounds>| text(it.as_ref().map(|it| it.median.estimate));
-        let whole = |it: Option<u64>| it.map_or(String::new(), |it| it.to_string());
+        let over = |it: &Option<OverRounds>| cell(it.as_ref().map(|it| it.median.estimate));
+        let mut lines = Vec::new();
         for part in &analysis.parts {
             for row in &part.rows {
-                let line = [
+                lines.push(vec![
                     part.part.clone(),
                     row.arm.clone(),
                     over(&row.total_ms),
                     over(&row.create_ms),
                     over(&row.read_ms),
-                    text(row.create_p99_us),
-                    text(row.read_p99_us),
+                    cell(row.create_p99_us),
+                    cell(row.read_p99_us),
                     row.reads_missed.to_string(),
                     row.failed.to_string(),
-                    whole(row.connections_peak),
-                    whole(row.threads_peak),
-                    text(row.connections_per_s),
-                    text(row.in_per_s),
-                    text(row.out_per_s),
-                    text(row.in_per_op),
-                    text(row.out_per_op),
-                    text(row.cpu_us_per_op),
-                    text(row.original_ms),
-                ];
-                table.write_record(line).map_err(lost)?;
+                    cell(row.connections_peak),
+                    cell(row.threads_peak),
+                    cell(row.connections_per_s),
+                    cell(row.in_per_s),
+                    cell(row.out_per_s),
+                    cell(row.in_per_op),
+                    cell(row.out_per_op),
+                    cell(row.cpu_us_per_op),
+                    cell(row.original_ms),
+                ]);
             }
         }
-        Ok(Vec::new())
+        csv(out, &head, lines)
     }
 }
 

@@ -19,7 +19,8 @@ pub use types::{NoiseAnalysis, PhaseNoise, Row};
 use crate::definition::{Arm, Asked, Definition};
 use crate::evidence::Evidence;
 use crate::study::{One, Outcome, Plan, Study};
-use base::error::{Error, Result};
+use crate::table::csv;
+use base::error::Result;
 use figures::{MISSING, change, figure};
 use report::drawing::Drawing;
 use report::study::{Column, PhaseView, Table, TableRow, View};
@@ -99,15 +100,10 @@ impl Study for NoiseStudy {
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
         let made = made.only();
         let analysis = analyse(made.experiment, made.runs);
-        let mut table = ::csv::Writer::from_writer(out);
-        let mut write = |line: Vec<String>| {
-            let lost =
-                |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
-            table.write_record(line).map_err(lost)
-        };
         let told = ASKED_PERCENT.map(|percent| format!("rounds_for_{percent}_percent"));
         let head = ["phase", "driver", "rounds", "scatter_percent", "low_percent", "high_percent"];
-        write(head.map(str::to_owned).into_iter().chain(told).collect())?;
+        let named: Vec<&str> = head.into_iter().chain(told.iter().map(String::as_str)).collect();
+        let mut lines = Vec::new();
         for phase in &analysis.phases {
             for row in &phase.rows {
                 let mut line = vec![phase.phase.clone(), row.arm.clone(), row.rounds.to_string()];
@@ -119,10 +115,10 @@ impl Study for NoiseStudy {
                     line.extend(scatter.told.iter().map(|it| it.rounds.to_string()));
                 }
                 line.resize(head.len() + ASKED_PERCENT.len(), String::new());
-                write(line)?;
+                lines.push(line);
             }
         }
-        Ok(Vec::new())
+        csv(out, &named, lines)
     }
 }
 

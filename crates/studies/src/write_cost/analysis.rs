@@ -20,14 +20,10 @@ pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
         stored: made.part("stored").map(stored::stored).unwrap_or_default(),
         memory: made.part("memory").map(memory::memory).unwrap_or_default(),
         evidence: Vec::new(),
-        notes: Vec::new(),
+        notes: evidence::notes_of_parts(made),
     };
-    for part in &made.made {
-        let notes = evidence::notes(part.experiment, part.runs);
-        // A death of memory is a result there, and said as one.
-        let notes = notes.into_iter().filter(|it| part.part != "memory" || !it.contains("memory"));
-        analysis.notes.extend(notes.map(|note| format!("{}: {note}", part.part)));
-    }
+    // A death of memory is a result there, and said as one.
+    analysis.notes.retain(|it| !(it.starts_with("memory: ") && it.matches("memory").count() > 1));
     analysis.evidence = answers::all(&analysis);
     analysis
 }

@@ -6,7 +6,8 @@ use super::types::{BySize, Documents, Line, Memory, Stored, Value, Way, WriteCos
 use crate::definition::Definition;
 use crate::evidence::Evidence;
 use crate::study::Outcome;
-use base::error::{Error, Result};
+use crate::table;
+use base::error::Result;
 use figures::{MISSING, bytes, count, figure, signed_figure};
 use report::study::{Column, PhaseView, Table, TableRow, View};
 
@@ -252,37 +253,35 @@ fn limited(memory: &[Memory]) -> PhaseView {
 
 /// A row a driver and figure.
 pub fn csv(analysis: &WriteCostAnalysis, out: &mut dyn Write) -> Result<Vec<String>> {
-    let mut table = ::csv::Writer::from_writer(out);
-    let failed = |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
     let head = ["driver", "part", "figure", "unit", "median", "low", "high", "level"];
-    table.write_record(head).map_err(failed)?;
+    let mut lines = Vec::new();
     let mut write = |arm: &str, part: &str, name: &str, unit: &str, value: Option<Value>| {
-        let Some(value) = value else { return Ok(()) };
+        let Some(value) = value else { return };
         let ends = value.over.map(|it| [it.median.low, it.median.high, it.level]);
         let ends = ends.map_or([const { String::new() }; 3], |it| it.map(|it| it.to_string()));
         let mut line = vec![arm.to_owned(), part.to_owned(), name.to_owned(), unit.to_owned()];
         line.push(value.median.to_string());
         line.extend(ends);
-        table.write_record(line).map_err(failed)
+        lines.push(line);
     };
     for documents in &analysis.documents {
         for row in &documents.rows {
             for way in &row.ways {
-                write(&row.arm, &documents.name, &way.phase, "us", way.time_us)?;
-                write(&row.arm, &documents.name, &way.phase, "total_ms", way.total_ms)?;
+                write(&row.arm, &documents.name, &way.phase, "us", way.time_us);
+                write(&row.arm, &documents.name, &way.phase, "total_ms", way.total_ms);
             }
         }
     }
     for it in &analysis.by_size {
         for (name, line) in [("write", &it.write), ("read", &it.read)] {
-            write(&it.arm, "by-size", name, "fixed_us", line.fixed_us)?;
-            write(&it.arm, "by-size", name, "kilobyte_us", line.kilobyte_us)?;
-            write(&it.arm, "by-size", name, "step_percent", line.step_percent)?;
+            write(&it.arm, "by-size", name, "fixed_us", line.fixed_us);
+            write(&it.arm, "by-size", name, "kilobyte_us", line.kilobyte_us);
+            write(&it.arm, "by-size", name, "step_percent", line.step_percent);
             for point in &line.points {
                 let name = format!("{name}_{}", point.data_bytes);
-                write(&it.arm, "by-size", &name, "us", point.time_us)?;
+                write(&it.arm, "by-size", &name, "us", point.time_us);
             }
         }
     }
-    Ok(Vec::new())
+    table::csv(out, &head, lines)
 }
