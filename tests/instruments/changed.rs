@@ -75,6 +75,6 @@ fn conditions_that_both_tell_and_that_differ_are_named() {
     assert_eq!(
         said(&bench, Metric::Throughput),
         "At 4.0.0 also changed: write concern the server's default -> w:majority, pool size \
-         5 -> 100, runtime runtime 5 -> runtime 100, api callback -> promise."
+         5 -> 100, runtime runtime 5 -> runtime 100, API callback -> promise."
     );
 }

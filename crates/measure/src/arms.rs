@@ -35,7 +35,8 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
     let manifest = find(manifests, name)?;
     // The version becomes a word of an installer's command line, where other forms name other
     // packages.
-    let is_other = |it: &&str| it.starts_with('-') || is_selection(it) || !is_plain(it);
+    let is_other =
+        |it: &&str| it.starts_with('-') || it.contains(':') || is_selection(it) || !is_plain(it);
     if let Some(version) = version.filter(is_other) {
         return Err(Error::usage(
             format!("-d {driver}: {version} is no version"),
@@ -253,7 +254,11 @@ mod tests {
             assert!(said.contains(wanted), "{driver}: {said}");
         };
         starts("go/maxPolSize=3", "go takes no option maxPolSize | did you mean maxPoolSize?");
-        starts("rust/runtime=1.2.3", "rust takes no option runtime | it takes options of connecti");
+        starts("c/runtime=1.2.3", "c takes no option runtime | it takes options of connecti");
+        starts(
+            "rust/runtime=1",
+            "rust takes no option runtime | it takes api, and options of conn",
+        );
         starts("go/w=/usr/bin", "the value of `w=/usr/bin` has a sign that no option takes");
         starts("python/runtime=/usr/bin/py*", "has a sign that no option takes");
         starts("python/runtime=../bin/python", "names no value");
