@@ -68,10 +68,10 @@ fn an_overloaded_consumer_is_named_with_its_capacity() {
 #[test]
 fn a_stall_shows_in_response_time_and_not_in_service_time() {
     let lab = Lab::new();
-    // Every 2,000th of 10,100 operations a second takes 100 ms longer. A p99 needs 10,000, and a
+    // Every 2,000th of 11,000 operations a second takes 100 ms longer. A p99 needs 10,000, and a
     // turn that begins late has fewer.
-    lab.fake("stalls", &["op_ns=50000", "stall_ns=100000000", "stall_every=2000"]);
-    let workload = open_loop(&lab, "stall", "rate: 10100");
+    lab.fake("stalls", &["op_ns=40000", "stall_ns=100000000", "stall_every=2000"]);
+    let workload = open_loop(&lab, "stall", "rate: 11000");
     let runs = measured(&lab, &workload, "stalls", "out");
     let phase = &runs[0]["phases"][0];
     let operation = &phase["by_operation"][0];
