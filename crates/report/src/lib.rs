@@ -8,7 +8,7 @@ mod benchstat;
 mod csv;
 pub mod drawing;
 mod format;
-mod history;
+pub mod history;
 pub mod html;
 mod json;
 mod junit;

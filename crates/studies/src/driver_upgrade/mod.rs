@@ -18,6 +18,7 @@ use crate::table::{cell, csv};
 use base::error::{Error, Result};
 use figures::{MISSING, TimeUnit, count, optional};
 use report::drawing::Drawing;
+use report::history;
 use report::study::{Column, PhaseView, Table, TableRow, View};
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
@@ -116,8 +117,12 @@ impl Study for DriverUpgradeStudy {
         }
     }
 
-    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
-        Ok(Vec::new())
+    /// The line of each driver with four versions or more.
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let Some(made) = made.part(VERSIONS).filter(|_| phase == VERSIONS) else {
+            return Ok(Vec::new());
+        };
+        Ok(history::charts(&judge::analyse(made.folder, made.experiment)?.analysis))
     }
 
     /// The original's file `times`: a row a version and experiment.
