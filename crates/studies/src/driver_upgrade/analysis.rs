@@ -63,6 +63,11 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
     let phase = |name: &str| rounds.of(&arm.id, name).into_iter().flatten().collect::<Vec<_>>();
     let (created, read) = (phase(CREATE), phase(READ));
     let all: Vec<&PhaseRun> = created.iter().chain(&read).copied().collect();
+    // Failures make a run void: it is no figure, and yet an answer.
+    let tried = |name: &str| rounds.measured(&arm.id, name).into_iter().flatten();
+    let tried: Vec<&PhaseRun> = tried(CREATE).chain(tried(READ)).collect();
+    let tried_reads: Vec<&PhaseRun> =
+        tried.iter().filter(|run| run.phase == READ).copied().collect();
     let [create_s, read_s] = [CREATE, READ].map(|name| seconds(made, rounds, &arm.id, name));
     let quantile = |of: &[&PhaseRun], which: fn(&PhaseRun) -> Option<f64>| {
         median(&of.iter().filter_map(|run| which(run)).collect::<Vec<_>>())
@@ -80,7 +85,8 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
     };
     let original = ORIGINAL_MS.iter().find(|(version, _)| {
         let rest = arm.version.strip_prefix(version);
-        arm.id.contains("runtime=mono")
+        made.part == VERSIONS
+            && arm.id.contains("runtime=mono")
             && rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
     });
     let sum = |of: &[&PhaseRun], which: fn(&record::records::OperationRun) -> u64| {
@@ -98,10 +104,10 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
         create_p99_us: quantile(&created, p99),
         read_p50_us: quantile(&read, p50),
         read_p99_us: quantile(&read, p99),
-        reads_missed: sum(&read, |it| it.wrong),
-        failed: sum(&all, |it| it.failed),
-        connections_peak: all.iter().filter_map(|run| run.connections_peak).max(),
-        threads_peak: all.iter().filter_map(|run| run.threads_peak).max(),
+        reads_missed: sum(&tried_reads, |it| it.wrong),
+        failed: sum(&tried, |it| it.failed),
+        connections_peak: tried.iter().filter_map(|run| run.connections_peak).max(),
+        threads_peak: tried.iter().filter_map(|run| run.threads_peak).max(),
         connections_per_s: per_s("connections.totalCreated"),
         in_per_s: per_s("network.bytesIn"),
         out_per_s: per_s("network.bytesOut"),

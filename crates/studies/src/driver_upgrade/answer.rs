@@ -184,6 +184,7 @@ fn connections(rows: &[Row]) -> Evidence {
         let peak = row.connections_peak?;
         let failed = match row.failed {
             0 => "no operation failed".to_owned(),
+            1 => "one operation failed".to_owned(),
             some => format!("{} operations failed", count(some)),
         };
         let p99 = row.create_p99_us.map_or(String::new(), |it| format!(", p99 {}", time(it)));
