@@ -67,7 +67,7 @@ func (d *largeDocument) integer(string) int64 { return 0 }
 
 func utc(value any) time.Time {
 	date, _ := value.(dateTime)
-	return date.Time().UTC()
+	return time.UnixMilli(int64(date)).UTC()
 }
 
 // mapped has an operation's documents in a class.

@@ -134,8 +134,10 @@ fn a_changed_workload_or_arm_is_not_resumed() {
     let output = resume(&lab);
     assert_eq!(code(&output), 3, "{}", said(&output));
     lab.write("mine.yaml", &mine);
-    fs::write(&manifest, format!("{slow}lock = \"adapter.toml\"\n")).expect("room");
+    fs::write(&manifest, format!("{slow}lock = \"slow.lock\"\n")).expect("room");
+    lab.write("adapters/slow/slow.lock", "another dependency\n");
     assert_refused(&lab, "error: the arms are not what they were\nhint: start anew");
+    fs::remove_file(lab.path("adapters/slow/slow.lock")).expect("it is there");
     fs::write(&manifest, slow).expect("room");
     assert_resumes_as_if_never_cut(&lab, &kept, 1);
 }
