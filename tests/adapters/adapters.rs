@@ -266,7 +266,9 @@ fn reported_version(driver: &str) -> Result<String, String> {
         let mut process = started.map_err(|failure| format!("{driver}: {failure}"))?;
         let hello = process.hello.take().expect("greeted");
         process.close().await.map_err(|failure| format!("{driver}: {failure}"))?;
-        if let Some(runtime) = environment.options.get("runtime").filter(|it| *it != "machine") {
+        // Others are words for the machine's own, or paths.
+        let is_version = |it: &&String| it.starts_with(|it: char| it.is_ascii_digit());
+        if let Some(runtime) = environment.options.get("runtime").filter(is_version) {
             assert_eq!(&hello.runtime.version, runtime, "{driver}");
         }
         Ok(hello.driver.version)
