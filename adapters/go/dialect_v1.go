@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/bson"
 	"go.mongodb.org/mongo-driver/bson/primitive"
@@ -54,7 +55,10 @@ func batch[T any](made []T) many {
 
 func encode(from any) ([]byte, error) { return bson.Marshal(from) }
 
-var driver = fields{"name": "mongo-go-driver", "version": version.Driver, "native": nil}
+// Some releases call themselves v1.4.6.
+var driver = fields{
+	"name": "mongo-go-driver", "version": strings.TrimPrefix(version.Driver, "v"), "native": nil,
+}
 
 var extras = []string{"write_concern", "read_concern", "read_preference", "unacknowledged",
 	"unordered", "clients"}
