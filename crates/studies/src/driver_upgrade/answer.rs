@@ -5,7 +5,7 @@ use super::{ACKNOWLEDGED, CONNECTIONS, GROWING, REVERSE, VERSIONS};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
 use figures::{count, figure, fixed, time};
-use judge::analysis::types::SinceRow;
+use judge::analysis::types::{Metric, SinceRow};
 use stats::descriptive::OverRounds;
 
 /// A change of the ratio by less is none that anybody would ask about.
@@ -15,7 +15,8 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
     let since = outcome.part(VERSIONS).and_then(|made| {
         // Torn lines and the like are told by the report of that experiment.
         let judged = judge::analyse(made.folder, made.experiment).ok()?;
-        Some(judged.analysis.since)
+        let since = judged.analysis.since.into_iter();
+        Some(since.filter(|row| row.metric == Metric::Throughput).collect::<Vec<_>>())
     });
     let mut evidence = vec![first_slow(&since.unwrap_or_default()), concern(&analysis.ratios)];
     evidence.push(traffic(&analysis.correlations));
