@@ -257,7 +257,8 @@ fn gate(text: &str) -> Result<String, String> {
 
 fn formats() -> PossibleValuesParser {
     let value = |format: report::Format| PossibleValue::new(format.name).help(format.about);
-    PossibleValuesParser::new(report::FORMATS.map(value))
+    let script = PossibleValue::new(studies::GNUPLOT).help("Script that draws the CSV of a study");
+    PossibleValuesParser::new(report::FORMATS.map(value).into_iter().chain([script]))
 }
 
 #[derive(Debug, Args)]

@@ -79,7 +79,9 @@ var HANDLERS = {
   },
 
   prepare: function prepare(message, done) {
-    var Kind = message.consumer ? dialect.Consumer : workers.Workers;
+    var consumer = message.consumer;
+    var Reader = consumer && consumer.change_stream ? dialect.StreamConsumer : dialect.Consumer;
+    var Kind = consumer ? Reader : workers.Workers;
     var phase = new Kind(message, state.connection, dialect);
     phase.ready(function ready(error) {
       if (error) return done(error);

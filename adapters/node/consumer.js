@@ -1,4 +1,5 @@
-// The consumer (protocol/SPEC.md, section 9): reads messages behind a tailable cursor.
+// The consumer (protocol/SPEC.md, section 9): reads messages behind a tailable cursor, or from a
+// change stream.
 'use strict';
 
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -7,9 +8,10 @@ const { now_ns, Samples } = require('./protocol');
 
 // The natural order needs no asking for: tailable cursors know no other.
 const TAIL = { tailable: true, awaitData: true, maxAwaitTimeMS: 100 };
+const INSERTS = [{ $match: { operationType: 'insert' } }];
 const REOPEN_AFTER_MS = 10;
 
-exports.Consumer = class Consumer extends Phase {
+class Consumer extends Phase {
   constructor(message, { databases }, { types }) {
     super(message);
     const { collection, expected, idle_ms, marker_field } = message.consumer;
@@ -25,12 +27,12 @@ exports.Consumer = class Consumer extends Phase {
     this.failed = 0; // failures in a row
     this.gave_up = false;
     this.exhausted = false; // by the marker or by `expected`
-    this.read = { cursors: 0, positions_lost: 0 };
+    this.counted = { cursors: 0, positions_lost: 0 };
   }
 
   /** In position behind the sentinel. */
   ready(done) {
-    this.readSentinel().then(
+    this.takePosition().then(
       () => {
         this.samples = new Samples(this.path);
         done();
@@ -39,7 +41,7 @@ exports.Consumer = class Consumer extends Phase {
     );
   }
 
-  async readSentinel() {
+  async takePosition() {
     this.cursor = this.collection.find({}, TAIL);
     const document = await this.next();
     if (document?.sentinel !== true) {
@@ -80,14 +82,18 @@ exports.Consumer = class Consumer extends Phase {
 
   /** The next document, or null where none has come; with the reading of when it is here. */
   async next() {
-    const document = await this.cursor.tryNext();
+    const document = await this.read();
     this.last_ns = now_ns();
     if (!this.opened) {
       this.opened = true;
-      this.read.cursors += 1;
+      this.counted.cursors += 1;
     }
     if (!document && this.cursor.closed) throw new Error('the server ended the cursor');
     return document;
+  }
+
+  read() {
+    return this.cursor.tryNext();
   }
 
   take(document) {
@@ -98,7 +104,7 @@ exports.Consumer = class Consumer extends Phase {
     }
     if (this.lost) {
       this.lost = false;
-      this.read.positions_lost += 1;
+      this.counted.positions_lost += 1;
     }
     this.last_id = document._id;
     if (document[this.marker_field] !== undefined) this.exhausted = true;
@@ -143,6 +149,28 @@ exports.Consumer = class Consumer extends Phase {
   }
 
   end(done) {
-    this.leaveCursor().then(() => done(null, { ...this.ended(), consumer: this.read }));
+    this.leaveCursor().then(() => done(null, { ...this.ended(), consumer: this.counted }));
   }
-};
+}
+
+/** Of a change stream. Its driver resumes it; what is left to do is to open it anew. */
+class StreamConsumer extends Consumer {
+  /** The first answer is that it is open. */
+  async takePosition() {
+    this.reopen();
+    await this.next();
+  }
+
+  async read() {
+    const change = await this.cursor.tryNext();
+    this.token = this.cursor.resumeToken;
+    return change?.fullDocument ?? null;
+  }
+
+  reopen() {
+    const behind = this.token ? { resumeAfter: this.token } : {};
+    this.cursor = this.collection.watch(INSERTS, { maxAwaitTimeMS: 100, ...behind });
+  }
+}
+
+module.exports = { Consumer, StreamConsumer };

@@ -14,7 +14,7 @@ import traceback
 from threading import Thread
 
 import dialect
-from consumer import Consumer
+from consumer import Consumer, StreamConsumer
 from documents import clock_ns, render
 from phase import told
 
@@ -122,7 +122,9 @@ class Adapter:
 
     def on_prepare(self, message):
         if "consumer" in message:
-            self.current = Consumer(message, self.session, self.epoch_ns)
+            streams = message["consumer"].get("change_stream")
+            reader = StreamConsumer if streams else Consumer
+            self.current = reader(message, self.session, self.epoch_ns)
         else:
             mode = message["pacing"]["mode"]
             require(mode in PACINGS, f"pacing {mode}")

@@ -1,4 +1,4 @@
-"""The consumer: reads the messages of a capped collection through a tailable cursor. SPEC 9."""
+"""The consumer: reads messages through a tailable cursor, or from a change stream. SPEC 9."""
 
 import time
 
@@ -20,14 +20,19 @@ class Consumer:
         self.epoch_ns, self.errors = epoch_ns, Errors()
         self.messages = self.failures = self.cursors = self.positions_lost = 0
         self.exhausted = False
-        self.cursor = self.tail()
-        sentinel = next(self.cursor, {})
-        if not is_sentinel(sentinel):
-            self.cursor.close()
-            raise LookupError(f"no sentinel stands first in {asked['collection']}")
-        self.last_id = sentinel["_id"]  # None: before the oldest document
+        self.last_id = None  # before the oldest document
+        self.cursor = self.in_position()
         self.file = open(message["samples"], "wb", buffering=0)
         self.samples = Samples(self.file, epoch_ns)
+
+    def in_position(self):
+        cursor = self.tail()
+        sentinel = next(cursor, {})
+        if not is_sentinel(sentinel):
+            cursor.close()
+            raise LookupError(f"no sentinel stands first in {self.collection.name}")
+        self.last_id = sentinel["_id"]
+        return cursor
 
     def tail(self):
         self.cursors += 1
@@ -38,7 +43,7 @@ class Consumer:
         try:
             if self.cursor is None:
                 self.cursor = self.reopened()
-            document = next(self.cursor, None)
+            document = self.read()
             if document is None and not self.cursor.alive:
                 raise dialect.CursorDied("the cursor is no longer alive")
         except dialect.DriverError as fault:
@@ -51,6 +56,9 @@ class Consumer:
         if document is not None:
             self.last_id = document["_id"]
         return document
+
+    def read(self):
+        return next(self.cursor, None)
 
     def reopened(self):
         """A cursor behind the last document read if that is there, else at the oldest one."""
@@ -105,6 +113,24 @@ class Consumer:
             "errors": list(self.errors.named.values()),
             "consumer": {"cursors": self.cursors, "positions_lost": self.positions_lost},
         }
+
+
+class StreamConsumer(Consumer):
+    """Of a change stream. Its driver resumes it; what is left to do is to open it anew."""
+
+    token = None  # of the last change read
+
+    def in_position(self):
+        return self.reopened()
+
+    def read(self):
+        change = self.cursor.try_next()
+        self.token = self.cursor.resume_token
+        return change and change["fullDocument"]
+
+    def reopened(self):
+        self.cursors += 1
+        return dialect.watch(self.collection, AWAIT_MS, self.token)
 
 
 def is_sentinel(document):

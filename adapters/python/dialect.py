@@ -18,6 +18,8 @@ AUTH_CODES = (18, 334, 8000)  # AuthenticationFailed, MechanismUnavailable, Atla
 TIMEOUT_CODES = (50, 262)
 EXTRAS = ["write_concern", "read_concern", "read_preference", "command_concerns",
           "unacknowledged", "unordered", "clients", "lazy_insert"]  # fmt: skip
+if pymongo.version_tuple >= (3, 9):  # the first whose streams tell their position
+    EXTRAS.append("change_stream")
 NUMBERS = {
     "int32": int,
     "int64": Int64,
@@ -240,6 +242,11 @@ def tail(collection, await_ms):
     # Natural order is the only one that a tailable cursor has.
     cursor = collection.find(cursor_type=pymongo.CursorType.TAILABLE_AWAIT)
     return cursor.max_await_time_ms(await_ms)
+
+
+def watch(collection, await_ms, token):
+    inserts = [{"$match": {"operationType": "insert"}}]
+    return collection.watch(inserts, max_await_time_ms=await_ms, resume_after=token)
 
 
 class CursorDied(errors.PyMongoError):

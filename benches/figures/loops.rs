@@ -79,7 +79,7 @@ fn cell(
     phase: &str,
     count: u32,
 ) -> Result<[Vec<f64>; 2], String> {
-    let stand = Stand::crud(bench, threads)?;
+    let stand = Stand::of(bench, "crud", threads)?;
     let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
     let uri = absorber.uri();
     let collection = stand.load(&uri, DATABASE, phase)?;
@@ -99,14 +99,14 @@ fn cell(
 }
 
 /// A hand-written loop that lives, as an adapter does.
-struct Loop {
+pub struct Loop {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Loop {
-    fn start(
+    pub fn start(
         environment: &Environment,
         program: &[String],
         words: &[&str],
@@ -120,7 +120,7 @@ impl Loop {
     }
 
     /// Lets it go for a while; answers operations a second.
-    fn turn(&mut self, length: Duration) -> Result<f64, String> {
+    pub fn turn(&mut self, length: Duration) -> Result<f64, String> {
         let mut line = String::new();
         let asked = writeln!(self.stdin, "{}", length.as_millis());
         let answered = asked.and_then(|()| self.stdout.read_line(&mut line));
@@ -140,7 +140,7 @@ impl Drop for Loop {
 }
 
 /// `benches/loops/NAME/run` knows how its language builds and starts a program.
-fn program(environment: &Environment) -> Result<Vec<String>, String> {
+pub fn program(environment: &Environment) -> Result<Vec<String>, String> {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loops").join(&environment.adapter);
     fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
     let run = benches(&format!("loops/{}/run", environment.adapter));

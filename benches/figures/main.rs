@@ -13,6 +13,7 @@ mod disturb;
 mod drain;
 mod holds;
 mod injection;
+mod loads;
 mod loops;
 mod operating;
 mod raw;
@@ -32,7 +33,7 @@ use support::{Bench, Outcome};
 type Figure = (&'static str, fn(&Bench) -> Outcome);
 
 /// In the order of `docs/figures.md`.
-const FIGURES: [Figure; 14] = [
+const FIGURES: [Figure; 15] = [
     ("build", build::run),
     ("drain", drain::run),
     ("core-memory", core_memory::run),
@@ -44,6 +45,7 @@ const FIGURES: [Figure; 14] = [
     ("canned", canned::run),
     ("holds", holds::run),
     ("loops", loops::run),
+    ("loads", loads::run),
     ("tap", tap::run),
     ("operating", operating::run),
     ("answers", answers::run),

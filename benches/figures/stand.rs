@@ -79,10 +79,10 @@ pub fn environment(adapter: &str) -> Result<Environment, String> {
 }
 
 impl Stand {
-    /// Writes the files of `crud` with so many workers.
-    pub fn crud(bench: &Bench, threads: u32) -> Result<Self, String> {
+    /// Writes the files of a built-in workload with so many workers.
+    pub fn of(bench: &Bench, workload: &str, threads: u32) -> Result<Self, String> {
         let sets = BTreeMap::from([("threads".to_owned(), threads.to_string())]);
-        let workload = builtin::open("crud", &sets, 1).map_err(|error| error.to_string())?;
+        let workload = builtin::open(workload, &sets, 1).map_err(|error| error.to_string())?;
         let Workload { plan, pools, .. } = workload;
         let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
         let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
@@ -169,7 +169,7 @@ impl Stand {
 
     fn number(&self, phase: &str) -> usize {
         let found = self.plan.phases.iter().position(|it| it.name == phase);
-        found.expect("a phase of crud")
+        found.expect("a phase of the workload")
     }
 }
 

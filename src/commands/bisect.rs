@@ -222,7 +222,9 @@ impl Search {
         for step in steps.iter_mut().filter(|step| step.confirmed) {
             let Some(version) = &step.mended_at else { continue };
             let alone = if fresh.contains(version) { "" } else { ", by the scan alone" };
-            step.sentence = format!("{} Mended at {version}{alone}.", step.sentence);
+            let slower = step.comparison.verdict == Verdict::Slower;
+            let done = if slower { "Mended" } else { "Taken back" };
+            step.sentence = format!("{} {done} at {version}{alone}.", step.sentence);
         }
         if steps.iter().any(|step| step.confirmed) {
             sentence.clear();

@@ -74,7 +74,11 @@ pub fn text(
             fixed(bytes / 1e6, 1),
             collection.capped.as_ref().map_or(String::new(), |capped| {
                 format!(", capped at {} bytes", capped.size_bytes)
-            }) + if collection.kept { ", kept from arm to arm" } else { "" }
+            }) + &collection
+                .shard
+                .as_ref()
+                .map_or(String::new(), |shard| { format!(", sharded by {}", shard.key) })
+                + if collection.kept { ", kept from arm to arm" } else { "" }
         );
     }
     let mut before: Option<&str> = None;

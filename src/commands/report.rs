@@ -1,7 +1,7 @@
 //! `mongodyno report DIR`: results again, from the folder alone.
 
 use crate::cli::ReportArgs;
-use base::error::Result;
+use base::error::{Error, Result};
 use judge::analyse;
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
@@ -26,7 +26,10 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         return super::print_bytes(&bytes);
     }
     let mut formats = report::FORMATS.into_iter();
-    let format = formats.find(|it| it.name == args.format).expect("clap knows no others");
+    let format = formats.find(|it| it.name == args.format).ok_or_else(|| {
+        let what = format!("--format {} is of a study", args.format);
+        Error::usage(what, "--format svg is a picture of any experiment")
+    })?;
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate);
     let mut options = super::terminal_options();

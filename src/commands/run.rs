@@ -235,9 +235,10 @@ pub async fn make(
     let absorber_words = absorber_words(args)?;
     args.link.as_deref().map(LinkSpec::parse).transpose()?;
     let options = uri_options(args)?;
-    let limits = limits(args)?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut workload = builtin::open(&args.workload, sets, seed)?;
+    let args = &with_hosts(args, &workload);
+    let limits = limits(args)?;
     select_phases(&mut workload, args)?;
     let manifests = discover(args.adapters_dir.as_deref())?;
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
@@ -289,7 +290,7 @@ pub async fn make(
     let first = &mut requests[0];
     let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
     let installed = install.await?;
-    let consumer = if reads { Some(first.or(installed.consumer()).await??) } else { None };
+    let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;
     let environments = installed.arms;
     say!(
         "about {} to the first look ({rounds} rounds{}, {} arms{}{}, {} phases)",
@@ -334,6 +335,15 @@ pub async fn make(
     });
     begin()?;
     Ok(run_all(setups.zip(&mut requests)).await)
+}
+
+/// With the hosts of the workload, where the command line names no server.
+fn with_hosts(args: &RunArgs, workload: &Workload) -> RunArgs {
+    let mut args = args.clone();
+    if args.hosts.is_empty() && args.at.uri.is_none() && args.server == "embedded" {
+        args.hosts.clone_from(&workload.hosts);
+    }
+    args
 }
 
 /// The server of each place, or the several hosts that were asked for.
@@ -396,7 +406,7 @@ pub fn drawn_seed() -> u64 {
     base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }
 
-fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
+pub fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
     let plan = &mut workload.plan;
     let phases = &mut plan.phases;
     for name in &args.phases {

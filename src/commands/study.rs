@@ -4,12 +4,13 @@
 use base::say;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::cli::{StudyArgs, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted};
 use crate::commands::study_parts;
-use crate::commands::study_plan::{planned, taking_part, unknown};
-use adapter::manifest::{Manifest, discover};
+use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
+use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
@@ -25,7 +26,7 @@ use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
 use measure::token::Token;
 use record::folder::Folder;
-use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord, Unavailable};
+use record::records::{Ended, Experiment, Run, Settings, Study as StudyRecord};
 use stats::looks::LookPlan;
 use studies::{Made, One, Outcome, Plan, STUDIES, Study};
 use workload::builtin;
@@ -63,7 +64,11 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         Plan::One(one) => *one,
         Plan::Parts(parts) => return study_parts::make(verb, drivers, seed, &parts).await,
     };
-    let (chosen, mut unavailable) = chosen(&plan, &manifests)?;
+    let named: Vec<String> = plan.arms.iter().map(|arm| arm.driver.clone()).collect();
+    let (chosen, mut unavailable) = runnable(&named, &manifests)?;
+    for it in &unavailable {
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+    }
     // A record counts the round through the tap with the others.
     let rounds = plan.rounds + u32::from(plan.tap && resumed.is_none());
     let mut looks = LookPlan::fixed(rounds);
@@ -94,15 +99,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);
     let installed = install.await?;
-    let consumer = if reads { Some(requests.or(installed.consumer()).await??) } else { None };
+    let consumer = requests.or(installed.consumer(&manifests, &plan.workload.plan)).await??;
     // On resume arms were asked for by other words than then.
     let was = resumed.as_ref().and_then(|it| it.experiment.study.clone());
     let record = was.unwrap_or_else(|| record(study, &plan, &installed));
     let environments = installed.arms;
-    let profiles: Vec<f64> = chosen.iter().map(|arm| arm.manifest.warmup_s).collect();
-    let estimate =
-        settings::estimate(&plan.workload.plan, &profiles, plan.quick, settings.measured_s);
-    let until_look = estimate.round * rounds;
+    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, settings.measured_s)).sum();
+    let until_look = round * rounds;
     if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
         let what =
             format!("it takes about {}, --budget is {}", duration(until_look), duration(budget));
@@ -146,33 +149,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     show(&folder, args.json)
 }
 
-/// The arms whose adapters this machine can run.
-fn chosen<'a>(plan: &One, manifests: &'a [Manifest]) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
-    let mut unavailable: Vec<Unavailable> = Vec::new();
-    let mut chosen = Vec::new();
-    for studies::definition::Arm { driver, .. } in &plan.arms {
-        let arm = arms::parse(manifests, driver)?;
-        match arm.manifest.choose(&arm.asked)?.probe() {
-            Ok(_) => chosen.push(arm),
-            // A driver and its copy are missing once.
-            Err(_) if unavailable.iter().any(|it| &it.adapter == driver) => {}
-            Err(missing) => {
-                say!("{driver}: left out, {}; {}", missing.reason, missing.hint);
-                unavailable.push(Unavailable {
-                    adapter: driver.clone(),
-                    reason: missing.reason,
-                    hint: missing.hint,
-                });
-            }
-        }
-    }
-    if chosen.is_empty() {
-        return Err(Error::environment(
-            "this machine can run none of the drivers",
-            "`mongodyno adapters list` says what each of them needs",
-        ));
-    }
-    Ok((chosen, unavailable))
+/// The time of an arm's round, in the phases that it takes part in.
+fn round_of(plan: &One, arm: &Arm<'_>, measured_s: f64) -> Duration {
+    let own = plan.arms.iter().find(|it| it.driver == arm.words);
+    let own = own.and_then(|it| it.phases.as_ref());
+    let mut part = plan.workload.plan.clone();
+    part.phases.retain(|phase| own.is_none_or(|own| own.contains(&phase.name)));
+    settings::estimate(&part, &[arm.manifest.warmup_s], plan.quick, measured_s).round
 }
 
 /// The record of a study, with its arms by their ids.

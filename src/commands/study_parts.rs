@@ -7,8 +7,9 @@ use std::time::Instant;
 use base::say;
 use clap::Parser as _;
 
-use super::run::{drawn_seed, pairs};
-use super::study_plan::{planned, unknown};
+use super::run::{drawn_seed, pairs, select_phases};
+use super::settings::interleave;
+use super::study_plan::{planned, runnable, unknown};
 use crate::cli::{
     Cli, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs, Verb,
 };
@@ -18,11 +19,13 @@ use base::secrets::mask_text;
 use base::words::shell_quoted;
 use measure::progress::duration;
 use measure::resume::Resumed;
+use measure::room;
 use measure::setup::new_id;
 use record::folder::Folder;
 use record::parts::StudyRequest;
 use record::plain;
 use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord};
+use server::Host;
 use studies::{Made, Outcome, Part, Plan, Study};
 use workload::builtin;
 
@@ -132,9 +135,8 @@ async fn go_on(
     if request.drivers.is_empty() {
         leave_out_missing(&mut asked, &mut request)?;
     }
-    for args in &asked {
-        builtin::open(&args.workload, &pairs(&args.set, "--set")?, request.seed)?;
-    }
+    // So is a disk that is too small: the part itself would say so after the others.
+    asked.iter().try_for_each(|args| has_room(args, request.seed))?;
     request.write(folder)?;
     let started = Instant::now();
     for (at, (part, args)) in parts.iter().zip(&asked).enumerate() {
@@ -165,6 +167,12 @@ async fn go_on(
                 say!("{}: left out, {error}", part.name);
                 request.left_out.insert(part.name.clone(), format!("{needs}; {error}"));
             }
+            // The workload asks for what this server is not.
+            Err(Error { exit: Exit::Workload, .. }) if part.needs.is_some() => {
+                let needs = part.needs.clone().unwrap_or_default();
+                say!("{}: left out, {needs}", part.name);
+                request.left_out.insert(part.name.clone(), needs);
+            }
             Err(error) => {
                 let on = format!("mongodyno resume {}", shell_quoted(&folder.display()));
                 let hint = match (error.exit, error.hint.as_str()) {
@@ -183,6 +191,18 @@ async fn go_on(
     super::print_bytes(&render(&request, folder, format)?)
 }
 
+/// # Errors
+/// A workload that cannot be read; one whose documents the disk of our server cannot hold.
+fn has_room(args: &RunArgs, seed: u64) -> Result<()> {
+    let mut workload = builtin::open(&args.workload, &pairs(&args.set, "--set")?, seed)?;
+    select_phases(&mut workload, args)?;
+    let asked = args.interleave.map(interleave);
+    let interleave = measure::settings::interleave(&workload.plan, asked, None)?;
+    let theirs = args.at.uri.is_some() || !args.hosts.is_empty();
+    let data = if theirs { None } else { Some(Host::detect()?.data()) };
+    room::check_disk(&workload, &interleave, args.drivers.len() + 1, data)
+}
+
 /// The report of a study's folder.
 ///
 /// # Errors
@@ -196,26 +216,12 @@ pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// This machine can run none of them.
 fn leave_out_missing(asked: &mut [RunArgs], request: &mut StudyRequest) -> Result<()> {
-    for args in asked {
+    for args in asked.iter_mut().filter(|args| !args.drivers.is_empty()) {
         let manifests = discover(args.adapters_dir.as_deref())?;
-        let named = std::mem::take(&mut args.drivers);
-        let some = !named.is_empty();
-        for driver in named {
-            let arm = measure::arms::parse(&manifests, &driver)?;
-            match arm.manifest.choose(&arm.asked)?.probe() {
-                Ok(_) => args.drivers.push(driver),
-                Err(missing) => {
-                    let why = format!("{}; {}", missing.reason, missing.hint);
-                    request.left_out.insert(driver, why);
-                }
-            }
-        }
-        if some && args.drivers.is_empty() {
-            return Err(Error::environment(
-                "this machine can run none of the study's drivers",
-                "`mongodyno adapters list` says what each of them needs",
-            ));
-        }
+        let (good, bad) = runnable(&args.drivers, &manifests)?;
+        args.drivers = good.into_iter().map(|arm| arm.words).collect();
+        let reasons = bad.into_iter().map(|it| (it.adapter, format!("{}; {}", it.reason, it.hint)));
+        request.left_out.extend(reasons);
     }
     for (driver, why) in &request.left_out {
         say!("{driver}: left out, {why}");

@@ -4,7 +4,8 @@ use super::run::pairs;
 use crate::cli::{StudyFlags, StudyVerb};
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
-use measure::arms;
+use measure::arms::{self, Arm};
+use record::records::Unavailable;
 use studies::{Asked, Plan, Study};
 
 /// The plan of a study for this command line; one that names no arms takes every adapter.
@@ -38,14 +39,42 @@ pub fn taking_part(study: &dyn Study, asked: Vec<String>, manifests: &[Manifest]
     if definition.arms.is_empty() {
         return manifests.iter().map(|it| it.name.clone()).collect();
     }
-    let runs = |planned: &studies::definition::Arm| {
-        let arm = arms::parse(manifests, &planned.driver).ok()?;
-        arm.manifest.choose(&arm.asked).ok()?.probe().ok()
-    };
-    if definition.elsewhere.is_empty() || definition.arms.iter().any(|arm| runs(arm).is_some()) {
+    let own: Vec<String> = definition.arms.into_iter().map(|arm| arm.driver).collect();
+    if definition.elsewhere.is_empty() || runnable(&own, manifests).is_ok() {
         return asked;
     }
     definition.elsewhere.into_iter().map(|arm| arm.driver).collect()
+}
+
+/// Of these drivers the arms whose adapters this machine can run, and what the others lack.
+///
+/// # Errors
+/// A driver that there is not; none that can be run.
+pub fn runnable<'a>(
+    drivers: &[String],
+    manifests: &'a [Manifest],
+) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
+    let (mut good, mut bad): (Vec<Arm<'_>>, Vec<Unavailable>) = Default::default();
+    for driver in drivers {
+        let arm = arms::parse(manifests, driver)?;
+        match arm.manifest.choose(&arm.asked)?.probe() {
+            Ok(_) => good.push(arm),
+            // A driver and its copy are missing once.
+            Err(_) if bad.iter().any(|it| &it.adapter == driver) => {}
+            Err(missing) => bad.push(Unavailable {
+                adapter: driver.clone(),
+                reason: missing.reason,
+                hint: missing.hint,
+            }),
+        }
+    }
+    if good.is_empty() {
+        return Err(Error::environment(
+            "this machine can run none of the study's drivers",
+            "`mongodyno adapters list` says what each of them needs",
+        ));
+    }
+    Ok((good, bad))
 }
 
 /// The error of a record that names a study which there is not.

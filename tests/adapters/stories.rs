@@ -1,7 +1,9 @@
 //! Phases and arms that go on with what those before them left, on a real server.
 
+use std::fs;
+
 use crate::fake_support::real::{lab_with, real_lab};
-use crate::fake_support::{flat, stdout};
+use crate::fake_support::{flat, stderr, stdout};
 use crate::support::{self, said};
 use serde_json::Value;
 
@@ -120,4 +122,31 @@ fn a_phase_with_a_shape_is_measured_where_the_adapter_has_the_class() {
     assert!(arms.contains("its adapter has no shape small_document"), "{arms}");
     let shown = flat(&stdout(&output));
     assert!(shown.contains("not measured: its adapter has no shape small_document"), "{shown}");
+}
+
+#[test]
+fn a_change_stream_brings_every_message_as_a_tailable_cursor_does() {
+    let readers = ["python", "node"];
+    let name = "stories/a_change_stream_brings_every_message_as_a_tailable_cursor_does";
+    let Some(lab) = lab_with(name, &readers) else { return };
+    let words = ["run", "broker-streams", "-d", "python", "--rounds", "1", "--out", "out"];
+    let words = [&words[..], &["--set", "messages=300", "--server"]].concat();
+    let alone = lab.run([&words[..], &["embedded"]].concat());
+    let told = "a change stream takes a replica set, this server is: standalone";
+    assert!(stderr(&alone).contains(told), "{}", said(&alone));
+    for reader in readers {
+        fs::remove_dir_all(lab.path("out")).unwrap_or_default();
+        let output = lab.run([&words[..], &["embedded:replset=1", "--consumer", reader]].concat());
+        let runs = lab.runs();
+        let read: Vec<&Value> = phases(&runs).map(|it| &it["broker"]).collect();
+        // Two phases of the arm and of its copy, in each round: a disturbed one is made again.
+        assert!(read.len() >= 4 && read.len().is_multiple_of(4), "{}", said(&output));
+        for broker in read {
+            assert!(broker["received"].as_u64() >= Some(300), "{reader}: {broker}");
+            assert_eq!(broker["received"], broker["sent"], "{reader}: {broker}");
+            let troubles =
+                [&broker["lost"], &broker["duplicates"], &broker["out_of_order_per_producer"]];
+            assert!(troubles.iter().all(|it| **it == 0), "{reader}: {broker}");
+        }
+    }
 }

@@ -63,6 +63,32 @@ fn adapters_install_side_by_side() {
     assert!(!stderr(&again).contains("install"), "{}", said(&again));
 }
 
+/// Seen with forty versions of a driver: as many package managers ran at once.
+#[test]
+fn only_some_of_many_adapters_install_at_a_time() {
+    let lab = Lab::new();
+    let (at_work, notes) = (lab.path("at-work"), lab.path("notes"));
+    fs::create_dir(&at_work).expect("room");
+    let names: Vec<String> = (0..24).map(|number| format!("a{number}")).collect();
+    let script = format!(
+        "cd '{}'; touch $$; ls | wc -l >>'{}'; sleep 0.2; rm $$",
+        at_work.display(),
+        notes.display()
+    );
+    for name in &names {
+        scripted(&lab, name, &script, "");
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let output = lab.experiment(&names, &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let counts = fs::read_to_string(notes).expect("notes");
+    let counts: Vec<usize> = counts.lines().map(|it| it.parse().expect("a number")).collect();
+    let most = std::thread::available_parallelism().map_or(1, usize::from).max(4);
+    let at_once = counts.iter().max().copied();
+    assert_eq!(counts.len(), names.len());
+    assert!(at_once > Some(1) && at_once <= Some(most), "{at_once:?} of {most} at once");
+}
+
 #[test]
 fn the_same_adapter_twice_is_installed_once() {
     let lab = Lab::new();

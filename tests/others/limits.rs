@@ -261,6 +261,21 @@ fn a_server_without_connections_lets_some_fail_and_some_wait() {
     assert!(shown.contains("- server connections: 25"), "{shown}");
 }
 
+#[test]
+fn a_sharded_collection_is_refused_on_a_server_that_is_not() {
+    let test = "limits/a_sharded_collection_is_refused_on_a_server_that_is_not";
+    let Some(lab) = lab_with(test, &["python"]) else { return };
+    let text = "why: It takes shards.\ncollections:\n  items:\n    shard: hashed\n    \
+                document: {_id: {type: long, value: key}}\n\
+                phases: [{operation: insert_one, operations: 10}]\n";
+    lab.write("dealt.yaml", text);
+    let output = lab.run(["run", "dealt.yaml", "-d", "python", "--out", "out", "--quick"]);
+    assert_eq!(code(&output), 3, "{}", said(&output));
+    let told = flat(&stderr(&output).replace('│', " "));
+    assert!(told.contains("`items` is sharded, and this server is not: standalone"), "{told}");
+    assert!(told.contains("[dealt.yaml:4:12]") && told.contains("mongod:shards=2"), "{told}");
+}
+
 /// The refusal of a workload, with its exit code and its line.
 fn refused(lab: &Lab, phase: &str, more: &[&str]) -> String {
     lab.fake("even", &[QUICK]);

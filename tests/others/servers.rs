@@ -131,3 +131,25 @@ fn servers_that_make_no_sense_together_are_usage_errors() {
     assert!(stderr(&bisect).contains("bisect searches on one server"), "{}", said(&bisect));
     assert!(!lab.path("mongodyno-results").exists(), "nothing is left behind");
 }
+
+#[test]
+fn a_workload_names_its_hosts_unless_the_command_line_names_a_server() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let refused = |hosts: &str, more: &[&str]| {
+        let text = format!(
+            "why: Hosts.\nhosts: [{hosts}]\ncollections: {{c: {{document: {{a: int}}}}}}\n\
+             phases: [{{operation: insert_one, collection: c}}]\n"
+        );
+        std::fs::write(lab.path("hosts.yaml"), text).expect("a workload");
+        let output = lab.run([&["run", "hosts.yaml", "-d", "even"], more].concat());
+        assert_ne!(code(&output), 0, "{}", said(&output));
+        stderr(&output)
+    };
+    let two = "'127.0.0.1:1', '127.0.0.1:2'";
+    assert!(refused(two, &[]).contains("127.0.0.1:1"), "{}", refused(two, &[]));
+    let other = refused(two, &["--uri", "mongodb://127.0.0.1:3"]);
+    assert!(other.contains("127.0.0.1:3") && !other.contains("127.0.0.1:1"), "{other}");
+    let one = refused("'127.0.0.1:1'", &[]);
+    assert!(one.contains("hosts 127.0.0.1:1: not two or more of HOST:PORT"), "{one}");
+}

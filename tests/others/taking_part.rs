@@ -89,3 +89,29 @@ fn the_quick_form_tells_a_story_to_its_end() {
     let plan = lab.record()["plan"]["phases"].clone();
     assert_eq!(plan[3]["limit"]["duration"]["seconds"], 1.0, "{plan:#}");
 }
+
+#[test]
+fn where_no_arm_reads_messages_the_fastest_that_is_installed_does() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let study = |more: &[&str]| {
+        let words = ["study", "broker", "-d", "even", "--server", "absorber", "--rounds", "1"];
+        lab.run([&words[..], more].concat())
+    };
+    let output = study(&[]);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    let expected = "error: no adapter that is installed can read messages\n";
+    assert!(stderr(&output).contains(expected), "{}", said(&output));
+
+    for (name, behaviour) in [("slow", "consumer_ns=90"), ("fast", "consumer_ns=20")] {
+        lab.fake(name, &[behaviour]);
+        assert_eq!(code(&lab.run(["adapters", "install", name])), 0);
+    }
+    lab.fake("not-there", &["consumer_ns=10"]);
+    lab.fake("own", &["consumer_ns=50"]);
+    for (more, reader) in [(&[][..], "fast"), (&["-d", "own"], "own")] {
+        let output = study(more);
+        let line = format!("; {reader}@1.0.0 reads the messages");
+        assert!(flat(&stderr(&output)).contains(&line), "{}", said(&output));
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::broker_support::{HOSTILE, LOST, MESSAGES, ROUNDS, made_up};
 use record::folder::Folder;
-use record::records::{Experiment, Run};
+use record::records::{Experiment, Limits, Run};
 use report::Options;
 use report::drawing::Drawing;
 use report::study::{arms, facts};
@@ -249,6 +249,7 @@ fn records_as_words() {
     let fact = |name: &str| &facts.iter().find(|fact| fact.0 == name).expect("a fact").1;
     assert_eq!(fact("Server"), "embedded MongoDB 4.4.2, standalone");
     assert_eq!(fact("Consumer"), "reader@1: fake 1.0 on fake 1");
+    assert!(!facts.iter().any(|fact| fact.0 == "Limits"), "none were seen");
     assert!(fact("Rounds").starts_with("3 and 1 through the tap, completed; seed 1"));
     let lost = lost(&experiment, &runs);
     assert_eq!(lost[0], "In all 5,980 of 6,000 messages arrived.");
@@ -262,6 +263,33 @@ fn records_as_words() {
     let pacings: Vec<String> = experiment.plan.phases.iter().map(pacing).collect();
     assert!(pacings[0].starts_with("Each worker waits for an insert"), "{pacings:?}");
     assert!(pacings[1].starts_with("All messages are intended at the start"), "{pacings:?}");
+}
+
+#[test]
+fn limits_that_are_alike_are_told_once() {
+    let path = tempfile::tempdir().expect("a folder");
+    let (_, mut experiment, runs) = made_up(&path.path().join("it"));
+    let usual = Limits {
+        open_files: Some(1024),
+        processes: Some(96_364),
+        address_space_bytes: None,
+        locked_memory_bytes: Some(8 << 20),
+        cgroup_memory_bytes: None,
+    };
+    let told = |experiment: &Experiment| {
+        let facts = facts(experiment, &runs);
+        facts.into_iter().find(|fact| fact.0 == "Limits").expect("a fact").1
+    };
+    let words = "processes 96,364, address space unlimited, locked memory 8.00 MiB, memory of the \
+                 cgroup unlimited";
+    for arm in &mut experiment.arms[..2] {
+        arm.limits = Some(usual.clone());
+    }
+    assert_eq!(told(&experiment), format!("open files 1,024, {words}"));
+    experiment.server.limits = Some(Limits { open_files: Some(64_000), ..usual });
+    let both =
+        format!("{HOSTILE}, new@2: open files 1,024, {words}; server: open files 64,000, {words}");
+    assert_eq!(told(&experiment), both);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stats::bisect::{Bisect, Next};
-use stats::changes::{self, Kind, Split, slope, splits};
+use stats::changes::{Kind, Split, slope, splits, steps, undone};
 use stats::compare::{Arms, Comparison, Rules, compare};
 use stats::threshold::{Direction, Interleave, Quantity, ThresholdParts};
 use stats::verdict::Verdict;
@@ -18,8 +18,10 @@ fn threshold() -> f64 {
     (THRESHOLD_PERCENT / 100.0).ln_1p()
 }
 
-fn changes(splits: &[Split]) -> Vec<usize> {
-    splits.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at).collect()
+/// The versions of the steps of a series.
+fn found_in(rounds: &[Vec<f64>], seed: u64) -> Vec<usize> {
+    let found = steps(rounds, &splits(rounds, threshold(), seed), threshold());
+    found.iter().map(|it| it.at).collect()
 }
 
 #[test]
@@ -35,7 +37,9 @@ fn splits_are_those_of_the_reference() {
         let rounds: Vec<Vec<f64>> = rows.iter().map(logs).collect();
         let found = splits(&rounds, threshold(), 7);
         let expected: Vec<usize> = serde_json::from_value(case["expected"].clone()).unwrap();
-        assert_eq!(changes(&found), expected, "{name}");
+        let kept = found.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at);
+        assert_eq!(kept.collect::<Vec<_>>(), expected, "{name}");
+        assert_eq!(found_in(&rounds, 7), expected, "{name}");
         let log = case["reference_log"].as_array().unwrap();
         let by_segment: BTreeMap<(usize, usize), &Split> =
             found.iter().map(|it| ((it.segment.start, it.segment.end), it)).collect();
@@ -154,9 +158,9 @@ fn a_scan_of_20_versions_finds_a_step_and_none_in_a_flat_history() {
         let step = 0.05_f64.ln_1p();
         let steps = all.iter().map(|version| if *version < at { 0.0 } else { step }).collect();
         let rounds = History::new(seed, steps).rounds(&all, 10);
-        found += usize::from(changes(&splits(&rounds, threshold(), seed)) == [at]);
+        found += usize::from(found_in(&rounds, seed) == [at]);
         let rounds = History::new(seed, vec![0.0; 20]).rounds(&all, 10);
-        flat += usize::from(changes(&splits(&rounds, threshold(), seed)).is_empty());
+        flat += usize::from(found_in(&rounds, seed).is_empty());
     }
     assert!(found >= 36 && flat >= 38, "found {found}, clean {flat} of 40");
 }
@@ -182,7 +186,7 @@ fn through_blocks(height: f64, block: impl Fn(&mut History) -> Vec<usize>) -> us
         let rounds: Vec<Vec<f64>> = (0..8).map(round).collect();
         let found = splits(&rounds, threshold(), *seed);
         if height > 0.0 {
-            changes(&found) == [at]
+            found_in(&rounds, *seed) == [at]
         } else {
             found.iter().all(|split| split.kind == Kind::Chance)
         }
@@ -209,19 +213,36 @@ fn blocks_dealt_anew_in_each_round_add_no_step_and_blocks_of_neighbours_do() {
     assert!(found >= 16 && flat >= 18 && neighbours <= 16);
 }
 
+/// As PyMongo's find_one from 3.6 to 4.5: the first split of a part has steps to both sides on its
+/// right, whose median is that of its left.
+#[test]
+fn a_step_is_measured_between_its_neighbours() {
+    let levels = [0.0, 0.04, 0.05, 0.11, -0.06, -0.02, 0.06, 0.05, 0.01, -0.03, 0.02, 0.01, -0.01];
+    let all: Vec<usize> = (0..levels.len()).collect();
+    let rounds = History::new(4, levels.to_vec()).rounds(&all, 16);
+    let threshold = 0.05_f64.ln_1p();
+    let first = splits(&rounds, threshold, 1);
+    let hidden = first.iter().filter(|it| it.kind == Kind::BelowThreshold).map(|it| it.at);
+    assert!(hidden.collect::<Vec<_>>().contains(&4), "{first:?}");
+    let found = steps(&rounds, &first, threshold);
+    let found: Vec<usize> = found.iter().map(|it| it.at).collect();
+    assert!(found.contains(&4) && found.contains(&6), "{found:?}");
+}
+
 #[test]
 fn a_step_is_mended_where_a_later_one_brings_it_back() {
-    let mended = |steps: &[f64], at: usize| {
-        let all: Vec<usize> = (0..steps.len()).collect();
-        let rounds = History::new(5, steps.to_vec()).rounds(&all, 16);
-        let found = splits(&rounds, threshold(), 1);
-        assert!(changes(&found).contains(&at), "{found:?}");
-        changes::mended(&rounds, &found, at, threshold())
+    let mended = |levels: &[f64], at: usize| {
+        let all: Vec<usize> = (0..levels.len()).collect();
+        let rounds = History::new(5, levels.to_vec()).rounds(&all, 16);
+        let found = steps(&rounds, &splits(&rounds, threshold(), 1), threshold());
+        assert!(found.iter().any(|it| it.at == at), "{found:?}");
+        undone(&rounds, &found, at, threshold())
     };
     assert_eq!(mended(&[0.0, 0.0, 0.2, 0.2, 0.2, 0.0, 0.0, 0.0], 2), Some(5));
     assert_eq!(mended(&[0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2], 2), None, "it stays");
     assert_eq!(mended(&[0.0, 0.0, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1], 2), None, "a third is left");
     assert_eq!(mended(&[0.0, 0.0, 0.3, 0.3, 0.1, 0.1, 0.0, 0.0], 2), Some(6), "in two steps");
+    assert_eq!(mended(&[0.1, 0.1, 0.2, 0.2, 0.0, 0.0, 0.0, 0.0], 2), Some(4), "and more");
     assert_eq!(mended(&[0.3, 0.3, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0], 2), None, "one way");
 }
 
@@ -235,8 +256,8 @@ fn a_version_outside_of_both_ends_ends_the_search() {
 fn changes_to_one_side_in_a_row_are_a_slope() {
     let rounds: Vec<Vec<f64>> = History::new(5, vec![0.0, 0.0, 0.06, 0.12, 0.18, 0.18, 0.18])
         .rounds(&[0, 1, 2, 3, 4, 5, 6], 12);
-    let found = splits(&rounds, threshold(), 1);
-    assert_eq!(changes(&found), [2, 3, 4]);
+    let found = steps(&rounds, &splits(&rounds, threshold(), 1), threshold());
+    assert_eq!(found.iter().map(|it| it.at).collect::<Vec<_>>(), [2, 3, 4]);
     assert_eq!(slope(&found), Some(1..4));
     assert_eq!(slope(&found[..1]), None);
 }

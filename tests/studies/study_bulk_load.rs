@@ -1,8 +1,10 @@
 //! The bulk-load study with a real driver, at its smallest scale.
 
-use crate::fake_support::{code, flat, stdout};
+use std::process::Command;
+
+use crate::fake_support::{code, flat, stderr, stdout};
 use crate::study_support::study_lab;
-use crate::support::said;
+use crate::support::{said, skip};
 use studies::bulk_load::{BulkLoadAnalysis, Load};
 
 #[test]
@@ -10,27 +12,54 @@ fn loads_are_measured_on_one_server_and_on_several() {
     let test = "study_bulk_load/loads_are_measured_on_one_server_and_on_several";
     let Some(lab) = study_lab(test, &["python"]) else { return };
     let words = ["study", "bulk-load", "-d", "python", "--scale", "0.0008", "--rounds", "2"];
-    let more = ["--parts", "names,hosts", "--server", "embedded@4.4", "--out", "out"];
+    let more = ["--parts", "names,hosts,shards", "--server", "embedded@4.4", "--out", "out"];
     let output = lab.run([&words[..], &more].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let output = lab.run(["report", "out", "--format", "json"]);
     let analysis: BulkLoadAnalysis = serde_json::from_str(&stdout(&output)).expect("an analysis");
-    assert_eq!(analysis.loads.len(), 8, "{:?}", analysis.loads);
+    let (through, loads): (Vec<Load>, Vec<Load>) =
+        analysis.loads.into_iter().partition(|it| it.part == "shards");
+    // Six on a machine that has a mongos, which no test asks for.
+    let page = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
+    let left_out = page.contains("shards is left out: it takes a mongos in front of shards; ");
+    assert_eq!(through.len(), if left_out { 0 } else { 6 }, "{page}");
+    assert_eq!(loads.len(), 8, "{loads:?}");
     assert!(analysis.notes.is_empty(), "{:?}", analysis.notes);
-    for load in &analysis.loads {
+    for load in &loads {
         let rates: Vec<f64> = load.rates.iter().copied().flatten().collect();
         assert!(rates.len() == 2 && rates.iter().all(|it| *it > 0.0), "{load:?}");
         assert!(load.documents > 0 && load.document_bytes > 0.0, "{load:?}");
     }
     let of = |phase: &str| -> &Load {
-        analysis.loads.iter().find(|it| it.phase == phase).unwrap_or_else(|| panic!("{phase}"))
+        loads.iter().find(|it| it.phase == phase).unwrap_or_else(|| panic!("{phase}"))
     };
     // Five batches for four hosts, the last one short.
     assert_eq!(of("threads_1").by_host, [1_160, 1_000, 1_000, 1_000]);
     let received = |phase: &str| of(phase).wire_bytes.expect("counters").median.estimate;
     let longer = received("names_32") - received("names_1");
     assert!((longer - 19.0 * 31.0).abs() < 1.0, "each name is sent with each document: {longer}");
-    let page = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
+    assert!(!left_out || page.contains("No load went through a mongos with shards."), "{page}");
     assert!(page.contains("Do the hosts end with equal shares?"), "{page}");
     lab.assert_nothing_runs();
+}
+
+#[test]
+fn a_load_that_the_disk_cannot_hold_is_refused_before_the_first_part() {
+    let test = "study_bulk_load/a_load_that_the_disk_cannot_hold_is_refused_before_the_first_part";
+    let Some(lab) = study_lab(test, &["python"]) else { return };
+    let private = Command::new("unshare").args(["-m", "true"]).output();
+    if !private.is_ok_and(|output| output.status.success()) {
+        return skip(test, "`unshare -m` needs root");
+    }
+    let script = r#"
+        data="${MDYN_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/mongodyno}/data"
+        mkdir -p "$data" && mount -t tmpfs -o size=1m tmpfs "$data" || exit 99
+        exec "$0" "$@"
+    "#;
+    let words = ["study", "bulk-load", "-d", "python", "--parts", "names,sizes", "--out", "out"];
+    let output = lab.wrapped(&["unshare", "-m", "sh", "-c", script], words).output();
+    let output = output.expect("it starts");
+    let told = flat(&stderr(&output));
+    assert!(told.contains("52,000 documents of ") && told.contains(" 1.00 MiB free"), "{told}");
+    assert!(!lab.path("out").exists(), "nothing has begun");
 }

@@ -78,6 +78,8 @@ fn assert_reports(lab: &Lab, runs: &[Run], ids: &[&str]) {
     let sent = runs.iter().flat_map(|run| &run.phases);
     let sent: u64 = sent.map(|phase| phase.broker.as_ref().expect("a broker").sent).sum();
     assert_eq!(csv.lines().count() as u64, sent + 1, "a head, and a line a message");
+    let script = String::from_utf8(report(lab, "gnuplot")).expect("text");
+    assert_eq!(Some(script.as_str()), BrokerStudy.gnuplot());
 
     let text = String::from_utf8(report(lab, "terminal")).expect("text");
     let page = String::from_utf8(report(lab, "html")).expect("text");
@@ -125,6 +127,30 @@ fn the_drivers_of_then_and_of_today() {
     }
     assert_reports(&lab, &runs, &ids);
     lab.assert_nothing_runs();
+}
+
+/// No third adapter is needed: of these two the faster reader reads.
+#[test]
+fn two_of_the_originals_languages_alone() {
+    let drivers = ["ruby", "cpp"];
+    let Some(lab) = study_lab("study_whole/two_of_the_originals_languages_alone", &drivers) else {
+        return;
+    };
+    let small = ["--set=messages=100", "--set=think_messages=20", "--set=rate_messages=20"];
+    let words =
+        ["study", "broker", "-d", "ruby", "-d", "cpp", "--quick", "--rounds=1", "--out=out"];
+    let output = lab.run([&words[..], &small].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let (experiment, runs) = read(&lab);
+    let reader = experiment.consumer.as_ref().expect("a reader");
+    assert_eq!(reader.adapter, "cpp", "{reader:?}");
+    assert!(reader.limits.is_some() && experiment.arms.iter().all(|arm| arm.limits.is_some()));
+    assert_eq!(runs.len(), 2 * drivers.len());
+    for run in &runs {
+        assert_run(&experiment, &Arm::default(), run);
+    }
+    let ids: Vec<&str> = experiment.arms.iter().map(|arm| arm.id.as_str()).collect();
+    assert_reports(&lab, &runs, &ids);
 }
 
 #[test]

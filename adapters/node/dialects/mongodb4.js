@@ -7,6 +7,7 @@ const encoder = require('mongodb/lib/bson.js');
 const { Refusal } = require('../protocol');
 const plan = require('../plan');
 const calls = require('./calls');
+const consumer = require('../consumer');
 const jsBson = require('./js_bson');
 
 async function open({ uri }, name) {
@@ -69,9 +70,10 @@ module.exports = function dialect(api, major) {
     bind: calls.binder(find, true),
     models: calls.models,
     projection: 'projection',
-    Consumer: promises ? require('../consumer').Consumer : null,
+    Consumer: promises ? consumer.Consumer : null,
+    StreamConsumer: promises ? consumer.StreamConsumer : null,
     capabilities: {
-      extras: calls.extras,
+      extras: promises ? [...calls.extras, 'change_stream'] : calls.extras,
       alters: [],
       uri: 'standard',
       consumer_ns: promises ? 4000 : null

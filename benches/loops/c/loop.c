@@ -13,17 +13,19 @@
 enum { LOADED = 20000 }; /* documents that there are to be found: keys 0 and up */
 enum { STRIDE = 7919 };  /* coprime to LOADED: every key comes, in an order that no cache knows */
 enum { TIMES_MAX = 1 << 20 };
+enum { BATCH = 1000 };
 
-typedef struct {
+typedef struct worker worker;
+struct worker {
     mongoc_collection_t *items;
-    bool inserts;
+    void (*operate)(worker *, int64_t *start_ns);
     uint64_t key, step;
     int64_t until_ns, sum, ended_ns;
     size_t count;
     struct {
         int64_t start_ns, end_ns;
     } * times;
-} worker;
+};
 
 static struct {
     const uint8_t *bytes;
@@ -90,6 +92,24 @@ static void insert_one(worker *of, int64_t *start_ns) {
     bson_destroy(&document);
 }
 
+static void insert_many(worker *of, int64_t *start_ns) {
+    bson_t documents[BATCH];
+    const bson_t *batch[BATCH];
+    bson_error_t error;
+    for (size_t i = 0; i < BATCH; i++) {
+        make(of, &documents[i]);
+        batch[i] = &documents[i];
+    }
+    *start_ns = now_ns();
+    if (!mongoc_collection_insert_many(of->items, batch, BATCH, NULL, NULL, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
+    of->ended_ns = now_ns();
+    for (size_t i = 0; i < BATCH; i++)
+        bson_destroy(&documents[i]);
+}
+
 static void find_one(worker *of, int64_t *start_ns) {
     bson_t filter = BSON_INITIALIZER, options = BSON_INITIALIZER;
     bson_iter_t at;
@@ -116,10 +136,7 @@ static void *turn(void *argument) {
     of->count = 0;
     for (of->ended_ns = now_ns(); of->ended_ns < of->until_ns; of->count++) {
         int64_t start_ns;
-        if (of->inserts)
-            insert_one(of, &start_ns);
-        else
-            find_one(of, &start_ns);
+        of->operate(of, &start_ns);
         of->times[of->count % TIMES_MAX].start_ns = start_ns;
         of->times[of->count % TIMES_MAX].end_ns = of->ended_ns;
     }
@@ -140,7 +157,9 @@ int main(int count, char **words) {
     for (size_t i = 0; i < threads; i++) {
         mongoc_client_t *client = mongoc_client_pool_pop(clients);
         workers[i].items = mongoc_client_get_collection(client, words[2], words[3]);
-        workers[i].inserts = !strcmp(words[4], "insert_one");
+        workers[i].operate = !strcmp(words[4], "insert_one")    ? insert_one
+                             : !strcmp(words[4], "insert_many") ? insert_many
+                                                                : find_one;
         workers[i].key = i;
         workers[i].step = threads;
         workers[i].times = calloc(TIMES_MAX, sizeof *workers[i].times);

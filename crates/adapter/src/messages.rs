@@ -115,6 +115,8 @@ pub struct Consumer {
     pub expected: u64,
     pub idle_ms: u64,
     pub marker_field: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub change_stream: bool,
 }
 
 /// How the next operation is issued (SPEC section 5).

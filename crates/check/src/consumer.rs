@@ -135,6 +135,7 @@ impl Lab<'_> {
             name: COLLECTION.to_owned(),
             indexes: vec![],
             capped: Some(Capped { size_bytes: CAPPED_BYTES, max_documents: None }),
+            shard: None,
             loaded: 0,
             kept: false,
             stamps: vec![],
@@ -163,6 +164,7 @@ impl Lab<'_> {
                 expected,
                 idle_ms: idle.as_millis() as u64,
                 marker_field: MARKER_FIELD.to_owned(),
+                change_stream: false,
             },
         };
         let prepare = Request::Prepare(Box::new(Prepare::Consumer(prepare)));

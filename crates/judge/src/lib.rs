@@ -9,7 +9,7 @@ pub mod objectives;
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
 use analysis::types::{AlsoRow, Analysis, Metric, ObjectiveRow};
-use analysis::{changed, conditions, rows, since, taps};
+use analysis::{changed, conditions, quantiles, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
 use objectives::Gate;
@@ -50,6 +50,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         let what = "the last line of runs.jsonl is torn, as it was cut off while being written";
         warnings.push(format!("{what}; its run is left out"));
     }
+    warnings.extend(quantiles::missing(folder));
     if rounds.count() == 0 {
         warnings.push("no round was finished: there is nothing to compare".to_owned());
     }

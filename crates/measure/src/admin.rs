@@ -2,19 +2,23 @@
 //! nothing else: no measured operation goes through a driver linked into the core.
 
 use base::say;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bson::{Bson, Document, RawDocumentBuf, Uuid, doc};
+use bson::{Document, RawDocumentBuf, Uuid, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use tokio::time::{sleep, timeout};
 
+use crate::counters;
+pub use crate::counters::{Counters, difference};
 use base::clock::wall;
 use base::error::{Error, Exit, Result};
 use base::words::hex;
-use workload::plan::Collection;
+use server::sharding::{Mongos, Range, Split};
+use workload::plan::{Collection, Shard, Stamp};
+use workload::shard::ranges;
+use workload::sharding::By;
 
 /// Bytes of one insert_many while loading: below the server's message limit of 48 MB.
 const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
@@ -66,31 +70,6 @@ pub struct Marked {
     /// RFC 3339 in UTC.
     pub made_at: String,
 }
-
-pub type Counters = BTreeMap<String, i64>;
-
-/// Counters that are taken of serverStatus: the columns of mongostat, and the traffic.
-const STATUS: [(&str, &[&str]); 9] = [
-    ("opcounters", &["insert", "query", "update", "delete", "getmore", "command"]),
-    ("network", &["bytesIn", "bytesOut", "numRequests"]),
-    ("connections", &["current", "totalCreated", "active"]),
-    ("globalLock.currentQueue", &["readers", "writers"]),
-    ("globalLock.activeClients", &["readers", "writers"]),
-    ("extra_info", &["page_faults"]),
-    // Flushes; those of 8.0 and later stand in another section.
-    ("wiredTiger.transaction", &["transaction checkpoints"]),
-    ("wiredTiger.checkpoint", &["total succeed number of checkpoints"]),
-    (
-        "wiredTiger.cache",
-        &[
-            "bytes currently in the cache",
-            "tracked dirty bytes in the cache",
-            "maximum bytes configured",
-            "bytes read into cache",
-            "bytes written from cache",
-        ],
-    ),
-];
 
 impl Admin {
     /// Connects, and touches nothing.
@@ -161,6 +140,13 @@ impl Admin {
     /// Makes a collection anew, with its indexes.
     pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
         self.drop_collection(name).await?;
+        if let Some(shard) = &collection.shard {
+            let mongos = Mongos(self.client.clone());
+            mongos.check_balancer().await?;
+            let split = split(shard, &collection.stamps)?;
+            mongos.shard(self.database.name(), name, &shard.key, &split).await?;
+            return self.create_indexes(name, collection).await;
+        }
         let mut create = doc! { "create": name };
         if let Some(capped) = &collection.capped {
             create.insert("capped", true);
@@ -170,6 +156,10 @@ impl Admin {
             }
         }
         self.database.run_command(create).await.or_refused()?;
+        self.create_indexes(name, collection).await
+    }
+
+    async fn create_indexes(&self, name: &str, collection: &Collection) -> Result<()> {
         if !collection.indexes.is_empty() {
             let indexes: Vec<Document> = collection.indexes.iter().map(index_document).collect();
             self.database
@@ -365,55 +355,14 @@ impl Admin {
         Ok(commands)
     }
 
-    /// Counters and gauges: opcounters, network, connections; with `all`, also queues,
-    /// flushes, page faults and the cache's.
+    /// See [`counters::counters`].
     pub async fn counters(&self, all: bool) -> Result<Counters> {
-        // Default sections are turned off one by one: a whole serverStatus has 40 KB and takes the
-        // server a millisecond.
-        let mut command = doc! {
-            "serverStatus": 1, "metrics": 0, "locks": 0, "repl": 0, "tcmalloc": 0,
-            "transactions": 0, "twoPhaseCommitCoordinator": 0, "logicalSessionRecordCache": 0,
-            "opLatencies": 0, "security": 0, "electionMetrics": 0, "flowControl": 0,
-            "globalLock": 0, "indexBulkBuilder": 0, "freeMonitoring": 0, "mirroredReads": 0,
-            "asserts": 0, "batchedDeletes": 0, "catalogStats": 0, "defaultRWConcern": 0,
-            "featureCompatibilityVersion": 0, "tenantMigrations": 0, "trafficRecording": 0,
-            "transportSecurity": 0, "scramCache": 0, "readConcernCounters": 0,
-            "internalTransactions": 0, "storageEngine": 0, "opcountersRepl": 0,
-            "indexStats": 0, "Instance Information": 0, "readPreferenceCounters": 0,
-            "resourceConsumption": 0, "shardSplits": 0,
-            "changeStreamPreImages": 0, "queryAnalyzers": 0, "extra_info": 0,
-        };
-        if all {
-            command.extend(doc! { "globalLock": 1, "extra_info": 1 });
-        } else {
-            command.insert("wiredTiger", 0);
-        }
-        let status = self.client.database("admin").run_command(command).await.or_refused()?;
-        let mut counters = Counters::new();
-        for (path, fields) in STATUS {
-            let within = |values: &Document, part| values.get_document(part).ok().cloned();
-            let found = path.split('.').try_fold(status.clone(), |it, part| within(&it, part));
-            if let Some(values) = found {
-                pick(&values, path.trim_start_matches("wiredTiger."), fields, &mut counters);
-            }
-        }
-        Ok(counters)
+        counters::counters(&self.client, &self.database, all).await.or_refused()
     }
 
-    /// Sizes of a collection and of the database; empty where the server has none.
+    /// See [`counters::sizes`].
     pub async fn sizes(&self, name: &str) -> Counters {
-        let mut sizes = Counters::new();
-        if let Ok(stats) = self.database.run_command(doc! { "collStats": name }).await {
-            let fields = ["count", "size", "storageSize", "totalIndexSize", "avgObjSize"];
-            pick(&stats, "collStats", &fields, &mut sizes);
-            pick(&with_units(&stats), "collStats", &["totalSize_bytes"], &mut sizes);
-        }
-        if let Ok(stats) = self.database.run_command(doc! { "dbStats": 1 }).await {
-            pick(&stats, "dbStats", &["dataSize", "storageSize", "indexSize"], &mut sizes);
-            let fields = ["objects_count", "avgObjSize_bytes", "totalSize_bytes"];
-            pick(&with_units(&stats), "dbStats", &fields, &mut sizes);
-        }
-        sizes
+        counters::sizes(&self.database, name).await
     }
 }
 
@@ -470,30 +419,13 @@ fn index_document(index: &workload::plan::Index) -> Document {
     doc! { "key": keys, "name": name.join("_"), "unique": index.unique }
 }
 
-/// The newer fields of collStats and dbStats, whose names end with their unit.
-fn with_units(stats: &Document) -> Document {
-    let named = stats.iter().map(|(name, value)| {
-        let unit = if name == "objects" { "count" } else { "bytes" };
-        (format!("{name}_{unit}"), value.clone())
-    });
-    named.collect()
-}
-
-fn pick(from: &Document, section: &str, fields: &[&str], into: &mut Counters) {
-    for field in fields {
-        let value = match from.get(field) {
-            Some(Bson::Int32(value)) => i64::from(*value),
-            Some(Bson::Int64(value)) => *value,
-            Some(Bson::Double(value)) => *value as i64,
-            _ => continue,
-        };
-        into.insert(format!("{section}.{field}"), value);
+fn split(shard: &Shard, stamps: &[Stamp]) -> Result<Split> {
+    if shard.by == By::Hashed {
+        return Ok(Split::Hashed(shard.chunks));
     }
-}
-
-pub fn difference(before: &Counters, after: &Counters) -> Counters {
-    after
-        .iter()
-        .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))
-        .collect()
+    let ranges = ranges(shard, stamps).ok_or_else(|| {
+        let message = format!("its record says that ranges of `{}` are chunks", shard.key);
+        Error::usage(message, "shard by a field with `value: key`")
+    })?;
+    Ok(Split::Ranged(ranges.into_iter().map(|(from, within)| Range { from, within }).collect()))
 }

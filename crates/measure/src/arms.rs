@@ -56,9 +56,11 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
                     format!("write {head}/key=value, as in {head}/maxPoolSize=10"),
                 )
             })?;
-        // A path is the adapter's, not of a connection string.
-        let path = value.strip_prefix('/').filter(|_| manifest.options.contains_key(key));
-        if !path.unwrap_or(value).split('/').all(is_plain) || path.is_none() && value.contains('/')
+        // A path is the adapter's, not of a connection string; so is a flag with a value.
+        let own = manifest.options.contains_key(key);
+        let path = value.strip_prefix('/').filter(|_| own);
+        let is_right = |part: &str| is_plain(part) || own && part.split('=').all(is_plain);
+        if !path.unwrap_or(value).split('/').all(is_right) || path.is_none() && value.contains('/')
         {
             return Err(Error::usage(
                 format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
@@ -242,6 +244,8 @@ mod tests {
         assert_eq!(id(path), path);
         let old = "node@1.4.3/maxPoolSize=5/runtime=0.12.9";
         assert_eq!(id(old), "node@1.4.3/runtime=0.12.9/maxPoolSize=5");
+        let flags = "java@5.10.0/jvm=-Xms1g,-XX:MaxPermSize=64m";
+        assert_eq!(id(flags), flags);
         assert_eq!(id("go@2.9.3/processes=4/w=1"), "go@2.9.3/w=1/processes=4");
         assert_eq!(id("node:mongolian"), "node:mongolian@0.1.18");
         assert_eq!(id("node:mongodb@4.17.2/api=callback"), "node@4.17.2/api=callback");
@@ -259,6 +263,7 @@ mod tests {
             "rust/runtime=1",
             "rust takes no option runtime | it takes api, and options of conn",
         );
+        starts("go/w=1=2", "the value of `w=1=2` has a sign that no option takes");
         starts("go/w=/usr/bin", "the value of `w=/usr/bin` has a sign that no option takes");
         starts("python/runtime=/usr/bin/py*", "has a sign that no option takes");
         starts("python/runtime=../bin/python", "names no value");

@@ -105,6 +105,7 @@ fn prepare(phase: &Phase, collection: &str, samples: &std::path::Path) -> Prepar
             expected,
             idle_ms: IDLE.as_millis() as u64,
             marker_field: MARKER_FIELD.to_owned(),
+            change_stream: phase.change_stream,
         },
     })
 }

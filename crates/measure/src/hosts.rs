@@ -6,7 +6,9 @@ use crate::admin::{Admin, Counters};
 use base::error::{Error, Result};
 use bson::RawDocumentBuf;
 use server::Server;
-use workload::plan::{Collection, Plan};
+use workload::Workload;
+use workload::places::Part;
+use workload::plan::Collection;
 
 /// Never empty. What is done is done on all of them; what is read is their sum.
 pub struct Hosts(Vec<Admin>);
@@ -93,11 +95,27 @@ fn sum(mut each: Vec<Counters>, by_host: &str) -> Counters {
     sum
 }
 
-/// Refuses what several hosts that know nothing of each other cannot do.
+/// Refuses what a server cannot do, which is asked when it answers.
 ///
 /// # Errors
-/// Operations that may look for a document on the wrong host; a tap or a link.
-pub fn fits(server: &Server, plan: &Plan, through: bool) -> Result<()> {
+/// Sharding without shards. With several hosts that know nothing of each other: operations that may
+/// look for a document on the wrong one; a tap or a link.
+pub fn fits(server: &Server, workload: &Workload, through: bool) -> Result<()> {
+    let (plan, topology) = (&workload.plan, &server.record().topology);
+    let sharded = plan.collections.iter().find(|it| it.shard.is_some());
+    if let Some(collection) = sharded.filter(|_| !topology.starts_with("sharded")) {
+        let message =
+            format!("`{}` is sharded, and this server is not: {topology}", collection.name);
+        let hint = "use `--server mongod:shards=2`, or name a mongos with --uri";
+        return Err(workload.places.error(Part::Shard(&collection.name), message, hint).into());
+    }
+    let stream = plan.phases.iter().find(|phase| phase.change_stream);
+    let has_oplog = ["replica set", "sharded"].iter().any(|it| topology.starts_with(it));
+    if let Some(phase) = stream.filter(|_| !has_oplog) {
+        let message = format!("a change stream takes a replica set, this server is: {topology}");
+        let hint = "use `--server embedded:replset=1`, or leave the phase out with --phase";
+        return Err(workload.places.error(Part::Phase(&phase.name), message, hint).into());
+    }
     if server.uris().len() == 1 {
         return Ok(());
     }

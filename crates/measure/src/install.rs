@@ -3,21 +3,27 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Instant;
 
 use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
 
 use crate::arms::{Arm, number_twins};
 use crate::progress::{Line, duration};
 use crate::stop::Requests;
 use crate::system::named;
+use adapter::choice::Asked;
 use adapter::environment::Environment;
 use adapter::install::{Installation, News};
+use adapter::manifest::Manifest;
+use adapter::messages::Capabilities;
 use adapter::process::AdapterProcess;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 use base::say;
 use record::records::Unavailable;
+use workload::plan::Plan;
 
 /// Characters of an installer's last line that the live line shows.
 const SAID_CHARACTERS: usize = 48;
@@ -32,34 +38,70 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// The adapter that reads messages: the one asked for, or the one of the arms' that needs the
-    /// least time for each.
+    /// The adapter that reads the plan's messages: the one asked for; the arms' own, or where none
+    /// of those reads them, another one that is installed. Of several, the one that needs the least
+    /// time for each message. None where nobody has to.
     ///
     /// # Errors
-    /// It reads none; none of the arms' does.
-    pub async fn consumer(&self) -> Result<(String, Environment)> {
-        let candidates = self.consumer.as_ref().map_or(&self.arms[..], std::slice::from_ref);
-        let mut able = Vec::new();
-        for (place, (_, environment)) in candidates.iter().enumerate() {
-            let log = Path::new("/dev/null"); // what is wrong with it is said when it is measured
-            let Ok(process) = AdapterProcess::start(environment, log, &Epoch::start()).await else {
-                continue;
-            };
-            let declared = process.hello.as_ref().map(|hello| &hello.capabilities);
-            able.extend(declared.and_then(|it| it.consumer_ns).map(|cost_ns| (cost_ns, place)));
-            let _ = process.close().await;
+    /// The one asked for cannot; none that is installed can.
+    pub async fn consumer(
+        &self,
+        manifests: &[Manifest],
+        plan: &Plan,
+    ) -> Result<Option<(String, Environment)>> {
+        if !plan.phases.iter().any(|phase| phase.consumer) {
+            return Ok(None);
         }
-        match able.into_iter().min() {
-            Some((_, place)) => Ok(candidates[place].clone()),
-            None => Err(Error::usage(
-                match &self.consumer {
-                    Some((id, _)) => format!("--consumer {id}: its adapter cannot read messages"),
-                    None => "no adapter of these arms can read messages".to_owned(),
-                },
-                "name one that can with --consumer NAME",
-            )),
+        let streams = plan.phases.iter().any(|phase| phase.change_stream);
+        let what = if streams { "change streams" } else { "messages" };
+        let hint = "name one that can with --consumer NAME";
+        if let Some(asked) = &self.consumer {
+            let able = fastest_reader(slice::from_ref(asked), streams).await;
+            let message = format!("--consumer {}: its adapter cannot read {what}", asked.0);
+            return able.map(Some).ok_or_else(|| Error::usage(message, hint));
         }
+        if let Some(able) = fastest_reader(&self.arms, streams).await {
+            return Ok(Some(able));
+        }
+        // The others are not installed for that: who reads would be known minutes later.
+        let able = fastest_reader(&ready(manifests).await, streams).await;
+        let message = format!("no adapter that is installed can read {what}");
+        able.map(Some).ok_or_else(|| Error::usage(message, hint))
     }
+}
+
+/// The word of an adapter that reads change streams (SPEC section 9).
+const STREAMS: &str = "change_stream";
+
+/// None where none of them reads messages, or change streams.
+async fn fastest_reader(
+    candidates: &[(String, Environment)],
+    streams: bool,
+) -> Option<(String, Environment)> {
+    let mut able = Vec::new();
+    for (place, (_, environment)) in candidates.iter().enumerate() {
+        let log = Path::new("/dev/null"); // what is wrong with it is said when it is measured
+        let Ok(process) = AdapterProcess::start(environment, log, &Epoch::start()).await else {
+            continue;
+        };
+        let declared = process.hello.as_ref().map(|hello| &hello.capabilities);
+        let reads = |it: &&Capabilities| !streams || it.extras.iter().any(|it| it == STREAMS);
+        let cost_ns = declared.filter(reads).and_then(|it| it.consumer_ns);
+        able.extend(cost_ns.map(|cost_ns| (cost_ns, place)));
+        let _ = process.close().await;
+    }
+    able.into_iter().min().map(|(_, place)| candidates[place].clone())
+}
+
+/// The adapters that are installed, each in its default version.
+async fn ready(manifests: &[Manifest]) -> Vec<(String, Environment)> {
+    let asked = Asked::default();
+    let able = manifests.iter().filter(|it| it.probe().is_ok());
+    let plans: Vec<Installation<'_>> = able
+        .filter_map(|it| Installation::of(it, &asked).ok())
+        .filter(Installation::is_ready)
+        .collect();
+    join_all(plans.iter().map(named)).await.into_iter().flatten().collect()
 }
 
 /// How environments are installed.
@@ -178,7 +220,7 @@ fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
 }
 
 pub async fn install(arm: &Arm<'_>, offline: bool, requests: &mut Requests) -> Result<Environment> {
-    let arms = std::slice::from_ref(arm);
+    let arms = slice::from_ref(arm);
     let how = How { wanted: Wanted::All, offline };
     let mut installed = install_all(arms, None, how, &mut Vec::new(), requests).await?;
     Ok(installed.arms.remove(0).1)
@@ -198,6 +240,9 @@ fn are_there<'a>(planned: impl Iterator<Item = &'a Installation<'a>>) -> Result<
     ))
 }
 
+/// Installations that run side by side on fewer cores: they wait for a network as well.
+const TOGETHER_MIN: usize = 4;
+
 /// Makes incomplete environments, each folder once. Returns the reasons of failures.
 async fn side_by_side<'a>(
     planned: impl Iterator<Item = &'a Installation<'a>>,
@@ -215,8 +260,11 @@ async fn side_by_side<'a>(
         board.ends(number, made.is_ok());
         made.err().map(|error| (it.folder().to_owned(), error))
     };
+    // A compiler or a package manager each: all versions of a history at once take all memory.
+    let most = std::thread::available_parallelism().map_or(1, usize::from).max(TOGETHER_MIN);
     let work = missing.values().enumerate().map(|(number, it)| make(number, it));
-    let mut made = requests.or(join_all(work)).await;
+    let work = stream::iter(work).buffer_unordered(most);
+    let mut made = requests.or(work.collect::<Vec<_>>()).await;
     if let Err(error) = &mut made {
         "the same command goes on with what is installed".clone_into(&mut error.hint);
     }

@@ -10,6 +10,7 @@ pub mod broker;
 pub mod clients;
 mod collect;
 pub mod context;
+mod counters;
 mod death;
 pub mod disk;
 mod facts;

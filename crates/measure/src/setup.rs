@@ -190,7 +190,7 @@ impl Setup {
     ) -> Result<Runner> {
         let looked = Some((Instant::now(), Reading::take()));
         if let Some(server) = server {
-            hosts::fits(server, &self.workload.plan, self.tap || self.link.is_some())?;
+            hosts::fits(server, &self.workload, self.tap || self.link.is_some())?;
         }
         let places = match self.server.as_ref().and_then(Reached::uri) {
             Some(uri) => places(uri).await,

@@ -204,7 +204,7 @@ pub struct Server {
     pub uri: String,
     /// Command line of its start.
     pub flags: Vec<String>,
-    /// `standalone`, `replica set NAME` or `sharded`.
+    /// `standalone`, `replica set NAME`, or `sharded`, of a cluster of ours with its shards.
     pub topology: String,
     /// Package and licence of an embedded server.
     pub source: Option<String>,

@@ -1,11 +1,25 @@
-//! Notes on the processes of the arms in a phase: their timers, memory, threads and connections.
+//! Notes on the arms in a phase: their messages, timers, memory, threads and connections.
 
 use base::say::clean;
 use figures::{self, MISSING};
 use judge::analysis::types::ResultRow;
 
+/// Of more arms the ends of their memory are told: nobody reads thirty.
+const NAMED_MAX: usize = 8;
+
 pub fn notes(results: &[&ResultRow]) -> impl Iterator<Item = String> {
-    timers(results).into_iter().chain(clients(results))
+    messages(results).into_iter().chain(timers(results)).chain(clients(results))
+}
+
+/// Latency of each arm's messages, where a consumer reads them.
+fn messages(results: &[&ResultRow]) -> Option<String> {
+    let each = results.iter().filter_map(|row| {
+        let p99 = row.message_p99_us.map_or(MISSING.to_owned(), figures::time);
+        Some(format!("{} {}/{p99}", row.arm, figures::time(row.message_p50_us?)))
+    });
+    let each: Vec<String> = each.collect();
+    let text = format!("messages, from making to reading (p50/p99): {}", each.join(", "));
+    (!each.is_empty()).then(|| clean(&text))
 }
 
 /// How late each arm's own timers are in an open loop.
@@ -45,6 +59,12 @@ fn clients(results: &[&ResultRow]) -> Option<String> {
         if !parts.is_empty() {
             seen.push((&row.arm, format!("{} {}", row.arm, parts.join(", "))));
         }
+    }
+    if seen.len() > NAMED_MAX {
+        let held = results.iter().filter_map(|it| Some((it.rss_held_bytes?, &it.arm)));
+        let end = |(bytes, arm): (u64, &String)| format!("{} ({arm})", figures::bytes(bytes));
+        let (least, most) = (held.clone().min()?, held.max()?);
+        return Some(clean(&format!("clients: {} to {} held", end(least), end(most))));
     }
     let each: Vec<String> = seen.into_iter().map(|(_, text)| text).collect();
     (!each.is_empty()).then(|| clean(&format!("clients: {}", each.join("; "))))

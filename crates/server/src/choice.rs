@@ -27,7 +27,10 @@ pub struct ServerChoice {
 /// The words that `--server` takes, for people.
 pub fn server_forms() -> String {
     let forms = KINDS.iter().map(|(_, kind)| kind.forms).collect::<Vec<_>>().join(", ");
-    format!("{forms}; several mongods: embedded:hosts=4, embedded:replset=3")
+    format!(
+        "{forms}; several mongods: embedded:hosts=4, embedded:replset=3, \
+         mongod:shards=2"
+    )
 }
 
 /// The words for one more server like that of a record, by its version, address and topology.
@@ -70,6 +73,12 @@ impl ServerChoice {
                 "several hosts are mongods: embedded:hosts=4",
             ));
         }
+        if matches!(shape, Shape::Shards(_)) && *kind == ServerKind::Embedded {
+            return Err(Error::usage(
+                format!("--server {server}: embedded servers come without a mongos"),
+                "write mongod:shards=2, with the mongod and mongos of this machine",
+            ));
+        }
         Ok(Self { kind: *kind, words: words.to_owned(), shape, others: Vec::new() })
     }
 
@@ -78,7 +87,7 @@ impl ServerChoice {
         let is_host = |it: &String| !it.is_empty() && !it.contains(['/', '@', ' ', '?']);
         if hosts.len() < 2 || !hosts.iter().all(is_host) {
             return Err(Error::usage(
-                format!("--hosts {} names no several hosts", hosts.join(",")),
+                format!("hosts {}: not two or more of HOST:PORT", hosts.join(",")),
                 "write --hosts HOST:PORT,HOST:PORT; for one server give --uri",
             ));
         }
@@ -117,7 +126,12 @@ impl ServerChoice {
     /// The mongod that it names, installed if need be; None where there is nothing to install.
     /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
     pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {
-        kind_of(self.kind).map_or(Ok(None), |kind| (kind.prepare)(host, &self.words, progress))
+        let Some(kind) = kind_of(self.kind) else { return Ok(None) };
+        let program = (kind.prepare)(host, &self.words, progress)?;
+        if let Some(program) = program.as_ref().filter(|_| matches!(self.shape, Shape::Shards(_))) {
+            program.mongos(host)?;
+        }
+        Ok(program)
     }
 
     /// Starts it, or connects to it. `program` is what [`ServerChoice::prepare`] answered.
@@ -191,6 +205,7 @@ mod tests {
         for (server, uri) in [
             ("postgres", None),
             ("mongod@7", None),
+            ("embedded:shards=2", None),
             ("embedded4.4", None),
             ("mongodb://u:s3cret@h", None),
             ("embedded", Some("u:s3cret@h")),

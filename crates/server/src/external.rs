@@ -17,7 +17,7 @@ pub(super) async fn open(uri: &str) -> Result<Server> {
         pid: None,
         process: None,
         others: Vec::new(),
-        is_set: false,
+        is_one: false,
     })
 }
 

@@ -137,14 +137,20 @@ impl Start<'_> {
         let mut flags = vec![
             format!("--port={}", self.port),
             "--bind_ip=127.0.0.1".to_string(),
-            format!("--dbpath={}", data_folder.join("db").display()),
-            format!("--wiredTigerCacheSizeGB={cache_gb}"),
             "--nounixsocket".to_string(),
             "--setParameter=diagnosticDataCollectionEnabled=false".to_string(),
             // Every five minutes mongod writes down the drivers' sessions. It counts these updates
             // with the drivers' own: the receipt of the arm that had its turn was wrong.
             "--setParameter=logicalSessionRefreshMillis=86400000".to_string(),
         ];
+        match &self.options.config_servers {
+            // A mongos stores nothing.
+            Some(servers) => flags.push(format!("--configdb={servers}")),
+            None => flags.extend([
+                format!("--dbpath={}", data_folder.join("db").display()),
+                format!("--wiredTigerCacheSizeGB={cache_gb}"),
+            ]),
+        }
         flags.extend(self.options.connections.map(|count| format!("--maxConns={count}")));
         flags.extend(self.options.extra_flags.iter().cloned());
         flags
@@ -222,13 +228,14 @@ impl Start<'_> {
 
     fn explain(&self, why: Unhealthy, log: &Path, log_start: u64) -> Failure {
         let version = &self.program.version;
+        let name = if self.options.config_servers.is_some() { "mongos" } else { "mongod" };
         let error = match why {
             Unhealthy::Ended(ending) if ending.code == Some(NET_ERROR) => {
                 return Failure::PortTaken;
             }
             Unhealthy::Ended(ending) => Error::environment(
                 format!(
-                    "mongod {version} {} while it started. {}",
+                    "{name} {version} {} while it started. {}",
                     describe(ending),
                     log_tail::quote(log, log_start)
                 ),
@@ -236,7 +243,7 @@ impl Start<'_> {
             ),
             Unhealthy::Silent => Error::unreachable(
                 format!(
-                    "mongod {version} did not listen within {} s. {}",
+                    "{name} {version} did not listen within {} s. {}",
                     START_LIMIT.as_secs(),
                     log_tail::quote(log, log_start)
                 ),

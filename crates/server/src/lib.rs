@@ -18,6 +18,7 @@
 mod background;
 mod catalogue;
 mod choice;
+mod cluster;
 mod download;
 mod external;
 mod guard;
@@ -38,8 +39,10 @@ mod program;
 mod progress;
 mod record;
 mod refusal;
+mod replica_set;
 mod server;
 mod shape;
+pub mod sharding;
 pub mod uri;
 mod wire_versions;
 

@@ -22,7 +22,7 @@ pub async fn start(host: &Host, program: &Program, options: &StartOptions) -> Re
         pid: Some(launched.mongod_id.pid),
         process: Some(Box::new(launched)),
         others: Vec::new(),
-        is_set: false,
+        is_one: false,
     })
 }
 

@@ -17,6 +17,8 @@ pub struct StartOptions {
     pub connections: Option<u32>,
     /// Memory of mongod, by a cgroup.
     pub memory_bytes: Option<u64>,
+    /// `--configdb` of a mongos; None: it is a mongod.
+    pub config_servers: Option<String>,
     /// Further flags for mongod, for example `--replSet=rs0`.
     pub extra_flags: Vec<String>,
     /// The program that has the verb `guard-server`; this one if None.

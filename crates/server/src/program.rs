@@ -8,7 +8,7 @@ use base::error::{Error, Result};
 use record::records::ServerKind;
 
 use super::catalogue::{Entry, Wheel, catalogue};
-use super::host::Host;
+use super::host::{Host, is_executable};
 use super::install::{Depth, install, install_openssl};
 use super::progress::Progress;
 
@@ -52,12 +52,34 @@ impl Program {
         }
         let output = run(&path, &["--version"], library_path.as_ref(), false)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text.lines().find_map(|line| line.strip_prefix("db version v"));
+        let said = ["db version v", "mongos version v"];
+        let version =
+            text.lines().find_map(|line| said.iter().find_map(|it| line.strip_prefix(it)));
         let Some(version) = version.map(|version| version.trim().to_string()) else {
             return Err(does_not_run(&path, &output));
         };
         let wheel = entry.map(|entry| &entry.wheel);
         Ok(Self { path, kind, version, wheel, library_path })
+    }
+}
+
+impl Program {
+    /// The mongos of the same version: beside this mongod, or on the search path.
+    pub(super) fn mongos(&self, host: &Host) -> Result<Self> {
+        let mongod = self.path.display();
+        let hint = "install mongos of the same version, or name a running mongos with --uri";
+        let beside = Some(self.path.with_file_name("mongos")).filter(|it| is_executable(it));
+        let path = beside.or_else(|| host.find_program("mongos")).ok_or_else(|| {
+            let message = "a sharded cluster needs a mongos, and there is none: neither";
+            Error::environment(format!("{message} beside {mongod} nor on PATH"), hint)
+        })?;
+        let mongos = Self::probe(host, path, self.kind, None, Progress::default())?;
+        if mongos.version == self.version {
+            return Ok(mongos);
+        }
+        let (path, version) = (mongos.path.display(), &mongos.version);
+        let message = format!("{path} is {version}, and {mongod} is {}", self.version);
+        Err(Error::environment(message, hint))
     }
 }
 

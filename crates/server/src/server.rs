@@ -16,8 +16,8 @@ pub struct Server {
     pub(super) process: Option<Box<dyn Process>>,
     /// Further mongods of ours, or further servers of somebody's.
     pub(super) others: Vec<Server>,
-    /// They are members of one replica set, which drivers see as one.
-    pub(super) is_set: bool,
+    /// They are one replica set or cluster, which drivers see as one.
+    pub(super) is_one: bool,
 }
 
 pub(super) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -38,7 +38,7 @@ impl Server {
 
     /// One for each server that drivers see, with credentials; the first is [`Server::uri`].
     pub fn uris(&self) -> Vec<&str> {
-        let others = self.others.iter().filter(|_| !self.is_set);
+        let others = self.others.iter().filter(|_| !self.is_one);
         std::iter::once(self).chain(others).map(Server::uri).collect()
     }
 

@@ -1,20 +1,17 @@
-//! Several mongods as one server: `embedded:hosts=4` (each on its own), `mongod:replset=3`.
+//! Several mongods as one server: `embedded:hosts=4` (each on its own), `mongod:replset=3`,
+//! `mongod:shards=2`.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use mongodb::Client;
-use mongodb::bson::{Document, doc};
-use mongodb::options::ClientOptions;
-use tokio::time::{Instant, sleep};
+use bson::doc;
 
+use super::cluster;
 use super::host::Host;
 use super::managed;
 use super::options::StartOptions;
 use super::program::Program;
 use super::record::ServerRecord;
-use super::refusal::{Given, explain};
+use super::replica_set::{initiate, log};
 use super::server::Server;
 use super::uri::parts;
 use base::error::{Error, Result};
@@ -24,8 +21,8 @@ const SET: &str = "rs0";
 const HOSTS_MAX: usize = 64;
 /// The server's own limit of voting members.
 const MEMBERS_MAX: usize = 7;
-/// From the initiation of a set to its primary.
-const ELECTION_LIMIT: Duration = Duration::from_secs(60);
+/// More than a study of a sharded cluster on one machine asks for.
+const SHARDS_MAX: usize = 16;
 /// The beginning of the topology of several hosts.
 const HOSTS: &str = "hosts";
 
@@ -36,6 +33,8 @@ pub(super) enum Shape {
     /// Servers that know nothing of each other.
     Hosts(usize),
     ReplicaSet(usize),
+    /// Behind a mongos.
+    Shards(usize),
 }
 
 /// As it stands behind `--server`.
@@ -45,6 +44,7 @@ impl fmt::Display for Shape {
             Self::One => Ok(()),
             Self::Hosts(number) => write!(formatter, ":hosts={number}"),
             Self::ReplicaSet(number) => write!(formatter, ":replset={number}"),
+            Self::Shards(number) => write!(formatter, ":shards={number}"),
         }
     }
 }
@@ -62,16 +62,24 @@ impl Shape {
         match (name, number) {
             ("hosts", 2..=HOSTS_MAX) => Ok((kind, Self::Hosts(number))),
             ("replset", 1..=MEMBERS_MAX) => Ok((kind, Self::ReplicaSet(number))),
+            ("shards", 1..=SHARDS_MAX) => Ok((kind, Self::Shards(number))),
             ("hosts", _) => refused(format!("{shape}: from 2 to {HOSTS_MAX}"), "write :hosts=4"),
             ("replset", _) => {
                 refused(format!("{shape}: from 1 to {MEMBERS_MAX}"), "write :replset=3")
             }
-            _ => refused(format!("no server has the shape {shape}"), "it has :hosts=N, :replset=N"),
+            ("shards", _) => refused(format!("{shape}: from 1 to {SHARDS_MAX}"), "write :shards=2"),
+            _ => refused(
+                format!("no server has the shape {shape}"),
+                "it has :hosts=N, :replset=N, :shards=N",
+            ),
         }
     }
 
     /// The shape of a record, as it stands behind `--server`.
     pub fn again(uri: &str, topology: &str) -> String {
+        if let Some(shards) = topology.strip_prefix(cluster::TOPOLOGY) {
+            return format!(":shards={shards}");
+        }
         let members = parts(uri).hosts.len();
         if topology.starts_with(HOSTS) {
             return format!(":hosts={members}");
@@ -90,8 +98,10 @@ impl Shape {
         program: &Program,
         options: &StartOptions,
     ) -> Result<Server> {
-        let (Self::Hosts(number) | Self::ReplicaSet(number)) = self else {
-            return managed::start(host, program, options).await;
+        let number = match self {
+            Self::One => return managed::start(host, program, options).await,
+            Self::Shards(number) => return cluster::open(host, program, options, number).await,
+            Self::Hosts(number) | Self::ReplicaSet(number) => number,
         };
         let mut servers = Vec::new();
         for member in 1..=number {
@@ -104,7 +114,15 @@ impl Shape {
         if matches!(self, Self::Hosts(_)) {
             return Ok(join(servers));
         }
-        initiate(servers).await
+        let hosts: Vec<String> =
+            servers.iter().flat_map(|it| parts(&it.record.uri).hosts).collect();
+        initiate(SET, &hosts, doc! {}).await?;
+        let mut set = join(servers);
+        set.uri = format!("mongodb://{}/?replicaSet={SET}", hosts.join(","));
+        let (uri, topology) = (set.uri.clone(), format!("replica set {SET}"));
+        set.record = ServerRecord { topology, uri, ..set.record };
+        set.is_one = true;
+        Ok(set)
     }
 }
 
@@ -120,62 +138,6 @@ pub(super) fn join(mut servers: Vec<Server>) -> Server {
     first
 }
 
-/// `mongod-2.log` of the second.
-fn log(first: &Path, member: usize) -> PathBuf {
-    match (member, first.file_stem()) {
-        (2.., Some(stem)) => {
-            first.with_file_name(format!("{}-{member}.log", stem.to_string_lossy()))
-        }
-        _ => first.to_path_buf(),
-    }
-}
-
-/// Makes a replica set of them. The first one is its primary: the others have no priority, so that
-/// every experiment has the same one.
-async fn initiate(servers: Vec<Server>) -> Result<Server> {
-    let hosts: Vec<String> = servers.iter().flat_map(|it| parts(&it.record.uri).hosts).collect();
-    let members = (0_i32..).zip(&hosts).map(|(number, host)| {
-        let priority = if number == 0 { 1.0 } else { 0.0 };
-        doc! { "_id": number, "host": host, "priority": priority }
-    });
-    let config = doc! { "_id": SET, "members": members.collect::<Vec<Document>>() };
-    let first = format!("mongodb://{}/", hosts[0]);
-    let failed = |error: mongodb::error::Error| explain(&error, &first, Given::default());
-    let mut options = ClientOptions::parse(&first).await.map_err(failed)?;
-    options.direct_connection = Some(true);
-    let admin = Client::with_options(options).map_err(failed)?.database("admin");
-    admin.run_command(doc! { "replSetInitiate": config }).await.map_err(failed)?;
-    let deadline = Instant::now() + ELECTION_LIMIT;
-    loop {
-        let status = admin.run_command(doc! { "replSetGetStatus": 1 }).await;
-        if status.is_ok_and(|status| is_ready(&status)) {
-            break;
-        }
-        if Instant::now() >= deadline {
-            return Err(Error::unreachable(
-                format!("the replica set had no primary within {} s", ELECTION_LIMIT.as_secs()),
-                "see the logs of its members, logs/mongod*.log, and try again",
-            ));
-        }
-        sleep(Duration::from_millis(50)).await;
-    }
-    let mut set = join(servers);
-    set.uri = format!("mongodb://{}/?replicaSet={SET}", hosts.join(","));
-    set.record =
-        ServerRecord { uri: set.uri.clone(), topology: format!("replica set {SET}"), ..set.record };
-    set.is_set = true;
-    Ok(set)
-}
-
-/// One primary, and every other member a secondary.
-fn is_ready(status: &Document) -> bool {
-    let members = status.get_array("members").map(Vec::as_slice).unwrap_or_default();
-    let states = members.iter().filter_map(|it| it.as_document()?.get_i32("state").ok());
-    let (primary, secondary) = (1, 2);
-    let states: Vec<i32> = states.collect();
-    states.contains(&primary) && states.iter().all(|state| [primary, secondary].contains(state))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +149,14 @@ mod tests {
         assert_eq!(split("embedded@4.4:hosts=4"), ("embedded@4.4", Shape::Hosts(4)));
         assert_eq!(split("/opt/a:b/mongod:replset=3"), ("/opt/a:b/mongod", Shape::ReplicaSet(3)));
         assert_eq!(split("/opt/a:b/mongod"), ("/opt/a:b/mongod", Shape::One));
-        for wrong in ["embedded:hosts=1", "embedded:replset=9", "embedded:hosts=x", "mongod:x=2"] {
+        assert_eq!(split("mongod:shards=2"), ("mongod", Shape::Shards(2)));
+        for wrong in [
+            "mongod:shards=0",
+            "embedded:hosts=1",
+            "embedded:replset=9",
+            "embedded:hosts=x",
+            "mongod:x=2",
+        ] {
             assert!(Shape::split(wrong).is_err(), "{wrong}");
         }
     }
@@ -200,16 +169,7 @@ mod tests {
             Shape::again("mongodb://a:1,a:2/?replicaSet=rs0", "replica set rs0"),
             ":replset=2"
         );
+        assert_eq!(Shape::again("mongodb://a:1/", "sharded: 2"), ":shards=2");
         assert_eq!(Shape::again("mongodb://a:1/", "standalone"), "");
-    }
-
-    #[test]
-    fn a_set_is_ready_with_a_primary_and_secondaries() {
-        let with = |states: &[i32]| {
-            let members = states.iter().map(|state| doc! { "state": state });
-            is_ready(&doc! { "members": members.collect::<Vec<_>>() })
-        };
-        assert!(with(&[1, 2, 2]));
-        assert!(!with(&[2, 2, 2]) && !with(&[1, 2, 5]) && !with(&[]));
     }
 }

@@ -86,12 +86,7 @@ fn divide(
     }
     let p_value = f64::from(as_high) / f64::from(SHUFFLES + 1);
     let at = segment.start + place;
-    let middle = |round: &[f64]| median(round).unwrap_or(f64::NAN);
-    let steps: Vec<f64> = rounds
-        .iter()
-        .map(|round| middle(&round[at..segment.end]) - middle(&round[segment.start..at]))
-        .collect();
-    let Some(change) = hodges_lehmann(&steps, INTERVAL_ALPHA) else { return };
+    let Some(change) = step(rounds, segment.clone(), at) else { return };
     let kind = match p_value <= alpha {
         false => Kind::Chance,
         true if change.estimate.abs() >= threshold => Kind::Change,
@@ -105,6 +100,40 @@ fn divide(
             divide(rounds, part, ALPHA / 2.0, threshold, seed, found);
         }
     }
+}
+
+/// The steps of a series: the splits beyond chance that part their neighbours by the threshold.
+///
+/// A split's own sides may hold further steps, and then their medians hide it or make it larger. So
+/// each is measured again, from the nearest split before it to the nearest one behind it (its
+/// `segment`). The smallest below the threshold is dropped, until none is.
+pub fn steps(rounds: &[Vec<f64>], found: &[Split], threshold: f64) -> Vec<Split> {
+    let versions = rounds.first().map_or(0, Vec::len);
+    let mut left: Vec<&Split> = found.iter().filter(|it| it.kind != Kind::Chance).collect();
+    loop {
+        let ends = left.iter().map(|it| it.at).chain([versions]);
+        let edges: Vec<usize> = [0].into_iter().chain(ends).collect();
+        let measured = left.iter().zip(edges.windows(3)).filter_map(|(split, near)| {
+            let segment = near[0]..near[2];
+            let change = step(rounds, segment.clone(), split.at)?;
+            Some(Split { segment, change, kind: Kind::Change, ..(*split).clone() })
+        });
+        let measured: Vec<Split> = measured.collect();
+        let height = |at: &usize| measured[*at].change.estimate.abs();
+        let smallest =
+            (0..measured.len()).min_by(|one, other| height(one).total_cmp(&height(other)));
+        match smallest.filter(|at| height(at) < threshold) {
+            Some(at) => drop(left.remove(at)),
+            None => return measured,
+        }
+    }
+}
+
+/// Of each round the median behind `at` less the one before it, within a segment.
+fn step(rounds: &[Vec<f64>], segment: Range<usize>, at: usize) -> Option<HodgesLehmann> {
+    let middle = |round: &[f64]| median(round).unwrap_or(f64::NAN);
+    let of = |round: &Vec<f64>| middle(&round[at..segment.end]) - middle(&round[segment.start..at]);
+    hodges_lehmann(&rounds.iter().map(of).collect::<Vec<_>>(), INTERVAL_ALPHA)
 }
 
 /// Where the ranks' sums leave their mean most, and by how much: the maximum over s of
@@ -124,10 +153,10 @@ fn cusum(ranks: &[Vec<usize>]) -> (usize, f64) {
     best
 }
 
-/// The version at which the change at `at` was mended: a later change to the other side leaves less
-/// than the threshold of it.
-pub fn mended(rounds: &[Vec<f64>], splits: &[Split], at: usize, threshold: f64) -> Option<usize> {
-    let changes = splits.iter().filter(|split| split.kind == Kind::Change).map(|split| split.at);
+/// The version that took back the step at `at`: a later step to the other side leaves less than the
+/// threshold of it, or goes beyond it.
+pub fn undone(rounds: &[Vec<f64>], steps: &[Split], at: usize, threshold: f64) -> Option<usize> {
+    let changes = steps.iter().map(|split| split.at);
     let ends = [rounds.first()?.len()];
     let edges: Vec<usize> = [0].into_iter().chain(changes).chain(ends).collect();
     let level = |round: &[f64], part: usize| median(&round[edges[part]..edges[part + 1]]);
@@ -139,16 +168,16 @@ pub fn mended(rounds: &[Vec<f64>], splits: &[Split], at: usize, threshold: f64) 
     let step = change(after - 1, after)?;
     let back = |part: &usize| {
         let turns = change(part - 1, *part).is_some_and(|it| it * step < 0.0);
-        turns && change(after - 1, *part).is_some_and(|it| it.abs() < threshold)
+        // What goes beyond it has taken it back too.
+        turns && change(after - 1, *part).is_some_and(|it| it * step.signum() < threshold)
     };
     (after + 1..edges.len() - 1).find(back).map(|part| edges[part])
 }
 
-/// The versions of a slope: changes to one side that follow each other so closely that no single
+/// The versions of a slope: steps to one side that follow each other so closely that no single
 /// version stands out.
-pub fn slope(splits: &[Split]) -> Option<Range<usize>> {
-    let changes: Vec<&Split> = splits.iter().filter(|split| split.kind == Kind::Change).collect();
-    changes.windows(SLOPE_CHANGES).find_map(|near| {
+pub fn slope(steps: &[Split]) -> Option<Range<usize>> {
+    steps.windows(SLOPE_CHANGES).find_map(|near| {
         let slower = near[0].change.estimate > 0.0;
         let one_way = near.iter().all(|split| (split.change.estimate > 0.0) == slower);
         let range = near[0].at - 1..near[SLOPE_CHANGES - 1].at;

@@ -37,6 +37,19 @@ pub struct OverRounds {
     pub level: f64,
 }
 
+impl OverRounds {
+    /// Ratio to the median of an experiment with other rounds: as wide as both intervals allow.
+    /// None where that one may be zero.
+    pub fn over(self, base: Self) -> Option<Interval> {
+        let (rate, base) = (self.median, base.median);
+        (base.low > 0.0).then(|| Interval {
+            estimate: rate.estimate / base.estimate,
+            low: rate.low / base.high,
+            high: rate.high / base.low,
+        })
+    }
+}
+
 /// The median over rounds with its order-statistic interval. It is of 95 % from six rounds on, else
 /// as wide as the values (five: 93.75 %).
 ///

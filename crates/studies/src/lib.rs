@@ -14,7 +14,7 @@ mod table;
 pub mod write_cost;
 
 pub use definition::Asked;
-pub use render::render;
+pub use render::{GNUPLOT, render};
 pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
 
 pub static STUDIES: [&dyn Study; 6] = [

@@ -11,8 +11,11 @@ use report::study::{self, Figure};
 
 type Render = fn(&dyn Study, &Outcome<'_>, &Options, &mut Vec<u8>) -> Result<io::Result<()>>;
 
+/// A format that studies alone have: the script that draws their CSV.
+pub const GNUPLOT: &str = "gnuplot";
+
 /// The formats that studies have, by their names in `--format`.
-const FORMATS: [(&str, Render); 6] = [
+const FORMATS: [(&str, Render); 7] = [
     ("terminal", |it, made, options, out| Ok(study::terminal(&it.view(made), options, out))),
     ("html", |it, made, _, out| {
         let mut view = it.view(made);
@@ -29,6 +32,12 @@ const FORMATS: [(&str, Render); 6] = [
             say!("warning: {missing}");
         }
         Ok(Ok(()))
+    }),
+    (GNUPLOT, |it, _, _, out| {
+        let script = it.gnuplot().ok_or_else(|| {
+            Error::usage("there is no gnuplot script of it", "--format csv has its figures")
+        })?;
+        Ok(out.write_all(script.as_bytes()))
     }),
     ("svg", |it, made, _, out| Ok(writeln!(out, "{}", picture(it, made)?.svg()))),
 ];

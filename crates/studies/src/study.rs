@@ -44,6 +44,11 @@ pub trait Study: Debug + Sync {
 
     /// Writes its table of figures; answers a sentence for each gap.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>>;
+
+    /// A script that draws the picture of [`Study::csv`].
+    fn gnuplot(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// An option with a value that one study alone has.

@@ -26,6 +26,8 @@ pub struct Workload {
     /// The pools of `plan.collections`, in their order.
     pub pools: Vec<Pool>,
     pub places: Places,
+    /// The servers that the file names, `host:port` each.
+    pub hosts: Vec<String>,
 }
 
 impl Workload {
@@ -92,7 +94,8 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
         return Err(error);
     }
     let places = Places::of(loaded, plan.phases.iter().map(|phase| &phase.name));
-    Ok(Workload { plan, pools, places })
+    let hosts = file.hosts.iter().map(|it| it.value.clone()).collect();
+    Ok(Workload { plan, pools, places, hosts })
 }
 
 fn same_name(check: &mut Check<'_>, given: &At<schema::Phase>, made: &Phase, before: &[Phase]) {

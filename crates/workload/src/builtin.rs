@@ -30,9 +30,11 @@ macro_rules! builtins {
 
 builtins!(
     "broker",
+    "broker-streams",
     "bulk-cache",
     "bulk-load",
     "bulk-names",
+    "bulk-shards",
     "crud",
     "crud-scale",
     "crud-unwaited",

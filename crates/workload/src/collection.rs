@@ -7,6 +7,7 @@ use super::layout;
 use super::plan::{self, Stamp, StampForm, StampSource};
 use super::pool::Pool;
 use super::schema;
+use super::shard::shard_of;
 use super::user_file;
 
 /// Keys travel as JSON numbers and doubles: they stay below 2^53, and documents far below.
@@ -29,14 +30,12 @@ pub fn collection(
     }
     let capped = given.value.capped.as_ref().map(|capped| capped_of(check, capped));
     let indexes = given.value.indexes.iter().map(|index| index_of(check, index)).collect();
-    if check.problems.len() > before {
-        return None;
-    }
     let (document_bytes_mean, document_bytes_max) = pool.sizes();
-    let collection = plan::Collection {
+    let mut collection = plan::Collection {
         name: name.value.clone(),
         indexes,
         capped,
+        shard: None,
         kept: given.value.keep.as_ref().is_some_and(|it| it.value == schema::Keep::Experiment),
         loaded,
         stamps,
@@ -44,6 +43,10 @@ pub fn collection(
         document_bytes_mean,
         document_bytes_max,
     };
+    collection.shard = shard_of(check, &given.value, &collection);
+    if check.problems.len() > before {
+        return None;
+    }
     Some((collection, pool))
 }
 

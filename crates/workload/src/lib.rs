@@ -41,6 +41,8 @@ pub mod schedule;
 mod schedule_file;
 pub mod schema;
 mod sequence;
+pub mod shard;
+pub mod sharding;
 pub mod stamp;
 pub mod steps;
 mod story;

@@ -82,6 +82,7 @@ pub fn phase(
         pacing,
         limit,
         consumer,
+        change_stream: keys.change_stream.as_ref().is_some_and(|it| it.value),
         continues,
         checkpoint: keys.checkpoint.as_ref().is_some_and(|it| it.value),
         warmup_s: warmup_of(check, keys),
@@ -128,7 +129,11 @@ fn consumer_of(
     operations: &[Operation],
     collections: &[Collection],
 ) -> bool {
+    let stream = keys.change_stream.as_ref().filter(|it| it.value);
     let Some(consumer) = keys.consumer.as_ref().filter(|consumer| consumer.value) else {
+        if let Some(stream) = stream {
+            check.wrong(stream.place, "nobody reads the change stream", "add `consumer: true`");
+        }
         return false;
     };
     let place = consumer.place;
@@ -143,7 +148,7 @@ fn consumer_of(
         return true;
     }
     let collection = collections.iter().find(|it| it.name == made.collection);
-    if collection.is_none_or(|it| it.capped.is_none()) {
+    if stream.is_none() && collection.is_none_or(|it| it.capped.is_none()) {
         let message = format!("a consumer cannot tail `{}`: it is not capped", made.collection);
         check.wrong(place, message, "add `capped: {size_bytes: …}` to the collection");
     }

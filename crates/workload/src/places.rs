@@ -13,6 +13,8 @@ type Span = Option<(usize, usize)>;
 pub enum Part<'a> {
     /// By its name.
     Collection(&'a str),
+    /// Of the collection of this name.
+    Shard(&'a str),
     /// By its name.
     Phase(&'a str),
 }
@@ -21,6 +23,7 @@ pub enum Part<'a> {
 pub struct Places {
     source: Source,
     collections: BTreeMap<String, Span>,
+    shards: BTreeMap<String, Span>,
     phases: BTreeMap<String, Span>,
 }
 
@@ -33,6 +36,10 @@ impl Places {
             let documents = given.value.documents.as_ref().map(|it| it.place);
             (name.value.clone(), loaded.span(documents.unwrap_or(name.place)))
         };
+        let shard = |(name, given): &(super::at::At<String>, _)| {
+            let given: &super::at::At<super::schema::Collection> = given;
+            Some((name.value.clone(), loaded.span(given.value.shard.as_ref()?.place)))
+        };
         let phase = |(name, given): (&String, &super::at::At<super::schema::Phase>)| {
             let keys = &given.value;
             let place = keys.batch.as_ref().map(|it| it.place);
@@ -42,6 +49,7 @@ impl Places {
         Self {
             source: loaded.source.clone(),
             collections: file.collections.0.iter().map(collection).collect(),
+            shards: file.collections.0.iter().filter_map(shard).collect(),
             phases: phases.zip(&file.phases.value).map(phase).collect(),
         }
     }
@@ -49,6 +57,7 @@ impl Places {
     pub fn error(&self, part: Part<'_>, message: String, hint: &str) -> WorkloadError {
         let span = match part {
             Part::Collection(name) => self.collections.get(name),
+            Part::Shard(name) => self.shards.get(name),
             Part::Phase(name) => self.phases.get(name),
         };
         let problem = Problem::new(message, span.copied().flatten()).hint(hint);

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use super::clients::Clients;
 pub use super::kind::Kind;
+pub use super::sharding::Shard;
+pub use super::stamp::{Stamp, StampForm, StampSource};
 
 /// Everything one experiment does, but for the arms and the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,9 @@ pub struct Collection {
     pub indexes: Vec<Index>,
     /// Capped at so many bytes (and documents).
     pub capped: Option<Capped>,
+    /// How it is dealt to shards; None: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Whether it goes from arm to arm, with all that they have inserted. Else each arm that writes
     /// has its own, made anew each round.
     #[serde(default)]
@@ -110,6 +115,9 @@ pub struct Phase {
     /// Whether a consumer reads the documents along, as messages (SPEC section 9).
     #[serde(default)]
     pub consumer: bool,
+    /// Whether it reads a change stream, in place of a tailable cursor.
+    #[serde(default)]
+    pub change_stream: bool,
     /// Whether it goes on with what the phase before it left, in the same processes.
     #[serde(default)]
     pub continues: bool,
@@ -438,58 +446,4 @@ pub struct Template {
     pub document: Document,
     /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
-}
-
-/// Replaces the value at `path` (SPEC section 6).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Stamp {
-    /// Field names, array elements by decimal index.
-    pub path: Vec<String>,
-    /// BSON type and form.
-    #[serde(rename = "as")]
-    pub form: StampForm,
-    /// Source of the value.
-    pub from: StampSource,
-    /// Added to the value.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub add: i64,
-    /// `string`: text before the number; `objectid`: 8 hex digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
-    /// `string`: zero-padded to so many digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub width: Option<u32>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
-fn is_zero(value: &i64) -> bool {
-    *value == 0
-}
-
-/// BSON form of a stamped value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum StampForm {
-    Int32,
-    Int64,
-    Double,
-    Date,
-    String,
-    ObjectId,
-    Guid,
-    #[serde(rename = "guid_string")]
-    GuidString,
-}
-
-/// Source of a stamped value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum StampSource {
-    Key,
-    Sequence,
-    Producer,
-    MadeNs,
-    TimeMs,
 }

@@ -15,6 +15,7 @@ use super::at::{At, Named, any_of};
 use super::clients::Clients;
 use super::fields::{Field, FieldType};
 use super::kind::Word;
+use super::sharding::Sharding;
 use super::tree::Tree;
 
 /// A workload: documents and phases. `${name}` anywhere takes a parameter's value.
@@ -34,6 +35,10 @@ pub struct File {
     /// Clients of each process: `process` (default: one for all workers), `worker` (one for each),
     /// or `operation` (one for each; the operations of a worker take them in turn).
     pub clients: Option<At<Clients>>,
+    /// Servers that know nothing of each other, `host:port` each, to which operations are dealt in
+    /// turn: inserts alone. The servers of a command line win.
+    #[serde(default)]
+    pub hosts: Vec<At<String>>,
     /// Collections by name.
     #[serde(default)]
     pub collections: Named<At<Collection>>,
@@ -58,6 +63,9 @@ pub struct Collection {
     pub keep: Option<At<Keep>>,
     /// Makes it a capped collection.
     pub capped: Option<At<Capped>>,
+    /// Deals it to the shards of a cluster: `hashed` or `ranged` by `_id`, or in full
+    /// `{by: ranged, key: number, chunks: 8, keys: 10000}`.
+    pub shard: Option<At<Sharding>>,
     /// BSON size of every document in bytes; a field with `length: fill` makes it up.
     pub size_bytes: Option<At<u64>>,
     /// Fields of a document, in order. Without an `_id` there comes an objectid made of the key.
@@ -261,6 +269,8 @@ with_shared_keys! {
         /// collection is capped, and its documents have `producer: {type: int, value: producer}`,
         /// `sequence: {type: long, value: sequence}` and `made_ns: {type: long, value: made_ns}`.
         consumer: Option<At<bool>>,
+        /// The consumer reads a change stream of a replica set, in place of a tailable cursor.
+        change_stream: Option<At<bool>>,
     }
 }
 

@@ -125,6 +125,7 @@ fn refuse_others(check: &mut Check<'_>, outer: &schema::Phase) {
         place("window", outer.window.as_ref().map(|it| it.place)),
         place("burst", outer.burst.as_ref().map(|it| it.place)),
         place("consumer", outer.consumer.as_ref().map(|it| it.place)),
+        place("change_stream", outer.change_stream.as_ref().map(|it| it.place)),
     ];
     let others = outer.given().filter(|(name, _)| !SHARED.contains(name));
     for (name, place) in others.chain(own.into_iter().flatten()) {

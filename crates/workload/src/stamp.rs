@@ -7,8 +7,61 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::plan::{Stamp, StampForm, StampSource};
 use super::steps::guid;
+
+/// Replaces the value at `path` (SPEC section 6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stamp {
+    /// Field names, array elements by decimal index.
+    pub path: Vec<String>,
+    /// BSON type and form.
+    #[serde(rename = "as")]
+    pub form: StampForm,
+    /// Source of the value.
+    pub from: StampSource,
+    /// Added to the value.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub add: i64,
+    /// `string`: text before the number; `objectid`: 8 hex digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// `string`: zero-padded to so many digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(value: &i64) -> bool {
+    *value == 0
+}
+
+/// BSON form of a stamped value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum StampForm {
+    Int32,
+    Int64,
+    Double,
+    Date,
+    String,
+    ObjectId,
+    Guid,
+    #[serde(rename = "guid_string")]
+    GuidString,
+}
+
+/// Source of a stamped value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum StampSource {
+    Key,
+    Sequence,
+    Producer,
+    MadeNs,
+    TimeMs,
+}
 
 /// The values that stamps are made from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -30,6 +30,8 @@ pub struct Behaviour {
     pub concurrency: String,
     /// Workers of a process, at most.
     max: Option<u32>,
+    /// Declared time of a message that it reads; it reads none.
+    pub consumer_ns: Option<u64>,
     /// The write concern it claims to have resolved.
     pub w: Option<u32>,
     /// JSON: it tells this instead, and sends a hello, and a command for each turn.
@@ -47,7 +49,7 @@ pub struct Behaviour {
     pub trace: Option<PathBuf>,
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "op_ns",
     "noop_ns",
     "turn_operations",
@@ -58,6 +60,7 @@ const KEYS: [&str; 17] = [
     "lag_ns",
     "concurrency",
     "max",
+    "consumer_ns",
     "w",
     "resolved",
     "version",
@@ -94,6 +97,7 @@ impl Behaviour {
             lag_ns: number("lag_ns", 0.0) as u64,
             concurrency: text("concurrency", "threads"),
             max: known.get("max").and_then(|value| value.parse().ok()),
+            consumer_ns: known.get("consumer_ns").and_then(|value| value.parse().ok()),
             w: known.get("w").and_then(|value| value.parse().ok()),
             resolved: known.get("resolved").and_then(|it| serde_json::from_str(it).ok()),
             version: text("version", "1.0.0"),

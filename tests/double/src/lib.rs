@@ -331,7 +331,7 @@ impl Fake<'_> {
                 shapes: Vec::new(),
                 alters: Vec::new(),
                 uri: UriKind::Standard,
-                consumer_ns: None,
+                consumer_ns: self.behaviour.consumer_ns,
                 concurrency: self.behaviour.concurrency(),
             },
         }))

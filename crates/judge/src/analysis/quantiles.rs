@@ -13,13 +13,20 @@ const HLOG_BYTES_MAX: u64 = 64 << 20;
 /// Two for each of the 256 operations that a phase can have.
 const TAGS_MAX: usize = 512;
 
+/// Why an experiment that was stored without its histograms has no quantiles of all rounds.
+pub fn missing(folder: &Folder) -> Option<String> {
+    let what = "the folder has no histograms (hlog): percentiles of all rounds together are n/a";
+    (!folder.join("hlog").exists()).then(|| what.to_owned())
+}
+
 /// Adds up the interval logs of an arm's runs in one phase: quantiles by tag.
 pub fn pooled<'a>(
     folder: &Folder,
     logs: impl Iterator<Item = Option<&'a str>>,
 ) -> Result<BTreeMap<String, Quantiles>> {
     let mut sums: BTreeMap<String, Histogram> = BTreeMap::new();
-    for name in logs.flatten() {
+    let kept = missing(folder).is_none();
+    for name in logs.flatten().filter(|_| kept) {
         let read = IntervalLog::each(&folder.read(name, HLOG_BYTES_MAX)?, |interval| {
             let tag = interval.tag.unwrap_or_default();
             if sums.len() < TAGS_MAX || sums.contains_key(&tag) {

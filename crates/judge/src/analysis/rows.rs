@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Death, Experiment, PhaseRun, Run};
+use record::records::{Death, Experiment, PhaseRun, Quantiles, Run};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
@@ -113,6 +113,11 @@ pub fn results(
                 let response = pooled.get(&format!("{name}-response")).copied();
                 let timer = pooled.get(&format!("{name}-timer")).copied();
                 let making: Vec<f64> = measured.iter().filter_map(|run| run.document_ns).collect();
+                let message = |pick: fn(&Quantiles) -> Option<f64>| {
+                    let read =
+                        measured.iter().filter_map(|run| pick(&run.broker.as_ref()?.latency));
+                    median(&read.collect::<Vec<_>>())
+                };
                 let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
                 let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
                 rows.push(ResultRow {
@@ -127,6 +132,8 @@ pub fn results(
                     response_p50_us: response.and_then(|it| it.p50_us),
                     response_p99_us: response.and_then(|it| it.p99_us),
                     timer_p50_us: timer.and_then(|it| it.p50_us),
+                    message_p50_us: message(|it| it.p50_us),
+                    message_p99_us: message(|it| it.p99_us),
                     timer_p99_us: timer.and_then(|it| it.p99_us),
                     document_ns: median(&making).filter(|_| operation.documents.is_some()),
                     cpu_us_per_op: median(&cpu),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use record::records::{Arm, Experiment};
-use stats::changes::{self, Kind, Split, splits};
+use stats::changes::{Split, slope, splits, steps, undone};
 use stats::judge::Measure;
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use stats::ratio::percent;
@@ -56,8 +56,8 @@ pub fn scan(
         let threshold = (threshold_percent / 100.0).ln_1p();
         let found = splits(&rounds, threshold, experiment.settings.seed);
         let versions: Vec<&Arm> = places.iter().map(|place| &arms[*place]).collect();
-        let root = found.iter().find(|split| split.segment.len() == places.len())?;
-        let changes = found.iter().filter(|split| split.kind == Kind::Change);
+        let root_p = found.iter().find(|split| split.segment.len() == places.len())?.p_value;
+        let found = steps(&rounds, &found, threshold);
         let mut row = SinceRow {
             adapter: versions[0].adapter.clone(),
             phase: phase.to_owned(),
@@ -66,10 +66,11 @@ pub fn scan(
             versions: versions.iter().map(|arm| arm.version.clone()).collect(),
             rounds: rounds.len() as u32,
             threshold_percent,
-            changes: changes
+            changes: found
+                .iter()
                 .map(|split| {
-                    let mended = changes::mended(&rounds, &found, split.at, threshold);
-                    change(split, &versions, mended, through)
+                    let undone = undone(&rounds, &found, split.at, threshold);
+                    change(split, &versions, undone, (metric, through))
                 })
                 .collect(),
             sentence: String::new(),
@@ -77,7 +78,7 @@ pub fn scan(
         let said: Vec<&str> = row.changes.iter().map(|it| it.sentence.as_str()).collect();
         let steps = (!said.is_empty()).then(|| said.join(" "));
         row.sentence = row.gradual(&found).or(steps).unwrap_or_else(|| row.none());
-        Some(Series { row, root_p: root.p_value })
+        Some(Series { row, root_p })
     };
     drivers(arms).into_iter().filter_map(of_driver).collect()
 }
@@ -111,9 +112,8 @@ impl SinceRow {
 
     /// `GRADUAL: 12 % slower from 4.2 to 4.8; no single version stands out.`
     fn gradual(&self, found: &[Split]) -> Option<String> {
-        let Range { start, end } = changes::slope(found)?;
-        let steps = found.iter().filter(|it| it.kind == Kind::Change);
-        let steps = steps.filter(|it| (start..=end).contains(&it.at));
+        let Range { start, end } = slope(found)?;
+        let steps = found.iter().filter(|it| (start..=end).contains(&it.at));
         let whole = percent(steps.map(|it| it.change.estimate).sum());
         Some(format!(
             "GRADUAL: {} % {} from {} to {}; no single version stands out.",
@@ -125,21 +125,38 @@ impl SinceRow {
     }
 }
 
-fn change(split: &Split, versions: &[&Arm], mended: Option<usize>, through: &str) -> ChangeRow {
+/// `POSSIBLE CHANGE at 4.0.2, 5 % faster (scan only, p = 0.0001); …`. Only a slower one can be
+/// mended.
+fn change(
+    split: &Split,
+    versions: &[&Arm],
+    undone: Option<usize>,
+    (metric, through): (Metric, &str),
+) -> ChangeRow {
     let [before, after] = [split.at - 1, split.at].map(|at| versions[at].version.clone());
-    let mended_at = mended.map(|at| versions[at].version.clone());
+    let mended_at = undone.map(|at| versions[at].version.clone());
     let last = &versions[versions.len() - 1].version;
-    let until = match &mended_at {
-        Some(version) => format!(" Mended at {version} (scan only)."),
-        None if *last == after => String::new(),
-        None => format!(" Not mended up to {last}."),
+    let change_percent = percent(split.change.estimate);
+    let slower = change_percent > 0.0;
+    let until = match (&mended_at, slower) {
+        (Some(version), true) => format!(" Mended at {version} (scan only)."),
+        (Some(version), false) => format!(" Taken back at {version} (scan only)."),
+        (None, true) if *last != after => format!(" Not mended up to {last}."),
+        (None, _) => String::new(),
+    };
+    let side = match (metric, slower) {
+        (Metric::Throughput, true) => "slower",
+        (Metric::Throughput, false) => "faster",
+        (_, true) => "more",
+        (_, false) => "less",
     };
     ChangeRow {
-        change_percent: percent(split.change.estimate),
+        change_percent,
         p_value: split.p_value,
         sentence: format!(
-            "POSSIBLE CHANGE at {after} (scan only, {through}p = {}); not confirmed on fresh \
-             rounds.{until}",
+            "POSSIBLE CHANGE at {after}, {} % {side} (scan only, {through}p = {}); not confirmed \
+             on fresh rounds.{until}",
+            figures::fixed(change_percent.abs(), 0),
             figures::trimmed(split.p_value, 4),
         ),
         before,

@@ -229,6 +229,13 @@ pub struct ResultRow {
     /// The same, p99.
     #[serde(default)]
     pub timer_p99_us: Option<f64>,
+    /// From the making of a message to its reading, the median of the rounds, us; None where nobody
+    /// reads.
+    #[serde(default)]
+    pub message_p50_us: Option<f64>,
+    /// The same at p99.
+    #[serde(default)]
+    pub message_p99_us: Option<f64>,
     /// Making one document, median of the rounds, ns; None where none is made.
     #[serde(default)]
     pub document_ns: Option<f64>,

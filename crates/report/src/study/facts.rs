@@ -6,7 +6,7 @@ use super::table::{Column, Table, TableRow};
 use crate::view::{machine_text, server_text};
 use base::say::clean;
 use figures::{self, MISSING};
-use record::records::{Arm, Ended, Experiment, Run};
+use record::records::{Arm, Ended, Experiment, Limits, Run};
 use stats::descriptive::median;
 
 /// Options that have a column of their own.
@@ -98,6 +98,9 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     let machine = &experiment.machine;
     let governor = machine.governor.as_deref().unwrap_or("unknown");
     facts.push(("Machine", machine_text(machine)));
+    if let Some(text) = limits(experiment) {
+        facts.push(("Limits", text));
+    }
     let clocks = clocks(runs);
     facts.push(("Clock", format!("{}; governor {governor}{clocks}", machine.clock_source)));
     facts.push(("Rounds", rounds(experiment, runs)));
@@ -109,6 +112,40 @@ pub fn facts(experiment: &Experiment, runs: &[Run]) -> Vec<(String, String)> {
     }
     facts.push(("Experiment", experiment.id.clone()));
     facts.into_iter().map(|(name, value)| (name.to_owned(), clean(&value))).collect()
+}
+
+/// Of each process as `ulimit` has them; those that are alike are named together.
+fn limits(experiment: &Experiment) -> Option<String> {
+    let arms = experiment.arms.iter().chain(&experiment.consumer);
+    let clients = arms.map(|arm| (arm.id.as_str(), arm.limits.as_ref()));
+    let server = ("server", experiment.server.limits.as_ref());
+    let mut alike: Vec<(&Limits, Vec<&str>)> = Vec::new();
+    for (name, limits) in clients.chain([server]) {
+        let Some(limits) = limits else { continue };
+        match alike.iter_mut().find(|(known, _)| *known == limits) {
+            Some((_, names)) if names.contains(&name) => {} // the consumer may be an arm
+            Some((_, names)) => names.push(name),
+            None => alike.push((limits, vec![name])),
+        }
+    }
+    let words = |(limits, names): &(&Limits, Vec<&str>)| {
+        let names = if alike.len() == 1 { String::new() } else { names.join(", ") + ": " };
+        names + &limits_text(limits)
+    };
+    (!alike.is_empty()).then(|| alike.iter().map(words).collect::<Vec<_>>().join("; "))
+}
+
+fn limits_text(limits: &Limits) -> String {
+    let count = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), figures::count);
+    let bytes = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), figures::bytes);
+    format!(
+        "open files {}, processes {}, address space {}, locked memory {}, memory of the cgroup {}",
+        count(limits.open_files),
+        count(limits.processes),
+        bytes(limits.address_space_bytes),
+        bytes(limits.locked_memory_bytes),
+        bytes(limits.cgroup_memory_bytes)
+    )
 }
 
 /// How far a producer's clock and the consumer's can be apart: both are held against the core's.

@@ -93,7 +93,7 @@ async fn start(options: &StartOptions) -> Result<Server> {
         pid: Some(pid),
         process: Some(Box::new(running)),
         others: Vec::new(),
-        is_set: false,
+        is_one: false,
     })
 }
 

@@ -130,3 +130,22 @@ fn written(result: std::result::Result<(), ::csv::Error>) -> Result<bool> {
         "check the disk that they are written to",
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::broker::BrokerStudy;
+    use crate::study::Study as _;
+
+    #[test]
+    fn the_script_names_columns_of_the_table() {
+        let script = BrokerStudy.gnuplot().expect("a script");
+        let calls = script.split("strcol(\"").skip(1).chain(script.split("column(\"").skip(1));
+        let named: BTreeSet<&str> = calls.filter_map(|rest| rest.split('"').next()).collect();
+        let used = ["arm", "iteration", "latency_us", "phase", "tapped"];
+        assert_eq!(named, BTreeSet::from(used));
+        assert!(used.iter().all(|name| HEAD.contains(name)), "{HEAD:?}");
+    }
+}

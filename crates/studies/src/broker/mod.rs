@@ -119,6 +119,10 @@ impl Study for BrokerStudy {
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
         messages(made.only().folder, made.only().runs, out)
     }
+
+    fn gnuplot(&self) -> Option<&'static str> {
+        Some(include_str!("../../../../studies/broker/latency.gp"))
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +132,26 @@ mod tests {
     #[test]
     fn the_programs_of_2014_take_part_as_they_were() {
         let arms = BrokerStudy.definition().arms;
-        assert!(arms.iter().any(|it| it.original.as_deref() == Some("burst")));
+        let as_it_was = |driver: &str, phase: &str| {
+            arms.iter().any(|it| it.driver == driver && it.original.as_deref() == Some(phase))
+        };
+        for (driver, phase) in [
+            ("node@1.4.3/maxPoolSize=1024", "burst"),
+            ("node@1.4.3/maxPoolSize=1024/runtime=0.11.14", "burst"),
+            ("node@1.4.3/maxPoolSize=1024/processes=4", "burst"),
+            ("node:mongolian@0.1.18", "burst"),
+            ("python/maxPoolSize=1024", "think"),
+            ("ruby/maxPoolSize=1024", "awaited"),
+            ("cpp", "awaited"),
+        ] {
+            assert!(as_it_was(driver, phase), "{driver}");
+        }
+    }
+
+    #[test]
+    fn a_message_carries_a_date_as_the_originals_did() {
+        let plan = BrokerStudy.plan(&Asked::default()).expect("a plan").one().expect("one");
+        let stamps = &plan.workload.plan.phases[0].operations[0];
+        assert!(format!("{stamps:?}").contains("TimeMs"), "{stamps:?}");
     }
 }

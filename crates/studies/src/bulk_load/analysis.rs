@@ -1,11 +1,11 @@
 //! The loads of every part, from its runs.
 
 use super::types::{BulkLoadAnalysis, Load};
-use super::{answer, tenths};
+use super::{answer, spread, tenths};
 use crate::evidence;
 use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
-use record::records::PhaseRun;
+use record::records::{PhaseRun, ServerKind};
 use record::samples::Samples;
 use stats::descriptive::over_rounds;
 use workload::plan::{Count, Limit, Phase, Plan};
@@ -51,11 +51,19 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         wire_bytes: per_document(&|run| Some(*run.server.get("network.bytesIn")? as f64)),
         stored_bytes: per_document(&stored_bytes),
         last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
-        by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| by_host(run)),
+        by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| spread::by_host(run)),
+        busiest_percent: spread::busiest_percent(made, &phase.name),
+        server: server(made),
         cache_bytes: made.experiment.server.options.cache_bytes,
         twentieths: twentieths(made, phase, &runs),
         lost: rounds.losses(arm, &phase.name),
     }
+}
+
+fn server(made: &Made<'_>) -> String {
+    let server = &made.experiment.server;
+    let whose = if server.kind == ServerKind::External { "yours" } else { "of this machine" };
+    format!("MongoDB {} {whose}", server.version)
 }
 
 /// Documents of one load of a phase.
@@ -72,15 +80,6 @@ fn document_bytes(plan: &Plan, phase: &Phase) -> f64 {
     let operation = phase.single().map(|(_, operation)| operation);
     let pool = operation.and_then(|operation| plan.pool(phase, operation));
     pool.map_or(0.0, |pool| pool.document_bytes_mean)
-}
-
-/// Empty with one host.
-fn by_host(run: &PhaseRun) -> Vec<u64> {
-    let count = |host: usize, when: &str| {
-        run.sizes.get(&format!("{when}.host{host}.collStats.count")).copied()
-    };
-    let each = (1..).map_while(|host| Some(count(host, "after")? - count(host, "before")?));
-    each.map(|it| it.max(0).cast_unsigned()).collect()
 }
 
 /// Growth of the collection's storage.

@@ -1,10 +1,11 @@
 //! The tables in sentences.
 
-use super::cliff;
+use super::finding::evidence;
 use super::parts::{
     BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS, THREADS,
 };
 use super::types::Load;
+use super::{cliff, mongos};
 use crate::evidence::{Evidence, Shown};
 use figures::{change, count, figure};
 use stats::descriptive::{OverRounds, over_rounds};
@@ -69,7 +70,8 @@ pub fn all(loads: &[Load]) -> Vec<Evidence> {
             "threads_1",
             &threads,
         ),
-        loads.0.iter().find(|it| it.part == BY_HOSTS).map(|_| mongos()),
+        mongos::slower(loads.0),
+        mongos::one_shard_at_a_time(loads.0),
         loads.concerns(BY_MEMBERS, "one", "one by one, in a replica set of three"),
     ];
     evidence.into_iter().flatten().collect()
@@ -215,13 +217,6 @@ impl<'a> Loads<'a> {
     }
 }
 
-/// The original's claim that no server of ours can test.
-fn mongos() -> Evidence {
-    let question = "Is a load through mongos 3 times slower than a manual even distribution?";
-    let why = "It takes a mongos with shards, and mongodyno starts none.".to_owned();
-    evidence("mongos", question, Shown::NotShown, vec![why])
-}
-
 /// Share of a document's bytes that are names, of the documents of bulk-names.
 pub fn names_percent(load: &Load) -> Option<f64> {
     let length: u32 = load.phase.strip_prefix("names_")?.parse().ok()?;
@@ -272,11 +267,4 @@ fn more(change_percent: &OverRounds) -> String {
         return words;
     }
     format!("{words} ({} rounds: no interval of 95 %)", change_percent.rounds)
-}
-
-fn evidence(id: &str, question: &str, shown: Shown, mut sentences: Vec<String>) -> Evidence {
-    if sentences.is_empty() {
-        sentences.push("Too few rounds have both loads, or the loads are too small.".to_owned());
-    }
-    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }

@@ -5,7 +5,7 @@ use super::tenths::PARTS;
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
 use figures::{bytes, count, figure};
-use stats::changes::{Kind, Split, splits};
+use stats::changes::{Split, splits, steps};
 use stats::ratio::percent;
 
 /// Half the rate is a cliff; less is a slope that nobody falls off.
@@ -49,8 +49,8 @@ pub fn evidence(loads: &[Load], phase: &str, what: &str) -> Option<Evidence> {
 pub fn cliff(rates: &[Vec<f64>]) -> Option<Split> {
     let costs: Vec<Vec<f64>> =
         rates.iter().map(|round| round.iter().map(|rate| -rate.ln()).collect()).collect();
-    let found = splits(&costs, CLIFF, SEED).into_iter();
-    found.into_iter().find(|it| it.kind == Kind::Change && it.change.estimate > 0.0)
+    let found = steps(&costs, &splits(&costs, CLIFF, SEED), CLIFF);
+    found.into_iter().find(|it| it.change.estimate > 0.0)
 }
 
 fn words(load: &Load, split: &Split) -> String {

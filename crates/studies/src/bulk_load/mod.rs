@@ -5,7 +5,10 @@
 mod analysis;
 mod answer;
 mod cliff;
+mod finding;
+mod mongos;
 mod parts;
+mod spread;
 mod tenths;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,9 @@ const AT_ONCE_MAX: u64 = 500_000;
 /// The original loaded 5,200,000 documents in batches of 1,000,000: the last one was short.
 const LOADED: u64 = 52;
 const THRESHOLD: u64 = 10;
+/// Ways to deal a collection to shards, and the threads that load each: phases of bulk-shards.
+pub const DEALT: [&str; 3] = ["hashed", "split", "ranged"];
+pub const SHARD_THREADS: [u32; 2] = [1, 4];
 /// Batches of a fixed size, by the phases of the workload.
 const BATCHES: [u64; 4] = [1_000, 10_000, 50_000, 100_000];
 pub const THREADS: [u32; 4] = [1, 3, 4, 15];
@@ -23,6 +26,7 @@ pub const BY_CONCERN: &str = "concerns";
 pub const BY_NAMES: &str = "names";
 const BY_SIZE: &str = "sizes";
 pub const BY_HOSTS: &str = "hosts";
+pub const BY_SHARDS: &str = "shards";
 pub const BY_MEMBERS: &str = "replset";
 pub const OVER_CACHE: &str = "cache";
 const OVER_MEMORY: &str = "memory";
@@ -32,7 +36,7 @@ const CACHE_MIB: u64 = 256;
 const MEMORY_MIB: u64 = 512;
 /// Documents of the workload bulk-cache that are twice the cache.
 const OUTGROWN: u64 = 500_000;
-/// Servers of our own, where none are named.
+/// Servers of our own, where none are named; as many shards stand behind a mongos.
 const SERVERS: u32 = 4;
 const MEMBERS: u32 = 3;
 
@@ -45,6 +49,9 @@ pub fn about(part: &str) -> &'static str {
         BY_NAMES => "One document whose field names have 1, 8, 16 and 32 characters.",
         BY_SIZE => "Documents of 25 fields, 10 fields and 30 fields, in batches of 1,000.",
         BY_HOSTS => "Several servers that know nothing of each other take the batches in turn.",
+        BY_SHARDS => {
+            "A mongos deals the batches: by a hash, by placed ranges, by ranges left alone."
+        }
         BY_MEMBERS => "A replica set of three on this machine, by write concern.",
         OVER_CACHE => "The data outgrows the server's cache of 256 MiB, and then an index does.",
         OVER_MEMORY => "The same where the server has 512 MiB of memory, its file cache included.",
@@ -100,6 +107,15 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         parts.push(part);
     }
     if !ours.starts_with("absorber") {
+        let phases = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
+        let mut part = star.part(BY_SHARDS, "bulk-shards", &names, phases);
+        if !asked.by_uri {
+            // Embedded servers come without a mongos.
+            let mongod = if ours.starts_with("embedded") { "mongod" } else { &ours };
+            part.words.extend(["--server".to_owned(), format!("{mongod}:shards={SERVERS}")]);
+        }
+        part.needs = Some("it takes a mongos in front of shards".to_owned());
+        parts.push(part);
         let mut part = star.part(BY_MEMBERS, "bulk-load", &loads, of_set);
         part.words.extend(set);
         parts.push(part);

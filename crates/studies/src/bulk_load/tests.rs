@@ -1,12 +1,17 @@
 use super::answer::{all, faster_percent, names_percent};
 use super::cliff;
-use super::parts::{BY_CONCERN, BY_HOSTS, BY_NAMES, BY_THREADS, FORMS, NAME_LENGTHS, OVER_CACHE};
+use super::parts::{
+    BY_CONCERN, BY_HOSTS, BY_NAMES, BY_SHARDS, BY_THREADS, DEALT, FORMS, NAME_LENGTHS, OVER_CACHE,
+    SHARD_THREADS,
+};
 use super::tenths::{last_tenth_percent, twentieths};
 use super::types::Load;
 use super::*;
 use crate::evidence::{Evidence, Shown};
+use record::records::ServerSample;
 use record::samples::Sample;
 use stats::descriptive::over_rounds;
+use std::collections::BTreeMap;
 use workload::builtin;
 use workload::plan::Plan as WorkloadPlan;
 
@@ -175,7 +180,7 @@ fn a_cliff_is_a_step_to_half_the_rate() {
 }
 
 fn plan(name: &str) -> WorkloadPlan {
-    builtin::open(name, &std::collections::BTreeMap::new(), 1).expect(name).plan
+    builtin::open(name, &BTreeMap::new(), 1).expect(name).plan
 }
 
 #[test]
@@ -213,4 +218,103 @@ fn a_batch_larger_than_the_load_is_left_out() {
     // Five full batches of the threshold, and a short one.
     let small = parts(0.01);
     assert!(small.contains("documents=52000 ") && small.contains("threshold=10000 "), "{small}");
+}
+
+/// Loads by hand and through a mongos, at these documents a second.
+fn by_hand_and_mongos(by_hand: f64, through: f64) -> Vec<Load> {
+    let with = |part: &str, phase: &str, rate: f64| {
+        let load = load(part, phase, rate, 6);
+        let rates: Vec<f64> = load.rates.iter().flatten().copied().collect();
+        let server = "MongoDB 7.0.5 of this machine".to_owned();
+        Load { documents_per_s: over_rounds(&rates), by_host: vec![500; 4], server, ..load }
+    };
+    let mut loads = Vec::new();
+    for threads in SHARD_THREADS {
+        loads.push(with(BY_HOSTS, &format!("threads_{threads}"), by_hand));
+        loads.extend(DEALT.map(|way| with(BY_SHARDS, &format!("{way}_{threads}"), through)));
+    }
+    loads
+}
+
+#[test]
+fn the_claim_about_mongos_is_shown_refuted_or_neither() {
+    let shown = |by_hand, through| finding(&by_hand_and_mongos(by_hand, through), "mongos");
+    let slower = shown(400.0, 100.0);
+    assert_eq!(slower.shown, Shown::Shown);
+    assert!(slower.sentences[0].starts_with("a, hashed_1: 4.00 times the time"), "{slower:?}");
+    assert!(slower.sentences[0].ends_with("4 shards, 4 hosts."), "{slower:?}");
+    assert_eq!(slower.sentences.len(), 4, "a range on one shard is no even distribution");
+    assert_eq!(shown(200.0, 100.0).shown, Shown::Refuted);
+    assert_eq!(shown(300.0, 100.0).shown, Shown::NotShown, "its interval holds 3");
+}
+
+#[test]
+fn the_claim_takes_both_parts_on_one_kind_of_server() {
+    let mut loads = by_hand_and_mongos(400.0, 100.0);
+    for load in loads.iter_mut().filter(|it| it.part == BY_HOSTS) {
+        load.server = "MongoDB 6.0.5 of this machine".to_owned();
+    }
+    let other = finding(&loads, "mongos");
+    assert_eq!(other.shown, Shown::NotShown);
+    assert!(
+        other.sentences[0].contains("7.0.5 of this machine, the hosts MongoDB 6.0.5"),
+        "{other:?}"
+    );
+    loads.retain(|it| it.part == BY_HOSTS);
+    assert_eq!(finding(&loads, "mongos").sentences, ["No load went through a mongos with shards."]);
+}
+
+#[test]
+fn shards_in_turn_are_told_from_all_at_once() {
+    let of = |busiest_percent| {
+        let mut loads = by_hand_and_mongos(400.0, 100.0);
+        let split = loads.iter_mut().find(|it| it.phase == "split_1").expect("it is there");
+        split.busiest_percent = busiest_percent;
+        finding(&loads, "one-shard").shown
+    };
+    assert_eq!(of(Some(97.0)), Shown::Shown);
+    assert_eq!(of(Some(30.0)), Shown::Refuted);
+    assert_eq!(of(None), Shown::NotShown, "too short a load");
+}
+
+#[test]
+fn the_busiest_is_that_of_each_second() {
+    let sample = |round: u32, counts: [i64; 2]| {
+        let names = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"].map(str::to_owned);
+        let mut values: BTreeMap<String, i64> = names.into_iter().zip(counts).collect();
+        values.insert("opcounters.insert".to_owned(), 1_000_000);
+        let shares = BTreeMap::new();
+        ServerSample { at_ns: 0, round, phase: "split_1".to_owned(), values, shares }
+    };
+    // One after the other, and as many on each at the end; a new round begins anew.
+    let in_turn =
+        [sample(1, [0, 0]), sample(1, [90, 10]), sample(1, [100, 100]), sample(2, [0, 0])];
+    assert_eq!(spread::busiest(in_turn.iter()), Some(90.0));
+    let together = [sample(1, [0, 0]), sample(1, [50, 50]), sample(1, [100, 100])];
+    assert_eq!(spread::busiest(together.iter()), Some(50.0));
+    assert_eq!(spread::busiest(together[..1].iter()), None);
+}
+
+#[test]
+fn a_mongos_is_our_own_or_the_one_that_is_named() {
+    let shards = |server: Option<&str>, by_uri: bool| {
+        let asked = Asked { server: server.map(str::to_owned), by_uri, ..Asked::default() };
+        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        let part = parts.into_iter().find(|it| it.name == BY_SHARDS)?;
+        assert!(part.needs.is_some(), "a machine may have no mongos");
+        Some(part.words.join(" "))
+    };
+    let ends = |words: Option<String>, end: &str| words.expect("a part").ends_with(end);
+    assert!(ends(shards(None, false), "--server mongod:shards=4"));
+    assert!(ends(shards(Some("/opt/m/mongod"), false), "--server /opt/m/mongod:shards=4"));
+    assert!(!shards(None, true).expect("a part").contains("--server"));
+    assert_eq!(shards(Some("absorber"), false), None);
+    let plan = plan("bulk-shards");
+    let phases: Vec<String> = plan.phases.iter().map(|it| it.name.clone()).collect();
+    let named = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
+    assert_eq!(phases, named.collect::<Vec<_>>());
+    let split = plan.collections.iter().find(|it| it.name == "split").expect("a collection");
+    let ranges = workload::shard::ranges(split.shard.as_ref().expect("sharded"), &split.stamps);
+    let ranges = ranges.expect("they are by the key");
+    assert_eq!(ranges.len(), 8);
 }

@@ -41,8 +41,14 @@ pub struct Load {
     pub twentieths: Vec<Vec<f64>>,
     /// Cache of the server, bytes, where the part limits it.
     pub cache_bytes: Option<u64>,
-    /// Documents that each of several hosts has at the end, of the last round that counts.
+    /// Documents that each of several hosts or shards has at the end, of the last round that
+    /// counts.
     pub by_host: Vec<u64>,
+    /// Share of the documents of a second that goes to the host or shard with the most of them,
+    /// percent, over all seconds of the load. With one driver; None of a load of few seconds.
+    pub busiest_percent: Option<f64>,
+    /// Version of the server, and whether it is ours.
+    pub server: String,
     /// Reasons of rounds that do not count.
     pub lost: Vec<String>,
 }

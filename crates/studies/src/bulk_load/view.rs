@@ -1,7 +1,7 @@
 //! For people: a stop-watch table a part.
 
 use super::answer::names_percent;
-use super::parts::{BY_HOSTS, BY_NAMES, about};
+use super::parts::{BY_HOSTS, BY_NAMES, BY_SHARDS, about};
 use super::types::{BulkLoadAnalysis, Load};
 use crate::definition::Definition;
 use crate::evidence::Evidence;
@@ -39,8 +39,10 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
             Column::figures("stored", "bytes/document"),
         ]);
     }
-    if name == BY_HOSTS {
-        columns.push(Column::words("documents of each host"));
+    let is_spread = [BY_HOSTS, BY_SHARDS].contains(&name);
+    if is_spread {
+        columns.push(Column::words("documents of each"));
+        columns.push(Column::figures("busiest in a second", "%").page_only());
     }
     let rows = loads.iter().map(|load| {
         let mut cells = cells(load, &loads);
@@ -49,9 +51,10 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
             cells.push(optional(names_percent(load)));
             cells.extend(bytes.map(optional));
         }
-        if name == BY_HOSTS {
+        if is_spread {
             let each: Vec<String> = load.by_host.iter().map(|it| count(*it)).collect();
             cells.push(each.join(" / "));
+            cells.push(optional(load.busiest_percent));
         }
         TableRow { arm: load.arm.clone(), cells }
     });

@@ -5,7 +5,7 @@ use super::rates::{arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate};
 use crate::evidence::{Evidence, Shown};
 use figures::{figure, fixed, small};
-use stats::descriptive::{Interval, OverRounds};
+use stats::descriptive::Interval;
 use stats::growth::Law;
 
 /// A cost hardly grows where ten times the documents make it less than this dearer: those that the
@@ -66,7 +66,7 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
             &|arm| {
                 let ratio = |operation| {
                     let local = rate(Series::OneWay, arm, operation)?;
-                    over(rate(Series::Remote, arm, operation)?.per_s?, local.per_s?)
+                    rate(Series::Remote, arm, operation)?.per_s?.over(local.per_s?)
                 };
                 Some(link(ratio("insert")?, ratio("search_id")?))
             },
@@ -88,7 +88,7 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
                     let mut rates = analysis.rates.iter().filter(move |it| it.series == series);
                     rates.find(|it| it.arm == arm && it.operation == "insert" && it.millions == 10)
                 };
-                let ratio = over(of(Series::ObjectId)?.per_s?, of(Series::Acknowledged)?.per_s?)?;
+                let ratio = of(Series::ObjectId)?.per_s?.over(of(Series::Acknowledged)?.per_s?)?;
                 let shown = faster(ratio);
                 let documents = figures::count(of(Series::ObjectId)?.documents);
                 let words =
@@ -99,7 +99,7 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
         on("acknowledged", "Are acknowledged inserts slower over 100 Mbit/s?", &|arm| {
             let local = rate(Series::Acknowledged, arm, "insert")?.per_s?;
             let remote = rate(Series::RemoteAcknowledged, arm, "insert")?.per_s?;
-            let ratio = over(remote, local)?;
+            let ratio = remote.over(local)?;
             let words = "times as many acknowledged inserts a second as locally";
             Some((faster(inverse(ratio)), format!("{} {words}.", times(ratio))))
         }),
@@ -200,16 +200,6 @@ fn not(shown: Shown) -> Shown {
     }
 }
 
-/// Ratio of two rates of different parts: as wide as both of their intervals allow.
-fn over(rate: OverRounds, base: OverRounds) -> Option<Interval> {
-    let (rate, base) = (rate.median, base.median);
-    (base.low > 0.0).then(|| Interval {
-        estimate: rate.estimate / base.estimate,
-        low: rate.low / base.high,
-        high: rate.high / base.low,
-    })
-}
-
 fn times(ratio: Interval) -> String {
     format!("{} ({} to {})", small(ratio.estimate), small(ratio.low), small(ratio.high))
 }
@@ -251,7 +241,7 @@ fn threads(operation: &str, rates: &[&Rate]) -> Option<Answer> {
     let median = |it: &&&Rate| it.per_s.map_or(0.0, |it| it.median.estimate);
     let more = rates.iter().filter(|it| it.threads > 1);
     let best = more.max_by(|a, b| median(a).total_cmp(&median(b)))?;
-    let ratio = over(best.per_s?, one.per_s?)?;
+    let ratio = best.per_s?.over(one.per_s?)?;
     let words = format!(
         "{operation}: {} threads do {} times the operations of one a second; by the original's \
          formula the rate goes from {} to {}/s.",
@@ -267,7 +257,7 @@ fn threads(operation: &str, rates: &[&Rate]) -> Option<Answer> {
 fn waiting(analysis: &CrudScaleAnalysis) -> Evidence {
     let question = "Does it change the searches not to wait for the one-way inserts before them?";
     let answers = analysis.unwaited.iter().filter_map(|it| {
-        let ratio = over(it.search_us?, it.waited_search_us?)?;
+        let ratio = it.search_us?.over(it.waited_search_us?)?;
         let shown = if it.missed > 0 { Shown::Shown } else { faster(ratio) };
         let words = format!(
             "{}: {} of {} searches missed their document; a search takes {} times as long as one \
