@@ -6,6 +6,7 @@ mod machine;
 mod order;
 mod read;
 mod registry;
+mod run;
 mod study;
 mod uri;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use absorber::faults::Every;
 use absorber::handshake::WireVersions;
@@ -23,12 +24,13 @@ use base::clock::Epoch;
 use base::units::{parse_bytes, parse_duration};
 pub use check::{CheckArgs, CleanArgs};
 use judge::analysis::types::Metric;
-use judge::objectives::Gate;
 pub use limits::LimitArgs;
 pub use machine::MachineArgs;
 pub use order::OrderArgs;
 pub use registry::{DriversArgs, EnvironmentsAction, EnvironmentsArgs, RegistryArgs};
 use report::terminal;
+use run::gate;
+pub use run::{InterleaveArg, RunArgs};
 pub use study::{ResumeArgs, SchemaName, StudyArgs, StudyFlags, StudyVerb};
 use tap::mark::MarkFields;
 pub use uri::UriArgs;
@@ -130,114 +132,6 @@ fn metrics() -> impl TypedValueParser<Value = Metric> {
         .map(move |word| parse(word).expect("clap lets no other word through"))
 }
 
-#[derive(Debug, Clone, Args)]
-#[allow(clippy::struct_excessive_bools)] // flags of a command line are bools
-pub struct RunArgs {
-    /// Workload: a built-in name or a path to a YAML file
-    #[arg(default_value = "crud")]
-    pub workload: String,
-    /// Driver to compare: ADAPTER[:PACKAGE][@VERSIONS][/KEY=VALUE]... (repeatable). The first is
-    /// the baseline. VERSIONS: 7.9.0, 7 (its newest), latest, 4.10,4.13, 1.4.3..7.8.0, 5..7:minor
-    /// (newest of each), system (of this machine). KEY is an option of the adapter or of connection
-    /// strings (maxPoolSize)
-    #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
-    pub drivers: Vec<String>,
-    /// Driver that consumes the messages of a broker workload [default: the fastest]
-    #[arg(long, value_name = "DRIVER")]
-    pub consumer: Option<String>,
-    /// Driver option of every arm, as in a connection string: maxPoolSize=10 (repeatable)
-    #[arg(long = "option", value_name = "NAME=VALUE")]
-    pub options: Vec<String>,
-    /// Set a parameter of the workload (repeatable)
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Make one experiment for each value of a parameter: threads=1,2,4
-    #[arg(long, value_name = "NAME=V1,V2,…")]
-    pub sweep: Option<String>,
-    /// Run only this phase (repeatable)
-    #[arg(long = "phase", value_name = "PHASE")]
-    pub phases: Vec<String>,
-    /// Six rounds, short phases, at most two of them (a story is whole), a wide threshold: about
-    /// two minutes
-    #[arg(long)]
-    pub quick: bool,
-    /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "quick")]
-    pub rounds: Option<u32>,
-    /// End a phase that counts its operations after this time, for each arm and round [default:
-    /// when it has counted them]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub max_time: Option<Duration>,
-    /// End with code 1 where a figure does not keep this (repeatable): 'p99 < 5ms', 'errors <= 0',
-    /// 'throughput >= 2000', 'slower <= 3%'
-    #[arg(long, value_name = "GATE", value_parser = gate)]
-    pub gate: Vec<String>,
-    /// How arms share the machine [default: turns where they fit]
-    #[arg(long, value_enum)]
-    pub interleave: Option<InterleaveArg>,
-    #[command(flatten)]
-    pub order: OrderArgs,
-    /// Seed of all randomness [default: drawn and recorded]
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Deal the operations in turn to several servers that know nothing of each other: inserts
-    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "uri")]
-    pub hosts: Vec<String>,
-    /// Experiment folder, new or empty [default: mongodyno-results/ID]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// The server that runs already.
-    #[command(flatten)]
-    pub at: UriArgs,
-    #[arg(
-        long,
-        default_value = "embedded",
-        conflicts_with_all = ["uri", "uri_file"],
-        help = format!(
-            "Server to start: {}, or none. Several, as A,B: the same arms on each",
-            server::server_forms()
-        )
-    )]
-    pub server: String,
-    /// Time every command by the tap, and measure what the tap costs
-    #[arg(long)]
-    pub tap: bool,
-    /// Limit bandwidth and add delay: 100mbit,rtt=0.6ms or a preset (see `mongodyno tap --help`)
-    #[arg(long, value_name = "LINK")]
-    pub link: Option<String>,
-    /// Keep the data folder of the started server
-    #[arg(long)]
-    pub keep_data: bool,
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    #[command(flatten)]
-    pub machine: MachineArgs,
-    #[command(flatten)]
-    pub registry: RegistryArgs,
-    /// Show the plan and stop
-    #[arg(long)]
-    pub plan: bool,
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-    /// Folder of further adapters
-    #[arg(long, value_name = "DIR", env = "MDYN_ADAPTERS")]
-    pub adapters_dir: Option<PathBuf>,
-    // Last: a heading of the help holds for all flags below it.
-    #[command(flatten)]
-    pub load: LoadArgs,
-    #[command(flatten)]
-    pub faults: FaultArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InterleaveArg {
-    /// All processes live side by side and take turns of some 50 ms
-    Turns,
-    /// Each arm measures alone, one after the other
-    Runs,
-}
-
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Experiment folder
@@ -248,11 +142,6 @@ pub struct ReportArgs {
     /// A further gate, as `run` takes it (repeatable)
     #[arg(long, value_name = "GATE", value_parser = gate)]
     pub gate: Vec<String>,
-}
-
-/// A gate stands in the record as it was written.
-fn gate(text: &str) -> Result<String, String> {
-    Gate::parse(text).map(|_| text.to_owned())
 }
 
 fn formats() -> PossibleValuesParser {

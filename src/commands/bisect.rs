@@ -151,7 +151,7 @@ impl Search {
         let BisectArgs { mut run, metric } = args;
         if servers::asked(&run)?.len() > 1 {
             return Err(Error::usage(
-                format!("--server {}: bisect searches on one server", run.server),
+                format!("--server {}: bisect searches on one server", run.server()),
                 "name one server, and bisect on each",
             ));
         }
@@ -367,7 +367,7 @@ impl Search {
     /// through it anyway, and where none can stand before the server.
     async fn tapped(&mut self, phase: &str, versions: [usize; 2]) -> Result<Vec<AlsoRow>> {
         let plain = self.run.clone();
-        if plain.tap || plain.link.is_some() || plain.server == "none" {
+        if plain.tap || plain.link.is_some() || plain.server() == "none" {
             return Ok(Vec::new());
         }
         (self.run.tap, self.run.quick) = (true, true);

@@ -25,8 +25,8 @@ pub fn limits(args: &RunArgs) -> Result<Limits> {
     };
     if let Some((name, _)) = options.words().next() {
         let flag = format!("--{}", name.replace(' ', "-"));
-        let ours = args.at.uri.is_none() && args.hosts.is_empty() && args.server != "none" && {
-            let kind = ServerChoice::parse(&args.server, None)?.kind();
+        let ours = args.at.uri.is_none() && args.hosts.is_empty() && args.server() != "none" && {
+            let kind = ServerChoice::parse(args.server(), None)?.kind();
             [ServerKind::Embedded, ServerKind::Mongod].contains(&kind)
         };
         if !ours {

@@ -110,7 +110,7 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
         let (_, resumed) = Resumed::open(&path)?;
         let asked = run_again(&args, &was.experiment)?;
         say!("going on after round {}: {}", resumed.finished, part.server);
-        let (server, id) = (asked.server.clone(), was.experiment.id.clone());
+        let (server, id) = (asked.server().to_owned(), was.experiment.id.clone());
         places.push(Place { server, id, path, study: None, resumed: Some(resumed) });
         again.get_or_insert(asked);
     }
@@ -201,7 +201,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         seed: Some(was.settings.seed),
         out: Some(args.folder.clone()),
         at: UriArgs { uri, uri_file: None },
-        server: Some(server),
+        server,
         machine: machine(args, was),
         registry: args.registry,
         budget: None, // its rounds are those of then
@@ -260,10 +260,10 @@ fn drivers(was: &Experiment) -> Vec<String> {
 }
 
 /// `--server` and `--uri`. From a folder only servers that this program brings along.
-fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>)> {
+fn server(args: &ResumeArgs, was: &Experiment) -> Result<(Option<String>, Option<String>)> {
     if was.server.kind == ServerKind::External {
         if !args.hosts.is_empty() {
-            return Ok((ServerKind::External.word().to_owned(), None));
+            return Ok((None, None));
         }
         // The folder has no credentials.
         let uri = args.at.uri.clone().ok_or_else(|| {
@@ -272,13 +272,13 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(String, Option<String>
                 "add --uri-file FILE, or set MDYN_URI; for several, --hosts",
             )
         })?;
-        return Ok((ServerKind::External.word().to_owned(), Some(uri)));
+        return Ok((None, Some(uri)));
     }
     let again = || {
         let it = &was.server;
         server_again(it.kind, &it.version, &it.uri, &it.topology)
     };
-    Ok((args.server.clone().map_or_else(again, Ok)?, None))
+    Ok((Some(args.server.clone().map_or_else(again, Ok)?), None))
 }
 
 /// Options of every arm: from the record those that an arm may set for itself. Others name servers

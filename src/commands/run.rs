@@ -28,6 +28,7 @@ use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
 use record::records::{Ended, Study};
 use report::{Report, html, terminal};
+use server::mask_uri;
 use server::uri::{self, with_arm_options, with_options};
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
@@ -201,7 +202,7 @@ async fn one(
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let path = out(args, &id, label);
-    let place = Place { server: args.server.clone(), id, path, study, resumed };
+    let place = Place { server: args.server().to_owned(), id, path, study, resumed };
     match make(args, sets, vec![place], || Ok(())).await?.pop() {
         Some(made) => show(&made?, args.json).map(Some),
         None => Ok(None),
@@ -264,7 +265,7 @@ pub async fn make(
     let until_look = estimate.round * rounds;
     if args.plan {
         let names = arms::ids(&arms)?;
-        let started = Started { server: &args.server, limits: &limits };
+        let started = Started { server: &destination(args), limits: &limits };
         let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
         super::print(&text)?;
         return Ok(Vec::new());
@@ -340,10 +341,19 @@ pub async fn make(
 /// With the hosts of the workload, where the command line names no server.
 fn with_hosts(args: &RunArgs, workload: &Workload) -> RunArgs {
     let mut args = args.clone();
-    if args.hosts.is_empty() && args.at.uri.is_none() && args.server == "embedded" {
+    if args.hosts.is_empty() && args.at.uri.is_none() && args.server.is_none() {
         args.hosts.clone_from(&workload.hosts);
     }
     args
+}
+
+/// Where the clients connect to, for people.
+fn destination(args: &RunArgs) -> String {
+    match &args.at.uri {
+        Some(uri) => mask_uri(uri),
+        None if args.hosts.is_empty() => args.server().to_owned(),
+        None => args.hosts.join(", "),
+    }
 }
 
 /// The server of each place, or the several hosts that were asked for.
@@ -359,7 +369,7 @@ async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
 }
 
 fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
-    let serverless = args.server == "none" && args.at.uri.is_none();
+    let serverless = args.server() == "none" && args.at.uri.is_none();
     if serverless && !plan.needs_no_server() {
         return Err(Error::usage(
             format!("--server none: the workload {} needs a server", plan.workload),
@@ -386,7 +396,7 @@ fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
     let words = [args.load.to_words(), args.faults.to_words()].concat();
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match words.first() {
-        Some(word) if args.server != "absorber" || args.at.uri.is_some() => Err(Error::usage(
+        Some(word) if args.server() != "absorber" || args.at.uri.is_some() => Err(Error::usage(
             format!("{}: only an absorber can be told how to behave", name(word)),
             "add --server absorber",
         )),

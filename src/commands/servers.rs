@@ -21,11 +21,11 @@ use server::ServerChoice;
 /// # Errors
 /// Several that make no sense together, or beside another flag.
 pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
-    let servers: Vec<String> = args.server.split(',').map(|it| it.trim().to_owned()).collect();
+    let servers: Vec<String> = args.server().split(',').map(|it| it.trim().to_owned()).collect();
     if servers.len() == 1 {
         return Ok(servers);
     }
-    let several = format!("--server {}", args.server);
+    let several = format!("--server {}", args.server());
     if args.sweep.is_some() {
         return Err(Error::usage(
             format!("{several} and --sweep are two axes of experiments"),

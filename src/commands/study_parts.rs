@@ -165,7 +165,7 @@ async fn go_on(
             Err(error) if part.needs.is_some() && error.exit == Exit::Environment => {
                 let needs = part.needs.as_deref().unwrap_or_default();
                 say!("{}: left out, {error}", part.name);
-                request.left_out.insert(part.name.clone(), format!("{needs}; {error}"));
+                request.left_out.insert(part.name.clone(), format!("{needs}; {}", error.message));
             }
             // The workload asks for what this server is not.
             Err(Error { exit: Exit::Workload, .. }) if part.needs.is_some() => {
@@ -322,7 +322,8 @@ fn run_args(
         args.order = OrderArgs { order: request.order };
     }
     if !has("--server") {
-        args.server = common.server.clone().unwrap_or_else(|| verb.study.definition().server);
+        let usual = || verb.study.definition().server;
+        args.server = Some(common.server.clone().unwrap_or_else(usual));
         args.at = common.at.clone();
     }
     args.seed = Some(request.seed);

@@ -136,12 +136,14 @@ fn servers_that_make_no_sense_together_are_usage_errors() {
 fn a_workload_names_its_hosts_unless_the_command_line_names_a_server() {
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
-    let refused = |hosts: &str, more: &[&str]| {
-        let text = format!(
+    let workload = |hosts: &str| {
+        format!(
             "why: Hosts.\nhosts: [{hosts}]\ncollections: {{c: {{document: {{a: int}}}}}}\n\
              phases: [{{operation: insert_one, collection: c}}]\n"
-        );
-        std::fs::write(lab.path("hosts.yaml"), text).expect("a workload");
+        )
+    };
+    let refused = |hosts: &str, more: &[&str]| {
+        std::fs::write(lab.path("hosts.yaml"), workload(hosts)).expect("a workload");
         let output = lab.run([&["run", "hosts.yaml", "-d", "even"], more].concat());
         assert_ne!(code(&output), 0, "{}", said(&output));
         stderr(&output)
@@ -150,6 +152,20 @@ fn a_workload_names_its_hosts_unless_the_command_line_names_a_server() {
     assert!(refused(two, &[]).contains("127.0.0.1:1"), "{}", refused(two, &[]));
     let other = refused(two, &["--uri", "mongodb://127.0.0.1:3"]);
     assert!(other.contains("127.0.0.1:3") && !other.contains("127.0.0.1:1"), "{other}");
+    let plan = |more: &[&str]| {
+        let output = lab.run([&["run", "hosts.yaml", "-d", "even", "--plan"], more].concat());
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        stdout(&output)
+    };
+    std::fs::write(lab.path("hosts.yaml"), workload(two)).expect("a workload");
+    assert!(plan(&[]).contains("server    127.0.0.1:1, 127.0.0.1:2\n"), "{}", plan(&[]));
+    // The one that is started where nothing is said is an answer too.
+    let asked = plan(&["--server", "embedded"]);
+    assert!(asked.contains("server    embedded\n"), "{asked}");
+    let given = plan(&["--uri", "mongodb://me:secret@127.0.0.1:3"]);
+    assert!(given.contains("127.0.0.1:3") && !given.contains("secret"), "{given}");
+    let both = refused(two, &["--server", "embedded", "--hosts", "127.0.0.1:1,127.0.0.1:2"]);
+    assert!(both.contains("cannot be used with"), "{both}");
     let one = refused("'127.0.0.1:1'", &[]);
     assert!(one.contains("hosts 127.0.0.1:1: not two or more of HOST:PORT"), "{one}");
 }

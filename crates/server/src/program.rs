@@ -61,9 +61,7 @@ impl Program {
         let wheel = entry.map(|entry| &entry.wheel);
         Ok(Self { path, kind, version, wheel, library_path })
     }
-}
 
-impl Program {
     /// The mongos of the same version: beside this mongod, or on the search path.
     pub(super) fn mongos(&self, host: &Host) -> Result<Self> {
         let mongod = self.path.display();
