@@ -21,6 +21,7 @@ mod faults_processes;
 mod faults_server;
 mod gates;
 mod hangs;
+mod histories;
 mod installs;
 mod limits;
 mod machine;

@@ -7,7 +7,7 @@ use std::process::Output;
 use std::sync::OnceLock;
 
 use crate::fake_support::{Lab, QUICK, assert_near, code, comparison as row, stderr, stdout};
-use crate::support::{root, run, said};
+use crate::support::said;
 use serde_json::{Value, json};
 
 const FORMATS: [&str; 8] = ["terminal", "html", "md", "json", "csv", "series", "benchstat", "svg"];
@@ -492,33 +492,4 @@ fn the_noise_of_the_a_a_arm_widens_the_threshold_the_same_way_each_time() {
     assert_near(number(row, "threshold_percent"), 2.0 * floor, "twice the noise");
     // The floor is a bootstrap's: the recorded seed draws the same resamples again.
     assert_eq!(stdout(&lab.run(["report", "out", "--format", "json"])), stdout(&output));
-}
-
-/// The histories of drivers on which the documentation rests: records and runs without histograms.
-#[test]
-fn stored_histories_stay_readable_and_are_described() {
-    let folder = root().join("docs/histories");
-    let page = fs::read_to_string(folder.join("README.md")).expect("their page");
-    let entries = fs::read_dir(&folder).expect("docs/histories").map(|it| it.expect("an entry"));
-    let stored: Vec<PathBuf> =
-        entries.map(|it| it.path()).filter(|it| it.join("experiment.json").exists()).collect();
-    assert!(!stored.is_empty());
-    for path in stored {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        assert!(page.contains(&format!("({name})")), "{name} has no link in README.md");
-        let output = run([Path::new("report"), &path, Path::new("--format"), Path::new("json")]);
-        let analysis: Value = serde_json::from_slice(&output.stdout).expect("an analysis");
-        let since = analysis["since"].as_array().expect("series");
-        assert!(!since.is_empty(), "{name} has a line of versions");
-        for row in since {
-            for change in row["changes"].as_array().expect("changes") {
-                let version = change["after"].as_str().expect("a version");
-                let told = row["metric"] != "throughput" || page.contains(version);
-                assert!(told, "{name}: README.md says nothing of {version}");
-            }
-        }
-        let warnings = strings(&analysis, "warnings");
-        let told = "the folder has no histograms (hlog)";
-        assert!(warnings.iter().any(|it| it.starts_with(told)), "{warnings:?}");
-    }
 }
