@@ -21,6 +21,8 @@ fn loads_are_measured_on_one_server_and_on_several() {
         analysis.loads.into_iter().partition(|it| it.part == "shards");
     // Six on a machine that has a mongos, which no test asks for.
     let page = flat(&stdout(&lab.run(["report", "out", "--format", "md"])));
+    let picture = stdout(&lab.run(["report", "out", "--format", "svg"]));
+    assert!(picture.contains("hosts: documents a second of each load"), "{picture}");
     let left_out = page.contains("shards is left out: it takes a mongos in front of shards; ");
     assert_eq!(through.len(), if left_out { 0 } else { 6 }, "{page}");
     assert_eq!(loads.len(), 8, "{loads:?}");

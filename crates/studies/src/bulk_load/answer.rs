@@ -108,7 +108,7 @@ impl<'a> Loads<'a> {
         let shown = decide(pairs.iter().map(|(_, it)| it));
         let sentences = pairs.iter().map(|(load, it)| {
             let Load { arm, phase, .. } = load;
-            format!("{arm}, {phase}: {} documents a second than {base}.", more(it))
+            format!("{arm}, {phase}: {} documents a second against {base}.", more(it))
         });
         Some(evidence(id, question, shown, sentences.collect()))
     }
@@ -135,7 +135,7 @@ impl<'a> Loads<'a> {
         let sentences = measured.iter().map(|(load, it)| {
             let Load { arm, phase, .. } = load;
             format!(
-                "{arm}, {phase}: the last tenth has {} documents a second than the first.",
+                "{arm}, {phase}: the last tenth has {} documents a second against the first.",
                 more(it)
             )
         });
@@ -154,7 +154,7 @@ impl<'a> Loads<'a> {
                 shown = turned(decide(pairs.iter().map(|(_, it)| it)));
             }
             sentences.extend(pairs.iter().map(|(load, it)| {
-                format!("{}, {concern}: {} documents a second than w1.", load.arm, more(it))
+                format!("{}, {concern}: {} documents a second against w1.", load.arm, more(it))
             }));
         }
         sentences.reverse(); // the journal is the answer
@@ -197,7 +197,7 @@ impl<'a> Loads<'a> {
             .iter()
             .map(|(load, it)| {
                 format!(
-                    "{}: names of {long} characters load {} documents a second than those of \
+                    "{}: names of {long} characters load {} documents a second against those of \
                     {short}.",
                     load.arm,
                     more(it)

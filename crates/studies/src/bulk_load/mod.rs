@@ -8,6 +8,7 @@ mod cliff;
 mod finding;
 mod mongos;
 mod parts;
+mod picture;
 mod spread;
 mod tenths;
 #[cfg(test)]
@@ -75,8 +76,11 @@ impl Study for BulkLoadStudy {
         view::view(made, self.definition(), analysis::analyse(made))
     }
 
-    fn drawings(&self, _: &Outcome<'_>, _: &str) -> Result<Vec<Drawing>> {
-        Ok(Vec::new())
+    fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
+        let loads = analysis::analyse(made).loads;
+        let loads: Vec<&Load> = loads.iter().filter(|it| it.part == phase).collect();
+        let courses = loads.iter().filter_map(|it| picture::course(it));
+        Ok(picture::rates(phase, &loads).into_iter().chain(courses).collect())
     }
 
     /// A row a load and round.

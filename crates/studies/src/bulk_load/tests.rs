@@ -156,6 +156,21 @@ fn a_twentieth_is_as_fast_as_its_calls() {
 }
 
 #[test]
+fn a_picture_has_a_bar_a_load_and_the_course_of_one_that_outgrows_the_cache() {
+    let rate = over_rounds(&[100.0; 6]);
+    let one = Load { documents_per_s: rate, ..load("forms", "one_by_one", 100.0, 6) };
+    let lost = Load { documents_per_s: None, ..one.clone() };
+    let drawn = picture::rates("forms", &[&one, &lost]).expect("a rate").svg();
+    assert_eq!(drawn.matches(r#"<rect class="band""#).count(), 1, "{drawn}");
+    assert!(drawn.contains("not measured"), "{drawn}");
+    assert_eq!(picture::rates("forms", &[&lost]), None);
+    assert_eq!(picture::course(&one), None);
+    let grown = Load { twentieths: vec![vec![2.0, 1.0]; 6], ..one };
+    let drawn = picture::course(&grown).expect("two parts").svg();
+    assert!(drawn.contains("over the load") && drawn.contains("0 documents"), "{drawn}");
+}
+
+#[test]
 fn a_cliff_is_a_step_to_half_the_rate() {
     // Rounds differ by a factor, twentieths by a few percent.
     let rounds = |count: usize, drop: f64| -> Vec<Vec<f64>> {

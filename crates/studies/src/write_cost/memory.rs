@@ -62,13 +62,13 @@ fn fates(runs: &[&Run]) -> Vec<String> {
             let kind = death.phase.clone().unwrap_or_default();
             fates.entry(kind).or_insert_with(|| (0, death.sentence())).0 += 1;
         } else if let Some(failed) = &run.failed {
-            fates.entry(failed.clone()).or_insert_with(|| (0, failed.clone())).0 += 1;
+            fates.entry(failed.clone()).or_insert_with(|| (0, format!("ended: {failed}"))).0 += 1;
         }
         for (phase, error) in
             run.phases.iter().flat_map(|it| it.errors.iter().map(|error| (&it.phase, error)))
         {
             let kind = format!("{phase}: {}", error.name);
-            let words = format!("{phase} failed: {}", error.message);
+            let words = format!("failed in {phase}: {}", error.message);
             fates.entry(kind).or_insert((0, words)).0 += 1;
         }
     }

@@ -7,9 +7,10 @@ use report::drawing::{Anchor, Drawing, Role, short, ticks};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
-/// For the labels of the axis, and for names behind the lines.
+/// For the labels of the axis, and for names behind the lines: a piece of line and so many letters.
 const LEFT: f64 = 70.0;
-const RIGHT: f64 = 170.0;
+const PIECE: f64 = 44.0;
+const LETTER: f64 = 6.4;
 const NAME_HEIGHT: f64 = 14.0;
 /// Told apart by dashes as well, for paper and for eyes that see no colours.
 const LOOKS: [(Role, &str); 5] = [
@@ -35,7 +36,9 @@ pub fn by_size(what: &str, lines: &[(&str, &Line)]) -> Option<Drawing> {
         return None;
     }
     let title = format!("Time of {what} one document, against its size");
-    let mut drawing = Drawing::new(&title, LEFT + WIDTH + RIGHT);
+    let letters = lines.iter().map(|(arm, _)| arm.chars().count()).max().unwrap_or(0);
+    let right = PIECE + LETTER * letters as f64;
+    let mut drawing = Drawing::new(&title, LEFT + WIDTH + right);
     let words = format!(
         "Medians over the rounds, both axes linear from 0. The upright line stands at {} bytes.",
         count(SUSPECTED_BYTES)

@@ -105,6 +105,21 @@ fn interval(value: Value, text: impl Fn(f64) -> String) -> String {
     })
 }
 
+/// What all drivers share: the server's cache, and the phase in which its disk was the busiest.
+fn around(documents: &Documents) -> String {
+    let caches = documents.phases.iter().filter_map(|it| it.cache_bytes);
+    let Some((least, most)) = caches.clone().min().zip(caches.max()) else {
+        return "No phase was long enough for a reading of the server.".to_owned();
+    };
+    let busy = documents.phases.iter().filter_map(|it| Some((it.disk_busy_percent?, &it.phase)));
+    let busiest = busy
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map_or_else(String::new, |(percent, phase)| {
+            format!("; its disk was busy {} % at most, in {phase}", figure(percent))
+        });
+    format!("The server's cache held {} to {}{busiest}.", bytes(least), bytes(most))
+}
+
 fn memory(documents: &Documents) -> PhaseView {
     let mut columns = Vec::new();
     for (_, name) in MEMORY {
@@ -124,20 +139,9 @@ fn memory(documents: &Documents) -> PhaseView {
             })
             .collect(),
     });
-    let around = documents.phases.iter().filter_map(|it| {
-        let server = it.cache_bytes.map(|it| format!("the server's cache held {}", bytes(it)));
-        let busy = it.disk_busy_percent.map(|it| format!("its disk was busy {} %", figure(it)));
-        let words: Vec<String> = server.into_iter().chain(busy).collect();
-        (!words.is_empty()).then(|| format!("{}: {}", it.phase, words.join(", ")))
-    });
-    let around: Vec<String> = around.collect();
     PhaseView {
         name: format!("{}: memory", documents.name),
-        about: if around.is_empty() {
-            "No phase was long enough for a reading of the server.".to_owned()
-        } else {
-            format!("{}.", around.join("; "))
-        },
+        about: around(documents),
         table: Table {
             caption: "Resident memory of the client's processes, and collections of garbage in a \
                       round where the runtime tells: medians."
