@@ -17,7 +17,7 @@ function capabilities() {
   return {
     operations: Object.keys(dialect.kinds),
     pacing: workers.PACING_NAMES,
-    extras: own.extras.concat(['unacknowledged', 'clients']),
+    extras: own.extras.concat(['clients']),
     shapes: [],
     alters: own.alters,
     uri: own.uri,

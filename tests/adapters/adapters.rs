@@ -61,6 +61,7 @@ const OLD_VERSIONS: [(&str, &[(&str, Try)]); 5] = [
             ("node@3.7.4/api=callback", Try::Starts),
             ("node@3.7.4", Try::OldServer),
             ("node@2.2.36", Try::OldServer),
+            ("node@2.0.55", Try::OldServer),
             ("node@1.4.3", Try::OldServer),
             ("node@1.4.3/runtime=0.11.14", Try::Starts),
             ("node:mongolian@0.1.18", Try::OldServer),

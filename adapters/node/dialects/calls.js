@@ -187,7 +187,8 @@ exports.extras = [
   'read_concern',
   'read_preference',
   'command_concerns',
-  'unordered'
+  'unordered',
+  'unacknowledged'
 ];
 
 /** js-bson says nothing when its compiled part is missing: the loaded modules tell. */

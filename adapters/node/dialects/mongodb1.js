@@ -168,7 +168,7 @@ module.exports = function dialect() {
     models: MODELS,
     projection: 'fields',
     capabilities: {
-      extras: ['write_concern', 'read_preference', 'unordered'],
+      extras: ['write_concern', 'read_preference', 'unordered', 'unacknowledged'],
       alters: [],
       uri: 'plain'
     },

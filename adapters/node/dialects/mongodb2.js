@@ -2,6 +2,7 @@
 'use strict';
 
 var mongodb = require('mongodb');
+var version = require('mongodb/package.json').version;
 var calls = require('./calls');
 var connecting = require('./connecting');
 var jsBson = require('./js_bson');
@@ -51,7 +52,9 @@ function find(collection, filter, options) {
 
 module.exports = function dialect(api) {
   var bson = require('bson');
-  var encoder = new bson();
+  // That of mongodb 2.0 and 2.1 has its encoder in a part of its own, and object ids of strings.
+  var strings = typeof bson !== 'function';
+  var encoder = strings ? new (bson.pure().BSON)() : new bson();
   return {
     native: calls.compiled(),
     kinds: calls.kinds(api === 'promise'),
@@ -59,14 +62,23 @@ module.exports = function dialect(api) {
     bind: calls.binder(find, false),
     models: calls.models,
     projection: projection,
-    capabilities: { extras: calls.extras, alters: [], uri: 'plain' },
+    capabilities: {
+      // 2.0 reports errors that it finds in the answers of unacknowledged writes.
+      extras: calls.extras.filter(function (extra) {
+        return extra !== 'unacknowledged' || !/^2\.0\./.test(version);
+      }),
+      alters: [],
+      uri: 'plain'
+    },
     types: jsBson(
       mongodb,
       function (document) {
         return encoder.serialize(document);
       },
       function (bytes) {
-        return new mongodb.ObjectID(bytes);
+        return new mongodb.ObjectID(
+          strings && Buffer.isBuffer(bytes) ? bytes.toString('binary') : bytes
+        );
       }
     )
   };

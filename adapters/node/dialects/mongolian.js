@@ -147,6 +147,6 @@ module.exports = function dialect() {
     projection: 'fields',
     native: null,
     types: TYPES,
-    capabilities: { extras: [], alters: ['double'], uri: 'plain' }
+    capabilities: { extras: ['unacknowledged'], alters: ['double'], uri: 'plain' }
   };
 };
