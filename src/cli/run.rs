@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{FaultArgs, LimitArgs, LoadArgs, MachineArgs, OrderArgs, RegistryArgs, UriArgs};
+use super::behaviour::{FaultArgs, LoadArgs};
+use super::limits::LimitArgs;
+use super::machine::MachineArgs;
+use super::order::OrderArgs;
+use super::registry::RegistryArgs;
+use super::uri::UriArgs;
 use base::units::parse_duration;
 use judge::objectives::Gate;
 
