@@ -13,7 +13,7 @@ suite = @echo "== $(1), at most $(2) s"; start=$$SECONDS; \
   [ $$status = 124 ] && echo "$(1) did not end within $(2) s"; \
   [ $$status = 0 ] || echo "$(1)" >> $(BROKEN); echo "== $(1): $$((SECONDS - start)) s"
 # A suite of tests/ is one program: linking one for each file took longer than running them.
-tests = $(call suite,$(1),$(2),$(CARGO) test --release --workspace --no-fail-fast --test $(1) $(3))
+tests = $(call suite,$(1),$(2),$(CARGO) test --release --workspace --no-fail-fast --test $(1))
 
 .PHONY: help build test check bench lint lint-core
 help: ## this text
@@ -32,7 +32,7 @@ test: ## all tests; what cannot run here is listed as skipped (with MDYN_NO_SKIP
 	$(call tests,servers,300)
 	$(call tests,instruments,600)
 	$(call tests,others,900)
-	$(call tests,adapters,1600,-- --test-threads 3) # they wait more than they compute
+	$(call tests,adapters,1600)
 	$(call tests,studies,720)
 	@sort -u $(MDYN_SKIPS)
 	@if [ -s $(BROKEN) ]; then echo "not passed:" $$(cat $(BROKEN)); fi
