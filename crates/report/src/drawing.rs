@@ -181,6 +181,11 @@ impl Drawing {
     }
 }
 
+/// The room that an arm's name takes on one line.
+pub fn name_width(name: &str, size: f64) -> f64 {
+    name.chars().count() as f64 * LETTER_OF_NAMES * size
+}
+
 /// `node@1.4.3/maxPoolSize=1024` broken before its options.
 fn name_lines(name: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

@@ -17,7 +17,8 @@ pub fn analyse(made: &Outcome<'_>) -> BulkLoadAnalysis {
     BulkLoadAnalysis { evidence: answer::all(&loads), notes, loads }
 }
 
-fn loads(made: &Made<'_>) -> Vec<Load> {
+/// Of one part, in the order of its plan.
+pub fn loads(made: &Made<'_>) -> Vec<Load> {
     let rounds = Rounds::new(made.experiment, made.runs);
     let plan = &made.experiment.plan;
     let each = plan

@@ -77,9 +77,8 @@ impl Study for BulkLoadStudy {
     }
 
     fn drawings(&self, made: &Outcome<'_>, phase: &str) -> Result<Vec<Drawing>> {
-        let loads = analysis::analyse(made).loads;
-        let loads: Vec<&Load> = loads.iter().filter(|it| it.part == phase).collect();
-        let courses = loads.iter().filter_map(|it| picture::course(it));
+        let loads = made.part(phase).map(analysis::loads).unwrap_or_default();
+        let courses = loads.iter().filter_map(picture::course);
         Ok(picture::rates(phase, &loads).into_iter().chain(courses).collect())
     }
 

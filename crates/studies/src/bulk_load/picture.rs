@@ -14,7 +14,7 @@ const ROW: f64 = 20.0;
 const HEIGHT: f64 = 160.0;
 
 /// A bar a load of one part, in the order of the plan; None where none was measured.
-pub fn rates(part: &str, loads: &[&Load]) -> Option<Drawing> {
+pub fn rates(part: &str, loads: &[Load]) -> Option<Drawing> {
     let medians = loads.iter().filter_map(|it| Some(it.documents_per_s?.median));
     let most = medians.map(|it| it.high).fold(0.0, f64::max);
     if most == 0.0 {
@@ -85,7 +85,7 @@ pub fn course(load: &Load) -> Option<Drawing> {
 }
 
 /// With its driver where there are several.
-fn name(load: &Load, all: &[&Load]) -> String {
+fn name(load: &Load, all: &[Load]) -> String {
     if all.iter().all(|it| it.arm == load.arm) {
         return load.phase.clone();
     }

@@ -160,10 +160,10 @@ fn a_picture_has_a_bar_a_load_and_the_course_of_one_that_outgrows_the_cache() {
     let rate = over_rounds(&[100.0; 6]);
     let one = Load { documents_per_s: rate, ..load("forms", "one_by_one", 100.0, 6) };
     let lost = Load { documents_per_s: None, ..one.clone() };
-    let drawn = picture::rates("forms", &[&one, &lost]).expect("a rate").svg();
+    let drawn = picture::rates("forms", &[one.clone(), lost.clone()]).expect("a rate").svg();
     assert_eq!(drawn.matches(r#"<rect class="band""#).count(), 1, "{drawn}");
     assert!(drawn.contains("not measured"), "{drawn}");
-    assert_eq!(picture::rates("forms", &[&lost]), None);
+    assert_eq!(picture::rates("forms", &[lost]), None);
     assert_eq!(picture::course(&one), None);
     let grown = Load { twentieths: vec![vec![2.0, 1.0]; 6], ..one };
     let drawn = picture::course(&grown).expect("two parts").svg();

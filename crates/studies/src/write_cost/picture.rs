@@ -3,14 +3,14 @@
 use super::by_size::SUSPECTED_BYTES;
 use super::types::Line;
 use figures::{count, time};
-use report::drawing::{Anchor, Drawing, Role, short, ticks};
+use report::drawing::{Anchor, Drawing, Role, name_width, short, ticks};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
-/// For the labels of the axis, and for names behind the lines: a piece of line and so many letters.
+/// For the labels of the axis, and for a piece of line before a name.
 const LEFT: f64 = 70.0;
 const PIECE: f64 = 44.0;
-const LETTER: f64 = 6.4;
+const NAME_SIZE: f64 = 10.5;
 const NAME_HEIGHT: f64 = 14.0;
 /// Told apart by dashes as well, for paper and for eyes that see no colours.
 const LOOKS: [(Role, &str); 5] = [
@@ -36,8 +36,8 @@ pub fn by_size(what: &str, lines: &[(&str, &Line)]) -> Option<Drawing> {
         return None;
     }
     let title = format!("Time of {what} one document, against its size");
-    let letters = lines.iter().map(|(arm, _)| arm.chars().count()).max().unwrap_or(0);
-    let right = PIECE + LETTER * letters as f64;
+    let names = lines.iter().map(|(arm, _)| name_width(arm, NAME_SIZE));
+    let right = PIECE + names.fold(0.0, f64::max);
     let mut drawing = Drawing::new(&title, LEFT + WIDTH + right);
     let words = format!(
         "Medians over the rounds, both axes linear from 0. The upright line stands at {} bytes.",
@@ -77,7 +77,7 @@ pub fn by_size(what: &str, lines: &[(&str, &Line)]) -> Option<Drawing> {
             drawing.raw(format_args!(r#"<path {stroke} {look} d="M{path}"/>"#));
         }
         drawing.raw(format_args!(r#"<path {stroke} {look} d="M{from} {}H{to}"/>"#, short(name)));
-        drawing.text((to + 6.0, name + 4.0), 10.5, Role::Ink, Anchor::Start, arm);
+        drawing.text((to + 6.0, name + 4.0), NAME_SIZE, Role::Ink, Anchor::Start, arm);
     }
     drawing.reach(bottom + 26.0);
     Some(drawing)
