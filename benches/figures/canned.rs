@@ -129,7 +129,7 @@ fn throughput(bench: &Bench) -> Outcome {
     let mut rows = Vec::new();
     let mut reached = true;
     for phase in ["find_one", "insert_one"] {
-        let stand = Stand::of(bench, "crud", THREADS)?;
+        let mut stand = Stand::of(bench, "crud", THREADS)?;
         let (absorber, canned) = servers(bench, "read")?;
         stand.load(&absorber.uri(), DATABASE, phase)?;
         let mut arms = Vec::new();

@@ -36,7 +36,7 @@ pub fn run(bench: &Bench) -> Outcome {
         };
         let server = runtime.block_on(started).map_err(|error| error.to_string())?;
         let uri = server.uri();
-        let stand = Stand::of(bench, "insert-many", threads)?;
+        let mut stand = Stand::of(bench, "insert-many", threads)?;
         let collection = stand.load(uri, DATABASE, PHASE)?;
         let mut adapter = stand.start(&environment, uri, DATABASE, PHASE, 0)?;
         let pool = stand.pool(&collection).display().to_string();

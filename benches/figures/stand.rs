@@ -110,9 +110,10 @@ impl Stand {
         self.inputs.folder.join(format!("pool{number}.bson"))
     }
 
-    /// Starts an adapter at a server and arms it; `number` keeps several of them apart.
+    /// Starts an adapter at a server and arms it; `number` keeps several of them apart. An adapter
+    /// of one worker a process has as many processes as workers.
     pub fn start(
-        &self,
+        &mut self,
         environment: &Environment,
         uri: &str,
         database: &str,
@@ -121,17 +122,17 @@ impl Stand {
     ) -> Result<Driven, String> {
         let target = Target { uri: Some(uri), database, plan: Some(&self.plan), others: &[] };
         let log = self.folder.join(&format!("adapter{number}.log"));
+        let epoch = &self.epoch;
+        let starts = LiveArm::start(number, 0, environment, &log, epoch, &target);
+        let mut arm = self.runtime.block_on(starts);
+        let plan = arm.part.as_ref().map_or(&self.plan, |part| &part.plan);
+        self.inputs.fit(plan).map_err(|error| error.to_string())?;
         let which = Which { round: 1, arm: number, phase: self.number(phase), warmup: false };
-        let prepares = prepares(&self.inputs, &self.plan, which, str::to_owned);
+        let prepares = prepares(&self.inputs, plan, which, str::to_owned);
         let samples = PathBuf::from(prepares[0].samples());
         fs::create_dir_all(samples.parent().expect("below the folder"))
             .map_err(|error| error.to_string())?;
-        let arm = self.runtime.block_on(async {
-            let epoch = &self.epoch;
-            let mut arm = LiveArm::start(number, 0, environment, &log, epoch, &target).await;
-            arm.prepare(prepares).await;
-            arm
-        });
+        self.runtime.block_on(arm.prepare(prepares));
         Driven { arm, samples, turns: Vec::new() }.healthy()
     }
 
@@ -139,7 +140,8 @@ impl Stand {
     pub fn turn(&self, driven: &mut Driven, length: Duration) -> Result<f64, String> {
         let turn = self.runtime.block_on(driven.arm.turn(&self.epoch, length, None));
         let Some(turn) = turn.map(|turn| turn.turned) else {
-            return Err(driven.arm.failed.clone().unwrap_or_default());
+            let why = driven.arm.failed.as_ref().or(driven.arm.refused.as_ref());
+            return Err(why.cloned().unwrap_or_default());
         };
         if turn.errors > 0 || turn.gave_up || turn.exhausted {
             return Err(format!("a turn of {} operations, {turn:?}", turn.operations));

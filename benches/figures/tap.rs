@@ -75,7 +75,7 @@ pub fn run(bench: &Bench) -> Outcome {
 
 fn cell(bench: &Bench, phase: &str, threads: u32, count: u32) -> Result<Cell, String> {
     let environment = environment("rust")?;
-    let stand = Stand::of(bench, "crud", threads)?;
+    let mut stand = Stand::of(bench, "crud", threads)?;
     // One absorber for both: with one each, the memory behind them would differ. Inserted keys do
     // not collide: each arm has a database of its own.
     let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
