@@ -64,9 +64,9 @@ pub struct Cli {
 pub enum Verb {
     /// Compare drivers on a workload
     Run(Box<RunArgs>),
-    /// Find the first version of a driver with another speed
+    /// Find the version at which a driver became slower or faster
     Bisect(Box<BisectArgs>),
-    /// Answer one question by its own experiments
+    /// Answer a question with its own experiments
     Study(Box<StudyArgs>),
     /// Continue an interrupted experiment: after Ctrl-C, a full disk, a dead server
     Resume(ResumeArgs),
@@ -117,12 +117,20 @@ pub enum Verb {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("drivers", |it| it.help("Versions of one driver: NAME@GOOD..BAD, or -d for each")),
+    mut_arg("rounds", |it| it.help("Rounds of the first scan [default: 8]")),
+    mut_arg("sweep", |it| it.hide(true)),
+    mut_arg("gate", |it| it.hide(true)),
+    mut_arg("plan", |it| it.hide(true))
+)]
 pub struct BisectArgs {
-    #[command(flatten)]
-    pub run: RunArgs,
-    /// The figure whose steps are searched
+    // First: the headings of `run` hold for all flags below them.
+    /// Figure to search: the version at which it steps
     #[arg(long, value_parser = metrics(), default_value = Metric::Throughput.word())]
     pub metric: Metric,
+    #[command(flatten)]
+    pub run: RunArgs,
 }
 
 fn metrics() -> impl TypedValueParser<Value = Metric> {

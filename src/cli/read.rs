@@ -23,15 +23,19 @@ impl Cli {
             learn(word);
         }
         let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
+        // A study takes its `--hosts` beside its server.
+        let of_study = own.get(1).is_some_and(|verb| verb == "study");
+        let server = ["--server", "--hosts"].into_iter().find(|flag| has(flag));
+        let server = server.filter(|flag| *flag == "--server" || !of_study);
         if let Ok(uri) = std::env::var(VARIABLE) {
             keep_secret(&uri);
-            if has("--server") {
-                say!("--server was given: {VARIABLE} is not used");
+            if let Some(flag) = server {
+                say!("{flag} was given: {VARIABLE} is not used");
             }
         }
         // SAFETY: the caller's promise.
         let forget = || unsafe { std::env::remove_var(VARIABLE) };
-        if ["--server", "--uri-file"].into_iter().any(has) {
+        if server.is_some() || has("--uri-file") {
             forget();
         }
         let cli = Self::try_parse_from(&words);
@@ -39,6 +43,7 @@ impl Cli {
         let mut cli = cli?;
         let options: &[String] = match &cli.verb {
             Verb::Run(it) => &it.options,
+            Verb::Bisect(it) => &it.run.options,
             Verb::Resume(it) => &it.options,
             _ => &[],
         };
@@ -54,6 +59,7 @@ impl Cli {
     fn take_file(&mut self) {
         let at = match &mut self.verb {
             Verb::Run(it) => &mut it.at,
+            Verb::Bisect(it) => &mut it.run.at,
             Verb::Check(it) => &mut it.at,
             Verb::Clean(it) => &mut it.at,
             Verb::Resume(it) => &mut it.at,

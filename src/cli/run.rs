@@ -23,7 +23,7 @@ pub struct RunArgs {
     /// Driver to compare: ADAPTER[:PACKAGE][@VERSIONS][/KEY=VALUE]... (repeatable). The first is
     /// the baseline. VERSIONS: 7.9.0, 7 (its newest), latest, 4.10,4.13, 1.4.3..7.8.0, 5..7:minor
     /// (newest of each), system (of this machine). KEY is an option of the adapter or of connection
-    /// strings (maxPoolSize)
+    /// strings (maxPoolSize), or `processes` [default: every adapter that this machine can run]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
     /// Driver that consumes the messages of a broker workload [default: the fastest]
@@ -41,8 +41,8 @@ pub struct RunArgs {
     /// Run only this phase (repeatable)
     #[arg(long = "phase", value_name = "PHASE")]
     pub phases: Vec<String>,
-    /// Six rounds, short phases, at most two of them (a story is whole), a wide threshold: about
-    /// two minutes
+    /// Short form: six rounds, at most two phases (a story stays whole), a threshold of 5 %; a few
+    /// minutes
     #[arg(long)]
     pub quick: bool,
     /// Exactly this number of rounds and one look, instead of looks at 10, 20 and 40
@@ -64,12 +64,12 @@ pub struct RunArgs {
     /// Seed of all randomness [default: drawn and recorded]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Deal the operations in turn to several servers that know nothing of each other: inserts
+    /// Deal the operations in turn to several servers that know nothing of each other; inserts only
     #[arg(
         long,
         value_name = "HOST:PORT,...",
         value_delimiter = ',',
-        conflicts_with_all = ["uri", "server"]
+        conflicts_with_all = ["uri", "uri_file", "server"]
     )]
     pub hosts: Vec<String>,
     /// Experiment folder, new or empty [default: mongodyno-results/ID]
@@ -82,8 +82,8 @@ pub struct RunArgs {
         long,
         conflicts_with_all = ["uri", "uri_file"],
         help = format!(
-            "Server to start: {}, or none. Several, as A,B: the same arms on each \
-             [default: embedded]",
+            "Server to start: {}; none, for workloads of `noop` alone; A,B for the same arms on \
+             each [default: embedded]",
             server::server_forms()
         )
     )]

@@ -111,10 +111,11 @@ pub struct StudyFlags {
     pub scale: Option<f64>,
     #[arg(long, conflicts_with = "scale")]
     pub quick: bool,
-    /// Driver, as `run -d` takes it (repeatable) [default: the study's]
+    /// Driver, as `run -d` takes it (repeatable) [default: the study's, else every one that this
+    /// machine can run]
     #[arg(short = 'd', long = "driver", value_name = "DRIVER")]
     pub drivers: Vec<String>,
-    /// Rounds past the tap [default: the study's]
+    /// Rounds of each experiment [default: the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
@@ -164,7 +165,12 @@ pub struct ResumeArgs {
     #[arg(long)]
     pub server: Option<String>,
     /// The servers, if there were several by --hosts
-    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "uri")]
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        conflicts_with_all = ["uri", "uri_file"]
+    )]
     pub hosts: Vec<String>,
     /// Workload, if it was a file
     #[arg(long, value_name = "FILE")]

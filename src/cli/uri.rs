@@ -23,7 +23,7 @@ fn of_file(path: &str) -> Result<String, String> {
     let uri = text.trim();
     keep_secret(uri);
     if uri.is_empty() || uri.lines().count() > 1 {
-        return Err("a file of one line is wanted: the connection string".to_owned());
+        return Err("the file must hold one line, the connection string".to_owned());
     }
     if fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o077 != 0) {
         say!("warning: others may read {path}: chmod 600 {path}");

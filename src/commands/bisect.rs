@@ -3,10 +3,17 @@
 //! Few versions are measured all at once, and the steps of that scan are confirmed. Of many, three
 //! are measured at a time, and the half that holds the step is searched on.
 
+mod kept;
+mod made;
+mod scan;
+mod versions;
+
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{BisectArgs, ResumeArgs, RunArgs};
-use crate::commands::resume::run_again;
+use crate::commands::resume::{programs_again, run_again};
 use crate::commands::run::{drawn_seed, experiment};
 use crate::commands::servers;
 use adapter::manifest::discover;
@@ -15,65 +22,32 @@ use base::say;
 use base::words::shell_quoted;
 use judge::analysis::changed;
 use judge::analysis::types::{AlsoRow, Analysis, ComparisonRow, Metric, SinceRow};
+pub use kept::is_one;
+use kept::{Answer, Asked, Step};
+use made::{Entry, Made, nothing};
 use measure::arms;
+use measure::install::install;
 use measure::selection::expand;
 use measure::setup::new_id;
+use measure::stop::Requests;
 use record::folder::Folder;
-use serde::{Deserialize, Serialize};
+use report::history;
+use scan::{Pair, pairs};
 use stats::bisect::{Bisect, Next};
 use stats::verdict::Verdict;
 
-/// A scan of more versions costs more than a search by halves (section 4.3 of the methodology).
+/// A scan of more versions costs more than a search by halves (section 3.6 of the methodology).
 const SCAN_MAX: usize = 30;
 const SCAN_ROUNDS: u32 = 8;
+/// So few versions are no series: neighbours are compared with each other.
+const NEIGHBOURS_MAX: usize = 3;
 /// Of the comparison that confirms a step, and of that of both ends.
 const FRESH_ROUNDS: u32 = 20;
+/// So many in a row that cannot be measured are no matter of versions.
+const IN_A_ROW_MAX: u32 = 10;
 
-const ANSWER: &str = "bisect.json";
 /// The first experiment, of few versions and of many.
 const FIRST: [&str; 2] = ["00-scan", "00-ends"];
-
-/// The request; it stands in the folder before the first experiment does.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Asked {
-    metric: Metric,
-    /// As `-d` takes them, in the order of their releases.
-    versions: Vec<String>,
-    /// `--seed`.
-    seed: Option<u64>,
-}
-
-/// The answer.
-#[derive(Serialize)]
-struct Answer {
-    schema_version: u32,
-    /// Its experiments, in the order of their making.
-    folder: String,
-    /// None: the search is not at its end.
-    phase: Option<String>,
-    #[serde(flatten)]
-    asked: Asked,
-    steps: Vec<Step>,
-    /// In words.
-    sentence: String,
-}
-
-/// A step that fresh rounds were to confirm.
-#[derive(Serialize)]
-struct Step {
-    before: String,
-    after: String,
-    confirmed: bool,
-    /// The comparison on fresh rounds.
-    comparison: ComparisonRow,
-    /// The first version behind the step against the last version of all; None where it is that.
-    until_last: Option<ComparisonRow>,
-    /// The version whose step to the other side takes it back, by the scan.
-    mended_at: Option<String>,
-    /// Other changes between the two versions.
-    also: Vec<AlsoRow>,
-    sentence: String,
-}
 
 pub async fn run(args: BisectArgs) -> Result<()> {
     let json = args.run.json;
@@ -85,31 +59,21 @@ pub async fn run(args: BisectArgs) -> Result<()> {
             say!("to go on with the search: mongodyno resume {}", shell_quoted(&folder.display()));
         }
     })?;
-    let written = search.write(&answer)?;
+    let written = kept::write(folder, &answer)?;
     if json {
         return super::print(&format!("{written}\n"));
     }
     let said = answer.steps.iter().map(|step| step.sentence.as_str()).chain([&*answer.sentence]);
-    let said: Vec<&str> = said.filter(|sentence| !sentence.is_empty()).collect();
-    super::print(&format!("{}\nexperiments: {}\n", said.join("\n"), answer.folder))
-}
-
-/// Versions on both sides of a step, and the one that took it back.
-struct Pair {
-    before: usize,
-    after: usize,
-    mended: Option<usize>,
-}
-
-/// Whether a folder is that of a search.
-pub fn is_one(folder: &Path) -> bool {
-    folder.join(ANSWER).exists()
+    let said = said.filter(|sentence| !sentence.is_empty());
+    let lines: Vec<&str> = search.bars.iter().map(String::as_str).chain(said).collect();
+    super::print(&format!("{}\nexperiments: {}\n", lines.join("\n"), answer.folder))
 }
 
 /// Goes on with a search. Its folder is data, as that of an experiment is: versions are read as on
 /// a command line, all else as `resume` reads the first experiment.
 pub async fn resume(args: &ResumeArgs) -> Result<()> {
-    let asked = asked(&args.folder)?;
+    let asked = kept::read(&args.folder)?.asked;
+    programs_again(args, &asked.versions)?;
     let first = FIRST.map(|first| args.folder.join(first));
     let Some(first) = first.into_iter().find(|it| it.join("experiment.json").exists()) else {
         let what = format!("{}: nothing is measured yet", args.folder.display());
@@ -125,15 +89,7 @@ pub async fn resume(args: &ResumeArgs) -> Result<()> {
         out: Some(args.folder.clone()),
         ..run
     };
-    Box::pin(self::run(BisectArgs { run, metric: asked.metric })).await
-}
-
-fn asked(folder: &Path) -> Result<Asked> {
-    let path = folder.join(ANSWER);
-    let text = std::fs::read(&path).map_err(|error| Error::file("read", &path, &error))?;
-    serde_json::from_slice(&text).map_err(|error| {
-        Error::usage(format!("{}: {error}", path.display()), "choose another --out")
-    })
+    Box::pin(self::run(BisectArgs { metric: asked.metric, run })).await
 }
 
 struct Search {
@@ -142,13 +98,31 @@ struct Search {
     folder: PathBuf,
     /// As in [`Asked`].
     versions: Vec<String>,
+    /// Places of those that cannot be measured.
+    lost: BTreeSet<usize>,
+    /// Those of them that never had a round.
+    unavailable: Vec<String>,
+    /// How many of those were the last ones that were tried.
+    in_a_row: u32,
+    /// Place of the last version that can be measured.
+    last: usize,
+    /// The series of the scan, for the terminal.
+    bars: Vec<String>,
     /// Experiments made.
     made: u32,
 }
 
 impl Search {
     fn new(args: BisectArgs) -> Result<Self> {
-        let BisectArgs { mut run, metric } = args;
+        let BisectArgs { metric, mut run } = args;
+        let others = [
+            ("--plan", run.plan),
+            ("--sweep", run.sweep.is_some()),
+            ("--gate", !run.gate.is_empty()),
+        ];
+        if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
+            return Err(Error::usage(format!("bisect takes no {flag}"), "use `mongodyno run`"));
+        }
         if servers::asked(&run)?.len() > 1 {
             return Err(Error::usage(
                 format!("--server {}: bisect searches on one server", run.server()),
@@ -158,36 +132,43 @@ impl Search {
         let manifests = discover(run.adapters_dir.as_deref())?;
         run.drivers = expand(&manifests, &run.drivers, run.registry.offline)?;
         let (arms, _) = arms::choose(&run.drivers, &manifests)?;
-        let versions: Vec<String> = arms.iter().map(|arm| arm.words.clone()).collect();
-        let mut adapters: Vec<&str> = arms.iter().map(|arm| arm.manifest.name.as_str()).collect();
-        adapters.dedup();
-        if versions.len() < 2 || adapters.len() > 1 || run.drivers.is_empty() {
-            return Err(Error::usage(
-                "bisect needs several versions of one driver",
-                "write -d NAME@GOOD..BAD, or -d NAME@VERSION for each",
-            ));
-        }
+        let versions = versions::in_order(arms)?;
         let id = new_id(drawn_seed());
         let folder = run.out.take();
         let folder = folder.unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
-        run.plan = false;
         // Its experiments print nothing: their pages are in their folders.
         run.json = true;
-        Ok(Self { run, metric, folder, versions, made: 0 })
+        Ok(Self {
+            run,
+            metric,
+            folder,
+            last: versions.len() - 1,
+            versions,
+            lost: BTreeSet::new(),
+            unavailable: Vec::new(),
+            in_a_row: 0,
+            bars: Vec::new(),
+            made: 0,
+        })
     }
 
     /// Writes down what is asked, or finds that it was asked before.
-    fn begin(&self) -> Result<()> {
-        if is_one(&self.folder) {
-            if asked(&self.folder)? == self.asked() {
-                return Ok(());
-            }
-            let what = format!("{} has another search", self.folder.display());
+    fn begin(&mut self) -> Result<()> {
+        let folder = &self.folder;
+        if !is_one(folder) {
+            fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
+            return self.write_down();
+        }
+        let begun = kept::read(folder)?;
+        if begun.asked != self.asked() {
+            let what = format!("{} has another search", folder.display());
             return Err(Error::usage(what, "choose another --out"));
         }
-        let folder = &self.folder;
-        std::fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
-        self.write(&self.end(None, Vec::new(), String::new())).map(|_| ())
+        self.unavailable = begun.unavailable;
+        let versions = self.versions.iter().enumerate();
+        let lost = versions.filter(|(_, version)| self.unavailable.contains(version));
+        self.lost = lost.map(|(at, _)| at).collect();
+        Ok(())
     }
 
     fn asked(&self) -> Asked {
@@ -197,14 +178,13 @@ impl Search {
 
     fn end(&self, phase: Option<String>, steps: Vec<Step>, sentence: String) -> Answer {
         let (folder, asked) = (self.folder.display().to_string(), self.asked());
-        Answer { schema_version: 1, folder, phase, asked, steps, sentence }
+        let unavailable = self.unavailable.clone();
+        Answer { schema_version: 1, folder, phase, asked, unavailable, steps, sentence }
     }
 
-    fn write(&self, answer: &Answer) -> Result<String> {
-        let text = serde_json::to_string_pretty(answer).expect("answers serialise");
-        let path = self.folder.join(ANSWER);
-        std::fs::write(&path, &text).map_err(|error| Error::file("write", &path, &error))?;
-        Ok(text)
+    /// Before there is an answer.
+    fn write_down(&self) -> Result<()> {
+        kept::write(&self.folder, &self.end(None, Vec::new(), String::new())).map(drop)
     }
 
     async fn answer(&mut self) -> Result<Answer> {
@@ -213,9 +193,8 @@ impl Search {
             _ => self.halves().await?,
         };
         let mut steps = Vec::new();
-        for Pair { before, after, mended } in pairs {
-            let mended = mended.map(|at| self.versions[at].clone());
-            steps.push(Step { mended_at: mended, ..self.confirm(&phase, before, after).await? });
+        for pair in pairs {
+            steps.push(self.confirm(&phase, &pair).await?);
         }
         let fresh: Vec<String> =
             steps.iter().filter(|it| it.confirmed).map(|it| it.after.clone()).collect();
@@ -232,48 +211,60 @@ impl Search {
         Ok(self.end(Some(phase), steps, sentence))
     }
 
-    /// All versions in the same rounds; the places of the steps found.
+    /// All versions in the same rounds: the steps found, and neighbours that no series holds.
     async fn scan(&mut self) -> Result<(String, Vec<Pair>, String)> {
         let all: Vec<usize> = (0..self.versions.len()).collect();
         let rounds = self.run.rounds.unwrap_or(SCAN_ROUNDS);
-        let (_, analysis) = self.experiment("scan", &all, rounds).await?;
-        let phase = first_phase(&analysis)?;
-        if self.versions.len() == 2 {
-            return Ok((phase, vec![Pair { before: 0, after: 1, mended: None }], String::new()));
+        let made = self.experiment("scan", &all, rounds).await?;
+        let phase = made.first_phase()?;
+        let figure = (phase.as_str(), self.metric);
+        let mut entries = made.entries(&all, &self.versions, figure)?;
+        entries.retain(Entry::is_measured);
+        let (Some(last), 2..) = (entries.last(), entries.len()) else { return Err(too_few()) };
+        self.last = last.at;
+        self.lost.extend(all.iter().filter(|at| entries.iter().all(|it| it.at != **at)));
+        let operation = made.comparison(figure)?.operation;
+        let is_asked = |row: &&SinceRow| {
+            row.phase == phase && row.metric == self.metric && row.operation == operation
+        };
+        let rows: Vec<&SinceRow> = made.analysis.since.iter().filter(is_asked).collect();
+        let mut alike = entries.chunk_by(|one, next| one.label() == next.label());
+        let has_row = |label: &str| rows.iter().any(|row| row.adapter == label);
+        if alike.any(|own| own.len() > NEIGHBOURS_MAX && !has_row(&own[0].label())) {
+            return Err(nothing("too few rounds have figures of all versions"));
         }
-        let is_asked = |row: &&SinceRow| row.phase == phase && row.metric == self.metric;
-        let Some(row) = analysis.since.iter().find(is_asked) else {
-            return Err(nothing("the scan has too few versions with figures"));
+        for row in &rows {
+            self.bars.extend(history::bars_of(&made.analysis, row));
+            self.bars.push(String::new());
+        }
+        let said = rows.iter().map(|row| format!("{}: {}", row.adapter, row.sentence));
+        let sentence = match rows[..] {
+            [row] => row.sentence.clone(),
+            _ => said.collect::<Vec<_>>().join(" "),
         };
-        // The series leaves out versions that failed, and names the others as drivers do.
-        let place = |version: &str| {
-            let arm = analysis.arms.iter().find(|arm| arm.version == version)?;
-            all.iter().copied().find(|at| arm.id == self.versions[*at])
-        };
-        let pairs = row.changes.iter();
-        let pairs = pairs.filter_map(|it| {
-            let mended = it.mended_at.as_deref().and_then(place);
-            Some(Pair { before: place(&it.before)?, after: place(&it.after)?, mended })
-        });
-        Ok((phase, pairs.collect(), row.sentence.clone()))
+        let pairs = pairs(&rows, &entries);
+        Ok((phase, pairs, sentence))
     }
 
     /// Both ends, then halves.
     async fn halves(&mut self) -> Result<(String, Vec<Pair>, String)> {
-        let last = self.versions.len() - 1;
-        let (_, analysis) = self.experiment("ends", &[0, last], FRESH_ROUNDS).await?;
-        let phase = first_phase(&analysis)?;
-        let ends = self.comparison(&analysis, &phase)?;
-        if !matches!(ends.verdict, Verdict::Slower | Verdict::Faster) {
-            let sentence = format!("The ends do not differ: {}", ends.sentence);
-            return Ok((phase, Vec::new(), sentence));
+        let (made, good, bad) = self.ends().await?;
+        self.last = bad;
+        let phase = made.first_phase()?;
+        let ends = made.comparison((&phase, self.metric))?;
+        if !is_step(&ends) {
+            let shown = match ends.verdict {
+                Verdict::Same => "The ends do not differ",
+                _ => "It is not shown that the ends differ",
+            };
+            return Ok((phase, Vec::new(), format!("{shown}: {}", ends.sentence)));
         }
         let threshold = (ends.threshold_percent / 100.0).ln_1p();
-        let mut search = Bisect::new((0, last), ends.verdict == Verdict::Slower, threshold);
+        let mut search = Bisect::new((good, bad), ends.verdict == Verdict::Slower, threshold);
         loop {
             match search.next() {
                 Next::Pair { before, after } => {
-                    let pair = Pair { before, after, mended: None };
+                    let pair = Pair { before, after, mended: None, is_found: true };
                     return Ok((phase, vec![pair], String::new()));
                 }
                 Next::Outside { middle } => {
@@ -285,60 +276,140 @@ impl Search {
                     return Ok((phase, Vec::new(), sentence));
                 }
                 Next::Measure { versions, rounds } => {
-                    let name = format!("step-{}", self.made);
-                    let (folder, _) = self.experiment(&name, &versions, rounds).await?;
-                    search.add(self.costs(&folder, &phase)?);
+                    let middle = versions[1];
+                    let mut costs = Vec::new();
+                    if self.installs(middle).await? {
+                        let name = format!("step-{}", self.made);
+                        let made = self.experiment(&name, &versions, rounds).await?;
+                        costs = made.costs(versions, &self.versions, (&phase, self.metric))?;
+                    }
+                    if costs.is_empty() {
+                        self.lose(middle);
+                        search.skip(middle);
+                    } else {
+                        search.add(costs);
+                    }
                 }
             }
         }
     }
 
-    /// ln(cost) of good, middle and bad, by round.
-    fn costs(&self, folder: &Folder, phase: &str) -> Result<Vec<[f64; 3]>> {
-        let (_, record) = Folder::open(folder.path())?;
-        let costs = judge::costs(folder, &record, phase, self.metric)?;
-        let costs = costs.ok_or_else(|| nothing("the phase has no such figure"))?;
-        let own = record.arms.iter().zip(&costs).filter(|(arm, _)| !arm.is_aa && !arm.is_direct);
-        let own: Vec<&Vec<Option<f64>>> = own.map(|(_, costs)| costs).collect();
-        let [good, middle, bad] = own[..] else {
-            return Err(nothing("one of the three versions could not be measured"));
-        };
-        let rounds = good.iter().zip(middle).zip(bad);
-        let whole: Vec<[f64; 3]> = rounds
-            .filter_map(|((good, middle), bad)| Some([(*good)?, (*middle)?, (*bad)?]))
-            .collect();
-        if whole.is_empty() {
-            return Err(nothing("no round has figures of all three versions"));
+    /// The first and the last version that can be measured, compared with each other.
+    async fn ends(&mut self) -> Result<(Made, usize, usize)> {
+        loop {
+            let mut left = (0..self.versions.len()).filter(|at| !self.lost.contains(at));
+            let (Some(good), Some(bad)) = (left.next(), left.next_back()) else {
+                return Err(too_few());
+            };
+            let out = self.out("ends");
+            let is_new = !out.exists();
+            let made = match self.experiment("ends", &[good, bad], FRESH_ROUNDS).await {
+                Err(error) if is_new && may_be_of_a_version(&error, &out) => {
+                    if self.works(good).await? && self.works(bad).await? {
+                        return Err(error);
+                    }
+                    let _ = fs::remove_dir_all(&out); // of its logs, for the next ends
+                    continue;
+                }
+                made => made?,
+            };
+            let phase = made.first_phase()?;
+            let mut entries = made.entries(&[good, bad], &self.versions, (&phase, self.metric))?;
+            entries.retain(|it| !it.is_measured());
+            if entries.is_empty() {
+                return Ok((made, good, bad));
+            }
+            for it in &entries {
+                self.lose(it.at);
+            }
         }
-        Ok(whole)
+    }
+
+    /// Whether an end can be measured at all, without the other one.
+    async fn works(&mut self, at: usize) -> Result<bool> {
+        if self.lost.contains(&at) {
+            return Ok(false);
+        }
+        let out = self.out(&format!("try-{at}"));
+        say!("trying {}", self.versions[at]);
+        let tried = self.make(&out, &[at], 1).await.map(drop);
+        self.is_left(at, tried)
+    }
+
+    async fn installs(&mut self, at: usize) -> Result<bool> {
+        if self.lost.contains(&at) {
+            return Ok(false);
+        }
+        let manifests = discover(self.run.adapters_dir.as_deref())?;
+        let arm = arms::parse(&manifests, &self.versions[at])?;
+        let mut requests = Requests::watch();
+        // On the heap: this future holds the whole installation.
+        let made = Box::pin(install(&arm, self.run.registry.offline, &mut requests)).await;
+        self.is_left(at, made.map(drop))
+    }
+
+    /// Whether a version is left after a try. One that is not is written down: a search that is
+    /// resumed takes the same way.
+    fn is_left(&mut self, at: usize, tried: Result<()>) -> Result<bool> {
+        let Err(error) = tried else { return Ok(true) };
+        if error.exit == Exit::Interrupted {
+            return Err(error);
+        }
+        self.unavailable.push(self.versions[at].clone());
+        self.write_down()?;
+        self.in_a_row += 1;
+        if self.in_a_row > IN_A_ROW_MAX {
+            return Err(error);
+        }
+        say!("{}: {error}", self.versions[at]);
+        self.lose(at);
+        Ok(false)
+    }
+
+    fn lose(&mut self, at: usize) {
+        if self.lost.insert(at) {
+            say!("{} cannot be measured: the search goes on without it", self.versions[at]);
+        }
     }
 
     /// Fresh rounds of both sides of a step, and of its far side against the last version.
-    async fn confirm(&mut self, phase: &str, before: usize, after: usize) -> Result<Step> {
-        let [name_before, name_after] = [before, after].map(|it| self.versions[it].clone());
-        let (folder, analysis) = self.experiment("confirm", &[before, after], FRESH_ROUNDS).await?;
-        let comparison = self.comparison(&analysis, phase)?;
-        let confirmed = matches!(comparison.verdict, Verdict::Slower | Verdict::Faster);
-        let last = self.versions.len() - 1;
+    async fn confirm(&mut self, phase: &str, pair: &Pair) -> Result<Step> {
+        let (before, after) = (pair.before, pair.after);
+        let name = |at: usize| self.versions[at].clone();
+        let [name_before, name_after] = [before, after].map(name);
+        let gap: Vec<String> =
+            (before + 1..after).filter(|at| self.lost.contains(at)).map(name).collect();
+        let mended_at = pair.mended.map(name);
+        let made = self.experiment("confirm", &[before, after], FRESH_ROUNDS).await?;
+        let comparison = made.comparison((phase, self.metric))?;
+        let confirmed = is_step(&comparison);
         let (mut until_last, mut also) = (None, Vec::new());
-        let mut sentence = format!(
-            "POSSIBLE CHANGE at {name_after}: not confirmed on fresh rounds. {}",
-            comparison.sentence
-        );
+        let unconfirmed = if pair.is_found {
+            format!("POSSIBLE CHANGE at {name_after}: not confirmed on fresh rounds.")
+        } else {
+            format!("No step is shown at {name_after}:")
+        };
+        let mut sentence = format!("{unconfirmed} {}", comparison.sentence);
         if confirmed {
-            sentence = format!(
-                "{} SINCE {name_after}: {}",
-                comparison.verdict.word(),
-                comparison.sentence.split_once(": ").map_or("", |(_, rest)| rest)
-            );
-            if after < last {
-                let (_, analysis) =
-                    self.experiment("until-last", &[after, last], FRESH_ROUNDS).await?;
-                let row = self.comparison(&analysis, phase)?;
+            let rest = comparison.sentence.split_once(": ").map_or("", |(_, rest)| rest);
+            let word = comparison.verdict.word();
+            sentence = if gap.is_empty() {
+                format!("{word} SINCE {name_after}: {rest}")
+            } else {
+                format!(
+                    "{word} SINCE {name_after} AT THE LATEST: {rest} It began after {name_before} \
+                     and no later than {name_after}; {}.",
+                    versions::not_measured(&gap)
+                )
+            };
+            if after < self.last {
+                let pair = [after, self.last];
+                let last = self.experiment("until-last", &pair, FRESH_ROUNDS).await?;
+                let row = last.comparison((phase, self.metric))?;
                 sentence = format!("{sentence} Up to the last version: {}", row.sentence);
                 until_last = Some(row);
             }
-            also = self.also(&folder, phase)?;
+            also = made.also((phase, self.metric))?;
             for row in self.tapped(phase, [before, after]).await? {
                 if also.iter().all(|known| known.what != row.what) {
                     also.push(row);
@@ -349,18 +420,14 @@ impl Search {
         Ok(Step {
             before: name_before,
             after: name_after,
+            not_measured: gap,
             confirmed,
             comparison,
             until_last,
-            mended_at: None,
+            mended_at,
             also,
             sentence: sentence.trim_end().to_owned(),
         })
-    }
-
-    fn also(&self, folder: &Folder, phase: &str) -> Result<Vec<AlsoRow>> {
-        let (_, record) = Folder::open(folder.path())?;
-        judge::also(folder, &record, phase, self.metric)
     }
 
     /// The other changes that a short experiment through the tap shows. Nothing where all went
@@ -374,7 +441,7 @@ impl Search {
         let made = self.experiment("tap", &versions, 0).await;
         self.run = plain;
         match made {
-            Ok((folder, _)) => self.also(&folder, phase),
+            Ok(made) => made.also((phase, self.metric)),
             Err(error) if error.exit == Exit::Usage => {
                 say!("without the tap: {error}");
                 Ok(Vec::new())
@@ -383,37 +450,41 @@ impl Search {
         }
     }
 
-    fn comparison(&self, analysis: &Analysis, phase: &str) -> Result<ComparisonRow> {
-        let is_asked =
-            |row: &&ComparisonRow| !row.is_aa && row.phase == phase && row.metric == self.metric;
-        let row = analysis.comparisons.iter().find(is_asked);
-        row.cloned().ok_or_else(|| nothing("one of the two versions could not be measured"))
-    }
-
-    async fn experiment(
-        &mut self,
-        name: &str,
-        versions: &[usize],
-        rounds: u32,
-    ) -> Result<(Folder, Analysis)> {
+    async fn experiment(&mut self, name: &str, versions: &[usize], rounds: u32) -> Result<Made> {
         let names: Vec<&str> = versions.iter().map(|at| self.versions[*at].as_str()).collect();
         say!("── {name}: {} ──", names.join(", "));
-        let mut run = self.run.clone();
-        run.drivers = names.into_iter().map(str::to_owned).collect();
-        run.rounds = (!run.quick).then_some(rounds);
-        let out = self.folder.join(format!("{:02}-{name}", self.made));
+        let out = self.out(name);
+        let analysis = self.make(&out, versions, rounds).await?;
+        // One that could not begin leaves its number to the next.
         self.made += 1;
+        self.in_a_row = 0;
+        Made::open(&out, analysis)
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{:02}-{name}", self.made))
+    }
+
+    async fn make(&self, out: &Path, versions: &[usize], rounds: u32) -> Result<Analysis> {
+        let mut run = self.run.clone();
+        run.drivers = versions.iter().map(|at| self.versions[*at].clone()).collect();
+        run.rounds = (!run.quick).then_some(rounds);
         // On the heap: this future holds the whole experiment.
-        let analysis = Box::pin(experiment(&run, &out)).await?.expect("no plan is asked for");
-        Ok((Folder::open(&out)?.0, analysis))
+        let analysis = Box::pin(experiment(&run, out)).await?;
+        Ok(analysis.expect("no plan is asked for"))
     }
 }
 
-fn first_phase(analysis: &Analysis) -> Result<String> {
-    let phase = analysis.phases.first().map(|phase| phase.phase.clone());
-    phase.ok_or_else(|| nothing("no phase was measured"))
+/// Whether an experiment could not begin because of one of its versions, maybe.
+fn may_be_of_a_version(error: &Error, out: &Path) -> bool {
+    let exit = matches!(error.exit, Exit::Environment | Exit::RunInvalid);
+    exit && !out.join("experiment.json").exists()
 }
 
-fn nothing(reason: &str) -> Error {
-    Error::new(Exit::RunInvalid, reason, "the reasons stand in the experiments' pages")
+fn is_step(row: &ComparisonRow) -> bool {
+    matches!(row.verdict, Verdict::Slower | Verdict::Faster)
+}
+
+fn too_few() -> Error {
+    nothing("fewer than two versions could be measured")
 }

@@ -50,7 +50,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
         0 => Ok(()),
         failed => Err(Error::new(
             Exit::GateFailed,
-            format!("{failed} checks failed"),
+            format!("checks failed: {failed}"),
             "protocol/SPEC.md says what an adapter has to do",
         )),
     }

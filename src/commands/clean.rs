@@ -45,7 +45,7 @@ pub async fn run(args: CleanArgs) -> Result<()> {
     if failed == 0 {
         return Ok(());
     }
-    let message = format!("{failed} databases were not dropped");
+    let message = format!("databases not dropped: {failed}");
     Err(Error::new(Exit::Unreachable, message, "the reasons stand above"))
 }
 

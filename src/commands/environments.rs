@@ -69,7 +69,7 @@ fn prune(found: &[Cached], older_than: Option<Duration>, dry_run: bool) -> Resul
     if failed == 0 {
         return Ok(());
     }
-    let message = format!("{failed} environments were not removed");
+    let message = format!("environments not removed: {failed}");
     Err(Error::new(Exit::Environment, message, "the reasons stand above"))
 }
 

@@ -32,7 +32,7 @@ pub fn limits(args: &RunArgs) -> Result<Limits> {
         if !ours {
             return Err(Error::usage(
                 format!("{flag}: only a mongod that mongodyno starts has this limit"),
-                "use --server embedded, or leave it away",
+                format!("use --server embedded, or leave out {flag}"),
             ));
         }
     }

@@ -11,6 +11,7 @@ use report::{Report, series};
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
+        no_gates(args, "report the folder of one of its experiments")?;
         let bytes = super::study_parts::report(&args.folder, &args.format)?;
         return super::print_bytes(&bytes);
     }
@@ -21,14 +22,17 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     super::name_leftovers(&folder, &experiment);
     let over_time = args.format == series::FORMAT.name; // of a study as of any experiment
     let whole = experiment.study.as_ref().is_some_and(|study| study.part.is_none());
+    if whole {
+        no_gates(args, "leave out --gate")?;
+    }
     if whole && !over_time {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
         return super::print_bytes(&bytes);
     }
     let mut formats = report::FORMATS.into_iter();
     let format = formats.find(|it| it.name == args.format).ok_or_else(|| {
-        let what = format!("--format {} is of a study", args.format);
-        Error::usage(what, "--format svg is a picture of any experiment")
+        let what = format!("--format {} draws a study, and this folder has none", args.format);
+        Error::usage(what, "use --format svg")
     })?;
     let mut analysis = analyse(&folder, &experiment)?.analysis;
     judge::keep(&mut analysis, &args.gate);
@@ -40,4 +44,13 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
     super::print(&report.text(format))?;
     if analysis.breaks_a_gate() { Err(super::run::broken_gate()) } else { Ok(()) }
+}
+
+/// # Errors
+/// `--gate` at a study.
+fn no_gates(args: &ReportArgs, hint: &str) -> Result<()> {
+    if args.gate.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage("a study has no gates", hint))
 }

@@ -17,9 +17,10 @@ use crate::cli::{
     BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,
     StudyFlags, StudyVerb, UriArgs,
 };
+use adapter::manifest::discover;
 use base::error::{Error, Result};
 use base::words::shell_quoted;
-use measure::arms::is_plain;
+use measure::arms::{self, is_plain};
 use measure::resume::Resumed;
 use measure::settings::ASKED_FOR;
 use measure::setup::new_id;
@@ -38,6 +39,7 @@ const ROUNDS_MAX: u32 = 1000;
 
 pub async fn run(args: ResumeArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
+        programs_again(&args, &StudyRequest::read(&args.folder)?.drivers)?;
         return Box::pin(super::study_parts::resume(args)).await;
     }
     if let Some(servers) = Servers::read(&args.folder)? {
@@ -112,7 +114,10 @@ async fn servers_again(args: &ResumeArgs, record: &Servers) -> Result<()> {
         say!("going on after round {}: {}", resumed.finished, part.server);
         let (server, id) = (asked.server().to_owned(), was.experiment.id.clone());
         places.push(Place { server, id, path, study: None, resumed: Some(resumed) });
-        again.get_or_insert(asked);
+        // One server may have refused a driver that another one takes.
+        if again.as_ref().is_none_or(|it: &RunArgs| it.drivers.len() < asked.drivers.len()) {
+            again = Some(asked);
+        }
     }
     if places.is_empty() {
         return Err(Error::usage(
@@ -151,11 +156,12 @@ pub fn run_again(args: &ResumeArgs, was: &Experiment) -> Result<RunArgs> {
     let behaviour = BehaviourArgs::try_parse_from(&request.absorber)
         .map_err(|_| unknown("the load or the faults of its absorber"))?;
     let (server, uri) = server(args, was)?;
+    let (drivers, given) = drivers(args, was)?;
     Ok(RunArgs {
         workload: workload(args, was)?,
-        drivers: drivers(was),
+        drivers,
         consumer: was.consumer.as_ref().map(|arm| arm.id.clone()),
-        options: options(args, request)?,
+        options: options(&given, request)?,
         set: Vec::new(), // parameters stand in the plan
         sweep: None,
         phases: was.plan.phases.iter().map(|phase| phase.name.clone()).collect(),
@@ -194,7 +200,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
     Ok(StudyFlags {
         scale: Some(scale),
         quick: was.settings.looks.quick,
-        drivers: drivers(was),
+        drivers: drivers(args, was)?.0,
         rounds: Some(rounds(was)?), // the one through the tap with them
         set: was.plan.parameters.iter().map(set).collect(),
         order: OrderArgs { order: was.settings.order },
@@ -253,10 +259,41 @@ fn workload(args: &ResumeArgs, was: &Experiment) -> Result<String> {
     }
 }
 
-/// An arm's id is its request with its version; `#2` only tells twins apart.
-fn drivers(was: &Experiment) -> Vec<String> {
+/// An arm's id is its request with its version; `#2` only tells twins apart. With the options of
+/// the command line that name no program.
+fn drivers(args: &ResumeArgs, was: &Experiment) -> Result<(Vec<String>, Vec<String>)> {
     let asked = was.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
-    asked.map(|arm| arm.id.split('#').next().unwrap_or_default().to_owned()).collect()
+    let drivers = asked.map(|arm| arm.id.split('#').next().unwrap_or_default().to_owned());
+    let drivers: Vec<String> = drivers.collect();
+    let given = programs_again(args, drivers.iter().chain(was.consumer.iter().map(|it| &it.id)))?;
+    Ok((drivers, given))
+}
+
+/// An option that is a path names a program, and none is run out of a folder: this command line
+/// names it again, by `--option`. Returns the other options that were given.
+///
+/// # Errors
+/// An arm with a program that was not named again; an arm that there is not.
+pub fn programs_again<'a>(
+    args: &ResumeArgs,
+    arms: impl IntoIterator<Item = &'a String>,
+) -> Result<Vec<String>> {
+    let manifests = discover(args.adapters_dir.as_deref())?;
+    let mut others = args.options.clone();
+    for words in arms {
+        let own = arms::parse(&manifests, words)?.asked.options;
+        for (name, path) in own.iter().filter(|(_, value)| value.starts_with('/')) {
+            let option = format!("{name}={path}");
+            if !args.options.contains(&option) {
+                return Err(Error::usage(
+                    format!("{words} names a program, and none is taken from a folder"),
+                    format!("add --option {option}, if you trust it"),
+                ));
+            }
+            others.retain(|it| *it != option);
+        }
+    }
+    Ok(others)
 }
 
 /// `--server` and `--uri`. From a folder only servers that this program brings along.
@@ -283,8 +320,8 @@ fn server(args: &ResumeArgs, was: &Experiment) -> Result<(Option<String>, Option
 
 /// Options of every arm: from the record those that an arm may set for itself. Others name servers
 /// or guard secrets, and come with credentials from this command line.
-fn options(args: &ResumeArgs, request: &Request) -> Result<Vec<String>> {
-    let mut options: BTreeMap<String, String> = pairs(&args.options, "--option")?;
+fn options(given: &[String], request: &Request) -> Result<Vec<String>> {
+    let mut options: BTreeMap<String, String> = pairs(given, "--option")?;
     for (name, value) in &request.options {
         if options.keys().any(|given| given.eq_ignore_ascii_case(name)) {
             continue;

@@ -14,7 +14,8 @@ use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::{How, Wanted, install_all};
+use measure::install::{How, Installed, Wanted, install_all};
+use measure::probe::Probe;
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -26,6 +27,7 @@ use measure::stop::Requests;
 use measure::token::Token;
 use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
+use record::parts::StudyRequest;
 use record::records::{Ended, Study};
 use report::{Report, html, terminal};
 use server::mask_uri;
@@ -172,7 +174,7 @@ pub async fn experiment(args: &RunArgs, path: &Path) -> Result<Option<Analysis>>
             _ => say!("going on after round {finished}"),
         }
         args.seed = Some(was.settings.seed);
-        // Arms that could not be installed then are not among those that it has.
+        // Arms that could not take part then are not among those that it has.
         args.drivers.retain(|driver| was.unavailable.iter().all(|it| it.adapter != *driver));
     }
     one(&args, None, &sets, None, resumed).await
@@ -191,7 +193,6 @@ pub async fn part(
 }
 
 /// One experiment; None with `--plan`.
-#[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 async fn one(
     args: &RunArgs,
     label: Option<&str>,
@@ -221,11 +222,21 @@ pub struct Place {
     pub resumed: Option<Resumed>,
 }
 
+impl Place {
+    /// Whether arms that cannot talk to the server are found before the first round. Those of a
+    /// study fail in their own way: its rules read their runs, also in parts that compare.
+    fn probes(&self) -> bool {
+        let in_study = self.path.parent().is_some_and(StudyRequest::is_in);
+        self.study.is_none() && self.resumed.is_none() && !in_study
+    }
+}
+
 /// The same experiment in each place, round about; none with `--plan`. `begin` is called when all
 /// that could be refused was.
 ///
 /// # Errors
 /// Found before the first of them begins.
+#[allow(clippy::too_many_lines, reason = "it lists what an experiment is asked for")]
 pub async fn make(
     args: &RunArgs,
     sets: &Sets,
@@ -249,8 +260,7 @@ pub async fn make(
     room::check_client(&workload, limits.client_memory.as_ref())?;
     let judged = places[0].study.is_none();
     // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-    let tapped = args.tap || args.link.is_some();
-    let twins = usize::from(judged) + usize::from(tapped);
+    let twins = if judged { 1 + usize::from(args.tap || args.link.is_some()) } else { 0 };
     let was = places.iter().find_map(|it| it.resumed.as_ref());
     let unanswered = unanswered(args, &workload.plan, &arms)?;
     let (plan, arms_twins) = (&mut workload.plan, (&arms[..], twins));
@@ -272,7 +282,9 @@ pub async fn make(
     }
     for place in &places {
         let Some(resumed) = &place.resumed else { continue };
-        resumed.is_asked_again(&workload.plan, &settings, &arms::ids(&arms)?)?;
+        let mut ids = arms::ids(&arms)?;
+        ids.retain(|id| resumed.has(id));
+        resumed.is_asked_again(&workload.plan, &settings, &ids)?;
         if resumed.is_complete() {
             return Ok(vec![Ok(Folder::open(&place.path)?.0)]);
         }
@@ -292,14 +304,14 @@ pub async fn make(
     let install = install_all(&arms, consumer.as_ref(), how, &mut unavailable, first);
     let installed = install.await?;
     let consumer = first.or(installed.consumer(&manifests, &workload.plan)).await??;
-    let environments = installed.arms;
+    let Installed { arms: environments, words, .. } = installed;
     say!(
         "about {} to the first look ({rounds} rounds{}, {} arms{}{}, {} phases)",
         duration(until_look * places.len() as u32),
         if places.len() > 1 { " on each server" } else { "" },
         environments.len() + twins,
         if judged { " with the A/A arm" } else { "" },
-        if tapped { " and the direct one" } else { "" },
+        if twins > 1 { " and the direct one" } else { "" },
         workload.plan.phases.len()
     );
     if let Some(blocks) = &settings.blocks {
@@ -307,11 +319,16 @@ pub async fn make(
     }
     let (token, several) = (Token::default(), places.len() > 1);
     let mut servers = servers.into_iter();
+    // Faults of an absorber would be taken for those of an arm.
+    let probes = absorber_words.is_empty() && !workload.plan.needs_no_server();
     // The last one takes the original: pools may be large.
     let each = repeat_n((workload, settings, environments, unavailable, consumer), places.len());
     let setups = places.into_iter().zip(each).map(|(place, it)| {
-        let (workload, settings, environments, unavailable, consumer) = it;
+        let (workload, settings, mut environments, unavailable, consumer) = it;
+        environments.retain(|(id, _)| place.resumed.as_ref().is_none_or(|it| it.has(id)));
+        let probe = || Probe { words: words.clone(), wanted: how.wanted };
         Setup {
+            probe: (probes && place.probes()).then(probe),
             workload,
             settings,
             environments,
@@ -373,7 +390,8 @@ fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
     if serverless && !plan.needs_no_server() {
         return Err(Error::usage(
             format!("--server none: the workload {} needs a server", plan.workload),
-            "only phases of `noop` run without one: mongodyno run ping --phase noop",
+            "only `noop` phases run without a server: \
+             `mongodyno run ping --phase noop --server none`",
         ));
     }
     Ok(serverless)

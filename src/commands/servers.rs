@@ -37,7 +37,7 @@ pub fn asked(args: &RunArgs) -> Result<Vec<String>> {
         if server == "none" {
             return Err(Error::usage(
                 format!("{several}: without a server there is nothing to compare between servers"),
-                "take `none` away",
+                "leave out `none`",
             ));
         }
         let identity = ServerChoice::parse(server, None)?.identity()?;

@@ -127,6 +127,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         settings,
         environments,
         unavailable,
+        probe: None,
         until_look,
         path: out,
         id,
@@ -205,7 +206,7 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     }
     if path.exists() {
         return Err(Error::usage(
-            format!("{} is there", path.display()),
+            format!("{} already exists", path.display()),
             "choose another name: nothing is written over",
         ));
     }

@@ -225,13 +225,13 @@ fn a_folder_that_is_no_experiment_is_refused() {
 }
 
 #[test]
-fn results_are_never_written_over() {
+fn results_are_never_overwritten() {
     let lab = lab();
     fs::create_dir(lab.path("out")).expect("a folder");
     lab.write("out/thesis.txt", "three years of work");
     let output = lab.experiment(&["even"], &["--rounds", "1"]);
     assert_eq!(code(&output), 2, "{}", said(&output));
-    assert!(stderr(&output).contains("out is there and not empty\nhint: choose another --out"));
+    assert!(stderr(&output).contains("out exists and is not empty\nhint: choose another --out"));
     assert_eq!(fs::read_dir(lab.path("out")).expect("a folder").count(), 1);
 }
 
@@ -278,7 +278,8 @@ fn a_check_that_fails_ends_with_1_and_a_good_one_with_0() {
     let output = lab.run(["check", "--offline", "--", "false"]);
     assert_eq!(code(&output), 1, "{}", said(&output));
     assert!(stdout(&output).contains("FAIL  "), "{}", said(&output));
-    assert!(stderr(&output).contains("checks failed\nhint: protocol/SPEC.md"));
+    assert!(stderr(&output).contains("checks failed: "), "{}", said(&output));
+    assert!(stderr(&output).contains("\nhint: protocol/SPEC.md"), "{}", said(&output));
 }
 
 #[test]
@@ -313,7 +314,15 @@ fn the_command_line_wins_over_the_variable() {
     let output = with(&words(&[]));
     assert_eq!(code(&output), 0, "{}", said(&output));
     assert_eq!(stderr(&output), "--server was given: MDYN_URI is not used\n");
+    let hosts = ["run", "noop.yaml", "-d", "even", "--plan", "--hosts", "h:1,h:2"];
+    let output = with(&hosts.map(str::to_owned));
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(stderr(&output), "--hosts was given: MDYN_URI is not used\n");
+    assert!(stdout(&output).contains("h:1, h:2"), "{}", said(&output));
     lab.write("uri", "mongodb://127.0.0.1:1/");
+    let both = lab.run([&hosts[..], &["--uri-file", "uri"]].concat());
+    assert_eq!(code(&both), 2, "{}", said(&both));
+    assert!(stderr(&both).contains("cannot be used with"), "{}", said(&both));
     let clean = ["clean", "--uri-file", "uri"].map(str::to_owned);
     let output = with(&clean);
     assert_eq!(code(&output), 4, "{}", said(&output));
@@ -322,7 +331,7 @@ fn the_command_line_wins_over_the_variable() {
     lab.write("uri", "");
     let output = with(&clean);
     assert_eq!(code(&output), 2, "{}", said(&output));
-    assert!(stderr(&output).contains("a file of one line is wanted"), "{}", said(&output));
+    assert!(stderr(&output).contains("the file must hold one line"), "{}", said(&output));
 }
 
 /// Without rights over foreign files: root in a test may write everywhere.
@@ -357,11 +366,26 @@ fn a_cache_is_made_for_its_owner_and_may_then_be_read_only() {
     chmod("u+w");
     assert_eq!(code(&output), 0, "{}", said(&output));
     lab.fake("more", &[QUICK]);
+    let releases = "releases = { command = ['echo', '1.2.3'], format = 'words' }\n";
+    lab.rewrite("more", |text| text.to_owned() + releases);
     chmod("a-w");
+    let output = powerless(&lab, &["drivers", "--versions", "more"].map(str::to_owned)).output();
+    assert_eq!(code(output.as_ref().expect("it runs")), 0, "what is asked is not kept: {output:?}");
     let more = ["adapters", "install", "more"].map(str::to_owned);
     let output = powerless(&lab, &more).output().expect("it runs");
     chmod("u+w");
     assert_eq!(code(&output), 5, "what is not there cannot be made: {}", said(&output));
+}
+
+#[test]
+fn a_cache_is_its_owners_whatever_the_umask() {
+    let lab = lab();
+    for _ in 0..2 {
+        let umask = ["sh", "-c", "umask 002; exec \"$0\" \"$@\""];
+        let output = lab.wrapped(&umask, ["adapters", "install", "even"]).output();
+        let output = output.expect("it runs");
+        assert_eq!(code(&output), 0, "{}", said(&output));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::fake_support::{
     Lab, QUICK, code, comparison, fake_command, flat, pid, send, stderr, stdout, wait_until,
 };
+use crate::probe::served;
 use crate::support::said;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -124,8 +125,9 @@ fn an_arm_lost_once_loses_that_round_alone() {
 #[test]
 fn without_its_baseline_an_experiment_ends() {
     let lab = Lab::even_and_slow();
+    // The probe is two turns: it finds nothing.
     lab.fake("frail", &[QUICK, "at=turn:9", "fault=crash"]);
-    let output = lab.experiment(&["frail", "even"], &["--rounds", "50"]);
+    let output = served(&lab, "absorber", &["frail", "even"], "50");
     assert_eq!(code(&output), 6, "{}", said(&output));
     assert_eq!(lab.analysis()["rounds"], 3, "and not 50");
     let expected = "error: no comparison could be made: each one is NOT COMPARABLE\nhint: ";

@@ -26,7 +26,8 @@ fn claimed(uri: &str) -> String {
     block_on(async {
         let mut admin = Admin::connect(uri, &name).await.expect("a client");
         admin.claim("test").await.expect("it is free");
-        assert!(admin.claim("again").await.is_err(), "it is there already");
+        let mut other = Admin::connect(uri, &name).await.expect("a client");
+        assert!(other.claim("again").await.is_err(), "it is there already");
     });
     name
 }

@@ -1,5 +1,9 @@
 //! `--gate`: figures that an experiment has to keep.
 
+use std::fs;
+
+use serde_json::{Value, json};
+
 use crate::fake_support::{Lab, code, flat, stderr, stdout};
 use crate::support::said;
 
@@ -29,6 +33,26 @@ fn broken_gates_end_with_1_and_name_what_was_found() {
 }
 
 #[test]
+fn what_was_never_measured_keeps_no_gate() {
+    let lab = Lab::even_and_slow();
+    lab.fake("proud", &["at=hello", "fault=refuse"]);
+    lab.fake("absent", &[]);
+    lab.rewrite("absent", |text| text.to_owned() + "install = [['false']]\n");
+    let gates = ["errors <= 0", "p99 < 5ms", "slower <= 3%"];
+    for gate in gates {
+        let drivers = ["even", "proud", "absent"];
+        let output = lab.experiment(&drivers, &["--rounds", "1", "--gate", gate]);
+        assert_eq!(code(&output), 1, "{}", said(&output));
+        let told = flat(&stdout(&output));
+        assert!(told.contains(&format!("{gate}: BROKEN. absent: nothing was measured")), "{told}");
+        let junit = stdout(&lab.run(["report", "out", "--format", "junit"]));
+        let failed = format!(r#"failure message="{}: BROKEN."#, gate.replace('<', "&lt;"));
+        assert_eq!(junit.matches(&failed).count(), 3, "of two phases, and of all: {junit}");
+        fs::remove_dir_all(lab.path("out")).expect("it is there");
+    }
+}
+
+#[test]
 fn kept_gates_end_with_0_and_a_report_can_hold_further_ones() {
     let lab = Lab::even_and_slow();
     let gate = ["--rounds", "8", "--gate", "slower <= 20%"];
@@ -49,5 +73,24 @@ fn a_gate_that_is_none_is_refused() {
         let output = lab.experiment(&["even"], &["--gate", gate]);
         let wanted = format!("\"{gate}\" is not a gate such as 'p99 < 5ms'");
         assert!(code(&output) == 2 && stderr(&output).contains(&wanted), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_study_has_no_gates() {
+    let lab = Lab::even_and_slow();
+    assert_eq!(code(&lab.experiment(&["even"], &["--rounds", "1"])), 0);
+    // As the record of a study of one experiment, and of several ones.
+    let record = fs::read_to_string(lab.path("out/experiment.json")).expect("a record");
+    let mut record: Value = serde_json::from_str(&record).expect("JSON");
+    record["study"] = json!({"name": "noise", "scale": 1.0, "originals": {}});
+    lab.write("out/experiment.json", &record.to_string());
+    fs::create_dir(lab.path("parts")).expect("a folder");
+    lab.write("parts/study.json", "{}");
+    for (folder, hint) in [("out", "leave out --gate"), ("parts", "report the folder of one")] {
+        let output = lab.run(["report", folder, "--gate", "errors <= 0"]);
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        let wanted = format!("error: a study has no gates\nhint: {hint}");
+        assert!(stderr(&output).contains(&wanted), "{}", said(&output));
     }
 }

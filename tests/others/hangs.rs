@@ -74,8 +74,10 @@ fn an_answer_that_an_absorber_holds_back_is_no_hang() {
 fn an_adapter_that_hangs_is_found_beside_a_server_that_rests() {
     let lab = Lab::new();
     lab.fake("even", &[QUICK]);
-    lab.fake("stuck", &[QUICK, "at=turn:2", "fault=hang"]);
-    lab.write("slow.yaml", &SLOW.replace("OPERATION", "operation: find_one, filter: {_id: 0}"));
+    // The turn after those of the calibration and the warm-up: the probe has two.
+    lab.fake("stuck", &[QUICK, "at=turn:3", "fault=hang"]);
+    let slow = SLOW.replace("OPERATION", "operation: find_one, filter: {_id: 0}");
+    lab.write("slow.yaml", &slow.replace("warmup: 0", "warmup: 0.1"));
     let words = ["run", "slow.yaml", "-d", "even", "-d", "stuck", "--out", "out", "--rounds", "1"];
     let more = ["--server", "absorber", "--option", "serverSelectionTimeoutMS=100"];
     let output = lab.run(words.iter().chain(&more));

@@ -27,6 +27,7 @@ mod limits;
 mod machine;
 mod order;
 mod over_time;
+mod probe;
 mod results;
 mod schemas;
 mod seen;

@@ -1,9 +1,12 @@
 //! Versions as arms: what each generation of them needs, and the driver that the machine has.
 
 use std::fs;
+use std::process::Command;
 
 use crate::fake_support::{Lab, QUICK, code, stderr, stdout};
 use crate::support::said;
+use adapter::listing::Listing;
+use adapter::manifest::{Releases, discover};
 
 /// An adapter with these generations. Its driver reports the version that was asked for.
 fn versioned(lab: &Lab, name: &str, generations: &str) {
@@ -146,7 +149,10 @@ fn drivers_lists_the_releases_of_a_driver() {
                     1 for which there is no program (1.0.0), 1 prereleases; dates unknown: the \
                     registry's tool tells none\n";
     assert_eq!(stdout(&output), expected, "{}", said(&output));
-    // The last listing stays.
+    // The last listing stays, whole where the disk is full.
+    let full = ["sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""];
+    let output = lab.wrapped(&full, ["drivers", "--versions", "many"]).output();
+    assert_eq!(code(output.as_ref().expect("it runs")), 0, "{output:?}");
     lab.write("down", "");
     let output = lab.run(["drivers", "--versions", "many"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
@@ -176,14 +182,18 @@ fn selections_stand_in_the_plan_as_whole_versions() {
         ("many@1/maxPoolSize=3", "many@1.1.0/maxPoolSize=3, many@1.1.0/maxPoolSize=3"),
         ("many@latest", "many@2.0.1, many@2.0.1"),
         ("many@1.0,2.0.0", "many@1.0.1, many@2.0.0, many@1.0.1"),
+        ("many@0.9..1.0", "many@1.0.0, many@1.0.1, many@1.0.0"),
     ] {
         assert_eq!(planned(&lab, &[driver], &[]), arms, "{driver}");
     }
+    let said = stderr(&lab.experiment(&["many@0.9..1.0"], &["--plan"]));
+    let left_out = "-d many@0.9..1.0: 1 releases left out, there is a program for 1.0.0\n";
+    assert!(said.contains(left_out), "{said}");
     for (driver, reason) in [
         ("many@2..1", "2..1 runs backwards: 1.1.0 comes before 2.0.0"),
         ("many@1..", "1.. names one end; latest is the newest release"),
         ("many@3..4", "there is no release \"3\""),
-        ("many@0.9..2", "there is no release \"0.9\""),
+        ("many@0.8..2", "there is no release \"0.8\""),
     ] {
         let expected = format!(
             "error: -d {driver}: {reason}\nhint: `mongodyno drivers --versions many` lists the 5 \
@@ -215,6 +225,74 @@ fn offline_takes_what_is_installed_and_names_what_is_not() {
     assert_eq!(lab.record()["arms"][2]["id"], "many@1.1.0");
 }
 
+/// Registries that no test asks: what their tools say.
+#[test]
+fn listings_are_read_as_the_manifests_say() {
+    let manifests = discover(None).expect("manifests");
+    let releases = |name: &str| {
+        let manifest = manifests.iter().find(|it| it.name == name);
+        manifest.and_then(|it| it.releases.as_ref()).expect("a listing")
+    };
+    let nuget = "| Package ID | Version | Owners | Total Downloads |\n|----|----|----|----|\n\
+                 | mongocsharpdriver | 1.9.2 | mongodb | 5,000,000 |\n\
+                 | MongoDB.Driver | 2.7.0 | mongodb | 1,234,567 |\n";
+    for (name, text, versions) in [
+        ("csharp", nuget, "1.9.2 2.7.0"),
+        ("perl", "0.46 v1.8.3 v2.2.2 v2.10.0 ", "0.46 1.8.3 2.2.2 2.10.0"),
+        ("php", "1.9.2 1.21.0 2.0.0beta1", "1.9.2 1.21.0"),
+    ] {
+        let Releases { format, newest_first, .. } = releases(name);
+        let read = Listing::read(text, *format, *newest_first).releases;
+        let read: Vec<&str> = read.iter().map(|it| it.version.as_str()).collect();
+        assert_eq!(read.join(" "), versions, "{name}");
+    }
+    // Of MetaCPAN's answer, in Perl itself.
+    let lab = Lab::new();
+    fs::create_dir(lab.path("HTTP")).expect("a folder");
+    lab.write(
+        "HTTP/Tiny.pm",
+        r#"package HTTP::Tiny; sub new { bless {} } sub get { { success => 1, content => '{
+        "releases": [{"version": "v2.10.0", "maturity": "released"},
+        {"version": "v2.11.0-TRIAL", "maturity": "developer"},
+        {"version": "v2.2.2", "maturity": "released"}]}' } } 1;"#,
+    );
+    let command = &releases("perl").command;
+    let mut perl = Command::new(&command[0]);
+    let output = perl.args(&command[1..]).env("PERL5LIB", lab.path("")).output().expect("perl");
+    assert_eq!(stdout(&output), "v2.2.2 v2.10.0 ", "{}", said(&output));
+}
+
+#[test]
+fn a_folder_of_csharp_drivers_is_their_listing() {
+    let lab = Lab::new();
+    for name in ["0.90.0.1", "1.10.0", "1.6.1", "1.9.2", "2.30.0", "source"] {
+        fs::create_dir_all(lab.path("drivers").join(name)).expect("a folder");
+    }
+    let mut command = lab.command(["drivers", "--versions", "csharp"]);
+    let output = command.env("CSHARP_DRIVERS", lab.path("drivers")).output().expect("it runs");
+    let listed = stdout(&output);
+    let versions: Vec<&str> = listed.split_whitespace().take(6).collect();
+    let expected = ["1.6.1", "1.9.2", "1.10.0", "2.30.0", "4", "releases"];
+    assert_eq!(versions, expected, "{}", said(&output));
+}
+
+#[test]
+fn offline_leaves_out_what_is_not_installed_and_nobody_named() {
+    let lab = Lab::even_and_slow();
+    installed(&lab, "slow");
+    let output = lab.experiment(&[], &["--rounds", "1", "--offline"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let record = lab.record();
+    assert_eq!(record["arms"][0]["id"], "slow@1.0.0", "{record:#}");
+    let lost = record["unavailable"].as_array().expect("adapters").iter();
+    let even = lost.filter(|it| it["adapter"] == "even").map(|it| it["reason"].clone());
+    let reason = "--offline: even@1.0.0 not installed on this machine";
+    assert_eq!(even.collect::<Vec<_>>(), [reason], "{record:#}");
+    fs::remove_dir_all(lab.path("out")).expect("it is there");
+    let output = lab.experiment(&["even", "slow"], &["--offline"]);
+    assert_eq!(code(&output), 5, "who is named is missed: {}", said(&output));
+}
+
 #[test]
 fn a_driver_without_a_listing_takes_whole_versions() {
     let lab = Lab::new();
@@ -244,6 +322,21 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
     fs::remove_dir_all(lab.path("out")).expect("it is there");
     let output = lab.experiment(&drivers[..2], &["--rounds", "1"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
+}
+
+#[test]
+fn a_driver_that_reports_another_version_than_was_asked_for_is_lost() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK, "op_ns=100000"]);
+    lab.fake("longer", &[QUICK, "op_ns=100000", "version=v1.0.0.9"]);
+    lab.fake("other", &[QUICK, "op_ns=100000", "version=1.0.10"]);
+    let output = lab.experiment(&["even", "longer", "other"], &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let expected = "other@1.0.0 is lost in this round: its driver reports version 1.0.10, and \
+                    1.0.0 was asked for";
+    assert!(stderr(&output).contains(expected), "{}", said(&output));
+    let lost = lab.runs().iter().filter(|run| !run["failed"].is_null()).count();
+    assert_eq!(lost, 1, "{}", said(&output));
 }
 
 #[test]

@@ -253,6 +253,36 @@ fn a_version_outside_of_both_ends_ends_the_search() {
 }
 
 #[test]
+fn versions_that_cannot_be_measured_leave_a_gap() {
+    let levels = (0..9).map(|version| if version < 4 { 0.0 } else { 0.2 }).collect();
+    let mut history = History::new(3, levels);
+    let mut find = |lost: &[usize]| {
+        let mut search = Bisect::new((0, 8), true, threshold());
+        loop {
+            match search.next() {
+                Next::Measure { versions, .. } if lost.contains(&versions[1]) => {
+                    search.skip(versions[1]);
+                }
+                Next::Measure { versions, rounds } => {
+                    let rounds = history.rounds(&versions, rounds);
+                    search.add(rounds.iter().map(|it| [it[0], it[1], it[2]]));
+                }
+                found => return found,
+            }
+        }
+    };
+    assert_eq!(find(&[4]), Next::Pair { before: 3, after: 5 });
+    assert_eq!(find(&[2, 3, 4]), Next::Pair { before: 1, after: 5 });
+    assert_eq!(find(&[1, 7]), Next::Pair { before: 3, after: 4 }, "far from the step");
+    let all: Vec<usize> = (1..8).collect();
+    assert_eq!(find(&all), Next::Pair { before: 0, after: 8 });
+    let mut search = Bisect::new((0, 8), true, threshold());
+    search.skip(4);
+    let Next::Measure { versions, rounds } = search.next() else { panic!("versions are left") };
+    assert_eq!((versions, rounds), ([0, 3, 8], 8), "the nearest one");
+}
+
+#[test]
 fn changes_to_one_side_in_a_row_are_a_slope() {
     let rounds: Vec<Vec<f64>> = History::new(5, vec![0.0, 0.0, 0.06, 0.12, 0.18, 0.18, 0.18])
         .rounds(&[0, 1, 2, 3, 4, 5, 6], 12);

@@ -190,6 +190,8 @@ fn other_quantities_name_what_they_are() {
         (Quantity::P999, "SLOWER: B takes 40.00 % longer per op at p99.9 than A ("),
         (Quantity::CpuPerOperation, "SLOWER: B uses 40.00 % more CPU time per op than A ("),
         (Quantity::AllocatedBytes, "SLOWER: B allocates 40.00 % more bytes per op than A ("),
+        (Quantity::WireBytes, "SLOWER: B moves 40.00 % more bytes per op on the wire than A ("),
+        (Quantity::PeakMemory, "SLOWER: B takes 40.00 % more memory at its peak than A ("),
         (
             Quantity::Other { direction: Direction::HigherIsBetter, floor_percent: 1.0 },
             "SLOWER: B costs 40.00 % more per op than A (",

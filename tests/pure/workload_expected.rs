@@ -87,6 +87,8 @@ fn totals_of_a_story_follow_from_what_was_inserted_and_deleted() {
     };
     assert_eq!(then(inserts, "find_one, keys: sequential", 107), of(107, all));
     assert_eq!(then(inserts, "estimated_count", 1), of(107, 0));
+    let scan = then(inserts, "full_scan", 2);
+    assert_eq!(scan, Expected { documents: Some(214), sum: None });
     let deletes = "  - {operation: delete_one, keys: sequential, operations: 30}\n";
     let rest = loaded - (10..40).sum::<u64>();
     assert_eq!(then(deletes, "full_scan", 1), of(70, rest));

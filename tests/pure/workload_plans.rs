@@ -1,8 +1,10 @@
 //! Workloads come down to the same plan, pools and schedules every time.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use workload::{self, BUILTINS, Request, Schedule, Workers, Workload, schedule};
+use workload::plan::Limit;
+use workload::{self, BUILTINS, Request, Schedule, Scheduled, Workers, Workload, schedule, split};
 
 fn open(name: &str) -> Workload {
     workload::open(name, &BTreeMap::new(), 7).unwrap_or_else(|error| panic!("{error}"))
@@ -71,4 +73,41 @@ fn pools_shrink_where_many_processes_hold_them() {
     crud.fit(1000);
     assert_eq!(crud.plan.collections[0].pool_documents, 976);
     assert_eq!(crud.pools[0].documents().len(), 976);
+}
+
+#[test]
+fn an_arm_with_processes_of_its_own_inserts_every_document() {
+    let insert = "operation: insert_many, keys: contiguous, documents: 500, batch:";
+    for phase in [
+        format!("collection: items, {insert} 9"),
+        format!("collection: items, {insert} all"),
+        format!(
+            "collection: items, sequence: [{{{insert} 9}}, \
+             {{operation: find_one, keys: contiguous, operations: 77}}]"
+        ),
+    ] {
+        let text = format!(
+            "why: test
+collections: {{items: {{document: {{number: {{type: long, value: key}}}}}}}}
+phases: [{{workers: 2, {phase}}}]"
+        );
+        let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
+        let plan = loaded.and_then(|loaded| workload::build(&loaded, 7)).unwrap().plan;
+        for plan in (1..=5).map(|processes| plan.with_processes(Some(processes))) {
+            let (mut operations, mut inserted) = (0, 0);
+            for workers in split(&plan.phases[0], None, None).unwrap() {
+                let request = Request { phase: 0, workers, round: 0, seconds: 1.0 };
+                let Scheduled { schedule: made, limits, .. } = schedule(&plan, &request);
+                for (slice, limit) in (0..).zip(limits.unwrap()) {
+                    let records = (0..limit).map(|index| made.record(slice, index).unwrap().0);
+                    let inserts = records.filter(|record| record.operation == 0);
+                    inserted += inserts.map(|record| record.count).sum::<u32>();
+                    operations += limit;
+                }
+            }
+            assert_eq!(inserted, 500, "{} processes, {phase}", plan.phases[0].processes);
+            let asked = plan.phases[0].limit;
+            assert!(matches!(asked, Limit::Operations { count, .. } if count == operations));
+        }
+    }
 }

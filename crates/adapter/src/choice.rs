@@ -54,6 +54,8 @@ pub struct Choice {
     pub told: Option<String>,
     /// A value for each option of the adapter, asked for or not.
     pub options: BTreeMap<String, String>,
+    /// The generation's.
+    pub dialect: Option<String>,
     pub start: Vec<String>,
     /// Lock file after installation.
     pub lock: Option<String>,
@@ -186,6 +188,7 @@ impl Manifest {
             package: package.to_owned(),
             version: version.to_owned(),
             told: told.map(str::to_owned),
+            dialect: generation.and_then(|it| it.dialect.clone()),
             options,
         }
     }

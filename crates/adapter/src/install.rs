@@ -26,7 +26,7 @@ use crate::versions::of_machine;
 use base::child;
 use base::error::{Error, Result};
 use base::lock::{try_lock, try_share};
-use base::paths::cache_dir;
+use base::paths::{cache_dir, own_folder};
 use base::say;
 use base::secrets::mask_text;
 use base::words::hex;
@@ -137,7 +137,7 @@ impl<'a> Installation<'a> {
             return Ok(());
         }
         let parent = self.folder.parent().expect("below the cache");
-        fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+        own_folder(parent)?;
         let lock = self.lock(&told).await?;
         if self.is_ready() {
             return Ok(());
@@ -171,10 +171,11 @@ impl<'a> Installation<'a> {
         let _ = ready.and_then(|file| file.set_modified(SystemTime::now()));
         let lock = self.choice.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
+        let dialect = self.choice.dialect.iter().map(|it| ("dialect".to_owned(), it.clone()));
         Ok(Environment {
             adapter: self.manifest.name.clone(),
             version: self.choice.version.clone(),
-            options: self.choice.options.clone(),
+            options: self.choice.options.clone().into_iter().chain(dialect).collect(),
             uri_options: self.asked.uri_options.clone(),
             processes: self.asked.processes,
             folder: self.folder.clone(),
@@ -226,7 +227,7 @@ impl<'a> Installation<'a> {
             return Ok(words.to_vec());
         }
         let cache = self.folder.with_file_name("cache");
-        fs::create_dir_all(&cache).map_err(|error| Error::file("create", &cache, &error))?;
+        own_folder(&cache)?;
         let path = cache.display().to_string();
         Ok(words.iter().map(|word| word.replace("{cache}", &path)).collect())
     }
@@ -237,7 +238,7 @@ impl<'a> Installation<'a> {
         let folder = &self.folder;
         let kept = clear(folder, &self.manifest.keep);
         let kept = kept.map_err(|error| Error::file("clear", folder, &error))?;
-        fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
+        own_folder(folder)?;
         self.files.iter().try_for_each(|(path, bytes)| put(folder, path, bytes))?;
         let Choice { package, version, options, .. } = &self.choice;
         let note = Note {
@@ -256,7 +257,7 @@ impl<'a> Installation<'a> {
         let cannot_run = |error: io::Error| {
             Error::environment(
                 format!("{}: cannot run `{program}`: {error}", self.manifest.name),
-                "see CONTRIBUTING.md for what each adapter needs",
+                "`mongodyno adapters list` says what each adapter needs",
             )
         };
         let (output, input) = io::pipe().map_err(cannot_run)?;
@@ -380,7 +381,7 @@ pub fn add_tests(manifest: &Manifest, folder: &Path) -> Result<()> {
 fn put(folder: &Path, path: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.join(path);
     let parent = path.parent().expect("below the folder");
-    fs::create_dir_all(parent).map_err(|error| Error::file("create", parent, &error))?;
+    own_folder(parent)?;
     fs::write(&path, bytes).map_err(|error| Error::file("write", &path, &error))
 }
 

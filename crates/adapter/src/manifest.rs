@@ -109,6 +109,8 @@ pub struct Generation {
     default: Option<String>,
     /// Regular expression on the version.
     versions: String,
+    /// The driver's API, where other versions have another under the same `api`.
+    pub dialect: Option<String>,
     /// Values that it takes for the adapter's options.
     #[serde(default)]
     pub options: BTreeMap<String, Values>,

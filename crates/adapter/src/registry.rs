@@ -8,7 +8,7 @@ use crate::environment::scrubbed;
 use crate::listing::Listing;
 use crate::manifest::Manifest;
 use base::error::{Error, Result};
-use base::paths::cache_dir;
+use base::paths::{cache_dir, own_folder};
 use base::secrets::mask_text;
 
 /// Lines of the tool's last words that an error quotes.
@@ -27,7 +27,8 @@ impl Manifest {
                 format!("name a version, as in {name}@{}", self.default),
             ));
         };
-        let folder = cache_dir()?.join("adapters").join(name);
+        let cache = cache_dir()?;
+        let folder = cache.join("adapters").join(name);
         // Names of packages may have slashes.
         let plain = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
         let path = folder.join(package.chars().map(plain).collect::<String>() + ".releases");
@@ -41,7 +42,8 @@ impl Manifest {
             })?;
             return Ok(read(&text));
         }
-        fs::create_dir_all(&folder).map_err(|error| Error::file("create", &folder, &error))?;
+        // A cache that cannot be written to is none.
+        let folder = own_folder(&folder).map_or(cache, |()| folder);
         let words: Vec<String> =
             releases.command.iter().map(|word| word.replace("{package}", package)).collect();
         let (program, arguments) = words.split_first().expect("checked when the manifest was read");
@@ -68,8 +70,9 @@ impl Manifest {
             };
             return Err(failed(format!("{ended}\n  {last}").trim_end().to_owned()));
         }
-        // A cache that cannot be written to is none.
-        let _ = fs::write(&path, text.as_bytes());
+        // A full disk leaves the last listing whole.
+        let beside = path.with_extension("partial");
+        let _ = fs::write(&beside, text.as_bytes()).and_then(|()| fs::rename(&beside, &path));
         Ok(listing)
     }
 }

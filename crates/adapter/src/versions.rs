@@ -41,18 +41,36 @@ pub fn is_exact(words: &str) -> bool {
     !(is_selection(words) || is_short && numbers)
 }
 
-/// The versions that words after `@` name: `4.13`, `5..7:minor`, `latest`, some with commas.
+/// The versions that words after `@` name: `4.13`, `5..7:minor`, `latest`, some with commas. The
+/// ends of a range are releases that may have no program: `takes` tells, and how many of its
+/// releases have none stands beside the versions.
 ///
 /// # Errors
 /// What is wrong with the words, for people.
-pub fn select(words: &str, releases: &[Release]) -> Result<Vec<String>, String> {
-    let items = words.split(',').map(|item| of_item(item, releases));
-    Ok(items.collect::<Result<Vec<_>, _>>()?.concat())
+pub fn select(
+    words: &str,
+    releases: &[Release],
+    takes: impl Fn(&str) -> bool,
+) -> Result<(Vec<String>, usize), String> {
+    let taken = |all: &[Release]| -> Vec<Release> {
+        all.iter().filter(|it| takes(&it.version)).cloned().collect()
+    };
+    let (mut versions, mut left_out) = (Vec::new(), 0);
+    for item in words.split(',') {
+        let (own, without) = of_item(item, releases, &taken)?;
+        versions.extend(own);
+        left_out += without;
+    }
+    Ok((versions, left_out))
 }
 
-fn of_item(item: &str, releases: &[Release]) -> Result<Vec<String>, String> {
+fn of_item(
+    item: &str,
+    releases: &[Release],
+    taken: &impl Fn(&[Release]) -> Vec<Release>,
+) -> Result<(Vec<String>, usize), String> {
     if is_exact(item) {
-        return Ok(vec![item.to_owned()]);
+        return Ok((vec![item.to_owned()], 0));
     }
     let (ends, parts) = match item.split_once(':') {
         None => (item, None),
@@ -66,13 +84,23 @@ fn of_item(item: &str, releases: &[Release]) -> Result<Vec<String>, String> {
     let (first, last) = match ends.split_once("..") {
         Some((first, last)) => (place(first, releases, false)?, place(last, releases, true)?),
         None if parts.is_some() => (place(ends, releases, false)?, place(ends, releases, true)?),
-        None => [place(ends, releases, true)?; 2].into(),
+        None => {
+            let taken = taken(releases);
+            let newest = place(ends, &taken, true).map(|at| &taken[at]);
+            let any = || Ok::<_, String>(&releases[place(ends, releases, true)?]);
+            return Ok((vec![newest.or_else(|_| any())?.version.clone()], 0));
+        }
     };
     if first > last {
         let [first, last] = [first, last].map(|place| &releases[place].version);
         return Err(format!("{item} runs backwards: {last} comes before {first}"));
     }
-    Ok(newest_of_each(&releases[first..=last], parts))
+    let all = &releases[first..=last];
+    match taken(all) {
+        // Whoever asks for one of them is told what there is a program for.
+        none if none.is_empty() => Ok((newest_of_each(all, parts), 0)),
+        taken => Ok((newest_of_each(&taken, parts), all.len() - taken.len())),
+    }
 }
 
 /// The release of this name; else the first or the last one below it, for `5` has 5.0.0 to 5.9.2.
@@ -110,8 +138,11 @@ mod tests {
     fn selected(words: &str) -> String {
         let all = ["1.4.3", "2.0.0", "4.1", "4.1.1", "4.2.0", "5.0.0", "5.0.1", "5.1.0", "7.0.0"];
         let release = |version: &str| Release { version: version.to_owned(), date: None };
-        match select(words, &all.map(release)) {
-            Ok(versions) => versions.join(" "),
+        // Neither 1.x nor 4.2 has a program.
+        let takes = |version: &str| !version.starts_with("1.") && version != "4.2.0";
+        match select(words, &all.map(release), takes) {
+            Ok((versions, 0)) => versions.join(" "),
+            Ok((versions, left_out)) => format!("{} less {left_out}", versions.join(" ")),
             Err(reason) => reason,
         }
     }
@@ -133,12 +164,14 @@ mod tests {
             ("5.0", "5.0.1"),
             ("4.1", "4.1"),
             ("latest", "7.0.0"),
-            ("2.0.0..5", "2.0.0 4.1 4.1.1 4.2.0 5.0.0 5.0.1 5.1.0"),
-            ("4.1..5:minor", "4.1.1 4.2.0 5.0.1 5.1.0"),
+            ("2.0.0..5", "2.0.0 4.1 4.1.1 5.0.0 5.0.1 5.1.0 less 1"),
+            ("4.1..5:minor", "4.1.1 5.0.1 5.1.0 less 1"),
             ("5:minor", "5.0.1 5.1.0"),
-            ("1..latest:major", "1.4.3 2.0.0 4.2.0 5.1.0 7.0.0"),
+            ("1..latest:major", "2.0.0 4.1.1 5.1.0 7.0.0 less 2"),
             ("1.4.3,5.0", "1.4.3 5.0.1"),
-            ("9.9.9,4", "9.9.9 4.2.0"),
+            ("9.9.9,4", "9.9.9 4.1.1"),
+            ("4.2", "4.2.0"),
+            ("1..1", "1.4.3"),
         ] {
             assert_eq!(selected(words), versions, "{words}");
         }

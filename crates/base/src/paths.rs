@@ -42,6 +42,13 @@ pub fn work_dir() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Makes a folder of the cache, and those above it, that nobody else may write to, whatever the
+/// umask allows.
+pub fn own_folder(path: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o755).create(path);
+    made.map_err(|error| Error::file("create the folder", path, &error))
+}
+
 /// Makes a folder for programs that we run, or checks that nobody else may write to it.
 fn trusted(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {

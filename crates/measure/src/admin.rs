@@ -80,11 +80,14 @@ impl Admin {
     }
 
     /// Writes the marker, without which nothing in the database is ever dropped. A server that is
-    /// ours as a whole needs none.
+    /// ours as a whole needs none, and a second time changes nothing.
     ///
     /// # Errors
     /// The database exists already; the server's refusal.
     pub async fn claim(&mut self, experiment: &str) -> Result<()> {
+        if self.marker.is_some() {
+            return Ok(());
+        }
         if !self.database.list_collection_names().await.or_refused()?.is_empty() {
             return Err(self.foreign("is there already"));
         }

@@ -63,7 +63,9 @@ pub fn parse<'a>(manifests: &'a [Manifest], driver: &str) -> Result<Arm<'a>> {
         if !path.unwrap_or(value).split('/').all(is_right) || path.is_none() && value.contains('/')
         {
             return Err(Error::usage(
-                format!("-d {driver}: the value of `{segment}` has a sign that no option takes"),
+                format!(
+                    "-d {driver}: the value of `{segment}` has a character that no option accepts"
+                ),
                 "values are of letters, digits and . _ - : , +; some options take a path",
             ));
         }
@@ -263,9 +265,9 @@ mod tests {
             "rust/runtime=1",
             "rust takes no option runtime | it takes api, and options of conn",
         );
-        starts("go/w=1=2", "the value of `w=1=2` has a sign that no option takes");
-        starts("go/w=/usr/bin", "the value of `w=/usr/bin` has a sign that no option takes");
-        starts("python/runtime=/usr/bin/py*", "has a sign that no option takes");
+        starts("go/w=1=2", "the value of `w=1=2` has a character that no option accepts");
+        starts("go/w=/usr/bin", "the value of `w=/usr/bin` has a character that no option accepts");
+        starts("python/runtime=/usr/bin/py*", "has a character that no option accepts");
         starts("python/runtime=../bin/python", "names no value");
         starts("python/runtime=", "names no value");
         starts("node@1.4.3/runtme=1", "node takes no option runtme | did you mean runtime?");

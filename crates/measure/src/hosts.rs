@@ -122,7 +122,7 @@ pub fn fits(server: &Server, workload: &Workload, through: bool) -> Result<()> {
     if through {
         return Err(Error::usage(
             "--tap and --link stand in front of one address, not of several hosts",
-            "leave them away, or name one server",
+            "leave them out, or name one server",
         ));
     }
     let other = plan.phases.iter().find(|phase| {

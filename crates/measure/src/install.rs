@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::Instant;
@@ -112,7 +113,7 @@ pub struct How {
     pub offline: bool,
 }
 
-/// Arms that have to be installed; others that fail are named and left out.
+/// Arms that have to work; others that fail are named and left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     All,
@@ -133,6 +134,38 @@ impl Wanted {
             Self::One => 1,
         };
         left >= least
+    }
+
+    /// Names the arms that are left out, and the baseline where it is another one now. `lost` has
+    /// their places among the words that were asked for.
+    ///
+    /// # Errors
+    /// Too few are left.
+    pub fn leave_out(
+        self,
+        asked: &[&str],
+        mut lost: Vec<(usize, Error)>,
+        left: &[(String, Environment)],
+        tell: impl Fn(&str),
+    ) -> Result<Vec<Unavailable>> {
+        if !self.are_left(left.len(), asked.len()) && !lost.is_empty() {
+            // One error ends the verb. The others are told as well.
+            for (place, error) in lost.drain(1..) {
+                tell(&format!("{}: {error}", asked[place]));
+            }
+            return Err(lost.remove(0).1);
+        }
+        let first_lost = lost.first().is_some_and(|(place, _)| *place == 0);
+        let mut unavailable = Vec::new();
+        for (place, error) in lost {
+            tell(&format!("{}: left out, {error}", asked[place]));
+            let Error { message: reason, hint, .. } = error;
+            unavailable.push(Unavailable { adapter: asked[place].to_owned(), reason, hint });
+        }
+        if first_lost {
+            tell(&format!("the baseline is {}", left[0].0));
+        }
+        Ok(unavailable)
     }
 }
 
@@ -162,6 +195,13 @@ pub async fn install_all(
         return Err(error.expect("one is not able"));
     }
     if how.offline {
+        // Those that nobody has asked for by name are left out.
+        for plan in planned.iter_mut().filter(|_| how.wanted == Wanted::One) {
+            let missing = plan.as_ref().ok().and_then(|it| are_there(iter::once(it)).err());
+            if let Some(missing) = missing {
+                *plan = Err(missing);
+            }
+        }
         are_there(planned.iter().flatten().chain(&consumer))?;
     }
     let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
@@ -175,7 +215,7 @@ pub async fn install_all(
     };
     let (mut installed, mut words) = (Vec::new(), Vec::new());
     let mut lost = Vec::new();
-    for (arm, plan) in arms.iter().zip(planned) {
+    for (place, (arm, plan)) in arms.iter().zip(planned).enumerate() {
         let one = match plan {
             Ok(plan) => requests.or(made(&plan)).await?,
             Err(error) => Err(error),
@@ -185,30 +225,12 @@ pub async fn install_all(
                 installed.push(named);
                 words.push(arm.words.clone());
             }
-            Err(error) => lost.push((arm, error)),
+            Err(error) => lost.push((place, error)),
         }
     }
-    if !how.wanted.are_left(installed.len(), arms.len()) {
-        // One error ends the verb. The others are told as well.
-        for (arm, error) in lost.drain(1.min(lost.len())..) {
-            say!("{}: {error}", arm.words);
-        }
-        if let Some((_, error)) = lost.pop() {
-            return Err(error);
-        }
-    }
-    let first_lost = lost.first().is_some_and(|(arm, _)| arm.words == arms[0].words);
-    for (arm, error) in lost {
-        say!("{}: left out, {error}", arm.words);
-        unavailable.push(Unavailable {
-            adapter: arm.words.clone(),
-            reason: error.message,
-            hint: error.hint,
-        });
-    }
-    if first_lost {
-        say!("the baseline is {}", installed[0].0);
-    }
+    let asked: Vec<&str> = arms.iter().map(|arm| arm.words.as_str()).collect();
+    let left_out = how.wanted.leave_out(&asked, lost, &installed, |line| say!("{line}"))?;
+    unavailable.extend(left_out);
     number_twins(installed.iter_mut().map(|(id, _)| id));
     Ok(Installed { arms: installed, words, consumer })
 }

@@ -25,6 +25,7 @@ mod messages;
 pub mod path;
 pub mod phase;
 pub mod placement;
+pub mod probe;
 pub mod progress;
 pub mod reach;
 pub mod receipt;
@@ -41,6 +42,7 @@ pub mod stop;
 pub mod summary;
 mod system;
 pub mod token;
+mod trial;
 pub mod turn;
 pub mod unacknowledged;
 

@@ -63,6 +63,11 @@ impl Resumed {
         Ok((folder, Self { experiment, finished }))
     }
 
+    /// Whether it has this arm: a driver that its server refused is not among its arms.
+    pub fn has(&self, id: &str) -> bool {
+        self.experiment.arms.iter().any(|arm| arm.id == id)
+    }
+
     pub fn is_complete(&self) -> bool {
         self.experiment.ended == Some(Ended::Completed)
     }

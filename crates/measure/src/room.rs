@@ -1,12 +1,15 @@
-//! Whether a workload fits: the disk of a server that we start, and the memory of its clients.
+//! Whether a workload fits: the disk of a server that we start, that of the results, and the memory
+//! of its clients.
 
 use std::path::PathBuf;
 
 use nix::sys::statvfs::statvfs;
 
 use crate::phase::has_own;
-use base::error::Result;
+use base::error::{Error, Result};
+use record::folder::Folder;
 use record::records::{ClientMemory, PhaseInterleave};
+use record::samples::SAMPLE_BUDGET_BYTES;
 use stats::threshold::Interleave;
 use workload::Workload;
 use workload::operations::{about, inserts};
@@ -84,6 +87,26 @@ pub fn check_disk(
     };
     let hint = "fewer or smaller documents, fewer arms, or --uri of a server that has the room";
     Err(workload.places.error(part, message, hint).into())
+}
+
+/// # Errors
+/// The disk of the results fills up in the middle, which would cost the round.
+pub fn check_results(folder: &Folder, rounds: u32) -> Result<()> {
+    let Some(free) = folder.free_bytes() else { return Ok(()) };
+    // Samples up to the budget, and some for logs, histograms and the server's data.
+    let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!(
+            "{} has {} MB free; this experiment wants {} MB for samples, logs and data",
+            folder.path().display(),
+            free >> 20,
+            wanted >> 20
+        ),
+        "free some disk space, or choose another --out",
+    ))
 }
 
 /// Most documents of a collection at one time, over all arms that have one.

@@ -15,6 +15,7 @@ use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::seen::fill;
 use crate::stop::Stop;
+use crate::system::other_version;
 use adapter::environment::Environment;
 use adapter::messages::Opened;
 use base::clock::{Epoch, wall};
@@ -23,6 +24,7 @@ use record::folder::Folder;
 use record::machine::Reading;
 use record::records::{Arm, Experiment, Limits, MachineNoise, Run};
 use server::Place;
+use server::uri::with_arm_options;
 use stats::compare::Comparison;
 use stats::looks::Standing;
 use workload::plan::Plan;
@@ -97,6 +99,18 @@ pub struct ArmConfiguration {
 }
 
 impl ArmConfiguration {
+    pub fn new(
+        environment: Environment,
+        (uri, others): (&str, &[String]),
+        tapped_uri: Option<&str>,
+        phases: Option<Vec<String>>,
+    ) -> Self {
+        let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
+        let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
+        let others = others.iter().map(|uri| own(uri)).collect();
+        Self { uri, others, tapped_uri, phases, part: None, losses: Vec::new(), environment }
+    }
+
     /// A consumer is no arm: it has all the memory that it wants.
     pub fn without_limit(mut self) -> Self {
         self.environment.memory_bytes = None;
@@ -144,7 +158,7 @@ impl Runner {
             runs.push(Run { block, ..empty_run(round, position, tapped, started_at) });
         }
         for (arm, run) in arms.iter_mut().zip(&mut runs) {
-            self.identify(arm)?;
+            self.identify(arm).await?;
             self.fill_in(arm).await;
             run.arm.clone_from(&self.experiment.arms[arm.index].id);
             run.clock_within_us = arm.clock_within_us();
@@ -209,10 +223,17 @@ impl Runner {
     }
 
     /// Versions come from the running adapter: no version, no measurement. So does its part in the
-    /// plan: schedules that only it needs are written now.
-    fn identify(&mut self, live: &LiveArm) -> Result<()> {
+    /// plan: schedules that only it needs are written now. Another version than the one asked for
+    /// is a loss.
+    async fn identify(&mut self, live: &mut LiveArm) -> Result<()> {
         let arm = &mut self.experiment.arms[live.index];
         identify(arm, live, &self.experiment.server.version);
+        let environment = &self.configurations[live.index].environment;
+        let other = live.hello().and_then(|hello| other_version(environment, hello));
+        if let Some(reason) = other {
+            live.fail(&reason).await;
+            return Ok(());
+        }
         let Some(part) = &live.part else { return Ok(()) };
         let phases = part.plan.phases.iter().zip(&part.missing);
         let missing = phases.filter_map(|(phase, missing)| Some((phase, missing.as_ref()?)));

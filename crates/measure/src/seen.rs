@@ -4,6 +4,7 @@ use bson::{Bson, Document, RawDocument, doc};
 use serde_json::{Value, json};
 
 use record::records::Seen;
+use server::uri::parts;
 use wire::request::Request;
 use wire::{HEADER_BYTES, OpCode, read_message};
 
@@ -14,6 +15,46 @@ const COMPRESSOR_AT: usize = HEADER_BYTES + 8;
 const COMPRESSORS: [&str; 4] = ["noop", "snappy", "zlib", "zstd"];
 /// Fields of the handshake that are kept.
 const HANDSHAKE: [&str; 3] = ["client", "compression", "loadBalanced"];
+/// Read on any server.
+const ANYWHERE: [&str; 3] = ["write_concern", "read_concern", "compressors"];
+/// Not sent to a standalone server.
+const TO_MEMBERS: [&str; 2] = ["retry_writes", "read_preference"];
+pub const STANDALONE: &str = "standalone";
+
+/// Options that a driver leaves out of `resolved`.
+pub struct Untold {
+    /// Some of those that its messages show.
+    pub shown: bool,
+    tls: bool,
+}
+
+impl Untold {
+    pub fn of(resolved: &Value, is_standalone: bool) -> Self {
+        let open = |name: &str| resolved.get(name).is_none();
+        let shown = ANYWHERE.iter().chain(TO_MEMBERS.iter().filter(|_| !is_standalone));
+        Self { shown: shown.copied().any(open), tls: open("tls") }
+    }
+
+    /// What is known of them; None: there are none.
+    pub fn in_seen(&self, seen: Seen, resolved: &Value, uri: &str) -> Option<Seen> {
+        if !self.shown && !self.tls {
+            return None;
+        }
+        let mut seen = if self.shown { seen } else { Seen::default() };
+        if self.tls {
+            seen.options.insert("tls".to_owned(), json!(is_encrypted(uri)));
+        }
+        seen.options.retain(|name, _| resolved.get(name).is_none());
+        Some(seen)
+    }
+}
+
+pub fn is_encrypted(uri: &str) -> bool {
+    let options = parts(uri).options;
+    let asked = |name: &String| ["tls", "ssl"].iter().any(|it| name.eq_ignore_ascii_case(it));
+    let asked = options.iter().find(|(name, _)| asked(name)).map(|(_, value)| value == "true");
+    asked.unwrap_or(uri.starts_with("mongodb+srv://"))
+}
 
 /// The messages that tell something; legacy ones as the commands of today.
 #[derive(Default)]

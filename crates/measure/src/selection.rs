@@ -57,15 +57,16 @@ fn of_one(
         if !offline {
             say!("asking for the releases of {package}");
         }
-        let mut listing = match manifest.listing(package, offline) {
+        let listing = match manifest.listing(package, offline) {
             Err(_) if offline && !is_selection(words) => return as_it_is(),
             listing => listing?,
         };
-        listing.releases.retain(|it| manifest.takes(package, &it.version));
         listings.insert(name.to_owned(), listing);
     }
     let releases = &listings[name].releases;
-    let versions = select(words, releases).map_err(|reason| {
+    let takes = |version: &str| manifest.takes(package, version);
+    let (versions, without) = select(words, releases, takes).map_err(|reason| {
+        let releases: Vec<_> = releases.iter().filter(|it| takes(&it.version)).collect();
         let ends = releases.first().zip(releases.last()).map_or(String::new(), |(first, last)| {
             format!(" ({} to {})", first.version, last.version)
         });
@@ -77,6 +78,10 @@ fn of_one(
             ),
         )
     })?;
+    if without > 0 {
+        let there_are = &manifest.versions;
+        say!("-d {driver}: {without} releases left out, there is a program for {there_are}");
+    }
     let arms = versions.into_iter().map(|version| format!("{name}@{version}{options}"));
     let (mut fits, mut unfit) = (Vec::new(), Vec::new());
     for arm in arms {

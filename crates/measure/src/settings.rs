@@ -56,7 +56,7 @@ pub fn interleave(
             (Some(Interleave::Turns), Some(reason)) => {
                 return Err(Error::usage(
                     format!("phase {} cannot take turns: {reason}", phase.name),
-                    "leave --interleave away: the choice is automatic",
+                    "leave out --interleave: the choice is automatic",
                 ));
             }
             (Some(Interleave::Runs), None) => (Interleave::Runs, ASKED_FOR.to_owned()),

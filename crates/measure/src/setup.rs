@@ -13,13 +13,17 @@ use crate::hosts::{self, Hosts};
 use crate::input_files::InputFiles;
 use crate::path::Path;
 use crate::placement;
+use crate::probe::Probe;
 use crate::progress::Progress;
 use crate::reach::Reached;
 use crate::resume::Resumed;
+use crate::room::check_results;
 use crate::runner::{ArmConfiguration, Judge, Runner};
 use crate::sampler::Sampler;
+use crate::seen::STANDALONE;
 use crate::stop::{Requests, Stop, caught};
 use crate::token::{Held, Token};
+use crate::trial::Ground;
 use adapter::environment::Environment;
 use base::clock::{Epoch, wall};
 use base::error::{Error, Exit, Result};
@@ -31,8 +35,7 @@ use record::records::{
     Arm, ClientMemory, Database, Ended, Experiment, Machine, Placement, Request, SCHEMA_VERSION,
     ServerKind, ServerOptions, Settings, Study, Unavailable,
 };
-use record::samples::SAMPLE_BUDGET_BYTES;
-use server::uri::{arm_option, with_arm_options, with_options};
+use server::uri::{arm_option, with_options};
 use server::{Server, StartOptions, listeners, places};
 use workload::Workload;
 
@@ -43,6 +46,8 @@ pub struct Setup {
     /// Arms by id, without the A/A arm; the first is the baseline.
     pub environments: Vec<(String, Environment)>,
     pub unavailable: Vec<Unavailable>,
+    /// None: whether the arms can talk to the server is found out in the rounds.
+    pub probe: Option<Probe>,
     /// Estimated time to the first look.
     pub until_look: Duration,
     pub id: String,
@@ -117,9 +122,15 @@ impl Setup {
                 discard(&folder, is_new, error);
             }
         })?;
+        let mut admin = None;
         // On the heap: these futures hold the whole experiment.
-        let prepared = Box::pin(self.runner(&folder, server.as_ref(), placement, progress));
+        let prepared =
+            Box::pin(self.runner(&folder, server.as_ref(), placement, progress, &mut admin));
         let prepared = requests.or(prepared).await.flatten();
+        if let Some(admin) = &admin {
+            // The preparation failed or was cut, maybe in its probe.
+            admin.leave().await;
+        }
         let began = prepared.is_ok();
         let result = match prepared {
             Ok(runner) => Box::pin(measure(runner, server.as_ref(), requests, &mut held)).await,
@@ -162,7 +173,7 @@ impl Setup {
 
     /// Opens the server, if one is needed, once there is room for the results.
     async fn open(&self, folder: &Folder, placement: Option<&Placement>) -> Result<Option<Server>> {
-        check_disk(folder, self.settings.looks.first_rounds())?;
+        check_results(folder, self.settings.looks.first_rounds())?;
         let Some(server) = &self.server else { return Ok(None) };
         let absorber = server.is_absorber();
         let log = if absorber { "logs/absorber.log" } else { "logs/mongod.log" };
@@ -182,13 +193,13 @@ impl Setup {
 
     #[allow(clippy::too_many_lines, reason = "it lists what an experiment is made of")]
     async fn runner(
-        self,
+        mut self,
         folder: &Folder,
         server: Option<&Server>,
         placement: Option<Placement>,
-        progress: Progress,
+        mut progress: Progress,
+        admin: &mut Option<Hosts>,
     ) -> Result<Runner> {
-        let looked = Some((Instant::now(), Reading::take()));
         if let Some(server) = server {
             hosts::fits(server, &self.workload, self.tap || self.link.is_some())?;
         }
@@ -204,11 +215,43 @@ impl Setup {
         let disk = server_pid.and_then(Disk::of_server);
         let database = admin::new_database();
         let epoch = Epoch::start();
-        let admin = connect(server, &database).await?;
+        *admin = connect(server, &database).await?;
         let sampled = connect(server, &database).await?;
+        let own = self.workload.plan.uri_options.clone();
+        let options = own.into_iter().chain(self.options.clone()).collect();
+        let uris = server.map_or(Vec::new(), Server::uris);
+        let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
+        let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
+        let mut seen = BTreeMap::new();
+        if let (Some(probe), Some(server)) = (self.probe.take(), server) {
+            let external = server.record().kind == ServerKind::External;
+            if let Some(admin) = admin.as_mut().filter(|_| external) {
+                admin.claim(&self.id).await?;
+            }
+            let ground = Ground {
+                folder,
+                epoch: &epoch,
+                admin: admin.as_ref(),
+                database: &database,
+                is_standalone: server.record().topology == STANDALONE,
+            };
+            let arms = std::mem::take(&mut self.environments);
+            let probed = probe.run(&ground, (server, &uri), arms, &progress).await;
+            progress.finish();
+            let probed = probed?;
+            (self.environments, seen) = (probed.arms, probed.seen);
+            self.unavailable.extend(probed.unavailable);
+            progress = self.progress();
+        }
+        let looked = Some((Instant::now(), Reading::take()));
         let named = self.named();
         let Workload { plan, pools, .. } = self.workload;
-        let arms: Vec<Arm> = named.iter().map(|(id, it, twin)| arm(id, it, twin)).collect();
+        let with_seen = |(id, it, twin): &(String, Environment, &'static str)| {
+            // A twin is the baseline once more.
+            let seen = seen.get(if twin.is_empty() { id } else { &named[0].0 });
+            Arm { seen: seen.cloned(), ..arm(id, it, twin) }
+        };
+        let arms: Vec<Arm> = named.iter().map(with_seen).collect();
         let consumer_arm = self.consumer.as_ref().map(|(id, environment)| arm(id, environment, ""));
         if let Some(resumed) = &self.resumed {
             // Before the first file is written: a refusal leaves the folder unchanged.
@@ -219,10 +262,6 @@ impl Setup {
         progress.doing("writing documents and schedules");
         let mut inputs = InputFiles::write(&plan, &processes, pools, folder, measured_s)?;
         inputs.sample_bytes = folder.sample_bytes();
-        let options = plan.uri_options.clone().into_iter().chain(self.options.clone()).collect();
-        let uris = server.map_or(Vec::new(), Server::uris);
-        let mut uris = uris.into_iter().map(|uri| with_options(uri, &options));
-        let (uri, others) = (uris.next().unwrap_or_default(), uris.collect::<Vec<_>>());
         // Preparing takes seconds without an await: here a request to stop is heard.
         tokio::task::yield_now().await;
         let link = self.link.as_deref().map(|link| link_facts(link, &progress)).transpose()?;
@@ -238,7 +277,7 @@ impl Setup {
             let tapped_uri = through(port).filter(|_| !direct);
             let study = self.study.as_ref();
             let phases = study.and_then(|study| study.phases.get(id).cloned());
-            configuration(
+            ArmConfiguration::new(
                 Environment { cores: cores.clone(), memory_bytes, ..environment },
                 (&uri, &others),
                 tapped_uri,
@@ -280,20 +319,23 @@ impl Setup {
             client_memory: self.limits.client_memory,
         };
         let (mut experiment, finished) = begin(new, self.resumed.as_ref(), folder)?;
+        // A study looks through the tap once, at the end; a link is what it measures over.
+        let taps_last = experiment.study.is_some() && experiment.link.is_none();
         if server.is_some() {
             experiment.databases.push(Database { name: database.clone(), dropped: false });
         }
+        let sampler = Sampler::new(sampled, disk, folder.clone(), epoch).await?;
         Ok(Runner {
             configurations,
             consumer,
             folder: folder.clone(),
             epoch,
             path,
-            tap_from: if experiment.study.is_some() { rounds } else { 1 },
+            tap_from: if taps_last { rounds } else { 1 },
             experiment,
             finished,
             database,
-            admin,
+            admin: admin.take(),
             is_own_server: server.and_then(Server::pid).is_some(),
             places,
             looked,
@@ -301,7 +343,7 @@ impl Setup {
             judge: self.judge,
             awake: None,
             slots: BTreeMap::new(),
-            sampler: Sampler::new(sampled, disk, folder.clone(), epoch).await?,
+            sampler,
             inputs,
             runs: 0,
             progress,
@@ -403,26 +445,6 @@ fn discard(folder: &Folder, is_new: bool, error: &Error) {
     folder.discard(is_new);
 }
 
-fn configuration(
-    environment: Environment,
-    (uri, others): (&str, &[String]),
-    tapped_uri: Option<&str>,
-    phases: Option<Vec<String>>,
-) -> ArmConfiguration {
-    let own = |uri: &str| with_arm_options(uri, &environment.uri_options);
-    let (uri, tapped_uri) = (own(uri), tapped_uri.map(own));
-    let others = others.iter().map(|uri| own(uri)).collect();
-    ArmConfiguration {
-        uri,
-        others,
-        tapped_uri,
-        phases,
-        part: None,
-        losses: Vec::new(),
-        environment,
-    }
-}
-
 /// The record to write, and the number of finished rounds.
 fn begin(new: Experiment, resumed: Option<&Resumed>, folder: &Folder) -> Result<(Experiment, u32)> {
     let Some(resumed) = resumed else { return Ok((new, 0)) };
@@ -455,23 +477,4 @@ async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Hosts
 fn known_value((name, value): (String, String)) -> (String, Option<String>) {
     let value = arm_option(&name).map(|_| value);
     (name, value)
-}
-
-/// A disk that fills up in the middle costs the round.
-fn check_disk(folder: &Folder, rounds: u32) -> Result<()> {
-    let Some(free) = folder.free_bytes() else { return Ok(()) };
-    // Samples up to the budget, and some for logs, histograms and the server's data.
-    let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
-    if free >= wanted {
-        return Ok(());
-    }
-    Err(Error::environment(
-        format!(
-            "{} has {} MB free; this experiment wants {} MB for samples, logs and data",
-            folder.path().display(),
-            free >> 20,
-            wanted >> 20
-        ),
-        "free some disk space, or choose another --out",
-    ))
 }

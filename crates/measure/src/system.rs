@@ -1,16 +1,17 @@
-//! The driver that the machine has tells its version when it runs.
+//! The version that a running driver tells: that of the machine's driver, which no registry knows,
+//! and that of an arm, which has to be the one asked for.
 
 use std::path::Path;
 
 use adapter::environment::Environment;
 use adapter::install::Installation;
+use adapter::messages::Hello;
 use adapter::process::AdapterProcess;
 use adapter::versions::SYSTEM;
 use base::clock::Epoch;
 use base::error::{Error, Result};
 
-/// Name and environment of an installed arm. That of the machine's driver is greeted first, for no
-/// registry knows its version.
+/// Name and environment of an installed arm. That of the machine's driver is greeted first.
 ///
 /// # Errors
 /// The machine's driver does not start, or is not the one of the arm's name.
@@ -25,10 +26,7 @@ pub async fn named(plan: &Installation<'_>) -> Result<(String, Environment)> {
         let hint = "see the adapter's README for what it needs of the machine";
         Error::environment(format!("{}: {failure}", plan.id()), hint)
     })?;
-    let hello = process.hello.as_ref().expect("greeted");
-    // Of letters that an arm's name may have.
-    let plain = |it: &char| it.is_ascii_alphanumeric() || "._-+".contains(*it);
-    let told: String = hello.driver.version.chars().filter(plain).collect();
+    let told = told(process.hello.as_ref().expect("greeted"));
     let _ = process.close().await;
     if let Some(wanted) = plan.told().filter(|wanted| *wanted != told) {
         return Err(Error::environment(
@@ -39,4 +37,41 @@ pub async fn named(plan: &Installation<'_>) -> Result<(String, Environment)> {
     let id = plan.id_of_machine(&told);
     environment.version = told;
     Ok((id, environment))
+}
+
+/// Of letters that an arm's name may have.
+fn told(hello: &Hello) -> String {
+    let plain = |it: &char| it.is_ascii_alphanumeric() || "._-+".contains(*it);
+    hello.driver.version.chars().filter(plain).collect()
+}
+
+/// Why a running driver is not the one that its arm asked for; None: it is.
+pub fn other_version(environment: &Environment, hello: &Hello) -> Option<String> {
+    // A user's folder of drivers may have any name.
+    let of_folder = environment.options.get("from").is_some_and(|it| it == "folder");
+    let (asked, told) = (&environment.version, told(hello));
+    let is_other = !of_folder && !begins_as(asked, &told);
+    is_other.then(|| format!("its driver reports version {told}, and {asked} was asked for"))
+}
+
+/// Whether the parts that both versions have are the same: 1.8.3 and 1.8.3.9, v1.4.6 and 1.4.6.
+fn begins_as(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|it| it.strip_prefix('v').unwrap_or(it).split('.'));
+    one.zip(other).all(|(one, other)| one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_may_have_more_parts_than_the_one_asked_for_or_less() {
+        for (one, other) in [("1.8.3", "1.8.3.9"), ("2.14.3", "2.14"), ("1.4.6", "v1.4.6")] {
+            assert!(begins_as(one, other) && begins_as(other, one), "{one} {other}");
+        }
+        for (one, other) in [("1.8.3", "1.8.30"), ("1.1", "1.10"), ("2.0.0", "2.0.0-rc1")] {
+            assert!(!begins_as(one, other) && !begins_as(other, one), "{one} {other}");
+        }
+        assert!(!begins_as("1.0.0", ""));
+    }
 }

@@ -49,8 +49,8 @@ impl Folder {
     pub fn create(path: &Path) -> Result<Self> {
         if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::usage(
-                format!("{} is there and not empty", path.display()),
-                "choose another --out: results are never written over",
+                format!("{} exists and is not empty", path.display()),
+                "choose another --out: results are never overwritten",
             ));
         }
         // Our working directory may be no UTF-8 either.

@@ -354,6 +354,19 @@ pub struct PhaseRun {
     pub samples: Vec<String>,
 }
 
+impl PhaseRun {
+    /// Bytes on the wire per operation, both directions: the tap's count, else that of the server's
+    /// counters where nobody else uses it.
+    pub fn bytes_per_op(&self, counted: bool) -> Option<f64> {
+        if let Some(tap) = &self.tap {
+            return Some(tap.bytes_out_per_op + tap.bytes_in_per_op);
+        }
+        let of = |name: &str| self.server.get(name).filter(|_| counted).copied();
+        let bytes = of("network.bytesIn")? + of("network.bytesOut")?;
+        (self.operations > 0).then(|| bytes as f64 / self.operations as f64)
+    }
+}
+
 /// One operation kind in one phase of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRun {

@@ -47,8 +47,8 @@ impl Servers {
     pub fn create(&self, path: &Path) -> Result<()> {
         if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::usage(
-                format!("{} is there and not empty", path.display()),
-                "choose another --out: results are never written over",
+                format!("{} exists and is not empty", path.display()),
+                "choose another --out: results are never overwritten",
             ));
         }
         fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;

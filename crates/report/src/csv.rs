@@ -53,7 +53,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Column name, metric of comparisons, value.
-fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 17] {
+fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 18] {
     let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
     let whole = |value: u64| Some(value.to_string());
     [
@@ -65,7 +65,8 @@ fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 
         ("response_p50_us", None, real(row.response_p50_us)),
         ("response_p99_us", None, real(row.response_p99_us)),
         ("cpu_us_per_op", Some(Metric::CpuPerOp), real(row.cpu_us_per_op)),
-        ("rss_peak_bytes", None, row.rss_peak_bytes.and_then(whole)),
+        ("bytes_per_op", Some(Metric::BytesPerOp), real(row.bytes_per_op)),
+        ("rss_peak_bytes", Some(Metric::RssPeak), row.rss_peak_bytes.and_then(whole)),
         ("rss_held_bytes", None, row.rss_held_bytes.and_then(whole)),
         ("threads_peak_count", None, row.threads_peak.and_then(whole)),
         ("connections_peak_count", None, row.connections_peak.and_then(whole)),

@@ -3,7 +3,8 @@
 use super::drawing::{Anchor, Drawing, Role, short, ticks};
 use super::plots::WIDTH;
 use base::say::clean;
-use judge::analysis::types::{Analysis, Metric, SinceRow};
+use judge::analysis::since::label;
+use judge::analysis::types::{Analysis, Metric, ResultRow, SinceRow};
 use stats::descriptive::{median, median_interval};
 
 const LEFT: f64 = 70.0;
@@ -21,21 +22,49 @@ const BAR: f64 = 32.0;
 struct Point {
     version: String,
     median: f64,
-    /// None with too few rounds.
+    /// None with too few rounds, and for what is no figure of each round.
     interval: Option<(f64, f64)>,
 }
 
 fn points(analysis: &Analysis, row: &SinceRow) -> Vec<Point> {
     let point = |version: &String| {
-        let arms = analysis.arms.iter().filter(|arm| arm.adapter == row.adapter);
-        let arm = arms.into_iter().find(|arm| !arm.is_aa && &arm.version == version)?;
-        let mut results = analysis.results.iter();
-        let result = results.find(|it| it.arm == arm.id && it.phase == row.phase)?;
-        let rates: Vec<f64> = result.throughput_by_round.iter().flatten().copied().collect();
-        let interval = median_interval(&rates, ALPHA).map(|(low, high, _)| (low, high));
-        Some(Point { version: version.clone(), median: median(&rates)?, interval })
+        let mut arms = analysis.arms.iter().filter(|arm| label(&arm.id) == row.adapter);
+        let arm = arms.find(|arm| !arm.is_aa && &arm.version == version)?;
+        // What a whole phase has stands beside each of its operations.
+        let own = |it: &ResultRow| [&it.operation, &it.phase].contains(&&row.operation);
+        let mut results = analysis.results.iter().filter(|it| it.arm == arm.id && own(it));
+        let (median, interval) = figure(row.metric, results.find(|it| it.phase == row.phase)?)?;
+        Some(Point { version: version.clone(), median, interval })
     };
     row.versions.iter().filter_map(point).collect()
+}
+
+fn figure(metric: Metric, it: &ResultRow) -> Option<(f64, Option<(f64, f64)>)> {
+    // Open loops are judged by response time, of which a result has two quantiles.
+    let service = |quantile: Option<f64>| quantile.filter(|_| it.response_p50_us.is_none());
+    let value = match metric {
+        Metric::Throughput => {
+            let rates: Vec<f64> = it.throughput_by_round.iter().flatten().copied().collect();
+            let interval = median_interval(&rates, ALPHA).map(|(low, high, _)| (low, high));
+            return Some((median(&rates)?, interval));
+        }
+        Metric::P50 => it.response_p50_us.or(it.p50_us),
+        Metric::P90 => service(it.p90_us),
+        Metric::P99 => it.response_p99_us.or(service(it.p99_us)),
+        Metric::P999 => service(it.p999_us),
+        Metric::CpuPerOp => it.cpu_us_per_op,
+        Metric::BytesPerOp => it.bytes_per_op,
+        Metric::RssPeak => it.rss_peak_bytes.map(|bytes| bytes as f64),
+    };
+    Some((value?, None))
+}
+
+fn words(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Throughput => format!("{} ops/s", figures::figure(value)),
+        Metric::BytesPerOp | Metric::RssPeak => figures::bytes(value.round() as u64),
+        _ => figures::time(value),
+    }
 }
 
 fn of_throughput(analysis: &Analysis) -> impl Iterator<Item = &SinceRow> {
@@ -109,19 +138,30 @@ fn chart(row: &SinceRow, points: &[Point]) -> Option<Drawing> {
     Some(chart)
 }
 
-/// Lines of the terminal: `4.13.0  ████████████████  8,105 ops/s`.
+/// Lines of the terminal, below the name of their series where there are several:
+/// `4.13.0  ████████████████  8,105 ops/s (8,020 to 8,190)`.
 pub fn bars(analysis: &Analysis) -> Vec<Vec<String>> {
-    let of_row = |row| {
-        let points = points(analysis, row);
-        let highest = points.iter().map(|it| it.median).fold(0.0, f64::max);
-        let widest = points.iter().map(|it| it.version.chars().count()).max().unwrap_or(0);
-        let bar = |it: &Point| {
-            let length = (BAR * it.median / highest).round() as usize;
-            let (version, bar) = (clean(&it.version), "█".repeat(length));
-            let rate = figures::figure(it.median);
-            format!("{version:widest$}  {bar:0$}  {rate} ops/s", BAR as usize)
-        };
-        points.iter().map(bar).collect()
+    let several = of_throughput(analysis).nth(1).is_some();
+    let named = |row: &SinceRow| {
+        let name = several.then(|| clean(&format!("{}, {}", row.adapter, row.phase)));
+        name.into_iter().chain(bars_of(analysis, row)).collect()
     };
-    of_throughput(analysis).map(of_row).collect()
+    of_throughput(analysis).map(named).collect()
+}
+
+/// Those of one series, with the figure of its metric.
+pub fn bars_of(analysis: &Analysis, row: &SinceRow) -> Vec<String> {
+    let points = points(analysis, row);
+    let highest = points.iter().map(|it| it.median).fold(0.0, f64::max);
+    let widest = points.iter().map(|it| it.version.chars().count()).max().unwrap_or(0);
+    let bar = |it: &Point| {
+        let length = (BAR * it.median / highest).round() as usize;
+        let (version, bar) = (clean(&it.version), "█".repeat(length));
+        let value = words(row.metric, it.median);
+        let interval = it.interval.map_or(String::new(), |(low, high)| {
+            format!(" ({} to {})", figures::figure(low), figures::figure(high))
+        });
+        format!("{version:widest$}  {bar:0$}  {value}{interval}", BAR as usize)
+    };
+    points.iter().map(bar).collect()
 }

@@ -275,6 +275,8 @@ pub fn metric_label(metric: Metric) -> &'static str {
     match metric {
         Metric::P999 => "p99.9",
         Metric::CpuPerOp => "CPU per op",
+        Metric::BytesPerOp => "bytes per op",
+        Metric::RssPeak => "peak memory",
         other => other.word(),
     }
 }

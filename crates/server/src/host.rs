@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use base::error::{Error, Result};
+use base::error::Result;
 use base::paths::{cache_dir, work_dir};
 
 #[derive(Debug, Clone)]
@@ -79,10 +79,6 @@ fn has_avx(cpuinfo: &str) -> bool {
 pub(super) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-pub(super) fn create_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(|error| Error::file("create the folder", path, &error))
 }
 
 #[cfg(test)]

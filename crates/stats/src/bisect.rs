@@ -3,6 +3,8 @@
 //! It supposes one change between two ends that differ. Each step measures three versions in the
 //! same rounds: both ends of what is left, and the one in the middle.
 
+use std::collections::BTreeSet;
+
 use super::rank::hodges_lehmann;
 
 /// Rounds of a step at which it may be decided. The last decides by the sign alone.
@@ -21,6 +23,8 @@ pub struct Bisect {
     /// Of the present step: ln(cost per operation) of good, middle and bad, by round.
     rounds: Vec<[f64; 3]>,
     outside: Option<usize>,
+    /// Versions that cannot be measured.
+    skipped: BTreeSet<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +32,7 @@ pub enum Next {
     /// So many rounds of these three, in the order good, middle, bad.
     Measure { versions: [usize; 3], rounds: u32 },
     /// The last version before the change, and the first one after it: to be confirmed on fresh
-    /// rounds.
+    /// rounds. Versions between them were skipped.
     Pair { before: usize, after: usize },
     /// This version is outside of both ends: there is more than one change, and a scan finds them.
     Outside { middle: usize },
@@ -37,36 +41,47 @@ pub enum Next {
 impl Bisect {
     /// Between two ends that were shown to differ. `threshold` is ln(1 + delta).
     pub fn new((good, bad): (usize, usize), slower: bool, threshold: f64) -> Self {
-        Self { good, bad, slower, threshold, rounds: Vec::new(), outside: None }
+        let (rounds, skipped) = (Vec::new(), BTreeSet::new());
+        Self { good, bad, slower, threshold, rounds, outside: None, skipped }
     }
 
     pub fn next(&self) -> Next {
         if let Some(middle) = self.outside {
             return Next::Outside { middle };
         }
-        if self.bad - self.good == 1 {
+        let Some(middle) = self.middle() else {
             return Next::Pair { before: self.good, after: self.bad };
-        }
+        };
         let look = LOOKS.into_iter().find(|look| *look as usize > self.rounds.len());
         let rounds = look.map_or(1, |look| look - self.rounds.len() as u32);
-        Next::Measure { versions: [self.good, self.middle(), self.bad], rounds }
+        Next::Measure { versions: [self.good, middle, self.bad], rounds }
     }
 
     /// Rounds that were asked for; fewer where some were lost.
     pub fn add(&mut self, rounds: impl IntoIterator<Item = [f64; 3]>) {
+        let Some(middle) = self.middle() else { return };
         self.rounds.extend(rounds);
         let last = self.rounds.len() as u32 >= LOOKS[LOOKS.len() - 1];
         match side(&self.rounds, self.slower, self.threshold, last) {
-            Side::Good => self.good = self.middle(),
-            Side::Bad => self.bad = self.middle(),
-            Side::Outside => self.outside = Some(self.middle()),
+            Side::Good => self.good = middle,
+            Side::Bad => self.bad = middle,
+            Side::Outside => self.outside = Some(middle),
             Side::Open => return,
         }
         self.rounds.clear();
     }
 
-    fn middle(&self) -> usize {
-        usize::midpoint(self.good, self.bad)
+    /// The version in the middle cannot be measured: another one takes its place.
+    pub fn skip(&mut self, version: usize) {
+        self.skipped.insert(version);
+        self.rounds.clear();
+    }
+
+    /// The nearest to the middle that can be measured.
+    fn middle(&self) -> Option<usize> {
+        let middle = usize::midpoint(self.good, self.bad);
+        let between = (self.good + 1..self.bad).filter(|it| !self.skipped.contains(it));
+        between.min_by_key(|it| it.abs_diff(middle))
     }
 }
 

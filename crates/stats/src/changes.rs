@@ -1,7 +1,7 @@
-//! At which version did the figures change: rank CUSUM within rounds (section 4.3).
+//! At which version did the figures change: rank CUSUM within rounds (section 3.6).
 //!
 //! A rank within its round knows nothing of a machine that was slow in that round. Detectors on
-//! medians (E-Divisive, Hunter) cannot see a step at the last of few versions (section 4.2).
+//! medians (E-Divisive, Hunter) cannot see a step at the last of few versions (section 3.6).
 //! Reference: `data/rank_cusum_reference.py`.
 
 use std::ops::Range;

@@ -37,7 +37,15 @@ pub struct OverRounds {
     pub level: f64,
 }
 
+/// Level from which an interval decides: five rounds have 0.9375, four 0.875.
+const SURE_LEVEL: f64 = 0.9;
+
 impl OverRounds {
+    /// Whether its interval is of enough rounds to say that something is shown.
+    pub fn is_sure(&self) -> bool {
+        self.level >= SURE_LEVEL
+    }
+
     /// Ratio to the median of an experiment with other rounds: as wide as both intervals allow.
     /// None where that one may be zero.
     pub fn over(self, base: Self) -> Option<Interval> {

@@ -44,6 +44,10 @@ pub enum Quantity {
     CpuPerOperation,
     /// Bytes allocated per operation.
     AllocatedBytes,
+    /// Bytes on the wire per operation, both directions.
+    WireBytes,
+    /// Peak resident set of the worker's processes.
+    PeakMemory,
     /// Anything else, with its own floor.
     Other {
         direction: Direction,
@@ -82,6 +86,10 @@ impl Quantity {
             Self::P99 => 10.0,
             Self::P999 => 20.0,
             Self::AllocatedBytes => 1.0,
+            // Handshakes and monitors are not the same number in each round.
+            Self::WireBytes => 2.0,
+            // Heaps grow in steps.
+            Self::PeakMemory => 5.0,
             Self::Other { floor_percent, .. } => floor_percent,
         }
     }

@@ -172,6 +172,12 @@ fn claim(quantity: Quantity, more: bool, percent: &str) -> String {
         Quantity::AllocatedBytes => {
             format!("allocates {percent} % {comparative} bytes per op than {{A}}")
         }
+        Quantity::WireBytes => {
+            format!("moves {percent} % {comparative} bytes per op on the wire than {{A}}")
+        }
+        Quantity::PeakMemory => {
+            format!("takes {percent} % {comparative} memory at its peak than {{A}}")
+        }
         Quantity::Other { .. } => format!("costs {percent} % {comparative} per op than {{A}}"),
     }
 }

@@ -348,8 +348,8 @@ impl Files {
     fn create(folder: &Path) -> Result<Self> {
         if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Error::usage(
-                format!("{} is there and not empty", folder.display()),
-                "choose another --out: results are never written over",
+                format!("{} exists and is not empty", folder.display()),
+                "choose another --out: results are never overwritten",
             ));
         }
         std::fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;

@@ -18,7 +18,7 @@ use base::units::{parse_bits_per_second, parse_duration};
 
 /// The help of `--link`, for every verb that has it.
 pub const HELP: &str = "\
-Pretend a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such as \
+Simulate a link between driver and server: BANDWIDTH,rtt=TIME[,jitter=TIME], such as \
 100mbit,rtt=0.6ms, or a preset:
 lan-100mbit: 100mbit, rtt 0.6ms
 lan-1gbit: 1gbit, rtt 0.3ms

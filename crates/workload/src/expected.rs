@@ -157,9 +157,7 @@ impl Documents {
                 }
             }
             Meaning::Range(length) if length <= LOOKED_UP_MAX => (key..key + length, true),
-            Meaning::All if self.sum_add.is_none() => {
-                return Some(self.of_keys(self.population.len().min(limit), None));
-            }
+            Meaning::All => return Some(self.of_keys(self.population.len().min(limit), None)),
             _ => return None,
         };
         let (found, sum) = if gaps {

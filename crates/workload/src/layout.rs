@@ -296,7 +296,7 @@ fn coerce(check: &mut Check<'_>, value: Bson, keys: &FieldKeys, place: Location)
         _ => None,
     };
     coerced.unwrap_or_else(|| {
-        check.wrong(place, format!("this is not of type {}", kind.name()), "leave `type` away");
+        check.wrong(place, format!("this is not of type {}", kind.name()), "leave out `type`");
         value
     })
 }

@@ -101,7 +101,8 @@ fn batches_of(
     all_workers: u64,
 ) -> Option<u64> {
     let documents = keys.documents.as_ref()?;
-    let [Operation { count: Some(Count::Rest { batch, documents: all }), .. }] = operations else {
+    let [Operation { count: Some(rest @ Count::Rest { documents: all, .. }), .. }] = operations
+    else {
         let hint = "`operation: insert_many`; other phases end by `operations:`";
         check.wrong(documents.place, "`documents` belongs to one insert_many", hint);
         return None;
@@ -111,15 +112,13 @@ fn batches_of(
         check.wrong(operations.place, message, "keep one");
     }
     if pacing.is_open() {
-        let hint = "`operations:`, or leave `rate` and `burst` away";
+        let hint = "`operations:`, or leave out `rate` and `burst`";
         check.wrong(documents.place, "an open loop has no share of documents", hint);
     }
     if *all == 0 {
         check.wrong(documents.place, "0 documents", "1 or more");
     }
-    let (share, larger) = (all / all_workers, all % all_workers);
-    let batches = |documents: u64| documents.div_ceil(u64::from(*batch));
-    Some(larger * batches(share + 1) + (all_workers - larger) * batches(share))
+    rest.batches(all_workers)
 }
 
 /// Whether somebody reads along: then every operation makes one message.
@@ -308,7 +307,7 @@ fn add_parts(
         let Some(made) = operation(check, site, &own, &name, word.place) else { continue };
         if made.collection != operations[bulk].collection {
             let message = "a bulk_write works on one collection";
-            check.wrong(word.place, message, "leave the part's `collection` away");
+            check.wrong(word.place, message, "leave out the part's `collection`");
         }
         let weight = part.value.weight.as_ref().map_or(1, |weight| weight.value);
         let operation = operations.len() as u8;

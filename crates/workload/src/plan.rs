@@ -152,6 +152,19 @@ impl Phase {
         let only = drawn.next()?;
         drawn.next().is_none().then_some(only)
     }
+
+    /// Where its documents are counted, other workers insert them in another number of batches.
+    fn deal(&mut self, processes: u32) {
+        self.processes = processes;
+        self.sequence.iter_mut().for_each(|stretch| stretch.deal(processes));
+        let calls = match &self.sequence[..] {
+            [] => self.single().and_then(|(_, made)| made.count?.batches(self.all_workers())),
+            stretches => Some(stretches.iter().map(|stretch| stretch.limit.operations()).sum()),
+        };
+        if let (Some(calls), Limit::Operations { count, .. }) = (calls, &mut self.limit) {
+            *count = calls;
+        }
+    }
 }
 
 /// How keys are chosen among the loaded documents.
@@ -207,6 +220,16 @@ pub enum Limit {
     },
 }
 
+impl Limit {
+    /// Operations over all workers; 0 where time ends them.
+    pub fn operations(self) -> u64 {
+        match self {
+            Self::Operations { count, .. } => count,
+            Self::Duration { .. } => 0,
+        }
+    }
+}
+
 /// How the next operation is issued (SPEC section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "snake_case")]
@@ -244,7 +267,7 @@ impl Plan {
     pub fn with_processes(&self, processes: Option<u32>) -> Self {
         let mut plan = self.clone();
         if let Some(processes) = processes {
-            plan.phases.iter_mut().for_each(|phase| phase.processes = processes);
+            plan.phases.iter_mut().for_each(|phase| phase.deal(processes));
         }
         plan
     }
@@ -416,6 +439,14 @@ impl Count {
             Self::Drawn { high, .. } => high,
             Self::Rest { batch, .. } => batch,
         }
+    }
+
+    /// Operations until so many workers have inserted all documents; None: these are not counted.
+    pub fn batches(self, workers: u64) -> Option<u64> {
+        let Self::Rest { batch, documents } = self else { return None };
+        let (share, larger) = (documents / workers, documents % workers);
+        let batches = |documents: u64| documents.div_ceil(u64::from(batch));
+        Some(larger * batches(share + 1) + (workers - larger) * batches(share))
     }
 }
 

@@ -84,6 +84,7 @@ pub fn sequence(
     if made.is_empty() || made.len() < all.len() {
         return None;
     }
+    let count = |stretch: &Phase| stretch.limit.operations();
     let whole = Phase {
         name: outer.name.as_ref().map_or("sequence".to_owned(), |name| name.value.clone()),
         operations: made.iter().map(named).collect(),
@@ -139,13 +140,6 @@ fn named(stretch: &Phase) -> Operation {
     Operation { name: stretch.name.clone(), ..stretch.operations[0].clone() }
 }
 
-fn count(stretch: &Phase) -> u64 {
-    match stretch.limit {
-        Limit::Operations { count, .. } => count,
-        Limit::Duration { .. } => 0,
-    }
-}
-
 fn is_contiguous(stretch: &Phase) -> bool {
     matches!(stretch.keys, KeyChoice::Contiguous { .. })
 }
@@ -178,7 +172,7 @@ pub fn check_ranges(
             let (name, documents) = (&phase.name, Population::before(plan, *number, collection));
             let amount = match made.count {
                 Some(Count::Rest { documents, .. }) => documents,
-                _ => count(phase),
+                _ => phase.limit.operations(),
             };
             if !is_contiguous(phase) {
                 let message =

@@ -84,7 +84,7 @@ fn continues_something(
     let Some(continues) = given.value.continues.as_ref().filter(|it| it.value) else { return };
     let Some(before) = number.checked_sub(1).map(|before| &plan.phases[before]) else {
         let message = "the first phase has nothing to go on with";
-        check.wrong(continues.place, message, "leave `continues` away");
+        check.wrong(continues.place, message, "leave out `continues`");
         return;
     };
     if before.processes != plan.phases[number].processes {

@@ -2,6 +2,7 @@
 
 use crate::analysis::conditions;
 use crate::analysis::rounds::{PerRound, Rounds};
+use crate::analysis::since::label;
 use crate::analysis::types::{AlsoRow, Metric, SinceRow};
 use figures::{signed, time, trimmed};
 use record::records::{Arm, Experiment, PhaseRun, ServerKind, Tap};
@@ -182,10 +183,10 @@ pub fn sentence(version: &str, rows: &[AlsoRow]) -> String {
 /// Adds to each step the other changes at its version.
 pub fn explain(since: &mut [SinceRow], experiment: &Experiment, rounds: &Rounds<'_>) {
     for row in since {
-        let (phase, metric, adapter) = (row.phase.clone(), row.metric, row.adapter.clone());
+        let (phase, metric, series) = (row.phase.clone(), row.metric, row.adapter.clone());
         let arm = |version: &str| {
             let own = experiment.arms.iter().filter(|arm| !arm.is_aa && !arm.is_direct);
-            let mut own = own.filter(|arm| arm.adapter == adapter);
+            let mut own = own.filter(|arm| label(&arm.id) == series);
             own.find(|arm| arm.version == version)
         };
         for step in &mut row.changes {

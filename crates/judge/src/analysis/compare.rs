@@ -7,7 +7,7 @@ use crate::analysis::own::Timed;
 use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::{self, Series};
 use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
-use record::records::{Arm, Experiment, PhaseRun};
+use record::records::{Arm, Experiment, PhaseRun, Quantiles, ServerKind};
 use stats::bias::Drift;
 use stats::compare::Comparison;
 use stats::descriptive::median;
@@ -55,10 +55,12 @@ pub fn compare_all(experiment: &Experiment, rounds: &Rounds<'_>) -> Compared {
                 .run(&mut compared);
         }
     }
-    let p_values: Vec<f64> = compared.rows.iter().filter_map(|row| row.p_value).collect();
+    // Sizes are not of the family: they stand beside the times.
+    let in_family = |row: &ComparisonRow| row.p_value.filter(|_| !row.metric.is_size());
+    let p_values: Vec<f64> = compared.rows.iter().filter_map(in_family).collect();
     let mut adjusted = benjamini_hochberg(&p_values).into_iter();
     for row in &mut compared.rows {
-        if row.p_value.is_some() {
+        if in_family(row).is_some() {
             row.bh_rejected = adjusted.next().map(|p| p <= FALSE_DISCOVERY_RATE);
         }
     }
@@ -80,8 +82,9 @@ pub fn values(
     let is_asked = |figure: &Figure| {
         figure.metric == metric && operation.is_none_or(|it| it == figure.operation)
     };
-    let figure = figures(phase).into_iter().find(is_asked)?;
-    Some(PhaseComparison { experiment, rounds, arms, phase }.measure(&figure))
+    let comparison = PhaseComparison { experiment, rounds, arms, phase };
+    let figure = comparison.figures().into_iter().find(is_asked)?;
+    Some(comparison.measure(&figure))
 }
 
 struct PhaseComparison<'a> {
@@ -95,7 +98,7 @@ impl PhaseComparison<'_> {
     fn run(&self, compared: &mut Compared) {
         // A quantile for which some runs are too short is not compared: `n/a` is no lost round.
         let figures: Vec<Figure> =
-            figures(self.phase).into_iter().filter(|it| self.has_values(it)).collect();
+            self.figures().into_iter().filter(|it| self.has_values(it)).collect();
         let measures: Vec<Measure> = figures.iter().map(|it| self.measure(it)).collect();
         let halves = self.leveled(|run| run.drift, identity, identity);
         let arms = self.arms.iter().zip(halves);
@@ -281,6 +284,55 @@ impl PhaseComparison<'_> {
             sentence: comparison.sentence.clone(),
         }
     }
+
+    /// Throughput first: it decides.
+    fn figures(&self) -> Vec<Figure> {
+        let whole = |metric, quantity, value: Value| Figure {
+            operation: self.phase.name.clone(),
+            metric,
+            quantity,
+            value,
+        };
+        let is_ours = self.experiment.server.kind != ServerKind::External;
+        let mut figures = vec![
+            whole(Metric::Throughput, Quantity::Throughput, Box::new(|run| Some(run.throughput))),
+            whole(
+                Metric::CpuPerOp,
+                Quantity::CpuPerOperation,
+                Box::new(|run| Some(run.cpu_us_per_op)),
+            ),
+            whole(
+                Metric::BytesPerOp,
+                Quantity::WireBytes,
+                Box::new(move |run| run.bytes_per_op(is_ours)),
+            ),
+            whole(
+                Metric::RssPeak,
+                Quantity::PeakMemory,
+                Box::new(|run| Some(run.rss_peak_bytes as f64).filter(|it| *it > 0.0)),
+            ),
+        ];
+        for operation in &self.phase.operations {
+            let latency = |metric, quantity, pick: fn(&Quantiles) -> Option<f64>| {
+                let wanted = operation.name.clone();
+                Figure {
+                    operation: wanted.clone(),
+                    metric,
+                    quantity,
+                    // Open loops are judged by response time: from the intended start.
+                    value: Box::new(move |run| {
+                        let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
+                        Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
+                    }),
+                }
+            };
+            figures.push(latency(Metric::P50, Quantity::P50, |it| it.p50_us));
+            figures.push(latency(Metric::P90, Quantity::P90, |it| it.p90_us));
+            figures.push(latency(Metric::P99, Quantity::P99, |it| it.p99_us));
+            figures.push(latency(Metric::P999, Quantity::P999, |it| it.p999_us));
+        }
+        figures
+    }
 }
 
 fn drift(drift: &Drift, order: Order) -> DriftRow {
@@ -294,38 +346,4 @@ fn drift(drift: &Drift, order: Order) -> DriftRow {
 /// Drifts are logs already.
 fn identity(value: f64) -> f64 {
     value
-}
-
-/// Throughput first: it decides.
-fn figures(phase: &Phase) -> Vec<Figure> {
-    let whole = |metric, quantity, value: fn(&PhaseRun) -> Option<f64>| Figure {
-        operation: phase.name.clone(),
-        metric,
-        quantity,
-        value: Box::new(value),
-    };
-    let mut figures = vec![
-        whole(Metric::Throughput, Quantity::Throughput, |run| Some(run.throughput)),
-        whole(Metric::CpuPerOp, Quantity::CpuPerOperation, |run| Some(run.cpu_us_per_op)),
-    ];
-    for operation in &phase.operations {
-        let latency = |metric, quantity, pick: fn(&record::records::Quantiles) -> Option<f64>| {
-            let wanted = operation.name.clone();
-            Figure {
-                operation: wanted.clone(),
-                metric,
-                quantity,
-                // Open loops are judged by response time: from the intended start.
-                value: Box::new(move |run| {
-                    let own = run.by_operation.iter().find(|it| it.operation == wanted)?;
-                    Some(pick(own.response.as_ref().unwrap_or(&own.service))? * 1e3)
-                }),
-            }
-        };
-        figures.push(latency(Metric::P50, Quantity::P50, |it| it.p50_us));
-        figures.push(latency(Metric::P90, Quantity::P90, |it| it.p90_us));
-        figures.push(latency(Metric::P99, Quantity::P99, |it| it.p99_us));
-        figures.push(latency(Metric::P999, Quantity::P999, |it| it.p999_us));
-    }
-    figures
 }

@@ -68,12 +68,7 @@ const CONDITIONS: [Condition; 14] = [
         |it| takes_read_concern(it.kind),
     ),
     condition(RUNTIME, &["runtime"], |arm, _| arm.runtime.clone(), any),
-    condition(
-        API,
-        &["api"],
-        |arm, _| arm.options.get("api").map_or(UNKNOWN, String::as_str).to_owned(),
-        any,
-    ),
+    condition(API, &["dialect", "api"], api, any),
     Condition {
         gated: Gated::Adapter,
         // A driver that never had one and one that runs without are alike.
@@ -275,6 +270,13 @@ fn word(value: Option<&Value>) -> String {
     }
 }
 
+/// The generation of the driver, where its manifest tells them apart, and how that is called.
+fn api(arm: &Arm, _: &str) -> String {
+    let told = ["dialect", "api"].map(|name| arm.options.get(name).map(String::as_str));
+    let told: Vec<&str> = told.into_iter().flatten().collect();
+    if told.is_empty() { UNKNOWN.to_owned() } else { told.join(" ") }
+}
+
 const UNACKNOWLEDGED: &str = "w:0";
 
 /// An unsent concern is the server's default: of a standalone server `w:1`.
@@ -408,6 +410,12 @@ mod tests {
             assert_eq!(said(&new, &other), (Outcome::Pass, Some(expected.to_owned())));
         }
         assert_eq!(said(&new, &of("node@2", "20", "promise")), (Outcome::Pass, None));
+        let rust = |id: &str, dialect: &str| {
+            arm(id, &[("api", "async"), ("dialect", dialect)], &json!({}))
+        };
+        let expected = "API v3 async against v2 async; driver and API differ at once";
+        let (_, axis) = said(&rust("rust@2", "v2"), &rust("rust@3", "v3"));
+        assert_eq!(axis.as_deref(), Some(expected));
         assert_eq!(said(&new, &of("go@2", "1.25", "v2")), (Outcome::Pass, None), "two languages");
     }
 

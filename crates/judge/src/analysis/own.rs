@@ -86,6 +86,6 @@ fn quantile(of: &Quantiles, metric: Metric) -> Option<f64> {
         Metric::P90 => of.p90_us,
         Metric::P99 => of.p99_us,
         Metric::P999 => of.p999_us,
-        Metric::Throughput | Metric::CpuPerOp => None,
+        Metric::Throughput | Metric::CpuPerOp | Metric::BytesPerOp | Metric::RssPeak => None,
     }
 }

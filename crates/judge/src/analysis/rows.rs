@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
 use base::error::Result;
 use record::folder::Folder;
-use record::records::{Death, Experiment, PhaseRun, Quantiles, Run};
+use record::records::{Death, Experiment, PhaseRun, Quantiles, Run, ServerKind};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
 use workload::plan::{Pacing, Phase};
@@ -95,6 +95,7 @@ pub fn results(
     rounds: &Rounds,
 ) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
+    let is_ours = experiment.server.kind != ServerKind::External;
     for arm in &experiment.arms {
         for phase in &experiment.plan.phases {
             let runs = rounds.measured(&arm.id, &phase.name);
@@ -119,6 +120,8 @@ pub fn results(
                     median(&read.collect::<Vec<_>>())
                 };
                 let throughputs: Vec<f64> = measured.iter().map(|run| run.throughput).collect();
+                let bytes = measured.iter().filter_map(|run| run.bytes_per_op(is_ours));
+                let bytes: Vec<f64> = bytes.collect();
                 let cpu: Vec<f64> = measured.iter().map(|run| run.cpu_us_per_op).collect();
                 rows.push(ResultRow {
                     arm: arm.id.clone(),
@@ -137,6 +140,7 @@ pub fn results(
                     timer_p99_us: timer.and_then(|it| it.p99_us),
                     document_ns: median(&making).filter(|_| operation.documents.is_some()),
                     cpu_us_per_op: median(&cpu),
+                    bytes_per_op: median(&bytes),
                     rss_peak_bytes: measured.iter().map(|run| run.rss_peak_bytes).max(),
                     rss_held_bytes: told(|run| run.rss_held_bytes).max(),
                     threads_peak: told(|run| run.threads_peak).max(),

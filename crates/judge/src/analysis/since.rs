@@ -1,6 +1,6 @@
-//! Versions of one driver as a series: since which one is a figure another (section 4)?
+//! Versions of one driver as a series: since which one is a figure another (section 3.6)?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use record::records::{Arm, Experiment};
@@ -20,18 +20,24 @@ pub struct Series {
     root_p: f64,
 }
 
-/// By driver the places of its arms, in the order asked for. Where one version has several arms,
-/// they differ in more than their version, and are no series.
-fn drivers(arms: &[Arm]) -> Vec<Vec<usize>> {
-    let mut by_driver: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+/// The name of an arm without its version. Arms of one label differ in nothing else.
+pub fn label(id: &str) -> String {
+    let id = id.split('#').next().unwrap_or_default();
+    let (driver, rest) = id.split_once('@').unwrap_or((id, ""));
+    format!("{driver}{}", rest.find('/').map_or("", |at| &rest[at..]))
+}
+
+/// By label the places of its arms, in the order asked for.
+fn labelled(arms: &[Arm]) -> BTreeMap<String, Vec<usize>> {
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (place, arm) in arms.iter().enumerate().filter(|(_, arm)| !arm.is_aa && !arm.is_direct) {
-        by_driver.entry((&arm.adapter, &arm.driver)).or_default().push(place);
+        let places = found.entry(label(&arm.id)).or_default();
+        // A version that is named twice is measured twice.
+        if places.iter().all(|it| arms[*it].version != arm.version) {
+            places.push(place);
+        }
     }
-    let is_series = |places: &Vec<usize>| {
-        let versions: BTreeSet<&str> = places.iter().map(|it| arms[*it].version.as_str()).collect();
-        places.len() >= VERSIONS_MIN && versions.len() == places.len()
-    };
-    by_driver.into_values().filter(is_series).collect()
+    found
 }
 
 /// One figure of a phase, over each series of versions. `threshold_percent` is that of the figure's
@@ -47,9 +53,12 @@ pub fn scan(
     let blocks = experiment.settings.blocks.as_ref();
     let through = blocks.map_or("", |_| "through the baseline of each block, ");
     let cost = |place: &usize, round: usize| costs[*place].get(round).copied().flatten();
-    let of_driver = |mut places: Vec<usize>| {
+    let of_label = |(label, mut places): (String, Vec<usize>)| {
         // A version that has no round would leave no round for the others.
         places.retain(|place| costs[*place].iter().flatten().next().is_some());
+        if places.len() < VERSIONS_MIN {
+            return None;
+        }
         let count = costs.iter().map(Vec::len).max().unwrap_or(0);
         let round = |round| places.iter().map(|place| cost(place, round)).collect::<Option<_>>();
         let rounds: Vec<Vec<f64>> = (0..count).filter_map(round).collect();
@@ -59,7 +68,7 @@ pub fn scan(
         let root_p = found.iter().find(|split| split.segment.len() == places.len())?.p_value;
         let found = steps(&rounds, &found, threshold);
         let mut row = SinceRow {
-            adapter: versions[0].adapter.clone(),
+            adapter: label,
             phase: phase.to_owned(),
             operation: operation.to_owned(),
             metric,
@@ -80,11 +89,11 @@ pub fn scan(
         row.sentence = row.gradual(&found).or(steps).unwrap_or_else(|| row.none());
         Some(Series { row, root_p })
     };
-    drivers(arms).into_iter().filter_map(of_driver).collect()
+    labelled(arms).into_iter().filter_map(of_label).collect()
 }
 
 /// The rows of all series of a report: those whose changes may be chance among so many lose them
-/// (section 4.3, step 2).
+/// (section 3.6).
 pub fn rows(series: Vec<Series>) -> Vec<SinceRow> {
     let adjusted = benjamini_hochberg(&series.iter().map(|it| it.root_p).collect::<Vec<_>>());
     let row = |(Series { mut row, .. }, p_value): (Series, f64)| {
@@ -101,12 +110,13 @@ impl SinceRow {
     /// `NO STEP of 2 % or more from 4.0.2 to 4.13.0 (12 versions, 8 rounds).`
     fn none(&self) -> String {
         format!(
-            "NO STEP of {} % or more from {} to {} ({} versions, {} rounds).",
+            "NO STEP of {} % or more from {} to {} ({} versions, {} round{}).",
             figures::threshold(self.threshold_percent),
             self.versions[0],
             self.versions[self.versions.len() - 1],
             self.versions.len(),
-            self.rounds
+            self.rounds,
+            if self.rounds == 1 { "" } else { "s" }
         )
     }
 
@@ -163,5 +173,22 @@ fn change(
         after,
         mended_at,
         also: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_that_differ_in_their_version_alone_have_one_label() {
+        for (id, expected) in [
+            ("node@7.9.0", "node"),
+            ("node:mongolian@0.1.18", "node:mongolian"),
+            ("node@4.17.2/api=callback#2", "node/api=callback"),
+            ("python@4.0.2/runtime=/opt/py/w=1", "python/runtime=/opt/py/w=1"),
+        ] {
+            assert_eq!(label(id), expected);
+        }
     }
 }

@@ -241,6 +241,9 @@ pub struct ResultRow {
     pub document_ns: Option<f64>,
     /// Client CPU per operation, median of the rounds, us.
     pub cpu_us_per_op: Option<f64>,
+    /// On the wire per operation, both directions; by the tap, else by the server's counters.
+    #[serde(default)]
+    pub bytes_per_op: Option<f64>,
     /// Largest peak resident set, bytes.
     pub rss_peak_bytes: Option<u64>,
     /// Largest resident set after the phase, bytes.
@@ -280,11 +283,26 @@ pub enum Metric {
     P99,
     P999,
     CpuPerOp,
+    BytesPerOp,
+    RssPeak,
 }
 
 impl Metric {
-    pub const ALL: [Self; 6] =
-        [Self::Throughput, Self::P50, Self::P90, Self::P99, Self::P999, Self::CpuPerOp];
+    pub const ALL: [Self; 8] = [
+        Self::Throughput,
+        Self::P50,
+        Self::P90,
+        Self::P99,
+        Self::P999,
+        Self::CpuPerOp,
+        Self::BytesPerOp,
+        Self::RssPeak,
+    ];
+
+    /// Whether it is counted in bytes; the others are times and rates.
+    pub fn is_size(self) -> bool {
+        matches!(self, Self::BytesPerOp | Self::RssPeak)
+    }
 
     /// The word in records and tables.
     pub fn word(self) -> &'static str {
@@ -295,6 +313,8 @@ impl Metric {
             Self::P99 => "p99",
             Self::P999 => "p999",
             Self::CpuPerOp => "cpu_per_op",
+            Self::BytesPerOp => "bytes_per_op",
+            Self::RssPeak => "rss_peak",
         }
     }
 }
@@ -425,7 +445,7 @@ pub enum Objective {
     Kept,
     /// Exit code 1.
     Broken,
-    /// The interval holds the limit, or nothing was measured.
+    /// The interval holds the limit, or there are too few samples.
     Open,
 }
 
