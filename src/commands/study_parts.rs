@@ -39,8 +39,8 @@ pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Pa
     let folder = args.out.clone().unwrap_or_else(results);
     if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Error::usage(
-            format!("{} is there and not empty", folder.display()),
-            "choose another --out: results are never written over",
+            format!("{} exists and is not empty", folder.display()),
+            "choose another --out: results are never overwritten",
         ));
     }
     let own = verb.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
@@ -174,6 +174,9 @@ async fn go_on(
                 request.left_out.insert(part.name.clone(), needs);
             }
             Err(error) => {
+                if error.exit == Exit::Interrupted && at > 0 {
+                    show(&request, verb, folder)?;
+                }
                 let on = format!("mongodyno resume {}", shell_quoted(&folder.display()));
                 let hint = match (error.exit, error.hint.as_str()) {
                     (Exit::Interrupted, _) | (_, "") => format!("to go on: {on}"),
@@ -184,11 +187,16 @@ async fn go_on(
         }
     }
     request.write(folder)?;
-    let page = render(&request, folder, "html")?;
+    show(&request, verb, folder)
+}
+
+/// Writes the page and prints the result, of as many parts as were made.
+fn show(request: &StudyRequest, verb: &StudyVerb, folder: &Path) -> Result<()> {
+    let page = render(request, folder, "html")?;
     plain::write_whole(folder, "report.html", &page)
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
     let format = if verb.common.json { "json" } else { "terminal" };
-    super::print_bytes(&render(&request, folder, format)?)
+    super::print_bytes(&render(request, folder, format)?)
 }
 
 /// # Errors
@@ -342,7 +350,7 @@ fn run_args(
 pub fn eject(verb: &StudyVerb, parts: &[Part], path: &Path) -> Result<()> {
     if path.exists() {
         return Err(Error::usage(
-            format!("{} is there", path.display()),
+            format!("{} already exists", path.display()),
             "choose another name: nothing is written over",
         ));
     }

@@ -26,7 +26,8 @@ fn loads_are_measured_on_one_server_and_on_several() {
     let left_out = page.contains("shards is left out: it takes a mongos in front of shards; ");
     assert_eq!(through.len(), if left_out { 0 } else { 6 }, "{page}");
     assert_eq!(loads.len(), 8, "{loads:?}");
-    assert!(analysis.notes.is_empty(), "{:?}", analysis.notes);
+    let others = analysis.notes.iter().find(|it| !it.contains("The machine was busy"));
+    assert_eq!(others, None, "of other tests it may be");
     for load in &loads {
         let rates: Vec<f64> = load.rates.iter().copied().flatten().collect();
         assert!(rates.len() == 2 && rates.iter().all(|it| *it > 0.0), "{load:?}");

@@ -244,6 +244,31 @@ fn nothing_that_a_folder_names_is_run_or_read() {
         assert_eq!(code(&output), 2, "{}", said(&output));
         assert!(stderr(&output).contains("hint: add --workload FILE"), "{}", said(&output));
     }
+    let runtime = "options.runtime = 'what runs it'\n\
+                   values.runtime = { default = 'sh', match = '.', wants = 'any' }\n\
+                   [[generations]]\nversions = '^1'\n\
+                   [[needs]]\nrun = ['{runtime}', '-c', 'echo 7']\nmatch = '7'\n\
+                   wants = 'a shell'\ninstall_hint = 'x'\n";
+    lab.rewrite("even", |text| text.to_owned() + runtime);
+    let id = format!("even@1.0.0/runtime={program}");
+    let (expected, other) = (format!("hint: add --option runtime={program},"), "runtime=/bin/sh");
+    gift.assert_refused(&expected, &["--option", other], |record| {
+        record["arms"][0]["id"] = json!(id);
+    });
+    gift.assert_refused(&expected, &[], |record| {
+        record["consumer"] = record["arms"][0].clone();
+        record["consumer"]["id"] = json!(id);
+    });
+    let request = json!({
+        "schema_version": 1, "mongodyno": "0", "command": [], "study": "crud-scale", "scale": 1.0,
+        "quick": true, "drivers": [id], "rounds": 1, "sets": {}, "seed": 1, "flags": {},
+        "order": "shuffled", "server": null, "by_uri": false,
+    });
+    fs::create_dir(lab.path("study")).expect("a folder");
+    lab.write("study/study.json", &request.to_string());
+    let output = lab.run(["resume", "study"]);
+    assert!(code(&output) == 2 && stderr(&output).contains(&expected), "{}", said(&output));
+    assert!(!lab.path("traces").exists(), "the program of a study was run");
 }
 
 #[test]

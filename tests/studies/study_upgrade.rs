@@ -13,8 +13,9 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     let test = "study_upgrade/a_line_of_versions_is_measured_in_parts_and_gone_on_with";
     let drivers = ["python@4.10.1", "python@4.20.0"];
     let Some(lab) = study_lab(test, &drivers) else { return };
-    let words = ["study", "driver-upgrade", "--scale", "0.001", "--rounds", "2", "--seed", "7"];
-    let small = ["--set=threads=8", "--set=warmup=0.1"];
+    let words = ["study", "driver-upgrade", "--scale", "0.002", "--rounds", "2", "--seed", "7"];
+    // The server that accepts few connections has enough for both versions' four threads.
+    let small = ["--set=threads=4", "--set=warmup=0.1"];
     let arms = ["-d", drivers[0], "-d", drivers[1]];
     let asked = [&words[..], &small, &arms].concat();
     let output = lab.run([&asked[..], &["--budget", "1ms", "--out", "out"]].concat());

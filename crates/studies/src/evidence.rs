@@ -1,10 +1,13 @@
 //! Conclusions of studies: a question, whether the figures answer it, and with which figures.
 
-use crate::study::{Made, Outcome};
+use std::collections::BTreeMap;
+
+use crate::study::Outcome;
 use record::records::{Experiment, Gap, Run};
 use report::study::EvidenceView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::disturbed::{self, Around};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
@@ -45,13 +48,33 @@ impl Evidence {
     }
 }
 
-/// [`notes`] on each experiment of a study, its name before each.
+/// [`notes`] on the experiments of a study, the names of the parts before each.
 pub fn notes_of_parts(outcome: &Outcome<'_>) -> Vec<String> {
-    let of_part = |made: &Made<'_>| {
-        let part = made.part.to_owned();
-        notes(made.experiment, made.runs).into_iter().map(move |note| format!("{part}: {note}"))
-    };
-    outcome.made.iter().flat_map(of_part).collect()
+    // An arm that is broken is broken in every part: that is said once.
+    let mut by_note: Vec<(String, Vec<&str>)> = Vec::new();
+    for made in &outcome.made {
+        for note in notes(made.experiment, made.runs).into_iter().chain(disturbance(made.runs)) {
+            match by_note.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, parts)) => parts.push(made.part),
+                None => by_note.push((note, vec![made.part])),
+            }
+        }
+    }
+    by_note.into_iter().map(|(note, parts)| format!("{}: {note}", parts.join(", "))).collect()
+}
+
+/// Rounds in which other processes or the hypervisor took the cores; None where there are none.
+fn disturbance(runs: &[Run]) -> Option<String> {
+    let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
+    for run in runs {
+        around.entry(run.round).or_insert_with(|| run.machine_noise.around());
+    }
+    let rounds = around.len();
+    let busy: Vec<_> = around.into_values().filter(Around::is_disturbed).collect();
+    (!busy.is_empty()).then(|| {
+        let words = disturbed::words(&busy);
+        format!("The machine was busy in {} of {rounds} rounds, which count: {words}.", busy.len())
+    })
 }
 
 /// Facts on any experiment of a study that a reader needs beside its tables.
@@ -62,6 +85,8 @@ pub fn notes(experiment: &Experiment, runs: &[Run]) -> Vec<String> {
         notes.push(format!("{} is left out: {}; {}.", it.adapter, it.reason, it.hint));
     }
     notes.extend(experiment.gaps.iter().map(Gap::sentence));
+    let other_link = experiment.link.iter().filter(|it| !it.check.ok);
+    notes.extend(other_link.map(|it| it.check.sentence.clone()));
     notes.extend(judge::analysis::rows::errors(experiment, runs));
     for arm in &experiment.arms {
         // An arm that is broken is broken in every round: that is said once.

@@ -30,6 +30,7 @@ pub fn terminal(view: &View, options: &Options, out: &mut dyn Write) -> io::Resu
     }
     page.list("Messages", Ink::Bold, &clean_all(&view.lost))?;
     page.list("Notes", Ink::Yellow, &clean_all(&view.warnings))?;
+    page.list("How to read this", Ink::Bold, &clean_all(&view.notes))?;
     for it in &view.evidence {
         page.line("")?;
         let heading = page.paint.ink(Ink::Bold, &clean(&it.heading));
@@ -65,7 +66,16 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
         rows: from.rows.iter().map(row).collect(),
     };
     page.table(&table)?;
-    let units = shown.iter().map(|&at| &from.columns[at]).filter(|it| !it.unit.is_empty());
-    let units: Vec<String> = units.map(|it| format!("{} in {}", it.name, it.unit)).collect();
-    page.wrapped(2, Ink::Dim, &units.join(", "))
+    let columns: Vec<_> = shown.iter().map(|&at| &from.columns[at]).collect();
+    let same = columns.windows(2).all(|pair| pair[0].unit == pair[1].unit);
+    let units = match &columns[..] {
+        [first, _, ..] if same && !first.unit.is_empty() => format!("all in {}", first.unit),
+        _ => {
+            let with_unit = columns.iter().filter(|it| !it.unit.is_empty());
+            let named: Vec<_> = with_unit.map(|it| format!("{} in {}", it.name, it.unit)).collect();
+            named.join(", ")
+        }
+    };
+    page.wrapped(2, Ink::Dim, &units)?;
+    page.wrapped(2, Ink::Dim, &clean(&from.caption))
 }

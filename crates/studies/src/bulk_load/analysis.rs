@@ -40,6 +40,7 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         over(&of_each(&|run| Some(of(run)? / documents as f64)))
     };
     let rates = of_each(&|run| (run.measured_s > 0.0).then(|| documents as f64 / run.measured_s));
+    let limits = &made.experiment.server.options;
     Load {
         part: made.part.to_owned(),
         phase: phase.name.clone(),
@@ -50,12 +51,13 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         documents_per_s: over(&rates),
         rates,
         wire_bytes: per_document(&|run| Some(*run.server.get("network.bytesIn")? as f64)),
-        stored_bytes: per_document(&stored_bytes),
+        stored_bytes: per_document(&|run| grown_bytes(run, "storageSize")),
+        index_bytes: per_document(&|run| grown_bytes(run, "totalIndexSize")),
         last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
         by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| spread::by_host(run)),
         busiest_percent: spread::busiest_percent(made, &phase.name),
         server: server(made),
-        cache_bytes: made.experiment.server.options.cache_bytes,
+        room_bytes: limits.memory_bytes.or(limits.cache_bytes),
         twentieths: twentieths(made, phase, &runs),
         lost: rounds.losses(arm, &phase.name),
     }
@@ -83,10 +85,10 @@ fn document_bytes(plan: &Plan, phase: &Phase) -> f64 {
     pool.map_or(0.0, |pool| pool.document_bytes_mean)
 }
 
-/// Growth of the collection's storage.
-fn stored_bytes(run: &PhaseRun) -> Option<f64> {
-    let after = *run.sizes.get("after.collStats.storageSize")?;
-    let before = run.sizes.get("before.collStats.storageSize").copied().unwrap_or(0);
+/// Growth of one of the collection's sizes.
+fn grown_bytes(run: &PhaseRun, size: &str) -> Option<f64> {
+    let after = *run.sizes.get(&format!("after.collStats.{size}"))?;
+    let before = run.sizes.get(&format!("before.collStats.{size}")).copied().unwrap_or(0);
     // A file that no checkpoint has written yet has no size.
     (after > before).then(|| (after - before) as f64)
 }

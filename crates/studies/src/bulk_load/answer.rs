@@ -2,7 +2,8 @@
 
 use super::finding::evidence;
 use super::parts::{
-    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS, THREADS,
+    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS,
+    OVER_CACHE, OVER_MEMORY, THREADS,
 };
 use super::types::Load;
 use super::{cliff, mongos};
@@ -57,12 +58,14 @@ pub fn all(loads: &[Load]) -> Vec<Evidence> {
             &threads,
         ),
         loads.slows_down(),
-        loads.concerns(BY_CONCERN, "one", "one by one"),
-        loads.concerns(BY_CONCERN, "batch", "in batches of 1,000"),
+        loads.concerns(BY_CONCERN, "one", "one by one", "journaled"),
+        loads.concerns(BY_CONCERN, "batch", "in batches of 1,000", "journaled"),
         loads.names(),
         loads.even(),
-        cliff::evidence(loads.0, "data_over_cache", "data"),
-        cliff::evidence(loads.0, "index_over_cache", "index"),
+        cliff::evidence(loads.0, OVER_CACHE, "data"),
+        cliff::evidence(loads.0, OVER_CACHE, "index"),
+        cliff::evidence(loads.0, OVER_MEMORY, "data"),
+        cliff::evidence(loads.0, OVER_MEMORY, "index"),
         faster(
             "hosts-parallel",
             "Do several threads load faster than one where batches go to several hosts in turn?",
@@ -72,7 +75,7 @@ pub fn all(loads: &[Load]) -> Vec<Evidence> {
         ),
         mongos::slower(loads.0),
         mongos::one_shard_at_a_time(loads.0),
-        loads.concerns(BY_MEMBERS, "one", "one by one, in a replica set of three"),
+        loads.concerns(BY_MEMBERS, "one", "one by one, in a replica set of three", "majority"),
     ];
     evidence.into_iter().flatten().collect()
 }
@@ -142,23 +145,25 @@ impl<'a> Loads<'a> {
         Some(evidence("dead-end", QUESTION, shown, sentences.collect()))
     }
 
-    /// Whether an answer that waits for more costs.
-    fn concerns(&self, part: &str, form: &str, words: &str) -> Option<Evidence> {
+    /// Whether waiting for the concern `decisive` costs.
+    fn concerns(&self, part: &str, form: &str, words: &str, decisive: &str) -> Option<Evidence> {
         self.0.iter().find(|it| it.part == part)?;
         let base = format!("{form}_w1");
         let mut sentences = Vec::new();
         let mut shown = Shown::NotShown;
-        for concern in CONCERNS.iter().filter(|it| **it != "w1") {
+        let mut concerns = CONCERNS;
+        concerns.sort_by_key(|it| *it != decisive); // the answer comes first
+        for concern in concerns.iter().filter(|it| **it != "w1") {
             let pairs = self.pairs(part, &base, &format!("{form}_{concern}"));
-            if *concern == "journaled" {
+            if *concern == decisive {
                 shown = turned(decide(pairs.iter().map(|(_, it)| it)));
             }
             sentences.extend(pairs.iter().map(|(load, it)| {
                 format!("{}, {concern}: {} documents a second against w1.", load.arm, more(it))
             }));
         }
-        sentences.reverse(); // the journal is the answer
-        let question = format!("Does waiting for the journal cost, {words}?");
+        let awaited = if decisive == "majority" { "a majority" } else { "the journal" };
+        let question = format!("Does waiting for {awaited} cost, {words}?");
         Some(evidence(&format!("{part}-{form}"), &question, shown, sentences))
     }
 

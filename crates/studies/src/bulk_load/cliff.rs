@@ -1,6 +1,5 @@
-//! Where a load that outgrows the server's cache becomes slow.
+//! Where a load that outgrows the server's cache, or its memory, becomes slow.
 
-use super::parts::OVER_CACHE;
 use super::tenths::PARTS;
 use super::types::Load;
 use crate::evidence::{Evidence, Shown};
@@ -13,13 +12,14 @@ const CLIFF: f64 = std::f64::consts::LN_2;
 /// Rounds that the test of a step takes at least, as an interval of 95 % does.
 const ROUNDS_MIN: usize = 6;
 const SEED: u64 = 1;
-/// Whose machine had more memory than ours has cache.
-const ORIGINAL: &str = "The original's slowed down at 200 or 300 million documents.";
+const ORIGINAL: &str = "The original slowed down at 200 or 300 million documents. The memory of \
+                        its machine is not known here: nobody can scale that.";
 
-/// Whether the rate falls to half while `what` outgrows the cache; None without such a load.
-pub fn evidence(loads: &[Load], phase: &str, what: &str) -> Option<Evidence> {
-    let mut of_phase =
-        loads.iter().filter(|it| it.part == OVER_CACHE && it.phase == phase).peekable();
+/// Whether the rate falls to half while `what` (data, index) outgrows what the part limits (cache,
+/// memory); None without such a load.
+pub fn evidence(loads: &[Load], part: &str, what: &str) -> Option<Evidence> {
+    let phase = format!("{what}_over_cache");
+    let mut of_phase = loads.iter().filter(|it| it.part == part && it.phase == phase).peekable();
     of_phase.peek()?;
     let mut shown = Vec::new();
     let mut sentences = Vec::new();
@@ -36,13 +36,13 @@ pub fn evidence(loads: &[Load], phase: &str, what: &str) -> Option<Evidence> {
             continue;
         };
         shown.push(Shown::Shown);
-        sentences.push(words(load, &split));
+        sentences.push(words(load, what, &split));
     }
     sentences.push(ORIGINAL.to_owned());
     let first = shown[0];
     let shown = if shown.iter().all(|it| *it == first) { first } else { Shown::NotShown };
-    let question = format!("Is there a cliff where the {what} outgrows the cache?");
-    Some(Evidence { id: format!("cliff-{what}"), question, shown, sentences })
+    let question = format!("Is there a cliff where the {what} outgrows the server's {part}?");
+    Some(Evidence { id: format!("cliff-{what}-{part}"), question, shown, sentences })
 }
 
 /// The first step to half the rate or less.
@@ -53,18 +53,24 @@ pub fn cliff(rates: &[Vec<f64>]) -> Option<Split> {
     found.into_iter().find(|it| it.change.estimate > 0.0)
 }
 
-fn words(load: &Load, split: &Split) -> String {
+fn words(load: &Load, what: &str, split: &Split) -> String {
     let documents = load.documents * split.at as u64 / PARTS;
-    let data_bytes = documents as f64 * load.document_bytes;
-    let cache_bytes = load.cache_bytes.unwrap_or_default();
+    let index_bytes = load.index_bytes.map(|it| it.median.estimate);
+    let of_each = if what == "index" { index_bytes } else { Some(load.document_bytes) };
+    let size = of_each.zip(load.room_bytes).map_or(String::new(), |(of_each, room_bytes)| {
+        let bytes_there = documents as f64 * of_each;
+        let times = figure(bytes_there / room_bytes as f64);
+        format!(
+            ", which have {} of {what}, {times} times the {},",
+            bytes(bytes_there as u64),
+            load.part
+        )
+    });
     let slower = percent(-split.change.estimate);
     format!(
-        "{}: from {} documents on, which are {} or {} times the cache, the rate is {} % lower \
-         (p = {}).",
+        "{}: from {} documents on{size} the rate is {} % lower (p = {}).",
         load.arm,
         count(documents),
-        bytes(data_bytes as u64),
-        figure(data_bytes / cache_bytes.max(1) as f64),
         figure(-slower),
         figure(split.p_value),
     )

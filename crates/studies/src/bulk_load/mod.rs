@@ -50,7 +50,7 @@ impl Study for BulkLoadStudy {
             Flag {
                 name: HOSTS,
                 value: "HOST:PORT,...",
-                help: "Servers that take the batches in turn [default: four of our own]",
+                help: "Servers that take the batches in turn [default: four that mongodyno starts]",
             },
             Flag {
                 name: PARTS,

@@ -13,7 +13,6 @@ const TIMES: f64 = 3.0;
 const EVEN: [&str; 2] = ["hashed", "split"];
 /// Of a load that uses one shard at a time.
 const ALONE_PERCENT: f64 = 90.0;
-const LEVEL_MIN: f64 = 0.95;
 
 /// The original's claim. None where neither part was made.
 pub fn slower(loads: &[Load]) -> Option<Evidence> {
@@ -68,7 +67,7 @@ fn by_hand(loads: &[Load], load: &Load, threads: u32) -> Option<(Interval, usize
     let is_same = |it: &&Load| (&*it.part, &it.phase, &it.arm) == (BY_HOSTS, &phase, &load.arm);
     let hosts = loads.iter().find(is_same)?;
     let (by_hand, through) = (hosts.documents_per_s?, load.documents_per_s?);
-    let sure = by_hand.level >= LEVEL_MIN && through.level >= LEVEL_MIN;
+    let sure = by_hand.is_sure() && through.is_sure();
     Some((by_hand.over(through).filter(|_| sure)?, hosts.by_host.len()))
 }
 

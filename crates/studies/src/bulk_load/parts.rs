@@ -1,9 +1,13 @@
 //! The experiments of the study: a star, each part one axis.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use super::{HOSTS, PARTS};
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
 use base::error::{Error, Result};
+use workload::builtin;
 
 /// Documents that a driver can be given at once.
 const AT_ONCE_MAX: u64 = 500_000;
@@ -29,7 +33,7 @@ pub const BY_HOSTS: &str = "hosts";
 pub const BY_SHARDS: &str = "shards";
 pub const BY_MEMBERS: &str = "replset";
 pub const OVER_CACHE: &str = "cache";
-const OVER_MEMORY: &str = "memory";
+pub const OVER_MEMORY: &str = "memory";
 /// The smallest cache that mongod has.
 const CACHE_MIB: u64 = 256;
 /// Beside the cache mongod needs some for itself, and its files are cached in the rest.
@@ -62,19 +66,17 @@ pub fn about(part: &str) -> &'static str {
 /// The parts of a study that was asked for.
 ///
 /// # Errors
-/// A scale that makes no experiment.
+/// A scale that makes no experiment, a part that is not there, a parameter that no part has.
 pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     let (_, documents) = definition.scale(asked)?;
-    let few = (documents / 50).clamp(50, 10_000);
-    let sets = [
+    let own = [
         ("documents", documents),
         ("at_once", documents.min(AT_ONCE_MAX)),
         ("threshold", (documents * THRESHOLD / LOADED).max(1)),
-        ("few", few),
+        ("few", (documents / 50).clamp(50, 10_000)),
     ];
-    let mut loads: Vec<String> = sets.iter().map(|(name, it)| format!("{name}={it}")).collect();
-    loads.extend(asked.sets.iter().map(|(name, it)| format!("{name}={it}")));
-    let names = vec![format!("documents={documents}")];
+    let mut sets = BTreeMap::from(own.map(|(name, it)| (name.to_owned(), it.to_string())));
+    sets.extend(asked.sets.clone());
     let drivers = definition.arms(&asked.drivers).into_iter().map(|it| it.driver).collect();
     let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
     // A server by connection string is one: ours stand in for several.
@@ -84,7 +86,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         None => ["--server".to_owned(), format!("{ours}:hosts={SERVERS}")],
     };
     let set = ["--server".to_owned(), format!("{ours}:replset={MEMBERS}")];
-    let star = Star { drivers, rounds: definition.rounds(asked, documents) };
+    let star = Star { drivers, rounds: definition.rounds(asked, documents), sets };
     let batches = BATCHES.iter().filter(|batch| **batch <= documents);
     let mut forms = vec!["one_by_one".to_owned(), "all_at_once".to_owned()];
     forms.extend(batches.map(|batch| format!("batch_{batch}")));
@@ -94,21 +96,21 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     let of_set = of_set.iter().flat_map(|it| [format!("batch_{it}"), format!("one_{it}")]);
     let concerns = CONCERNS.iter().flat_map(|it| [format!("batch_{it}"), format!("one_{it}")]);
     let mut parts = vec![
-        star.part(FORMS, "bulk-load", &loads, forms),
-        star.part(BY_THREADS, "bulk-load", &loads, by_threads()),
-        star.part(BY_CONCERN, "bulk-load", &loads, concerns),
-        star.part(BY_NAMES, "bulk-names", &names, NAME_LENGTHS.map(|it| format!("names_{it}"))),
-        star.part(BY_SIZE, "bulk-load", &loads, SIZES.map(|it| format!("size_{it}"))),
+        star.part(FORMS, "bulk-load", forms),
+        star.part(BY_THREADS, "bulk-load", by_threads()),
+        star.part(BY_CONCERN, "bulk-load", concerns),
+        star.part(BY_NAMES, "bulk-names", NAME_LENGTHS.map(|it| format!("names_{it}"))),
+        star.part(BY_SIZE, "bulk-load", SIZES.map(|it| format!("size_{it}"))),
     ];
     // An absorber is no mongod.
     if !ours.starts_with("absorber") || asked.flags.contains_key(HOSTS) {
-        let mut part = star.part(BY_HOSTS, "bulk-load", &loads, by_threads());
+        let mut part = star.part(BY_HOSTS, "bulk-load", by_threads());
         part.words.extend(hosts);
         parts.push(part);
     }
     if !ours.starts_with("absorber") {
         let phases = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
-        let mut part = star.part(BY_SHARDS, "bulk-shards", &names, phases);
+        let mut part = star.part(BY_SHARDS, "bulk-shards", phases);
         if !asked.by_uri {
             // Embedded servers come without a mongos.
             let mongod = if ours.starts_with("embedded") { "mongod" } else { &ours };
@@ -116,7 +118,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         }
         part.needs = Some("it takes a mongos in front of shards".to_owned());
         parts.push(part);
-        let mut part = star.part(BY_MEMBERS, "bulk-load", &loads, of_set);
+        let mut part = star.part(BY_MEMBERS, "bulk-load", of_set);
         part.words.extend(set);
         parts.push(part);
     }
@@ -126,7 +128,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         let memory = ["--server-memory".to_owned(), format!("{MEMORY_MIB}MiB")];
         let part = |name| {
             let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
-            let mut part = star.part(name, "bulk-cache", &names, phases);
+            let mut part = star.part(name, "bulk-cache", phases);
             part.words.extend(cache.clone());
             part
         };
@@ -136,35 +138,52 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         over_memory.needs = Some(held.to_owned());
         parts.extend([part(OVER_CACHE), over_memory]);
     }
-    let Some(chosen) = asked.flags.get(PARTS) else { return Ok(parts) };
-    let chosen: Vec<&str> = chosen.split(',').map(str::trim).collect();
-    let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
-    if let Some(unknown) = chosen.iter().find(|it| !names.iter().any(|name| name == *it)) {
-        let hint = format!("this size has {}", names.join(", "));
-        return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
+    chosen(parts, asked)
+}
+
+/// Those of `--parts`, of which one at least has each parameter that was set.
+fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
+    if let Some(chosen) = asked.flags.get(PARTS) {
+        let chosen: Vec<&str> = chosen.split(',').map(str::trim).collect();
+        let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
+        if let Some(unknown) = chosen.iter().find(|it| !names.iter().any(|name| name == *it)) {
+            let hint = format!("this size has {}", names.join(", "));
+            return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
+        }
+        parts.retain(|it| chosen.contains(&it.name.as_str()));
     }
-    parts.retain(|it| chosen.contains(&it.name.as_str()));
+    let known: Vec<String> = parts.iter().flat_map(|it| parameters(&it.words[0])).collect();
+    if let Some(name) = asked.sets.keys().find(|name| !known.contains(name)) {
+        return Err(Error::usage(
+            format!("--set {name}: no workload of these parts has this parameter"),
+            "`mongodyno workloads bulk-load` shows those of most parts",
+        ));
+    }
     Ok(parts)
+}
+
+/// Of a built-in workload.
+fn parameters(workload: &str) -> Vec<String> {
+    let text = builtin::text(workload).expect("it is built in");
+    let parsed = workload::parse(&text, Path::new(workload), &BTreeMap::new());
+    parsed.expect("tests have read it").parameters.into_keys().collect()
 }
 
 /// What all parts share.
 struct Star {
     drivers: Vec<String>,
     rounds: u32,
+    /// The scale's, and the user's in their place.
+    sets: BTreeMap<String, String>,
 }
 
 impl Star {
-    fn part(
-        &self,
-        name: &str,
-        workload: &str,
-        sets: &[String],
-        phases: impl IntoIterator<Item = String>,
-    ) -> Part {
+    fn part(&self, name: &str, workload: &str, phases: impl IntoIterator<Item = String>) -> Part {
         let mut words = vec![workload.to_owned()];
         let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
-        for set in sets {
-            flag("--set", set);
+        let known = parameters(workload);
+        for (name, value) in self.sets.iter().filter(|(name, _)| known.contains(name)) {
+            flag("--set", &format!("{name}={value}"));
         }
         for phase in phases {
             flag("--phase", &phase);

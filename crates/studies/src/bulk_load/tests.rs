@@ -1,8 +1,8 @@
 use super::answer::{all, faster_percent, names_percent};
 use super::cliff;
 use super::parts::{
-    BY_CONCERN, BY_HOSTS, BY_NAMES, BY_SHARDS, BY_THREADS, DEALT, FORMS, NAME_LENGTHS, OVER_CACHE,
-    SHARD_THREADS,
+    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_SHARDS, BY_THREADS, DEALT, FORMS, NAME_LENGTHS,
+    OVER_CACHE, OVER_MEMORY, SHARD_THREADS,
 };
 use super::tenths::{last_tenth_percent, twentieths};
 use super::types::Load;
@@ -81,6 +81,28 @@ fn waiting_for_the_journal_costs_or_not() {
     assert_eq!(costs.shown, Shown::Shown);
     assert!(costs.sentences[0].starts_with("a, journaled: -96"), "{costs:?}");
     assert_eq!(finding(&of(600.0), "concerns-one").shown, Shown::Refuted);
+}
+
+#[test]
+fn a_replica_set_is_judged_by_its_majority() {
+    let of = |majority: f64| {
+        let of_arm = |arm: &str| {
+            let rates = [("w1", 500.0), ("majority", majority), ("journaled", 20.0)];
+            rates.map(|(concern, rate)| {
+                let load = load(BY_MEMBERS, &format!("one_{concern}"), rate, 6);
+                Load { arm: arm.to_owned(), ..load }
+            })
+        };
+        finding(&["a", "b"].map(of_arm).concat(), "replset-one")
+    };
+    let costs = of(100.0);
+    assert_eq!(costs.shown, Shown::Shown);
+    assert!(costs.question.contains("waiting for a majority cost"), "{costs:?}");
+    let begin = ["a, majority: -80", "b, majority: -80", "a, journaled: -96", "b, journaled: -96"];
+    assert_eq!(costs.sentences.len(), begin.len());
+    let begins = |(it, begin): (&String, &str)| it.starts_with(begin);
+    assert!(costs.sentences.iter().zip(begin).all(begins), "{costs:?}");
+    assert_eq!(of(600.0).shown, Shown::Refuted, "whatever the journal costs");
 }
 
 #[test]
@@ -182,9 +204,8 @@ fn a_cliff_is_a_step_to_half_the_rate() {
     };
     let found = |count, drop| {
         let twentieths = rounds(count, drop);
-        let cache_bytes = Some(1_000);
-        let load = Load { twentieths, cache_bytes, ..load(OVER_CACHE, "data_over_cache", 1.0, 6) };
-        cliff::evidence(&[load], "data_over_cache", "data").expect("a finding")
+        let load = Load { twentieths, ..load(OVER_CACHE, "data_over_cache", 1.0, 6) };
+        cliff::evidence(&[load], OVER_CACHE, "data").expect("a finding")
     };
     let falls = found(6, 0.3);
     assert_eq!(falls.shown, Shown::Shown);
@@ -192,6 +213,17 @@ fn a_cliff_is_a_step_to_half_the_rate() {
     assert_eq!(found(6, 0.8).shown, Shown::Refuted, "a slope is no cliff");
     assert_eq!(found(6, 1.0).shown, Shown::Refuted);
     assert_eq!(found(5, 0.3).shown, Shown::NotShown, "too few rounds");
+    let index = Load {
+        twentieths: rounds(6, 0.3),
+        document_bytes: 1_000.0,
+        index_bytes: over_rounds(&[20.0; 6]),
+        room_bytes: Some(1_000),
+        ..load(OVER_MEMORY, "index_over_cache", 1.0, 6)
+    };
+    let falls = finding(&[index], "cliff-index-memory");
+    assert_eq!(falls.shown, Shown::Shown);
+    let size = "which have 11.7 KiB of index, 12.0 times the memory,";
+    assert!(falls.sentences[0].contains(size), "{falls:?}");
 }
 
 fn plan(name: &str) -> WorkloadPlan {
@@ -233,6 +265,21 @@ fn a_batch_larger_than_the_load_is_left_out() {
     // Five full batches of the threshold, and a short one.
     let small = parts(0.01);
     assert!(small.contains("documents=52000 ") && small.contains("threshold=10000 "), "{small}");
+}
+
+#[test]
+fn a_set_reaches_every_part_whose_workload_has_it() {
+    let plan = |sets: &[(&str, &str)]| {
+        let sets = sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        BulkLoadStudy.plan(&Asked { sets: sets.collect(), ..Asked::default() })
+    };
+    let Ok(Plan::Parts(parts)) = plan(&[("documents", "77"), ("few", "5")]) else { panic!() };
+    for part in parts {
+        let words = part.words.join(" ");
+        assert!(words.contains(" documents=77 ") && !words.contains("ments=52000"), "{words}");
+        assert_eq!(words.contains(" few=5 "), part.words[0] == "bulk-load", "{words}");
+    }
+    assert!(plan(&[("fewer", "5")]).is_err(), "no part has it");
 }
 
 /// Loads by hand and through a mongos, at these documents a second.
@@ -294,13 +341,15 @@ fn shards_in_turn_are_told_from_all_at_once() {
 
 #[test]
 fn the_busiest_is_that_of_each_second() {
-    let sample = |round: u32, counts: [i64; 2]| {
-        let names = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"].map(str::to_owned);
+    let named = |names: [&str; 2], round: u32, counts: [i64; 2]| {
+        let names = names.map(str::to_owned);
         let mut values: BTreeMap<String, i64> = names.into_iter().zip(counts).collect();
-        values.insert("opcounters.insert".to_owned(), 1_000_000);
+        values.insert("opcounters.insert".to_owned(), 1_000 * counts[0]);
         let shares = BTreeMap::new();
         ServerSample { at_ns: 0, round, phase: "split_1".to_owned(), values, shares }
     };
+    let shards = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"];
+    let sample = |round, counts| named(shards, round, counts);
     // One after the other, and as many on each at the end; a new round begins anew.
     let in_turn =
         [sample(1, [0, 0]), sample(1, [90, 10]), sample(1, [100, 100]), sample(2, [0, 0])];
@@ -308,6 +357,9 @@ fn the_busiest_is_that_of_each_second() {
     let together = [sample(1, [0, 0]), sample(1, [50, 50]), sample(1, [100, 100])];
     assert_eq!(spread::busiest(together.iter()), Some(50.0));
     assert_eq!(spread::busiest(together[..1].iter()), None);
+    let hosts = ["host1.opcounters.insert", "host2.opcounters.insert"];
+    let dealt = [[0, 0], [30, 10], [60, 20]].map(|counts| named(hosts, 1, counts));
+    assert_eq!(spread::busiest(dealt.iter()), Some(75.0));
 }
 
 #[test]

@@ -34,13 +34,15 @@ pub struct Load {
     pub wire_bytes: Option<OverRounds>,
     /// Bytes of storage for a document, compressed, without indexes.
     pub stored_bytes: Option<OverRounds>,
+    /// Bytes of indexes for a document.
+    pub index_bytes: Option<OverRounds>,
     /// Documents a second in the last tenth of the load against the first, percent. Of loads of one
     /// thread with enough calls of one size.
     pub last_tenth_percent: Option<OverRounds>,
     /// Documents a second in each twentieth of the load, by round, where it outgrows the cache.
     pub twentieths: Vec<Vec<f64>>,
-    /// Cache of the server, bytes, where the part limits it.
-    pub cache_bytes: Option<u64>,
+    /// Memory of the server, or else its cache, bytes, where the part limits it.
+    pub room_bytes: Option<u64>,
     /// Documents that each of several hosts or shards has at the end, of the last round that
     /// counts.
     pub by_host: Vec<u64>,

@@ -28,7 +28,7 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
         Column::figures("time", "ms"),
         Column::figures("share", "%"),
         Column::figures("rate", "documents/s"),
-        Column::words("95 % interval").page_only(),
+        Column::words("interval").page_only(),
         Column::figures("data", "MB/s"),
         Column::figures("last tenth", "% of rate"),
     ];

@@ -2,7 +2,7 @@
 
 use super::cells::{self, Cell, Series};
 use super::findings;
-use super::rates::{OPERATIONS, SCAN, arms, by_threads, lost, rates};
+use super::rates::{ACKNOWLEDGED, OPERATIONS, SCAN, arms, by_threads, lost, rates};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling, Unwaited};
 use crate::evidence;
 use crate::study::{Made, Outcome};
@@ -93,7 +93,7 @@ fn scaling(rates: &[Rate], seed: u64) -> Vec<Scaling> {
     let mut all = Vec::new();
     for arm in arms(rates) {
         for operation in OPERATIONS {
-            let levels: Vec<(f64, Vec<f64>)> = by_threads(rates, arm, operation)
+            let levels: Vec<(f64, Vec<f64>)> = by_threads(rates, ACKNOWLEDGED, arm, operation)
                 .iter()
                 .map(|it| (f64::from(it.threads), it.rounds.iter().flatten().copied().collect()))
                 .collect();

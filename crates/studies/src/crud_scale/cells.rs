@@ -12,6 +12,7 @@ const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
 const QUICK_SIZES: [u32; 3] = [1, 4, 10];
 /// Beside one.
 const THREADS: [u32; 5] = [2, 4, 6, 8, 10];
+/// Of `--quick`, and of one-way writes.
 const QUICK_THREADS: [u32; 2] = [4, 10];
 /// Searches by value at scale 1, and the fewest.
 const SEARCHES: (f64, f64) = (1_000.0, 20.0);
@@ -34,6 +35,8 @@ pub enum Series {
     Acknowledged,
     /// The same with more threads.
     Threads,
+    /// One-way writes with more threads, as the original's.
+    ThreadsOneWay,
     /// Acknowledged, with an ObjectId as `_id`.
     ObjectId,
     /// Acknowledged, over 100 Mbit/s.
@@ -49,6 +52,7 @@ impl Series {
             Self::Remote => "remote",
             Self::Acknowledged => "acknowledged",
             Self::Threads => "threads",
+            Self::ThreadsOneWay => "threads-one-way",
             Self::ObjectId => "objectid",
             Self::RemoteAcknowledged => "remote-acknowledged",
             Self::Unwaited => "unwaited",
@@ -68,7 +72,9 @@ pub struct Cell {
 impl Cell {
     pub fn name(self) -> String {
         match self.series {
-            Series::Threads => format!("threads-{}", self.threads),
+            series @ (Series::Threads | Series::ThreadsOneWay) => {
+                format!("{}-{}", series.name(), self.threads)
+            }
             series => format!("{}-{}m", series.name(), self.millions),
         }
     }
@@ -83,6 +89,7 @@ pub fn all(quick: bool) -> Vec<Cell> {
     let mut cells: Vec<Cell> = sized(Series::OneWay).collect();
     cells.extend(sized(Series::Acknowledged));
     cells.extend(threads.iter().map(|threads| of(Series::Threads, 1, *threads)));
+    cells.extend(QUICK_THREADS.map(|threads| of(Series::ThreadsOneWay, 1, threads)));
     cells.extend(sized(Series::Remote));
     cells.push(of(Series::RemoteAcknowledged, 1, 1));
     // Random keys cost most where the index is largest.
@@ -102,7 +109,9 @@ pub fn parts(size: u64, scale: f64, quick: bool, rounds: u32, more: &More<'_>) -
                 words = vec!["crud-unwaited".to_owned()];
                 documents = documents.min(UNWAITED_MAX);
             }
-            Series::OneWay | Series::Remote => drop(sets.insert("w", "0".to_owned())),
+            Series::OneWay | Series::Remote | Series::ThreadsOneWay => {
+                sets.insert("w", "0".to_owned());
+            }
             Series::ObjectId => drop(sets.insert("id", "objectid".to_owned())),
             Series::Acknowledged | Series::Threads | Series::RemoteAcknowledged => {}
         }

@@ -1,11 +1,11 @@
 //! The findings of 2010, confirmed or refuted one by one, and the questions beside them.
 
 use super::cells::Series;
-use super::rates::{arms, by_threads};
+use super::rates::{ACKNOWLEDGED, ONE_WAY, arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate};
 use crate::evidence::{Evidence, Shown};
 use figures::{figure, fixed, small};
-use stats::descriptive::Interval;
+use stats::descriptive::{Interval, OverRounds};
 use stats::growth::Law;
 
 /// A cost hardly grows where ten times the documents make it less than this dearer: those that the
@@ -64,20 +64,26 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
             "link",
             "2010, finding 5: do one-way writes lose nothing over 100 Mbit/s, and searches most?",
             &|arm| {
-                let ratio = |operation| {
+                let of = |operation| {
                     let local = rate(Series::OneWay, arm, operation)?;
-                    rate(Series::Remote, arm, operation)?.per_s?.over(local.per_s?)
+                    ratio(rate(Series::Remote, arm, operation)?.per_s, local.per_s)
                 };
-                Some(link(ratio("insert")?, ratio("search_id")?))
+                Some(link(of("insert")?, of("search_id")?))
             },
         ),
         on(
             "threads",
             "2010, finding 6: did more threads not improve performance at all?",
             &|arm| {
-                let each = ["insert", "update", "delete", "search_id", "search_key"];
-                let each = each.map(|it| threads(it, &by_threads(&analysis.rates, arm, it)));
-                both(each.into_iter().flatten().collect())
+                let each = |way, operations: &[&str]| {
+                    let of = |it: &&str| threads(it, &by_threads(&analysis.rates, way, arm, it));
+                    both(operations.iter().filter_map(of).collect())
+                };
+                let operations = ["insert", "update", "delete", "search_id", "search_key"];
+                let (shown, words) = each(ONE_WAY, &operations)?;
+                let beside = each(ACKNOWLEDGED, &operations[..3]);
+                let beside = beside.map(|(_, words)| format!(" Acknowledged: {words}"));
+                Some((shown, words + &beside.unwrap_or_default()))
             },
         ),
         on(
@@ -88,7 +94,7 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
                     let mut rates = analysis.rates.iter().filter(move |it| it.series == series);
                     rates.find(|it| it.arm == arm && it.operation == "insert" && it.millions == 10)
                 };
-                let ratio = of(Series::ObjectId)?.per_s?.over(of(Series::Acknowledged)?.per_s?)?;
+                let ratio = ratio(of(Series::ObjectId)?.per_s, of(Series::Acknowledged)?.per_s)?;
                 let shown = faster(ratio);
                 let documents = figures::count(of(Series::ObjectId)?.documents);
                 let words =
@@ -97,9 +103,8 @@ pub fn all(analysis: &CrudScaleAnalysis) -> Vec<Evidence> {
             },
         ),
         on("acknowledged", "Are acknowledged inserts slower over 100 Mbit/s?", &|arm| {
-            let local = rate(Series::Acknowledged, arm, "insert")?.per_s?;
-            let remote = rate(Series::RemoteAcknowledged, arm, "insert")?.per_s?;
-            let ratio = remote.over(local)?;
+            let local = rate(Series::Acknowledged, arm, "insert")?.per_s;
+            let ratio = ratio(rate(Series::RemoteAcknowledged, arm, "insert")?.per_s, local)?;
             let words = "times as many acknowledged inserts a second as locally";
             Some((faster(inverse(ratio)), format!("{} {words}.", times(ratio))))
         }),
@@ -200,34 +205,52 @@ fn not(shown: Shown) -> Shown {
     }
 }
 
-fn times(ratio: Interval) -> String {
-    format!("{} ({} to {})", small(ratio.estimate), small(ratio.low), small(ratio.high))
+/// Two medians over rounds, and whether both have rounds enough to decide on.
+#[derive(Clone, Copy)]
+struct Ratio {
+    between: Interval,
+    is_sure: bool,
+}
+
+fn ratio(of: Option<OverRounds>, base: Option<OverRounds>) -> Option<Ratio> {
+    let (of, base) = (of?, base?);
+    Some(Ratio { between: of.over(base)?, is_sure: of.is_sure() && base.is_sure() })
+}
+
+fn times(Ratio { between, is_sure }: Ratio) -> String {
+    let [estimate, low, high] = [between.estimate, between.low, between.high].map(small);
+    let few = if is_sure { "" } else { ", too few rounds to decide" };
+    format!("{estimate} ({low} to {high}{few})")
 }
 
 /// Whether a rate is higher by more than a little.
-fn faster(ratio: Interval) -> Shown {
-    match ratio {
+fn faster(ratio: Ratio) -> Shown {
+    match ratio.between {
+        _ if !ratio.is_sure => Shown::NotShown,
         it if it.low > SAME => Shown::Shown,
         it if it.high <= SAME => Shown::Refuted,
         _ => Shown::NotShown,
     }
 }
 
-fn inverse(ratio: Interval) -> Interval {
-    let Interval { estimate, low, high } = ratio;
-    Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low }
+fn inverse(ratio: Ratio) -> Ratio {
+    let Interval { estimate, low, high } = ratio.between;
+    let between = Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low };
+    Ratio { between, ..ratio }
 }
 
-fn link(insert: Interval, search: Interval) -> Answer {
+fn link(insert: Ratio, search: Ratio) -> Answer {
     let words = format!(
         "over the link one-way inserts have {} times the local rate (2010: 0.98), searches by _id \
          {} times (2010: 0.18).",
         times(insert),
         times(search),
     );
-    let shown = if insert.low >= 1.0 / SAME && search.high < 0.5 {
+    let is_sure = insert.is_sure && search.is_sure;
+    let (insert, search) = (insert.between, search.between);
+    let shown = if is_sure && insert.low >= 1.0 / SAME && search.high < 0.5 {
         Shown::Shown
-    } else if insert.high < 1.0 / SAME || search.low > 0.5 {
+    } else if is_sure && (insert.high < 1.0 / SAME || search.low > 0.5) {
         Shown::Refuted
     } else {
         Shown::NotShown
@@ -241,7 +264,7 @@ fn threads(operation: &str, rates: &[&Rate]) -> Option<Answer> {
     let median = |it: &&&Rate| it.per_s.map_or(0.0, |it| it.median.estimate);
     let more = rates.iter().filter(|it| it.threads > 1);
     let best = more.max_by(|a, b| median(a).total_cmp(&median(b)))?;
-    let ratio = best.per_s?.over(one.per_s?)?;
+    let ratio = ratio(best.per_s, one.per_s)?;
     let words = format!(
         "{operation}: {} threads do {} times the operations of one a second; by the original's \
          formula the rate goes from {} to {}/s.",
@@ -257,7 +280,7 @@ fn threads(operation: &str, rates: &[&Rate]) -> Option<Answer> {
 fn waiting(analysis: &CrudScaleAnalysis) -> Evidence {
     let question = "Does it change the searches not to wait for the one-way inserts before them?";
     let answers = analysis.unwaited.iter().filter_map(|it| {
-        let ratio = it.search_us?.over(it.waited_search_us?)?;
+        let ratio = ratio(it.search_us, it.waited_search_us)?;
         let shown = if it.missed > 0 { Shown::Shown } else { faster(ratio) };
         let words = format!(
             "{}: {} of {} searches missed their document; a search takes {} times as long as one \

@@ -75,11 +75,20 @@ pub fn arms(rates: &[Rate]) -> Vec<&str> {
     arms
 }
 
+/// Series of one thread and of more.
+pub const ACKNOWLEDGED: [Series; 2] = [Series::Acknowledged, Series::Threads];
+pub const ONE_WAY: [Series; 2] = [Series::OneWay, Series::ThreadsOneWay];
+
 /// One thread and more, of the same documents.
-pub fn by_threads<'a>(rates: &'a [Rate], arm: &str, operation: &str) -> Vec<&'a Rate> {
-    let smallest = |it: &Rate| it.series == Series::Acknowledged && it.millions == 1;
+pub fn by_threads<'a>(
+    rates: &'a [Rate],
+    [one, more]: [Series; 2],
+    arm: &str,
+    operation: &str,
+) -> Vec<&'a Rate> {
     let same = |it: &&Rate| {
-        (smallest(it) || it.series == Series::Threads) && it.arm == arm && it.operation == operation
+        let among = it.series == more || it.series == one && it.millions == 1;
+        among && it.arm == arm && it.operation == operation
     };
     rates.iter().filter(same).collect()
 }

@@ -175,6 +175,36 @@ fn contrary_figures_refute_them() {
 }
 
 #[test]
+fn the_sixth_finding_is_of_one_way_writes() {
+    let scaling = |series: Series| {
+        let rate = |cell: Cell, operation: &str| {
+            let threads = if cell.series == series { f64::from(cell.threads) } else { 1.0 };
+            as_in_2010(cell, operation) * threads
+        };
+        looked(&made_up(rate, 0.005), analyse)
+    };
+    assert_eq!(shown(&scaling(Series::ThreadsOneWay), "threads"), Shown::Refuted);
+    let acknowledged = scaling(Series::Threads);
+    let it = acknowledged.evidence.iter().find(|it| it.id == "threads").expect("it");
+    assert_eq!(it.shown, Shown::Shown, "{it:?}");
+    assert!(it.sentences[0].contains(" Acknowledged: insert: 10 threads do 10.0 "), "{it:?}");
+}
+
+#[test]
+fn two_rounds_decide_nothing() {
+    let mut parts = made_up(contrary, 0.005);
+    for (_, _, runs) in &mut parts {
+        runs.truncate(2);
+    }
+    let analysis = looked(&parts, analyse);
+    for id in ["link", "threads", "objectid", "acknowledged"] {
+        let it = analysis.evidence.iter().find(|it| it.id == id).expect(id);
+        assert_eq!(it.shown, Shown::NotShown, "{it:?}");
+        assert!(it.sentences[0].contains(", too few rounds to decide)"), "{it:?}");
+    }
+}
+
+#[test]
 fn rough_figures_and_missing_parts_show_nothing() {
     let parts = made_up(as_in_2010, 0.6);
     let rough = looked(&parts, analyse);
@@ -210,8 +240,8 @@ fn every_format_has_the_figures_of_2010_beside_ours() {
     let mut csv = Vec::new();
     looked(&parts, |made| CrudScaleStudy.csv(made, &mut csv)).expect("a table");
     let csv = String::from_utf8(csv).expect("text");
-    // Twenty-two parts of six operations, without the one that waits for nobody.
-    assert_eq!(csv.lines().count(), 1 + 22 * 6, "{csv}");
+    // Twenty-four parts of six operations, without the one that waits for nobody.
+    assert_eq!(csv.lines().count(), 1 + 24 * 6, "{csv}");
 }
 
 #[test]
@@ -228,6 +258,7 @@ fn parts_are_a_star_of_the_original_s_sizes() {
     }
     assert!(words("remote-1m").contains("--link lan-100mbit"));
     assert!(words("threads-10").contains("documents=1000000 "));
+    assert!(words("threads-one-way-10").contains("--set threads=10 --set w=0"));
     assert!(words("unwaited-1m").contains("documents=230000"), "a schedule holds no more");
 }
 
@@ -244,5 +275,5 @@ fn a_parameter_goes_to_the_parts_that_have_it() {
         .filter(|it| !it.words.iter().any(|word| word.starts_with("searches=")))
         .map(|it| it.name.as_str())
         .collect();
-    assert_eq!((with.count(), without), (22, vec!["unwaited-1m"]));
+    assert_eq!((with.count(), without), (24, vec!["unwaited-1m"]));
 }

@@ -1,7 +1,7 @@
 //! The study's tables for every format.
 
 use super::cells::Series;
-use super::rates::{OPERATIONS, SCAN, arms, by_threads};
+use super::rates::{ACKNOWLEDGED, ONE_WAY, OPERATIONS, SCAN, arms, by_threads};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling};
 use figures::{MISSING, figure, fixed};
 use report::study::{Column, PhaseView, Table, TableRow};
@@ -9,6 +9,8 @@ use stats::descriptive::{Interval, OverRounds};
 
 /// A row of figures of the original.
 const ORIGINAL: &str = "2010";
+const MEDIANS: &str = "Operations a second of the wall clock, medians over the rounds; with at \
+                       least 95 % intervals from six rounds on.";
 
 /// Tables by documents, and their names.
 pub const SIZED: [(Series, &str); 3] = [
@@ -31,7 +33,7 @@ fn by_documents(analysis: &CrudScaleAnalysis, series: Series, name: &str) -> Pha
     let mut columns = vec![Column::words("operation")];
     for (_, documents) in &sizes {
         columns.push(Column::figures(&figures::count(*documents), ""));
-        columns.push(Column::words("95 % interval").page_only());
+        columns.push(Column::words("interval").page_only());
     }
     let mut rows = Vec::new();
     for operation in OPERATIONS {
@@ -67,11 +69,7 @@ fn by_documents(analysis: &CrudScaleAnalysis, series: Series, name: &str) -> Pha
         about: format!(
             "One thread, GUIDs; each column a collection of so many documents.{original}"
         ),
-        table: Table {
-            caption: "Operations a second of the wall clock, medians over the rounds.".to_owned(),
-            columns,
-            rows,
-        },
+        table: Table { caption: MEDIANS.to_owned(), columns, rows },
         figures: Vec::new(),
     }
 }
@@ -112,9 +110,8 @@ fn growth(analysis: &CrudScaleAnalysis) -> PhaseView {
 }
 
 fn threads(analysis: &CrudScaleAnalysis) -> PhaseView {
-    let smallest = |it: &&Rate| it.series == Series::Threads;
-    let mut levels: Vec<u32> =
-        analysis.rates.iter().filter(smallest).map(|it| it.threads).collect();
+    let several = |it: &&Rate| matches!(it.series, Series::Threads | Series::ThreadsOneWay);
+    let mut levels: Vec<u32> = analysis.rates.iter().filter(several).map(|it| it.threads).collect();
     levels.sort_unstable();
     levels.dedup();
     if !levels.is_empty() {
@@ -123,26 +120,28 @@ fn threads(analysis: &CrudScaleAnalysis) -> PhaseView {
     let mut columns = vec![Column::words("operation"), Column::words("by")];
     columns.extend(levels.iter().map(|it| Column::figures(&it.to_string(), "")));
     let mut rows = Vec::new();
-    for operation in OPERATIONS.into_iter().filter(|_| !levels.is_empty()) {
+    for operation in OPERATIONS {
         for arm in arms(&analysis.rates) {
-            let rates = by_threads(&analysis.rates, arm, operation);
-            let mut add = |by: &str, of: fn(&Rate) -> Option<OverRounds>| {
-                let at = |threads: &u32| rates.iter().find(|it| it.threads == *threads);
-                let each = levels.iter().map(|it| median(at(it).and_then(|it| of(it))));
-                let cells = std::iter::once(by.to_owned()).chain(each);
-                rows.push(row(arm, operation, cells.collect()));
-            };
-            if !rates.is_empty() {
-                add("wall clock", |it| it.per_s);
-                add("threads' times", |it| it.per_thread_s);
+            for (way, name) in [(ACKNOWLEDGED, ""), (ONE_WAY, ", one-way")] {
+                let rates = by_threads(&analysis.rates, way, arm, operation);
+                let mut add = |by: &str, of: fn(&Rate) -> Option<OverRounds>| {
+                    let at = |threads: &u32| rates.iter().find(|it| it.threads == *threads);
+                    let each = levels.iter().map(|it| median(at(it).and_then(|it| of(it))));
+                    let cells = std::iter::once(format!("{by}{name}")).chain(each);
+                    rows.push(row(arm, operation, cells.collect()));
+                };
+                if rates.len() > 1 {
+                    add("wall clock", |it| it.per_s);
+                    add("threads' times", |it| it.per_thread_s);
+                }
             }
         }
     }
     PhaseView {
         name: "Threads".to_owned(),
-        about: "Acknowledged and local, each thread with a connection of its own; columns are \
-                threads. The original divided by the threads' times: threads that scale perfectly \
-                leave that rate as it is."
+        about: "Local, each thread with a connection of its own; columns are threads, and writes \
+                acknowledged but where it says one-way. The original divided by the threads' \
+                times: threads that scale perfectly leave that rate as it is."
             .to_owned(),
         table: Table {
             caption: "Operations a second, medians over the rounds.".to_owned(),
@@ -227,15 +226,15 @@ fn beside(analysis: &CrudScaleAnalysis) -> PhaseView {
         name: "ObjectIds, and acknowledged writes over the link".to_owned(),
         about: "Each part beside the one from which it differs in one thing.".to_owned(),
         table: Table {
-            caption: "Operations a second of the wall clock, medians over the rounds.".to_owned(),
+            caption: MEDIANS.to_owned(),
             columns: vec![
                 Column::words("operation"),
                 Column::words("part"),
                 Column::figures("rate", ""),
-                page(Column::words("95 % interval")),
+                page(Column::words("interval")),
                 Column::words("beside"),
                 Column::figures("its rate", ""),
-                page(Column::words("95 % interval")),
+                page(Column::words("interval")),
             ],
             rows,
         },

@@ -83,12 +83,6 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
         let each = all.iter().filter_map(|run| Some(counter(run, name)? / run.operations as f64));
         median(&each.collect::<Vec<_>>())
     };
-    let original = ORIGINAL_MS.iter().find(|(version, _)| {
-        let rest = arm.version.strip_prefix(version);
-        made.part == VERSIONS
-            && arm.id.contains("runtime=mono")
-            && rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
-    });
     let sum = |of: &[&PhaseRun], which: fn(&record::records::OperationRun) -> u64| {
         of.iter().flat_map(|run| &run.by_operation).map(which).sum()
     };
@@ -114,8 +108,19 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
         in_per_op: per_op("network.bytesIn"),
         out_per_op: per_op("network.bytesOut"),
         cpu_us_per_op: median(&all.iter().map(|run| run.cpu_us_per_op).collect::<Vec<_>>()),
-        original_ms: original.map(|(_, ms)| *ms),
+        original_ms: original_ms(made.part, arm),
     }
+}
+
+/// The original ran on Mono, each version at its defaults.
+pub fn original_ms(part: &str, arm: &Arm) -> Option<f64> {
+    let (_, ms) = ORIGINAL_MS.iter().find(|(version, _)| {
+        let rest = arm.version.strip_prefix(version);
+        part == VERSIONS
+            && arm.id.contains("runtime=mono")
+            && rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+    })?;
+    Some(*ms)
 }
 
 /// The first and the last version of each driver.

@@ -1,24 +1,32 @@
 //! The tables in sentences.
 
 use super::types::{Correlation, Ratio, Row, UpgradeAnalysis};
-use super::{ACKNOWLEDGED, CONNECTIONS, GROWING, REVERSE, VERSIONS};
+use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, VERSIONS};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
 use figures::{count, figure, fixed, time};
-use judge::analysis::types::{Metric, SinceRow};
+use judge::analysis::types::{Finding, Metric, SinceRow};
+use judge::diagnosis::NO_CAUSE;
 use stats::descriptive::OverRounds;
 
 /// A change of the ratio by less is none that anybody would ask about.
 const SMALL: f64 = 1.1;
 
 pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
-    let since = outcome.part(VERSIONS).and_then(|made| {
+    let judged = |part: &str| {
+        let made = outcome.part(part)?;
         // Torn lines and the like are told by the report of that experiment.
-        let judged = judge::analyse(made.folder, made.experiment).ok()?;
-        let since = judged.analysis.since.into_iter();
-        Some(since.filter(|row| row.metric == Metric::Throughput).collect::<Vec<_>>())
-    });
-    let mut evidence = vec![first_slow(&since.unwrap_or_default()), concern(&analysis.ratios)];
+        let judged = judge::analyse(made.folder, made.experiment).ok()?.analysis;
+        Some((judged.since, judged.diagnosis))
+    };
+    let (since, found) = judged(VERSIONS).unwrap_or_default();
+    let (since_answered, _) = judged(ACKNOWLEDGED).unwrap_or_default();
+    let mut slow = first_slow("since", "Since which version is it slow?", &since);
+    slow.sentences.push("2014: the C# driver's cleanest step was from 1.8.3 to 1.9.0.".to_owned());
+    let question = "Since which version is it slow where all write with w:1?";
+    let answered = first_slow("since-acknowledged", question, &since_answered);
+    let mut evidence = vec![slow, answered, concern(&analysis.ratios)];
+    evidence.extend(api(&analysis.ratios));
     evidence.push(traffic(&analysis.correlations));
     evidence.push(against(
         &analysis.ratios,
@@ -34,7 +42,8 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
         "Does the difference come from a database that grows?",
         "in a collection that keeps what earlier versions wrote",
     ));
-    evidence.push(connections(rows(analysis, CONNECTIONS)));
+    evidence.push(connections(rows(analysis, VERSIONS), rows(analysis, CONNECTIONS)));
+    evidence.push(cause(&found));
     evidence
 }
 
@@ -48,12 +57,12 @@ fn not_shown(id: &str, question: &str, why: &str) -> Evidence {
     Evidence { id, question, shown: Shown::NotShown, sentences: vec![why.to_owned()] }
 }
 
-fn first_slow(since: &[SinceRow]) -> Evidence {
-    let (id, question) = ("since", "Since which version is it slow?");
+pub fn first_slow(id: &str, question: &str, since: &[SinceRow]) -> Evidence {
+    let since: Vec<_> = since.iter().filter(|row| row.metric == Metric::Throughput).collect();
     if since.is_empty() {
         return not_shown(id, question, "Fewer than four versions of a driver are no line.");
     }
-    let slower = |row: &SinceRow| row.changes.iter().any(|it| it.change_percent > 0.0);
+    let slower = |row: &&SinceRow| row.changes.iter().any(|it| it.change_percent > 0.0);
     Evidence {
         id: id.to_owned(),
         question: question.to_owned(),
@@ -65,10 +74,27 @@ fn first_slow(since: &[SinceRow]) -> Evidence {
     }
 }
 
+/// What the diagnosis of the first experiment found.
+fn cause(found: &[Finding]) -> Evidence {
+    let mut told = not_shown("cause", "What does the diagnosis find?", "No rule of it applies.");
+    if !found.is_empty() {
+        let words = |it: &Finding| {
+            let about: Vec<&String> = [&it.arm, &it.phase].into_iter().flatten().collect();
+            about.into_iter().chain([&it.sentence]).cloned().collect::<Vec<_>>().join(": ")
+        };
+        told.sentences = found.iter().map(words).collect();
+    }
+    if found.iter().any(|it| it.rule != NO_CAUSE) {
+        told.shown = Shown::Shown;
+    }
+    told
+}
+
 /// `2.04 (1.98 to 2.11)`.
 fn words(ratio: &OverRounds) -> String {
     let it = ratio.median;
-    format!("{} ({} to {})", fixed(it.estimate, 2), fixed(it.low, 2), fixed(it.high, 2))
+    let few = if ratio.is_sure() { "" } else { ", too few rounds to decide" };
+    format!("{} ({} to {}{few})", fixed(it.estimate, 2), fixed(it.low, 2), fixed(it.high, 2))
 }
 
 /// The ratio of a driver in `versions` beside that in another experiment.
@@ -85,7 +111,8 @@ fn concern(ratios: &[Ratio]) -> Evidence {
     let (mut sentences, mut apart) = (Vec::new(), false);
     for (usual, asked) in pairs(ratios, ACKNOWLEDGED) {
         let (Some(a), Some(b)) = (&usual.total, &asked.total) else { continue };
-        apart |= a.median.low > 1.0 || a.median.high < 1.0;
+        let sure = a.is_sure() && b.is_sure();
+        apart |= sure && (a.median.low > 1.0 || a.median.high < 1.0);
         let share = a.median.estimate.ln() - b.median.estimate.ln();
         sentences.push(format!(
             "{} takes {} times as long as {} at their defaults, {} times with w:1 for both: a \
@@ -104,6 +131,25 @@ fn concern(ratios: &[Ratio]) -> Evidence {
     // Where the versions take the same time there is nothing to divide.
     let shown = if apart { Shown::Shown } else { Shown::NotShown };
     Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
+}
+
+/// The newest version by its new API and by its old one: no version and no default between them.
+fn api(ratios: &[Ratio]) -> Option<Evidence> {
+    let ratio = ratios.iter().find(|it| it.part == API)?;
+    let total = ratio.total.as_ref()?;
+    let Ratio { first, last, .. } = ratio;
+    let shown = match total.median {
+        _ if !total.is_sure() => Shown::NotShown,
+        it if it.low > SMALL => Shown::Shown,
+        it if it.high <= SMALL => Shown::Refuted,
+        _ => Shown::NotShown,
+    };
+    Some(Evidence {
+        id: "api".to_owned(),
+        question: "Is the driver slower by its new API, both with w:1?".to_owned(),
+        shown,
+        sentences: vec![format!("{last} takes {} times as long as {first}.", words(total))],
+    })
 }
 
 fn traffic(correlations: &[Correlation]) -> Evidence {
@@ -142,6 +188,8 @@ fn traffic(correlations: &[Correlation]) -> Evidence {
         Shown::NotShown
     };
     sentences.extend(of("bytes an operation", "time").filter_map(said));
+    let original = "2014: 7 MB in and 5 MB out a second with C# 1.6.1, 3 MB and 1 MB with 1.9.2.";
+    sentences.push(original.to_owned());
     sentences.push(
         "Traffic a second is bytes an operation divided by the time of an operation: it falls \
          wherever time grows and the bytes stay. It is no cause."
@@ -158,8 +206,9 @@ fn against(ratios: &[Ratio], part: &str, id: &str, question: &str, how: &str) ->
         let (Some(a), Some(b)) = (&usual.create, &other.create) else { continue };
         let apart = a.median.high < b.median.low || b.median.high < a.median.low;
         let widest = (a.median.high / b.median.low).max(b.median.high / a.median.low);
-        differ |= apart;
-        small &= widest < SMALL;
+        let sure = a.is_sure() && b.is_sure();
+        differ |= sure && apart;
+        small &= sure && widest < SMALL;
         sentences.push(format!(
             "Creations of {} take {} times as long as those of {}, {how} {} times.",
             usual.last,
@@ -179,10 +228,18 @@ fn against(ratios: &[Ratio], part: &str, id: &str, question: &str, how: &str) ->
     Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }
 
-fn connections(rows: &[Row]) -> Evidence {
+/// `usual` has no limit of connections.
+fn connections(usual: &[Row], limited: &[Row]) -> Evidence {
     let (id, question) = ("connections", "Who waits and who fails when connections run out?");
-    let said = |row: &Row| {
-        let peak = row.connections_peak?;
+    let (mut sentences, mut shown) = (Vec::new(), Shown::NotShown);
+    for row in limited {
+        let Some(peak) = row.connections_peak else { continue };
+        let usual = usual.iter().find(|it| it.arm == row.arm).and_then(|it| it.connections_peak);
+        // They are counted once a second: one or two may be missed.
+        if row.failed > 0 || usual.is_some_and(|usual| peak * 10 < usual * 9) {
+            shown = Shown::Shown;
+        }
+        let usual = usual.map_or(String::new(), |it| format!(" in place of {}", count(it)));
         let failed = match row.failed {
             0 => "no operation failed".to_owned(),
             1 => "one operation failed".to_owned(),
@@ -191,11 +248,14 @@ fn connections(rows: &[Row]) -> Evidence {
         let p99 = row.create_p99_us.map_or(String::new(), |it| format!(", p99 {}", time(it)));
         let total = row.total_ms.as_ref().map(|it| figure(it.median.estimate));
         let total = total.map_or(String::new(), |it| format!("; all took {it} ms"));
-        Some(format!("{}: at most {} connections, {failed}{p99}{total}.", row.arm, count(peak)))
-    };
-    let sentences: Vec<String> = rows.iter().filter_map(said).collect();
+        let (arm, peak) = (&row.arm, count(peak));
+        sentences.push(format!("{arm}: at most {peak} connections{usual}, {failed}{p99}{total}."));
+    }
     if sentences.is_empty() {
         return not_shown(id, question, "The experiment with few connections was not made.");
     }
-    Evidence { id: id.to_owned(), question: question.to_owned(), shown: Shown::Shown, sentences }
+    if shown == Shown::NotShown {
+        sentences.insert(0, "Nobody waited for a connection, and nothing failed.".to_owned());
+    }
+    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }

@@ -33,11 +33,12 @@ const ACKNOWLEDGED: &str = "acknowledged";
 const REVERSE: &str = "reverse";
 const GROWING: &str = "growing";
 const CONNECTIONS: &str = "connections";
+const API: &str = "api";
 
 const TOTAL: &str = "total";
 const THREADS: u64 = 100;
-/// Fewer than the threads: some have to wait. mongodyno itself and the driver's monitors take some.
-const CONNECTIONS_MAX: &str = "60";
+/// mongodyno itself and the drivers' monitors take some connections.
+const CONNECTIONS_MIN: u64 = 30;
 
 /// Since which version is a driver slow, and why?
 #[derive(Debug)]
@@ -89,13 +90,22 @@ impl Study for DriverUpgradeStudy {
         };
         let ends = ends(&arms);
         let usual = "driver-upgrade";
-        Ok(Plan::Parts(vec![
+        let answered = ["--option", "w=1"];
+        // Fewer than the threads: some have to wait.
+        let connections = (threads * 6 / 10).max(CONNECTIONS_MIN).to_string();
+        let mut parts = vec![
             part(VERSIONS, usual, &arms, &[], true),
-            part(ACKNOWLEDGED, usual, &ends, &["--option", "w=1"], false),
+            part(ACKNOWLEDGED, usual, &arms, &answered, true),
             part(REVERSE, usual, &ends, &["--order", "reverse"], false),
-            part(GROWING, "growing", &ends, &["--order", "given"], false),
-            part(CONNECTIONS, usual, &ends, &["--server-connections", CONNECTIONS_MAX], false),
-        ]))
+            part(GROWING, "growing", &arms, &["--order", "given"], false),
+            part(CONNECTIONS, usual, &ends, &["--server-connections", &connections], false),
+        ];
+        // The last of the ten builds has both.
+        if let Some(newest) = arms.last().filter(|_| asked.drivers.is_empty()) {
+            let both = ["server", "client"].map(|api| format!("{newest}/api={api}"));
+            parts.push(part(API, usual, &both, &answered, false));
+        }
+        Ok(Plan::Parts(parts))
     }
 
     fn schema(&self) -> Schema {
@@ -127,58 +137,61 @@ impl Study for DriverUpgradeStudy {
 
     /// The original's file `times`: a row a version and experiment.
     fn csv(&self, made: &Outcome<'_>, out: &mut dyn Write) -> Result<Vec<String>> {
-        let analysis = analyse(made);
-        let head = [
-            "experiment",
-            "driver",
-            "total_ms",
-            "create_ms",
-            "read_ms",
-            "create_p99_us",
-            "read_p99_us",
-            "reads_missed",
-            "failed",
-            "connections_peak",
-            "threads_peak",
-            "connections_per_s",
-            "in_bytes_per_s",
-            "out_bytes_per_s",
-            "in_bytes_per_op",
-            "out_bytes_per_op",
-            "cpu_us_per_op",
-            "original_ms",
-        ];
-        let over = |it: &Option<OverRounds>| cell(it.as_ref().map(|it| it.median.estimate));
-        let mut lines = Vec::new();
-        for part in &analysis.parts {
-            for row in &part.rows {
-                lines.push(vec![
-                    part.part.clone(),
-                    row.arm.clone(),
-                    over(&row.total_ms),
-                    over(&row.create_ms),
-                    over(&row.read_ms),
-                    cell(row.create_p99_us),
-                    cell(row.read_p99_us),
-                    row.reads_missed.to_string(),
-                    row.failed.to_string(),
-                    cell(row.connections_peak),
-                    cell(row.threads_peak),
-                    cell(row.connections_per_s),
-                    cell(row.in_per_s),
-                    cell(row.out_per_s),
-                    cell(row.in_per_op),
-                    cell(row.out_per_op),
-                    cell(row.cpu_us_per_op),
-                    cell(row.original_ms),
-                ]);
-            }
-        }
-        csv(out, &head, lines)
+        times(&analyse(made).parts, out)
     }
 }
 
-/// The first and the last version of each driver: the other experiments change one thing for them.
+fn times(parts: &[PartRows], out: &mut dyn Write) -> Result<Vec<String>> {
+    let head = [
+        "experiment",
+        "driver",
+        "total_ms",
+        "create_ms",
+        "read_ms",
+        "create_p99_us",
+        "read_p99_us",
+        "reads_missed",
+        "failed",
+        "connections_peak",
+        "threads_peak",
+        "connections_per_s",
+        "in_bytes_per_s",
+        "out_bytes_per_s",
+        "in_bytes_per_op",
+        "out_bytes_per_op",
+        "cpu_us_per_op",
+        "original_ms",
+    ];
+    let over = |it: &Option<OverRounds>| cell(it.as_ref().map(|it| it.median.estimate));
+    let mut lines = Vec::new();
+    for part in parts {
+        for row in &part.rows {
+            lines.push(vec![
+                part.part.clone(),
+                row.arm.clone(),
+                over(&row.total_ms),
+                over(&row.create_ms),
+                over(&row.read_ms),
+                cell(row.create_p99_us),
+                cell(row.read_p99_us),
+                row.reads_missed.to_string(),
+                row.failed.to_string(),
+                cell(row.connections_peak),
+                cell(row.threads_peak),
+                cell(row.connections_per_s),
+                cell(row.in_per_s),
+                cell(row.out_per_s),
+                cell(row.in_per_op),
+                cell(row.out_per_op),
+                cell(row.cpu_us_per_op),
+                cell(row.original_ms),
+            ]);
+        }
+    }
+    csv(out, &head, lines)
+}
+
+/// The first and the last version of each driver.
 fn ends(arms: &[String]) -> Vec<String> {
     let name = |arm: &str| arm.split(['@', ':', '/']).next().unwrap_or_default().to_owned();
     let mut ends: Vec<String> = Vec::new();
@@ -192,7 +205,8 @@ fn ends(arms: &[String]) -> Vec<String> {
 fn about(part: &str) -> &'static str {
     match part {
         VERSIONS => "Every version at its defaults.",
-        ACKNOWLEDGED => "The first and the last version, both with w:1: is it the default?",
+        ACKNOWLEDGED => "Every version with w:1: is it the default?",
+        API => "The newest version by its old API and by its new one, both with w:1.",
         REVERSE => "The first and the last version, the last one first.",
         GROWING => "Creations alone, in a collection that keeps what the arms before wrote.",
         _ => "More threads than the server accepts connections.",
@@ -253,7 +267,9 @@ fn part_view(part: &PartRows) -> PhaseView {
         name: part.part.clone(),
         about: about(&part.part).to_owned(),
         table: Table {
-            caption: "All creations and reads of a version; the total of 2014 stands beside it."
+            caption: "All creations and reads of a version; the total of 2014 stands beside it. \
+                      Reads begin once unanswered writes have arrived: none misses unless writes \
+                      fail."
                 .to_owned(),
             columns,
             rows: part.rows.iter().map(row).collect(),

@@ -1,9 +1,11 @@
-//! The study's plan, and its rules on made-up ratios.
+//! The study's plan, and its rules on made-up rows.
 
-use super::answer::all;
+use super::analysis::original_ms;
+use super::answer::{all, first_slow};
 use super::types::{Correlation, Ratio, UpgradeAnalysis};
 use super::*;
 use crate::evidence::Shown;
+use serde_json::{from_value, json};
 use stats::descriptive::Interval;
 use std::collections::BTreeMap;
 
@@ -19,14 +21,34 @@ fn drivers(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn one_part_has_every_version_and_the_others_the_ends_of_each_line() {
+fn parts_have_every_version_or_the_ends_of_each_line() {
     let asked = Asked { drivers: drivers(&["a@1", "a@2", "a@3", "b@7"]), ..Asked::default() };
     let parts = parts(&asked);
     let arms = |part: &Part| part.words.iter().filter(|it| it.contains('@')).cloned().collect();
     let of: Vec<Vec<String>> = parts.iter().map(arms).collect();
-    assert_eq!(of[0], ["a@1", "a@2", "a@3", "b@7"]);
-    assert!(of[1..].iter().all(|it| it == &["a@1", "a@3", "b@7"]), "{of:?}");
-    assert_eq!(parts.iter().filter(|part| part.compares).count(), 1);
+    let (every, ends) = (vec!["a@1", "a@2", "a@3", "b@7"], vec!["a@1", "a@3", "b@7"]);
+    assert_eq!(of, [every.clone(), every.clone(), ends.clone(), every, ends]);
+    assert_eq!(parts.iter().filter(|part| part.compares).count(), 2);
+}
+
+#[test]
+fn the_newest_of_the_ten_builds_shows_both_apis() {
+    let parts = parts(&Asked::default());
+    let api = parts.iter().find(|it| it.name == API).expect("a part");
+    let newest = "csharp@1.9.2.235/runtime=mono/from=folder/api";
+    assert_eq!(api.words[2], format!("{newest}=server"));
+    assert_eq!(api.words[4], format!("{newest}=client"));
+}
+
+#[test]
+fn fewer_connections_than_threads_are_accepted() {
+    let limit = |threads: &str| {
+        let sets = BTreeMap::from([("threads".to_owned(), threads.to_owned())]);
+        let parts = parts(&Asked { sets, ..Asked::default() });
+        let part = parts.into_iter().find(|it| it.name == CONNECTIONS).expect("a part");
+        part.words.last().cloned().expect("words")
+    };
+    assert_eq!(["100", "500", "8"].map(limit), ["60", "300", "30"]);
 }
 
 #[test]
@@ -44,6 +66,24 @@ fn over(estimate: f64, low: f64, high: f64) -> OverRounds {
     OverRounds { rounds: 6, median: Interval { estimate, low, high }, level: 0.97 }
 }
 
+fn of_two_rounds(of: OverRounds) -> OverRounds {
+    OverRounds { rounds: 2, level: 0.5, ..of }
+}
+
+/// Of the arm `a@1`, with these fields beside.
+fn row(more: Value) -> Row {
+    let mut row =
+        json!({"arm": "a@1", "adapter": "a", "version": "1", "reads_missed": 0, "failed": 0});
+    if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
+        row.extend(more);
+    }
+    from_value(row).expect("a row")
+}
+
+fn part_rows(part: &str, more: Value) -> PartRows {
+    PartRows { part: part.to_owned(), rows: vec![row(more)] }
+}
+
 fn ratio(part: &str, of: OverRounds) -> Ratio {
     Ratio {
         part: part.to_owned(),
@@ -56,6 +96,10 @@ fn ratio(part: &str, of: OverRounds) -> Ratio {
 }
 
 fn found(ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
+    found_in(Vec::new(), ratios, rho, id)
+}
+
+fn found_in(parts: Vec<PartRows>, ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
     let correlation = Correlation {
         adapter: "a".to_owned(),
         of: "traffic".to_owned(),
@@ -64,7 +108,7 @@ fn found(ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
         rho,
     };
     let analysis = UpgradeAnalysis {
-        parts: Vec::new(),
+        parts,
         ratios,
         correlations: vec![correlation],
         evidence: Vec::new(),
@@ -81,6 +125,10 @@ fn the_default_and_the_driver_are_told_apart() {
     let it = found(ratios, None, "concern");
     assert_eq!(it.shown, Shown::Shown);
     assert!(it.sentences[0].contains("a factor of 1.88 is the default"), "{it:?}");
+    let few = of_two_rounds(over(2.04, 1.98, 2.11));
+    let it = found(vec![ratio(VERSIONS, few), ratio(ACKNOWLEDGED, few)], None, "concern");
+    assert_eq!(it.shown, Shown::NotShown);
+    assert!(it.sentences[0].contains("too few rounds"), "{it:?}");
     assert_eq!(
         found(vec![ratio(VERSIONS, over(2.0, 1.9, 2.1))], None, "concern").shown,
         Shown::NotShown
@@ -95,6 +143,75 @@ fn only_intervals_that_lie_apart_show_an_influence() {
     assert_eq!(with(REVERSE, over(1.5, 1.45, 1.55)), Shown::Shown);
     assert_eq!(with(REVERSE, over(2.01, 1.99, 2.04)), Shown::Refuted);
     assert_eq!(with(REVERSE, over(2.2, 1.5, 2.9)), Shown::NotShown);
+    assert_eq!(with(REVERSE, of_two_rounds(over(1.5, 1.45, 1.55))), Shown::NotShown);
+    assert_eq!(with(REVERSE, of_two_rounds(over(2.01, 1.99, 2.04))), Shown::NotShown);
+}
+
+#[test]
+fn the_new_api_alone_is_slower_or_it_is_not() {
+    let api = |of| found(vec![ratio(API, of)], None, "api").shown;
+    assert_eq!(api(over(1.3, 1.2, 1.4)), Shown::Shown);
+    assert_eq!(api(over(1.0, 0.95, 1.05)), Shown::Refuted);
+    assert_eq!(api(over(1.1, 0.95, 1.2)), Shown::NotShown);
+    assert_eq!(api(of_two_rounds(over(1.3, 1.2, 1.4))), Shown::NotShown);
+}
+
+#[test]
+fn the_first_slow_version_is_one_that_takes_more_time() {
+    let since = |metric: &str, changes: Value| {
+        let row = from_value(json!({"adapter": "a", "phase": CREATE, "operation": CREATE,
+            "metric": metric, "versions": ["1", "2", "3", "4"], "rounds": 6,
+            "threshold_percent": 2.0, "changes": changes, "sentence": "it"}));
+        first_slow("since", "?", &[row.expect("a row")]).shown
+    };
+    let change = |percent: f64| {
+        json!([{"before": "2", "after": "3", "change_percent": percent, "p_value": 0.001,
+            "sentence": "it"}])
+    };
+    assert_eq!(since("throughput", change(60.0)), Shown::Shown);
+    assert_eq!(since("throughput", change(-60.0)), Shown::Refuted);
+    assert_eq!(since("throughput", json!([])), Shown::Refuted);
+    assert_eq!(since("p99", change(60.0)), Shown::NotShown, "no other figure decides");
+    assert_eq!(found(Vec::new(), None, "since").shown, Shown::NotShown);
+}
+
+#[test]
+fn connections_run_out_where_somebody_waits_or_fails() {
+    let found = |limited: Value| {
+        let usual = part_rows(VERSIONS, json!({"connections_peak": 102}));
+        let parts = vec![usual, part_rows(CONNECTIONS, limited)];
+        found_in(parts, Vec::new(), None, "connections")
+    };
+    assert_eq!(found(json!({"connections_peak": 101})).shown, Shown::NotShown);
+    assert_eq!(found(json!({"connections_peak": 101, "failed": 1})).shown, Shown::Shown);
+    let waits = found(json!({"connections_peak": 53}));
+    assert_eq!(waits.shown, Shown::Shown);
+    let said = "a@1: at most 53 connections in place of 102, no operation failed.";
+    assert_eq!(waits.sentences, [said]);
+}
+
+#[test]
+fn totals_of_2014_stand_beside_the_same_builds_on_mono() {
+    let arm = |id: &str, version: &str| {
+        let arm = json!({"id": id, "adapter": "csharp", "is_aa": false, "driver": "it",
+            "version": version, "native": null, "runtime": "it", "concurrency": "threads",
+            "resolved": {}, "lock_sha256": null});
+        from_value(arm).expect("an arm")
+    };
+    let mono = arm("csharp@1.9.2.235/runtime=mono", "1.9.2.235");
+    assert_eq!(original_ms(VERSIONS, &mono), Some(59_171.0));
+    assert_eq!(original_ms(REVERSE, &mono), None);
+    assert_eq!(original_ms(VERSIONS, &arm("csharp@1.9.2.235", "1.9.2.235")), None);
+    let other = arm("csharp@1.9.20/runtime=mono", "1.9.20");
+    assert_eq!(original_ms(VERSIONS, &other), None);
+    let part = part_rows(VERSIONS, json!({"original_ms": 59_171.0, "failed": 3}));
+    let shown = part_view(&part).table;
+    let at = shown.columns.iter().position(|it| it.name == "2014").expect("a column");
+    assert_eq!(shown.rows[0].cells[at], "59,171");
+    let mut csv = Vec::new();
+    times(&[part], &mut csv).expect("a table");
+    let csv = String::from_utf8(csv).expect("text");
+    assert_eq!(csv.lines().nth(1), Some("versions,a@1,,,,,,0,3,,,,,,,,,59171"), "{csv}");
 }
 
 #[test]

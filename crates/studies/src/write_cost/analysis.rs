@@ -22,8 +22,11 @@ pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
         evidence: Vec::new(),
         notes: evidence::notes_of_parts(made),
     };
-    // A death of memory is a result there, and said as one.
-    analysis.notes.retain(|it| !(it.starts_with("memory: ") && it.matches("memory").count() > 1));
+    // A death of memory is a result, and said as one.
+    let runs = made.part("memory").into_iter().flat_map(|it| it.runs);
+    let deaths: Vec<&str> =
+        runs.filter(|it| it.death.is_some()).filter_map(|it| it.failed.as_deref()).collect();
+    analysis.notes.retain(|note| !deaths.iter().any(|death| note.ends_with(*death)));
     analysis.evidence = answers::all(&analysis);
     analysis
 }

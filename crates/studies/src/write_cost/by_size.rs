@@ -1,5 +1,7 @@
 //! Time against size: the fixed part, the part for each byte, and a step at 85,000 bytes.
 
+use std::collections::BTreeMap;
+
 use super::runs::{time_us, whole};
 use super::types::{BySize, Line, Point, Value};
 use crate::study::Made;
@@ -51,7 +53,8 @@ fn sizes<'a>(plan: &'a Plan, rounds: &Rounds<'a>, arm: &str, prefix: &str) -> Ve
 
 fn line(sizes: &[Size<'_>]) -> Line {
     let rounds = sizes.iter().map(|size| size.runs.len()).max().unwrap_or(0);
-    let mut fits: Vec<(Cost, f64, Option<f64>)> = Vec::new();
+    let mut fits: Vec<(Cost, Option<f64>)> = Vec::new();
+    let mut misfits: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for round in 0..rounds {
         let points = sizes.iter().filter_map(|size| {
             let run = (*size.runs.get(round)?)?;
@@ -60,17 +63,26 @@ fn line(sizes: &[Size<'_>]) -> Line {
         let points: Vec<(u64, (f64, f64))> = points.collect();
         let all: Vec<(f64, f64)> = points.iter().map(|(_, point)| *point).collect();
         let Some(cost) = cost::fit(&all) else { continue };
-        let misfit = all.iter().map(|it| cost.misfit(*it).abs()).fold(0.0, f64::max);
-        fits.push((cost, misfit, step(&cost, &points)));
+        for (size, point) in &points {
+            misfits.entry(*size).or_default().push(cost.misfit(*point) * 100.0);
+        }
+        fits.push((cost, step(&cost, &points)));
     }
-    let misfits: Vec<f64> = fits.iter().map(|(_, misfit, _)| misfit * 100.0).collect();
+    let farthest = farthest(&misfits);
     Line {
         points: sizes.iter().map(point).collect(),
-        fixed_us: Value::of(fits.iter().map(|(cost, ..)| cost.fixed)),
-        kilobyte_us: Value::of(fits.iter().map(|(cost, ..)| cost.per_unit * 1e3)),
-        misfit_percent: median(&misfits),
-        step_percent: Value::of(fits.iter().filter_map(|(.., step)| Some((*step)? * 100.0))),
+        fixed_us: Value::of(fits.iter().map(|(cost, _)| cost.fixed)),
+        kilobyte_us: Value::of(fits.iter().map(|(cost, _)| cost.per_unit * 1e3)),
+        misfit_bytes: farthest.map(|(size, _)| size),
+        misfit_percent: farthest.map(|(_, percent)| percent),
+        step_percent: Value::of(fits.iter().filter_map(|(_, step)| Some((*step)? * 100.0))),
     }
+}
+
+/// By the medians over the rounds: one odd round names no size.
+fn farthest(misfits: &BTreeMap<u64, Vec<f64>>) -> Option<(u64, f64)> {
+    let medians = misfits.iter().filter_map(|(size, each)| Some((*size, median(each)?)));
+    medians.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()))
 }
 
 /// Mean relative distance of the sizes from the suspected one on, less that of those below it.
@@ -116,5 +128,13 @@ mod tests {
         assert!(step_of(&bend).abs() < 0.02, "{}", step_of(&bend));
         let jump = |size: f64| line(size) * if size >= 85_000.0 { 1.3 } else { 1.0 };
         assert!(step_of(&jump) > 0.15, "{}", step_of(&jump));
+    }
+
+    #[test]
+    fn the_farthest_size_is_far_in_most_rounds() {
+        let rounds = [(1_000_u64, [5.0, -4.0, 900.0]), (200_000, [-35.0, -36.0, -34.0])];
+        let misfits = rounds.map(|(size, each)| (size, each.to_vec()));
+        assert_eq!(farthest(&misfits.into()), Some((200_000, -35.0)));
+        assert_eq!(farthest(&BTreeMap::new()), None);
     }
 }

@@ -153,7 +153,7 @@ fn experiments(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec
         Experiment {
             name: "by-size",
             workload: "write-sizes",
-            sets: vec![set("documents", (large / 2).clamp(20, 1_000))],
+            sets: vec![set("documents", (large / 2).clamp(100, 1_000))],
             words: Vec::new(),
             rounds,
             drivers: drivers.clone(),
@@ -170,13 +170,14 @@ fn experiments(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec
             rounds: 1,
             drivers: drivers.clone(),
         },
-        // One client at a time: the memory of all of them may be more than the machine's.
+        // One client at a time: the memory of all of them may be more than the machine's. A client
+        // dies alike in every round.
         Experiment {
             name: "memory",
             workload: "write-memory",
             sets: steps.collect(),
             words: ["--client-memory", memory, "--interleave", "runs"].map(str::to_owned).to_vec(),
-            rounds: rounds.min(3),
+            rounds: rounds.min(2),
             drivers,
         },
     ])

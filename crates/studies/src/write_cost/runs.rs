@@ -3,7 +3,7 @@
 use super::types::Value;
 use judge::analysis::rounds::Rounds;
 use record::records::PhaseRun;
-use stats::descriptive::{median, over_rounds};
+use stats::descriptive::{Interval, OverRounds, median, over_rounds};
 use workload::operations::about;
 use workload::plan::{Count, Limit, Phase};
 
@@ -43,5 +43,10 @@ impl Value {
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.collect();
         Some(Self { median: median(&values)?, over: over_rounds(&values) })
+    }
+
+    /// Its interval, where the rounds are enough for a finding.
+    pub fn sure(self) -> Option<Interval> {
+        self.over.filter(OverRounds::is_sure).map(|it| it.median)
     }
 }

@@ -42,7 +42,8 @@ fn line(fixed_us: f64, kilobyte_us: f64, step_percent: f64) -> Line {
     Line {
         fixed_us: figure(fixed_us),
         kilobyte_us: figure(kilobyte_us),
-        misfit_percent: Some(4.0),
+        misfit_bytes: Some(200_000),
+        misfit_percent: Some(-4.0),
         step_percent: figure(step_percent),
         ..Line::default()
     }
@@ -104,6 +105,23 @@ fn a_client_that_holds_its_documents_is_told_from_one_that_does_not() {
 }
 
 #[test]
+fn a_client_that_shrinks_holds_nothing() {
+    let shrunk = answer(&held(-0.05), "held");
+    assert_eq!(shrunk.shown, Shown::Refuted);
+    assert!(shrunk.sentences[1].contains("growth is -5.00 % (-5.05 % to -4.95 %"), "{shrunk:?}");
+}
+
+#[test]
+fn few_bytes_do_not_tell_who_holds_them() {
+    let mut little = held(0.9);
+    little.documents[0].count = 125;
+    let open = answer(&little, "held");
+    assert_eq!(open.shown, Shown::NotShown);
+    assert!(open.sentences[0].ends_with("Open: a@1."), "{open:?}");
+    assert!(open.sentences[1].contains("own heap grows by as much"), "{open:?}");
+}
+
+#[test]
 fn a_step_at_the_suspected_size_takes_an_interval() {
     let of = |percent| WriteCostAnalysis {
         by_size: vec![by_size(percent)],
@@ -118,16 +136,17 @@ fn a_step_at_the_suspected_size_takes_an_interval() {
 }
 
 #[test]
-fn insert_many_is_no_faster_where_bytes_cost_more_than_calls() {
+fn insert_many_is_faster_where_calls_cost_more_than_bytes() {
     let of = |all_us: f64| {
         let ways = vec![way("one_by_one", 350.0, 0.0), way("all_at_once", all_us, 0.0)];
         let documents = vec![documents("large", 100_059.0, ways)];
         let by_size = vec![by_size(0.0)];
         WriteCostAnalysis { documents, by_size, ..WriteCostAnalysis::default() }
     };
-    assert_eq!(answer(&of(340.0), "insert-many-large").shown, Shown::Shown);
+    assert_eq!(answer(&of(340.0), "insert-many-large").shown, Shown::Refuted);
     let faster = answer(&of(100.0), "insert-many-large");
-    assert_eq!(faster.shown, Shown::Refuted);
+    assert_eq!(faster.shown, Shown::Shown);
+    assert!(faster.sentences[0].ends_with("the time of a document. Yes: a@1."), "{faster:?}");
     assert!(faster.sentences[1].contains("is 42.9 % of it"), "{faster:?}");
     assert_eq!(answer(&of(315.0), "insert-many-large").shown, Shown::NotShown);
     let few = of_two_rounds(of(100.0));
@@ -143,6 +162,8 @@ fn a_fixed_cost_is_claimed_of_a_line_alone() {
     let shown = answer(&of(line(150.0, 2.0, 0.0)), "proportional");
     assert_eq!(shown.shown, Shown::Shown);
     assert!(shown.sentences[1].contains("both are equal at 73.2 KiB"), "{shown:?}");
+    let farthest = "200,000 bytes lie farthest off the line, by -4.00 %.";
+    assert!(shown.sentences[1].ends_with(farthest), "{shown:?}");
     assert_eq!(answer(&of(line(0.01, 2.0, 0.0)), "proportional").shown, Shown::Refuted);
     let bent = Line { misfit_percent: Some(60.0), ..line(150.0, 2.0, 0.0) };
     assert_eq!(answer(&of(bent), "proportional").shown, Shown::NotShown);

@@ -94,7 +94,9 @@ pub struct Line {
     pub fixed_us: Option<Value>,
     /// Time of 1,000 bytes, us.
     pub kilobyte_us: Option<Value>,
-    /// Relative distance of the size that lies farthest from the line, percent: median.
+    /// The size that lies farthest from the line: that of the field that differs.
+    pub misfit_bytes: Option<u64>,
+    /// Its relative distance from the line, percent: median.
     pub misfit_percent: Option<f64>,
     /// Extra time from 85,000 bytes on, percent of the line.
     pub step_percent: Option<Value>,

@@ -157,7 +157,8 @@ fn lines(name: &str, by_size: &[BySize], of: OfSize) -> PhaseView {
     let columns = vec![
         Column::figures("fixed", "µs"),
         Column::figures("each 1,000 bytes", "µs"),
-        Column::figures("off the line, at most", "%"),
+        Column::figures("farthest size", "bytes"),
+        Column::figures("off the line", "%"),
         Column::figures("step at 85,000 bytes", "%"),
     ];
     let optional = |value: Option<Value>, text: fn(f64) -> String| {
@@ -168,7 +169,8 @@ fn lines(name: &str, by_size: &[BySize], of: OfSize) -> PhaseView {
         let cells = vec![
             optional(line.fixed_us, figure),
             optional(line.kilobyte_us, figure),
-            figures::optional(line.misfit_percent),
+            line.misfit_bytes.map_or_else(|| MISSING.to_owned(), count),
+            line.misfit_percent.map_or_else(|| MISSING.to_owned(), signed_figure),
             optional(line.step_percent, signed_figure),
         ];
         TableRow { arm: it.arm.clone(), cells }
@@ -268,11 +270,21 @@ pub fn csv(analysis: &WriteCostAnalysis, out: &mut dyn Write) -> Result<Vec<Stri
         line.extend(ends);
         lines.push(line);
     };
+    let plain = |median: f64| Some(Value { median, over: None });
+    let whole = |it: Option<u64>| plain(it? as f64);
     for documents in &analysis.documents {
         for row in &documents.rows {
             for way in &row.ways {
-                write(&row.arm, &documents.name, &way.phase, "us", way.time_us);
-                write(&row.arm, &documents.name, &way.phase, "total_ms", way.total_ms);
+                let mut of = |unit: &str, value: Option<Value>| {
+                    write(&row.arm, &documents.name, &way.phase, unit, value);
+                };
+                of("us", way.time_us);
+                of("total_ms", way.total_ms);
+                of("armed_bytes", whole(way.armed_bytes));
+                of("peak_bytes", whole(way.peak_bytes));
+                of("held_bytes", whole(way.held_bytes));
+                of("held_share", way.held_share);
+                of("collections", way.collections.and_then(plain));
             }
         }
     }
@@ -280,12 +292,38 @@ pub fn csv(analysis: &WriteCostAnalysis, out: &mut dyn Write) -> Result<Vec<Stri
         for (name, line) in [("write", &it.write), ("read", &it.read)] {
             write(&it.arm, "by-size", name, "fixed_us", line.fixed_us);
             write(&it.arm, "by-size", name, "kilobyte_us", line.kilobyte_us);
+            write(&it.arm, "by-size", name, "misfit_bytes", whole(line.misfit_bytes));
+            write(&it.arm, "by-size", name, "misfit_percent", line.misfit_percent.and_then(plain));
             write(&it.arm, "by-size", name, "step_percent", line.step_percent);
             for point in &line.points {
                 let name = format!("{name}_{}", point.data_bytes);
                 write(&it.arm, "by-size", &name, "us", point.time_us);
+                let collections = point.collections.and_then(plain);
+                write(&it.arm, "by-size", &name, "collections_per_1000", collections);
             }
         }
+    }
+    for it in &analysis.stored {
+        let mut of = |unit: &str, value: Option<Value>| {
+            write("server", "stored", &it.name, unit, value);
+        };
+        of("documents", whole(Some(it.documents)));
+        of("data_bytes", whole(Some(it.data_bytes)));
+        of("average_bytes", whole(Some(it.average_bytes)));
+        of("storage_bytes", whole(Some(it.storage_bytes)));
+        of("index_bytes", whole(Some(it.index_bytes)));
+        of("data_by_storage", it.ratio.and_then(plain));
+        of("data_by_deflate", it.compressible.and_then(plain));
+    }
+    for it in &analysis.memory {
+        let mut of = |unit: &str, value: Option<u64>| {
+            write(&it.arm, "memory", "insert_many", unit, whole(value));
+        };
+        of("limit_bytes", Some(it.limit_bytes));
+        of("fits_documents", it.fits_documents);
+        of("fits_bytes", it.fits_bytes);
+        of("peak_bytes", it.peak_bytes);
+        of("fails_documents", it.fails_documents);
     }
     table::csv(out, &head, lines)
 }
