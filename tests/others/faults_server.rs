@@ -51,8 +51,8 @@ impl Mongod {
 }
 
 /// Starts an experiment on an embedded server and waits for its first round.
-fn embedded(lab: &Lab) -> (Child, Mongod) {
-    let child = lab.start(words(&["--rounds", "9"]));
+fn embedded(lab: &Lab, more: &[&str]) -> (Child, Mongod) {
+    let child = lab.start(words(&[&["--rounds", "9"], more].concat()));
     let mongod = Mongod::of(lab);
     lab.wait_for_runs(2);
     (child, mongod)
@@ -68,18 +68,30 @@ fn assert_readable(lab: &Lab, ended: &str) {
 #[test]
 fn an_embedded_server_that_dies_is_named() {
     let Some(lab) = real_lab("faults_server/an_embedded_server_that_dies_is_named") else { return };
-    let (mut child, mongod) = embedded(&lab);
+    dies(&lab, &[]);
+}
+
+#[test]
+fn a_host_that_dies_in_the_middle_of_a_round_robin_is_named() {
+    let test = "faults_server/a_host_that_dies_in_the_middle_of_a_round_robin_is_named";
+    let Some(lab) = real_lab(test) else { return };
+    dies(&lab, &["--server", "embedded:hosts=2"]);
+}
+
+fn dies(lab: &Lab, more: &[&str]) {
+    let (mut child, mongod) = embedded(lab, more);
     send(mongod.pid, Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    let expected = "error: the server (mongod 6.0.5) was killed (signal 9; often: out of memory).";
-    assert!(done.stderr.contains(expected), "{}", done.stderr);
-    assert!(done.stderr.contains("out/logs/mongod.log"), "{}", done.stderr);
+    let which = format!("error: the server (mongod 6.0.5 on 127.0.0.1:{})", mongod.port);
+    let expected = format!("{which} was killed (signal 9; often: out of memory).");
+    assert!(done.stderr.contains(&expected), "{}", done.stderr);
+    assert!(done.stderr.contains("out/logs/mongod"), "{}", done.stderr);
     let hint = "\nhint: remove the cause named in its log and run again; finished runs are kept\n";
     assert!(done.stderr.ends_with(hint), "{}", done.stderr);
     assert!(done.stderr.contains("what was finished is kept: mongodyno report "));
-    assert_readable(&lab, "failed");
-    mongod.assert_gone(&lab);
+    assert_readable(lab, "failed");
+    mongod.assert_gone(lab);
 }
 
 /// A database made by somebody else, called and filled nearly as an experiment's.
@@ -193,7 +205,7 @@ fn a_foreign_server_that_dies_is_named() {
 /// With an embedded server, in its second round.
 fn interrupted(test: &str, signal: Signal) {
     let Some(lab) = real_lab(test) else { return };
-    let (mut child, mongod) = embedded(&lab);
+    let (mut child, mongod) = embedded(&lab, &[]);
     send(pid(&child), signal);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 130, "{}", done.stderr);
@@ -221,7 +233,7 @@ fn sigterm_stops_the_embedded_server() {
 #[test]
 fn ctrl_c_twice_leaves_no_server() {
     let Some(lab) = real_lab("faults_server/ctrl_c_twice_leaves_no_server") else { return };
-    let (mut child, mongod) = embedded(&lab);
+    let (mut child, mongod) = embedded(&lab, &[]);
     wait_until("a driver works", || lab.process("adapter.py").is_some());
     send(pid(&child), Signal::SIGINT);
     send(pid(&child), Signal::SIGTERM); // counts as well; two of one kind may become one
@@ -234,7 +246,7 @@ fn ctrl_c_twice_leaves_no_server() {
 #[test]
 fn a_killed_mongodyno_leaves_no_server() {
     let Some(lab) = real_lab("faults_server/a_killed_mongodyno_leaves_no_server") else { return };
-    let (mut child, mongod) = embedded(&lab);
+    let (mut child, mongod) = embedded(&lab, &[]);
     send(pid(&child), Signal::SIGKILL);
     child.wait().expect("it ended");
     mongod.assert_gone(&lab);

@@ -57,8 +57,8 @@ fn a_study_goes_on_after_the_death_of_its_server() {
     send(mongod, Signal::SIGKILL);
     let done = lab.finish(&mut child);
     assert_eq!(done.code, 4, "{}", done.stderr);
-    let expected = "error: the server (mongod 4.4.2) was killed (signal 9; often: out of memory).";
-    assert!(done.stderr.contains(expected), "{}", done.stderr);
+    let expected = ["error: the server (mongod 4.4.2 on ", ") was killed (signal 9; often: out of"];
+    assert!(expected.iter().all(|it| done.stderr.contains(it)), "{}", done.stderr);
     assert!(done.stderr.contains("to go on from there: mongodyno resume "), "{}", done.stderr);
     lab.assert_nothing_runs();
     assert_eq!(read(&lab).0.ended, Some(Ended::Failed));

@@ -1,12 +1,16 @@
 //! A study of several experiments with real drivers: begun with little time, then gone on with.
 
-use crate::fake_support::{code, flat, stdout};
+use crate::fake_support::{code, flat, pid, send, stdout};
 use crate::study_support::study_lab;
-use crate::support::said;
+use crate::support::{said, wait_until};
+use nix::sys::signal::Signal;
 use std::fs;
 use studies::driver_upgrade::UpgradeAnalysis;
 
-const PARTS: [&str; 5] = ["versions", "acknowledged", "reverse", "growing", "connections"];
+const PARTS: [&str; 6] = ["versions", "acknowledged", "reverse", "growing", "connections", "wire"];
+
+/// Both versions, and the twin of the first.
+const ARMS: usize = 3;
 
 #[test]
 fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
@@ -26,8 +30,25 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     let again = lab.run([&asked[..], &["--out", "out"]].concat());
     assert_eq!(code(&again), 2, "nothing is written over: {}", said(&again));
 
+    // Cut in the middle of a part, and before the record of another one.
+    let mut child = lab.start(["resume", "out"]);
+    let acknowledged = lab.path("out/acknowledged/runs.jsonl");
+    let lines = || fs::read_to_string(&acknowledged).unwrap_or_default();
+    wait_until("a round of the second part", || lines().lines().count() >= ARMS);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    assert!(done.stdout.contains("Since which version is it slow?"), "{}", done.stdout);
+    let first_round: Vec<String> = lines().lines().take(ARMS).map(str::to_owned).collect();
+    let mut child = lab.start(["resume", "out"]);
+    wait_until("the third part", || lab.path("out/reverse").exists());
+    send(pid(&child), Signal::SIGKILL);
+    assert_eq!(lab.finish(&mut child).code, -1);
+    lab.assert_nothing_runs();
+
     let output = lab.run(["resume", "out"]);
     assert_eq!(code(&output), 0, "{}", said(&output));
+    assert_eq!(lines().lines().take(ARMS).collect::<Vec<_>>(), first_round, "byte for byte");
     for part in PARTS {
         assert!(lab.path(&format!("out/{part}/experiment.json")).exists(), "{part}");
     }
@@ -52,10 +73,13 @@ fn a_line_of_versions_is_measured_in_parts_and_gone_on_with() {
     assert_eq!(code(&output), 2, "{}", said(&output));
     lab.assert_nothing_runs();
 
-    let output = lab.run([&asked[..], &["--eject", "mine"]].concat());
+    let eject = ["--eject", "mine", "--server", "embedded@6.0", "--order", "given"];
+    let output = lab.run([&asked[..], &eject].concat());
     assert_eq!(code(&output), 0, "{}", said(&output));
     let script = fs::read_to_string(lab.path("mine/study.sh")).expect("commands");
-    assert_eq!(script.lines().filter(|it| it.starts_with("mongodyno run ")).count(), 5, "{script}");
+    assert_eq!(script.lines().filter(|it| it.starts_with("mongodyno run ")).count(), 6, "{script}");
+    let asked = "--server embedded@6.0 --order given --seed 7 --out out/versions";
+    assert!(script.contains(asked), "{script}");
     assert!(
         lab.path("mine/growing.yaml").exists() && lab.path("mine/driver-upgrade.yaml").exists()
     );

@@ -57,7 +57,10 @@ impl Process for Launched {
             let ending = describe(self.guard.ended().await);
             let quote = log_tail::quote(&self.log, 0);
             Error::unreachable(
-                format!("the server (mongod {}) {ending}. {quote}", self.health.version),
+                format!(
+                    "the server (mongod {} on 127.0.0.1:{}) {ending}. {quote}",
+                    self.health.version, self.port
+                ),
                 "remove the cause named in its log and run again; finished runs are kept",
             )
         })

@@ -1,7 +1,7 @@
 //! The tables in sentences.
 
 use super::types::{Correlation, Ratio, Row, UpgradeAnalysis};
-use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, VERSIONS};
+use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, VERSIONS, WIRE};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
 use figures::{count, figure, fixed, time};
@@ -19,7 +19,8 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
         let judged = judge::analyse(made.folder, made.experiment).ok()?.analysis;
         Some((judged.since, judged.diagnosis))
     };
-    let (since, found) = judged(VERSIONS).unwrap_or_default();
+    let (since, _) = judged(VERSIONS).unwrap_or_default();
+    let (_, found) = judged(WIRE).unwrap_or_default();
     let (since_answered, _) = judged(ACKNOWLEDGED).unwrap_or_default();
     let mut slow = first_slow("since", "Since which version is it slow?", &since);
     slow.sentences.push("2014: the C# driver's cleanest step was from 1.8.3 to 1.9.0.".to_owned());
@@ -74,9 +75,10 @@ pub fn first_slow(id: &str, question: &str, since: &[SinceRow]) -> Evidence {
     }
 }
 
-/// What the diagnosis of the first experiment found.
+/// The diagnosis of the experiment that went through the tap.
 fn cause(found: &[Finding]) -> Evidence {
-    let mut told = not_shown("cause", "What does the diagnosis find?", "No rule of it applies.");
+    let question = "Does the tap show where the time goes?";
+    let mut told = not_shown("cause", question, "No rule of the diagnosis applies.");
     if !found.is_empty() {
         let words = |it: &Finding| {
             let about: Vec<&String> = [&it.arm, &it.phase].into_iter().flatten().collect();

@@ -33,6 +33,7 @@ const ACKNOWLEDGED: &str = "acknowledged";
 const REVERSE: &str = "reverse";
 const GROWING: &str = "growing";
 const CONNECTIONS: &str = "connections";
+const WIRE: &str = "wire";
 const API: &str = "api";
 
 const TOTAL: &str = "total";
@@ -99,6 +100,7 @@ impl Study for DriverUpgradeStudy {
             part(REVERSE, usual, &ends, &["--order", "reverse"], false),
             part(GROWING, "growing", &arms, &["--order", "given"], false),
             part(CONNECTIONS, usual, &ends, &["--server-connections", &connections], false),
+            part(WIRE, usual, &ends, &["--tap"], true),
         ];
         // The last of the ten builds has both.
         if let Some(newest) = arms.last().filter(|_| asked.drivers.is_empty()) {
@@ -209,6 +211,7 @@ fn about(part: &str) -> &'static str {
         API => "The newest version by its old API and by its new one, both with w:1.",
         REVERSE => "The first and the last version, the last one first.",
         GROWING => "Creations alone, in a collection that keeps what the arms before wrote.",
+        WIRE => "The first and the last version through the tap: where does the time go?",
         _ => "More threads than the server accepts connections.",
     }
 }
