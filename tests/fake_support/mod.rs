@@ -215,8 +215,8 @@ impl Lab {
     }
 
     /// Runs these words on a disk that is full after `runs` of them. `then` are shell commands that
-    /// read the rest of `out`; `$0` is the binary and `small` that disk. None where this machine
-    /// has no disk of its own for a test.
+    /// read the rest of `out`; `$0` is the binary and `$disk`, `small`, that disk. None where this
+    /// machine has no disk of its own for a test.
     pub fn on_a_full_disk(
         &self,
         test: &str,
@@ -224,31 +224,59 @@ impl Lab {
         words: &[String],
         then: &str,
     ) -> Option<Output> {
+        fs::create_dir(self.path("small")).expect("a folder");
+        let words =
+            words.iter().map(|word| if word == "out" { "small/out" } else { word.as_str() });
+        self.on_a_disk_that_fills("disk=small; out=small/out", test, runs, words, then)
+    }
+
+    /// The same where the disk is that of the data of servers that are started.
+    pub fn with_a_full_server(
+        &self,
+        test: &str,
+        runs: usize,
+        words: &[&str],
+        then: &str,
+    ) -> Option<Output> {
+        let places = r#"
+            disk="${MDYN_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/mongodyno}/data"; out=out
+            mkdir -p "$disk"
+        "#;
+        self.on_a_disk_that_fills(places, test, runs, words.iter().copied(), then)
+    }
+
+    fn on_a_disk_that_fills<'a>(
+        &self,
+        places: &str,
+        test: &str,
+        runs: usize,
+        words: impl Iterator<Item = &'a str>,
+        then: &str,
+    ) -> Option<Output> {
         let private = Command::new("unshare").args(["-m", "true"]).output();
         if !private.is_ok_and(|output| output.status.success()) {
             crate::support::skip(test, "`unshare -m` needs root");
             return None;
         }
-        fs::create_dir(self.path("small")).expect("a folder");
         // Room for these runs and a few pages; the folder vanishes with the namespace of mounts.
         let script = format!(
             r#"
-            mount -t tmpfs -o size=2g tmpfs small || exit 99
+            {places}
+            mount -t tmpfs -o size=2g tmpfs "$disk" || exit 99
             "$0" "$@" >stdout 2>stderr & run=$!
-            lines() {{ cat small/out/runs.jsonl 2>/dev/null | wc -l; }}
+            lines() {{ cat $out/runs.jsonl 2>/dev/null | wc -l; }}
+            used() {{ df -k --output=used "$disk" | tail -n 1; }}
             while [ "$(lines)" -lt {runs} ] && kill -0 $run; do sleep 0.02; done
             # What is there may grow between the two looks; then the system refuses.
-            until mount -o remount,size=$(($(du -sk small | cut -f1) + 256))k small 2>/dev/null; do
+            until mount -o remount,size=$(($(used) + 256))k "$disk" 2>/dev/null; do
                 kill -0 $run || exit 98
             done
             wait $run; code=$?
-            "$0" report small/out --format json >report.json || exit 97
+            "$0" report $out --format json >report.json || exit 97
             {then}
             exit $code
         "#
         );
-        let words =
-            words.iter().map(|word| if word == "out" { "small/out" } else { word.as_str() });
         let mut command = self.wrapped(&["unshare", "-m", "sh", "-c", &script], words);
         Some(command.output().expect("it starts"))
     }

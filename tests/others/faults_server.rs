@@ -94,6 +94,47 @@ fn dies(lab: &Lab, more: &[&str]) {
     mongod.assert_gone(lab);
 }
 
+/// 60 MB of each arm, that no compression takes off and no round removes: 1 GB in nine rounds.
+const FILLING: &str = "
+name: filling
+why: A server's disk gets full.
+collections:
+  log:
+    keep: experiment
+    document: {_id: {type: long, value: key}, body: {type: bytes, length: 100000}}
+phases:
+  - {operation: insert_many, collection: log, batch: 20, documents: 600, warmup: 0}
+";
+
+#[test]
+fn a_server_that_runs_out_of_disk_is_named_and_finished_rounds_stay_readable() {
+    let test =
+        "faults_server/a_server_that_runs_out_of_disk_is_named_and_finished_rounds_stay_readable";
+    let Some(lab) = real_lab(test) else { return };
+    lab.write("filling.yaml", FILLING);
+    let words = ["run", "filling.yaml", "--out", "out", "-d", "python", "--rounds", "9"];
+    // With a small cache mongod writes early.
+    let words = [&words[..], &["--server-cache", "256MiB"]].concat();
+    let then = r#"[ -z "$(ls "$disk")" ] || exit 96"#;
+    let Some(output) = lab.with_a_full_server(test, 2, &words, then) else { return };
+    let told = fs::read_to_string(lab.path("stderr")).unwrap_or_default();
+    assert_eq!(code(&output), 5, "{}{told}", said(&output));
+    let at = told.find("error: the server (mongod 6.0.5 on 127.0.0.1:");
+    let at = at.unwrap_or_else(|| panic!("{told}"));
+    let error = &told[at..];
+    assert!(error.contains(" ran out of disk in "), "{error}");
+    assert!(error.contains(" (No space left on device); it "), "{error}");
+    assert!(error.contains("Reason: "), "{error}");
+    assert!(error.contains("The end of its log, "), "{error}");
+    assert!(error.contains("/out/logs/mongod.log:\n"), "{error}");
+    let hint =
+        "\nhint: free some disk space, or choose another MDYN_HOME; finished runs are kept\n";
+    assert!(error.ends_with(hint), "{error}");
+    assert!(told.contains("what was finished is kept: mongodyno report "), "{told}");
+    assert_readable(&lab, "failed");
+    lab.assert_nothing_runs();
+}
+
 /// A database made by somebody else, called and filled nearly as an experiment's.
 struct Foreign {
     uri: String,

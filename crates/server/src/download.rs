@@ -171,7 +171,8 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
+/// The system's words where a disk is full, or a user's share of it.
+pub(super) const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
 const TLS: &[&str] = &["CERTIFICATE_VERIFY_FAILED", "SSLError", "not a trusted or secure host"];
 const NO_NETWORK: &[&str] = &[
     "NewConnectionError",

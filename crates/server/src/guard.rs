@@ -32,6 +32,8 @@ use base::process::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
+/// A disk with less room than this is full.
+const FULL_BYTES: u64 = 1 << 20;
 
 /// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
 /// before any other thread exists: mongod dies with the thread that starts it.
@@ -59,15 +61,16 @@ fn guard(folder: &Path) -> std::io::Result<()> {
         nix::unistd::setsid()?;
     }
     let result = supervise(&instance, &order);
+    let disk_full = is_full(&order.data_folder);
     if !order.keep_data {
         instance::remove_data(&order.data_folder);
     }
-    let ending = result?;
+    let ending = Ending { disk_full, ..result? };
     if ending.expected {
         let _ = fs::remove_dir_all(folder);
     } else {
-        // Kept for `server status`; swept at the next start.
-        instance::write_json(&instance.ending(), &ending)?;
+        // Kept for `server status`; swept at the next start. A full disk must not hide the ending.
+        let _ = instance::write_json(&instance.ending(), &ending);
     }
     say(&GuardEvent::Ended(ending));
     Ok(())
@@ -212,7 +215,13 @@ fn drain(mut signals: &UnixStream) {
 
 fn ending(status: ExitStatus, expected: bool) -> Ending {
     use std::os::unix::process::ExitStatusExt;
-    Ending { code: status.code(), signal: status.signal(), expected }
+    Ending { code: status.code(), signal: status.signal(), expected, ..Ending::default() }
+}
+
+/// So full that mongod's log may lack its reason.
+fn is_full(folder: &Path) -> bool {
+    let stat = nix::sys::statvfs::statvfs(folder);
+    stat.is_ok_and(|it| it.blocks_available() * it.fragment_size() < FULL_BYTES)
 }
 
 /// mongodyno may be gone; then nobody needs to hear it.

@@ -77,7 +77,7 @@ impl GuardHandle {
             }
             if events.changed().await.is_err() {
                 // The guard was killed, and the kernel killed mongod with it.
-                let killed = Ending { code: None, signal: Some(9), expected: false };
+                let killed = Ending { signal: Some(9), ..Ending::default() };
                 return self.ending().unwrap_or(killed);
             }
         }

@@ -20,6 +20,9 @@ use base::secrets::mask_text;
 
 /// How long somebody else's server may take to answer.
 const EXTERNAL_LIMIT: Duration = Duration::from_secs(10);
+/// How long a client may take to leave. Behind mongodb+srv:// the driver would wait for its next
+/// look at the DNS, a minute.
+const LEAVE_LIMIT: Duration = Duration::from_millis(250);
 /// A first, short question: the driver would repeat a hopeless one until the limit.
 const FIRST_LIMIT: Duration = Duration::from_secs(2);
 
@@ -104,7 +107,8 @@ async fn ask(
     options.connect_timeout.get_or_insert(limit);
     let client = Client::with_options(options)?;
     let asked = timeout(limit + Duration::from_secs(2), questions(&client, check_rights)).await;
-    client.shutdown().immediate(true).await;
+    // What is left then ends as the client is dropped.
+    let _ = timeout(LEAVE_LIMIT, client.shutdown().immediate(true)).await;
     asked.unwrap_or_else(|_| Err(std::io::Error::new(TimedOut, "timed out").into()))
 }
 

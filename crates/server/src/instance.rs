@@ -53,12 +53,15 @@ pub(super) enum GuardEvent {
 }
 
 /// How mongod ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ending {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     /// Whether the guard had asked for it.
     pub expected: bool,
+    /// Whether the disk of its data was full then.
+    #[serde(default)]
+    pub disk_full: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -33,6 +33,8 @@ pub(super) struct Launched {
     pub cache_gb: f64,
     pub data_folder: PathBuf,
     pub log: PathBuf,
+    /// Its length before: a resumed experiment goes on in one file.
+    pub log_start: u64,
     pub health: Health,
     /// Last: fields are dropped in their order, and mongod has to be gone.
     _cgroup: Option<Cgroup>,
@@ -123,6 +125,7 @@ impl Start<'_> {
                 cache_gb,
                 data_folder,
                 log,
+                log_start,
                 health,
                 _cgroup: cgroup,
             }),

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::download::NO_SPACE;
+
 const LINES: usize = 4;
 const WIDTH: usize = 240;
 
@@ -16,7 +18,9 @@ pub(super) fn quote(log: &Path, from: u64) -> String {
     if lines.is_empty() {
         return format!("Its log is empty: {}", log.display());
     }
-    let reason = lines.iter().rev().find_map(|line| reason(line));
+    // A full disk has consequences, each with an error of its own.
+    let full = lines.iter().rev().find(|line| no_space(line).is_some());
+    let reason = full.into_iter().chain(lines.iter().rev()).find_map(|line| reason(line));
     let reason = reason.map(|text| format!("Reason: {}\n", cut(&text))).unwrap_or_default();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     let last: Vec<String> = last.iter().map(|line| format!("  {}", cut(line))).collect();
@@ -27,6 +31,15 @@ pub(super) fn quote(log: &Path, from: u64) -> String {
 /// but for the first letter.
 pub(super) fn says_ready(log: &Path, from: u64) -> bool {
     read_end(log, from).is_ok_and(|text| text.contains("aiting for connections"))
+}
+
+/// The words by which mongod says after `from` that its disk is full.
+pub(super) fn says_full(log: &Path, from: u64) -> Option<&'static str> {
+    no_space(&read_end(log, from).ok()?)
+}
+
+fn no_space(text: &str) -> Option<&'static str> {
+    NO_SPACE.iter().copied().find(|words| text.contains(words))
 }
 
 fn read_end(log: &Path, from: u64) -> std::io::Result<String> {
@@ -42,7 +55,7 @@ fn read_end(log: &Path, from: u64) -> std::io::Result<String> {
 fn reason(line: &str) -> Option<String> {
     if let Ok(entry) = serde_json::from_str::<Value>(line) {
         let severe = matches!(entry["s"].as_str(), Some("F" | "E"));
-        let details = ["error", "reason", "msg", "what"].iter().find_map(|key| {
+        let details = ["error", "reason", "msg", "what", "message"].iter().find_map(|key| {
             let value = &entry["attr"][key];
             value
                 .as_str()
@@ -82,6 +95,8 @@ mod tests {
     fn the_reason_is_found_in_both_formats() {
         let new = r#"{"s":"E","c":"NETWORK","msg":"Failed","attr":{"error":"in use"}}"#;
         assert_eq!(reason(new).as_deref(), Some("Failed: in use"));
+        let coded = r#"{"s":"E","msg":"WiredTiger","attr":{"error":28,"message":"it is full"}}"#;
+        assert_eq!(reason(coded).as_deref(), Some("WiredTiger: it is full"));
         assert_eq!(reason(r#"{"s":"I","msg":"fine","attr":{}}"#), None);
         let old = "2026-01-01T00:00:00.000+0000 E  STORAGE  [initandlisten] disk gone";
         assert_eq!(reason(old).as_deref(), Some("disk gone"));

@@ -2,6 +2,7 @@
 
 use base::error::{Error, Result};
 
+use super::download::NO_SPACE;
 use super::host::Host;
 use super::launch::{Launched, describe, launch};
 use super::log_tail;
@@ -54,13 +55,23 @@ impl Process for Launched {
     /// With the end of its log.
     fn died(&self) -> Later<'_, Error> {
         Box::pin(async {
-            let ending = describe(self.guard.ended().await);
-            let quote = log_tail::quote(&self.log, 0);
+            let ended = self.guard.ended().await;
+            let ending = describe(ended);
+            let quote = log_tail::quote(&self.log, self.log_start);
+            let which = format!("mongod {} on 127.0.0.1:{}", self.health.version, self.port);
+            let full = log_tail::says_full(&self.log, self.log_start);
+            if let Some(words) = full.or(ended.disk_full.then_some(NO_SPACE[0])) {
+                let disk = self.data_folder.parent().unwrap_or(&self.data_folder).display();
+                return Error::environment(
+                    format!(
+                        "the server ({which}) ran out of disk in {disk} ({words}); it {ending}. \
+                         {quote}"
+                    ),
+                    "free some disk space, or choose another MDYN_HOME; finished runs are kept",
+                );
+            }
             Error::unreachable(
-                format!(
-                    "the server (mongod {} on 127.0.0.1:{}) {ending}. {quote}",
-                    self.health.version, self.port
-                ),
+                format!("the server ({which}) {ending}. {quote}"),
                 "remove the cause named in its log and run again; finished runs are kept",
             )
         })
