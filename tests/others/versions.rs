@@ -324,6 +324,24 @@ fn a_version_that_cannot_be_had_leaves_the_others_their_comparison() {
     assert_eq!(code(&output), 5, "{}", said(&output));
 }
 
+/// The builds of the C# driver 1.8 and 1.9 from its public source report 0.0.0.
+#[test]
+fn the_versions_of_a_users_folder_are_the_names_of_its_folders() {
+    let lab = Lab::new();
+    lab.fake("built", &[QUICK, "op_ns=100000", "version=0.0.0"]);
+    let option = "options.from = 'where'\n[[generations]]\nversions = '.'\n\
+                  options.from = { default = 'folder', match = '.', wants = 'folder' }\n";
+    lab.rewrite("built", |text| text.to_owned() + option);
+    let versions = ["1.8.0", "1.8.1", "1.9.0", "1.9.1"];
+    let drivers = versions.map(|version| format!("built@{version}"));
+    let output = lab.experiment(&drivers.each_ref().map(String::as_str), &["--rounds", "1"]);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let record = lab.record();
+    let arms = record["arms"].as_array().expect("arms").iter();
+    let measured = arms.filter(|arm| arm["is_aa"] == false).map(|arm| arm["version"].clone());
+    assert_eq!(measured.collect::<Vec<_>>(), versions, "{record:#}");
+}
+
 #[test]
 fn a_driver_that_reports_another_version_than_was_asked_for_is_lost() {
     let lab = Lab::new();

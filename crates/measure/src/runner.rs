@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::seen::fill;
 use crate::stop::Stop;
-use crate::system::other_version;
+use crate::system::{self, other_version};
 use adapter::environment::Environment;
 use adapter::messages::Opened;
 use base::clock::{Epoch, wall};
@@ -188,7 +188,7 @@ impl Runner {
             return None;
         }
         if let Some(consumer) = &mut self.experiment.consumer {
-            identify(consumer, &live, &self.experiment.server.version);
+            identify(consumer, &live, environment, &self.experiment.server.version);
         }
         Some(live)
     }
@@ -227,8 +227,8 @@ impl Runner {
     /// is a loss.
     async fn identify(&mut self, live: &mut LiveArm) -> Result<()> {
         let arm = &mut self.experiment.arms[live.index];
-        identify(arm, live, &self.experiment.server.version);
         let environment = &self.configurations[live.index].environment;
+        identify(arm, live, environment, &self.experiment.server.version);
         let other = live.hello().and_then(|hello| other_version(environment, hello));
         if let Some(reason) = other {
             live.fail(&reason).await;
@@ -248,13 +248,13 @@ impl Runner {
     }
 }
 
-fn identify(arm: &mut Arm, live: &LiveArm, server_version: &str) {
+fn identify(arm: &mut Arm, live: &LiveArm, environment: &Environment, server_version: &str) {
     if arm.limits.is_none() {
         arm.limits = live.processes().first().and_then(|it| Limits::of(it.pid));
     }
     if let Some(hello) = live.hello() {
         arm.driver.clone_from(&hello.driver.name);
-        arm.version.clone_from(&hello.driver.version);
+        arm.version = system::version(environment, hello);
         arm.native = hello.driver.native;
         arm.runtime = format!("{} {}", hello.runtime.name, hello.runtime.version);
         arm.concurrency.clone_from(&hello.capabilities.concurrency.kind);

@@ -45,12 +45,21 @@ fn told(hello: &Hello) -> String {
     hello.driver.version.chars().filter(plain).collect()
 }
 
+/// The version of a running driver. In a user's folder of drivers it is the name of the driver's
+/// own folder: one built from source may report 0.0.0, as all of C# 1.8 and 1.9 do.
+pub fn version(environment: &Environment, hello: &Hello) -> String {
+    let reported = &hello.driver.version;
+    if of_folder(environment) { environment.version.clone() } else { reported.clone() }
+}
+
+fn of_folder(environment: &Environment) -> bool {
+    environment.options.get("from").is_some_and(|it| it == "folder")
+}
+
 /// Why a running driver is not the one that its arm asked for; None: it is.
 pub fn other_version(environment: &Environment, hello: &Hello) -> Option<String> {
-    // A user's folder of drivers may have any name.
-    let of_folder = environment.options.get("from").is_some_and(|it| it == "folder");
     let (asked, told) = (&environment.version, told(hello));
-    let is_other = !of_folder && !begins_as(asked, &told);
+    let is_other = !of_folder(environment) && !begins_as(asked, &told);
     is_other.then(|| format!("its driver reports version {told}, and {asked} was asked for"))
 }
 

@@ -149,7 +149,7 @@ pub struct Arm {
     pub is_direct: bool,
     /// As its adapter reports it.
     pub driver: String,
-    /// As the running adapter reports it.
+    /// As the running adapter reports it; the name of its folder in a user's folder of drivers.
     pub version: String,
     /// The arm's own options: of the adapter, asked for or chosen, and of its connection string.
     #[serde(default)]

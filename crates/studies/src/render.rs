@@ -7,7 +7,7 @@ use base::error::{Error, Result};
 use base::say;
 use report::Options;
 use report::drawing::Drawing;
-use report::study::{self, Figure};
+use report::study::{self, Figure, View};
 
 type Render = fn(&dyn Study, &Outcome<'_>, &Options, &mut Vec<u8>) -> Result<io::Result<()>>;
 
@@ -16,16 +16,16 @@ pub const GNUPLOT: &str = "gnuplot";
 
 /// The formats that studies have, by their names in `--format`.
 const FORMATS: [(&str, Render); 7] = [
-    ("terminal", |it, made, options, out| Ok(study::terminal(&it.view(made), options, out))),
+    ("terminal", |it, made, options, out| Ok(study::terminal(&view(it, made), options, out))),
     ("html", |it, made, _, out| {
-        let mut view = it.view(made);
+        let mut view = view(it, made);
         for phase in &mut view.phases {
             let drawings = it.drawings(made, &phase.name)?;
             phase.figures = drawings.iter().map(Figure::of).collect();
         }
         Ok(study::render(&view, out))
     }),
-    ("md", |it, made, _, out| Ok(study::markdown(&it.view(made), out))),
+    ("md", |it, made, _, out| Ok(study::markdown(&view(it, made), out))),
     ("json", |it, made, _, out| Ok(writeln!(out, "{:#}", it.analysis(made)))),
     ("csv", |it, made, _, out| {
         for missing in it.csv(made, out)? {
@@ -58,6 +58,15 @@ pub fn render(
     let mut out = Vec::new();
     render(study, made, options, &mut out)?.expect("writing to memory");
     Ok(out)
+}
+
+/// An option that every arm has tells them from nobody.
+fn view(study: &dyn Study, made: &Outcome<'_>) -> View {
+    let mut view = study.view(made);
+    if let Some(options) = made.shared_options() {
+        view.leave_out(options);
+    }
+    view
 }
 
 /// All pictures of a study as one; refused for a study without pictures.

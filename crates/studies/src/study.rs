@@ -149,6 +149,13 @@ impl<'a> Outcome<'a> {
         self.made.iter().find(|made| made.part == name)
     }
 
+    /// Options that end the names of all arms.
+    pub(crate) fn shared_options(&self) -> Option<&str> {
+        let arms = self.made.iter().flat_map(|it| &it.experiment.arms);
+        let names = arms.filter(|it| !it.is_aa && !it.is_direct).map(|it| it.id.as_str());
+        shared_options(&names.collect::<Vec<_>>())
+    }
+
     /// By the definition and the records alone. Machine, server and arms are those of the first
     /// part: a study has one of each, and its own tables say where a part differs.
     pub(crate) fn view(&self, definition: Definition) -> View {
@@ -169,5 +176,26 @@ impl<'a> Outcome<'a> {
         let words = |(part, reason): (&String, &String)| format!("{part} is left out: {reason}.");
         view.warnings.extend(self.left_out.iter().map(words));
         view
+    }
+}
+
+/// `/from=folder/runtime=mono`, where two names or more end so; None where they differ.
+fn shared_options<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let first = names.first()?;
+    let options = &first[first.find('/')?..];
+    (names.len() > 1 && names.iter().all(|it| it.ends_with(options))).then_some(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_all_names_end_with_are_shared() {
+        let of = ["a@1/x=1/y=2", "a@2/x=1/y=2", "a@2/api=old/x=1/y=2"];
+        assert_eq!(shared_options(&of), Some("/x=1/y=2"));
+        assert_eq!(shared_options(&of[..1]), None, "one arm has its whole name");
+        assert_eq!(shared_options(&["a@1", "a@2/x=1"]), None);
+        assert_eq!(shared_options(&["a@1/x=1", "a@2"]), None);
     }
 }

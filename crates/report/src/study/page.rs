@@ -58,6 +58,18 @@ impl View {
             ..Self::default()
         }
     }
+
+    /// Shortens the names of arms, all of which end with `options`: `/from=folder/runtime=mono`.
+    pub fn leave_out(&mut self, options: &str) {
+        let sentences = self.evidence.iter_mut().flat_map(|it| &mut it.sentences);
+        let tables = self.phases.iter_mut().map(|it| &mut it.table).chain([&mut self.arms]);
+        let names = tables.flat_map(|it| it.rows.iter_mut().map(|row| &mut row.arm));
+        for text in sentences.chain(&mut self.warnings).chain(names) {
+            *text = text.replace(options, "");
+        }
+        let words = options[1..].split('/').collect::<Vec<_>>().join(" and ");
+        self.warnings.insert(0, format!("all arms have {words}; their names here leave it out"));
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
