@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::fake_support::real::lab_with;
 use crate::fake_support::{Lab, code, flat, stderr, stdout};
 use crate::study_support::{of_phase, read, study_lab};
-use crate::support::said;
+use crate::support::{said, server};
 use jsonschema::Validator;
+use record::folder::Folder;
 use record::records::{Ended, Experiment, Run};
 use serde_json::Value;
 use studies::Study as _;
@@ -151,6 +153,37 @@ fn two_of_the_originals_languages_alone() {
     }
     let ids: Vec<&str> = experiment.arms.iter().map(|arm| arm.id.as_str()).collect();
     assert_reports(&lab, &runs, &ids);
+}
+
+#[test]
+fn a_change_stream_beside_a_tailable_cursor() {
+    let test = "study_whole/a_change_stream_beside_a_tailable_cursor";
+    if server(test).is_none() {
+        return;
+    }
+    let Some(lab) = lab_with(test, &["python", "node"]) else { return };
+    let words = ["study", "broker", "--part", "streams", "--quick", "--rounds=1", "--out=out"];
+    let output = lab.run(words);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let (folder, experiment) = Folder::open(&lab.path("out/streams")).expect("a part");
+    let topology = &experiment.server.topology;
+    assert!(topology.starts_with("replica set"), "{topology}");
+    let runs = folder.runs().expect("runs");
+    let ids: Vec<&str> = experiment.arms.iter().map(|arm| arm.id.as_str()).collect();
+    assert_eq!((ids.len(), runs.len()), (2, 2), "{}", said(&output));
+    for run in &runs {
+        for name in ["tailable_cursor", "change_stream"] {
+            let broker = of_phase(run, name);
+            assert_eq!((broker.sent, broker.received), (200, 200), "{name}: {broker:?}");
+            assert_eq!((broker.lost, broker.duplicates), (0, 0), "{name}: {broker:?}");
+        }
+    }
+    let shown = flat(&stdout(&output));
+    let question = "How much later does a message arrive by a change stream";
+    assert!(shown.contains(question), "{shown}");
+    assert!(shown.contains("Not shown. There are fewer than five rounds for 2 of 2."), "{shown}");
+    assert_reports(&lab, &runs, &ids);
+    lab.assert_nothing_runs();
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn round_curve(round: u32, curve: &Curve, broker: &Broker) -> RoundCurve {
         threshold_us: curve.threshold_us,
         made_per_s: broker.issue_rate_per_s,
         received_per_s: broker.receive_rate_per_s,
+        latency_p50_us: broker.latency.p50_us,
     }
 }
 

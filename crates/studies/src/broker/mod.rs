@@ -11,6 +11,7 @@ mod facts;
 mod parts;
 mod picture;
 mod rows;
+mod streams;
 pub mod types;
 mod view;
 
@@ -53,25 +54,30 @@ impl Study for BrokerStudy {
     }
 
     fn flags(&self) -> &'static [Flag] {
-        &[Flag {
-            name: CONSUMER,
-            value: "DRIVER",
-            help: "Who reads the messages [default: the fastest]",
-        }]
+        &[
+            Flag {
+                name: CONSUMER,
+                value: "DRIVER",
+                help: "Who reads the messages [default: the fastest]",
+            },
+            streams::FLAG,
+        ]
     }
 
     fn plan(&self, asked: &Asked) -> Result<Plan> {
+        let mut sets = BTreeMap::new();
+        if asked.quick {
+            sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
+        }
+        if let Some(name) = asked.flags.get(streams::FLAG.name) {
+            return Ok(Plan::Parts(vec![streams::part(name, asked, sets)?]));
+        }
         let definition = self.definition();
         let (scale, messages) = definition.scale(asked)?;
         // A think time of 1 ms makes each message take more than 1 ms: a tenth of them shows it.
         let think = (messages / 10).clamp(100, 1_000);
-        let mut sets = BTreeMap::from([
-            ("messages".to_owned(), messages.to_string()),
-            ("think_messages".to_owned(), think.to_string()),
-        ]);
-        if asked.quick {
-            sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
-        }
+        sets.insert("messages".to_owned(), messages.to_string());
+        sets.insert("think_messages".to_owned(), think.to_string());
         sets.extend(asked.sets.clone());
         Ok(Plan::One(Box::new(One {
             workload: builtin::open(&definition.workload, &sets, asked.seed)?,
@@ -93,7 +99,10 @@ impl Study for BrokerStudy {
     }
 
     fn view(&self, made: &Outcome<'_>) -> View {
-        view::view(made, self.definition(), &analyse(made.only().experiment, made.only().runs))
+        let Made { part, experiment, runs, .. } = *made.only();
+        let is_streams = part == streams::NAME;
+        let definition = if is_streams { streams::definition() } else { self.definition() };
+        view::view(made, definition, &analyse(experiment, runs))
     }
 
     /// The scatter, and with intended starts a second one, since those. If a round went through the
@@ -150,8 +159,10 @@ mod tests {
 
     #[test]
     fn a_message_carries_a_date_as_the_originals_did() {
-        let plan = BrokerStudy.plan(&Asked::default()).expect("a plan").one().expect("one");
-        let stamps = &plan.workload.plan.phases[0].operations[0];
-        assert!(format!("{stamps:?}").contains("TimeMs"), "{stamps:?}");
+        for workload in ["broker", "broker-streams"] {
+            let plan = builtin::open(workload, &BTreeMap::new(), 0).expect("a workload").plan;
+            let stamps = &plan.phases[0].operations[0];
+            assert!(format!("{stamps:?}").contains("TimeMs"), "{workload}: {stamps:?}");
+        }
     }
 }

@@ -109,6 +109,8 @@ pub struct RoundCurve {
     pub made_per_s: Option<f64>,
     /// Messages received a second.
     pub received_per_s: Option<f64>,
+    /// Median latency from made to received, us.
+    pub latency_p50_us: Option<f64>,
 }
 
 impl RoundCurve {

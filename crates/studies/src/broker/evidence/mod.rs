@@ -7,6 +7,7 @@ mod parts;
 mod pool;
 mod rates;
 mod replay;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod think;
@@ -39,6 +40,7 @@ pub fn all(phases: &[PhaseAnalysis]) -> Vec<Evidence> {
         pool::pools,
         pool::processes,
         think::rule,
+        streams::rule,
     ];
     let mut evidence: Vec<Evidence> = rules.iter().filter_map(|rule| rule(phases)).collect();
     if let Some(answer) = answer::rule(&evidence) {

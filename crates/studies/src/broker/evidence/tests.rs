@@ -59,6 +59,7 @@ fn row_of(class: Class) -> RoundCurve {
         threshold_us: 1_000.0,
         made_per_s: Some(5_000.0),
         received_per_s: Some(5_000.0),
+        latency_p50_us: Some(300.0),
     }
 }
 
@@ -271,6 +272,54 @@ fn the_pause_takes_half_the_rate_or_not() {
     assert_eq!(shown(&phases(with(660.0, 310.0)), "think"), Some(Shown::Shown));
     assert_eq!(shown(&phases(with(660.0, 600.0)), "think"), Some(Shown::Refuted));
     assert_eq!(shown(&phases(with(1_200.0, 300.0)), "think"), Some(Shown::Refuted));
+}
+
+/// An arm's phases by both ways, with the median latency of each round, us.
+fn both_ways(cursor: &[f64], stream: &[f64]) -> [PhaseAnalysis; 2] {
+    let by = |name: &str, medians: &[f64]| {
+        let mut arm = row("a", &vec![Class::Flat; medians.len()]);
+        for (curve, us) in arm.curves.iter_mut().zip(medians) {
+            curve.latency_p50_us = Some(*us);
+        }
+        phase_of(name, vec![Row { latency_p50_us: over_rounds(medians), ..arm }])
+    };
+    [by("tailable_cursor", cursor), by("change_stream", stream)]
+}
+
+#[test]
+fn a_change_stream_is_later_or_not_by_the_interval_of_the_ratio() {
+    let cursor = [400.0, 410.0, 390.0, 420.0, 400.0];
+    let later = both_ways(&cursor, &cursor.map(|us| 3.0 * us));
+    assert_eq!(shown(&later, "streams"), Some(Shown::Shown));
+    assert_eq!(
+        found(&later, "streams").expect("a finding").sentences,
+        [
+            "By a change stream a message arrives more than 5 % later for all 1.",
+            "a: 3.00 [3.00, 3.00] times the latency by a tailable cursor; median latency 1,200 \
+             [1,170, 1,260] us by a change stream, 400 [390, 420] us by a tailable cursor.",
+        ]
+    );
+    let alike = both_ways(&cursor, &cursor.map(|us| 1.01 * us));
+    assert_eq!(shown(&alike, "streams"), Some(Shown::Refuted));
+    // The rounds do not agree.
+    let mixed = both_ways(&cursor, &[380.0, 1_200.0, 390.0, 1_300.0, 1_100.0]);
+    assert_eq!(shown(&mixed, "streams"), Some(Shown::NotShown));
+    assert_eq!(shown(&later[..1], "streams"), None, "one way is no comparison");
+}
+
+#[test]
+fn fewer_than_five_rounds_of_both_ways_show_nothing() {
+    let (cursor, stream) = ([400.0; 5], [1_200.0; 5]);
+    for rounds in 1..5 {
+        let few = both_ways(&cursor[..rounds], &stream[..rounds]);
+        assert_eq!(shown(&few, "streams"), Some(Shown::NotShown), "{rounds}");
+        assert_eq!(first(&few, "streams"), "There are fewer than five rounds for 1 of 1.");
+        // A round counts where it has both.
+        let lost = both_ways(&cursor, &stream[..rounds]);
+        assert_eq!(shown(&lost, "streams"), Some(Shown::NotShown), "{rounds}");
+    }
+    assert_eq!(shown(&both_ways(&cursor, &stream), "streams"), Some(Shown::Shown));
+    assert_eq!(shown(&both_ways(&cursor, &[]), "streams"), None);
 }
 
 #[test]

@@ -1,0 +1,110 @@
+//! The part `streams`: a tailable cursor and a change stream side by side. It is made in place of
+//! the study's own experiment, whose server is no replica set.
+
+use std::collections::BTreeMap;
+
+use super::CONSUMER;
+use crate::definition::{Asked, Definition};
+use crate::study::{Flag, Part};
+use base::error::{Error, Result};
+
+pub const NAME: &str = "streams";
+pub const FLAG: Flag = Flag {
+    name: "part",
+    value: "NAME",
+    help: "Another experiment: streams, a tailable cursor and a change stream",
+};
+
+pub fn definition() -> Definition {
+    Definition::read(include_str!("../../../../studies/broker/streams.toml"))
+}
+
+/// The part that was asked for by `name`; parameters of the user win over `sets`.
+///
+/// # Errors
+/// Another name; a scale that makes no experiment.
+pub fn part(name: &str, asked: &Asked, mut sets: BTreeMap<String, String>) -> Result<Part> {
+    if name != NAME {
+        let message = format!("--part: there is no part {name}");
+        return Err(Error::usage(message, format!("it has {NAME}")));
+    }
+    let definition = definition();
+    let (_, messages) = definition.scale(asked)?;
+    sets.insert("messages".to_owned(), messages.to_string());
+    sets.extend(asked.sets.clone());
+    let mut words = vec![definition.workload.clone()];
+    let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
+    for (name, value) in &sets {
+        flag("--set", &format!("{name}={value}"));
+    }
+    for arm in definition.arms(&asked.drivers) {
+        flag("-d", &arm.driver);
+    }
+    flag("--rounds", &definition.rounds(asked, messages).to_string());
+    if let Some(consumer) = asked.flags.get(CONSUMER) {
+        flag("--consumer", consumer);
+    }
+    // A server that the user names is taken as it is.
+    if asked.server.is_none() && !asked.by_uri {
+        flag("--server", &definition.server);
+    }
+    Ok(Part { name: NAME.to_owned(), words, compares: false, needs: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::BrokerStudy;
+    use crate::study::{Plan, Study as _};
+
+    fn words(asked: Asked) -> String {
+        let flags = [(FLAG.name, NAME.to_owned())].into_iter().chain(asked.flags.clone());
+        let asked = Asked { flags: flags.collect(), ..asked };
+        let Plan::Parts(parts) = BrokerStudy.plan(&asked).expect("a plan") else { panic!() };
+        assert_eq!(parts.len(), 1);
+        parts[0].words.join(" ")
+    }
+
+    #[test]
+    fn it_is_measured_on_a_replica_set_or_on_the_server_that_is_named() {
+        assert_eq!(
+            words(Asked::default()),
+            "broker-streams --set messages=1000 -d node -d python --rounds 6 \
+             --server embedded:replset=1"
+        );
+        let server = Some("mongod:replset=3".to_owned());
+        assert!(!words(Asked { server, ..Asked::default() }).contains("--server"));
+        assert!(!words(Asked { by_uri: true, ..Asked::default() }).contains("--server"));
+    }
+
+    #[test]
+    fn what_is_asked_of_the_study_holds_for_it() {
+        let asked = Asked {
+            quick: true,
+            drivers: vec!["rust".to_owned()],
+            rounds: Some(2),
+            sets: BTreeMap::from([("rate".to_owned(), "100".to_owned())]),
+            flags: BTreeMap::from([(CONSUMER, "python".to_owned())]),
+            ..Asked::default()
+        };
+        assert_eq!(
+            words(asked),
+            "broker-streams --set messages=200 --set rate=100 --set warmup=0.1 -d rust --rounds 2 \
+             --consumer python --server embedded:replset=1"
+        );
+    }
+
+    #[test]
+    fn another_part_is_refused() {
+        let flags = BTreeMap::from([(FLAG.name, "stream".to_owned())]);
+        let error = BrokerStudy.plan(&Asked { flags, ..Asked::default() }).expect_err("no part");
+        assert_eq!(error.hint, "it has streams");
+    }
+
+    #[test]
+    fn its_scales_are_those_of_the_study() {
+        let (own, all) = (definition(), BrokerStudy.definition());
+        let scales = |it: Definition| [it.scale_max, it.scale, it.quick_scale].map(f64::to_bits);
+        assert_eq!(scales(own), scales(all));
+    }
+}
