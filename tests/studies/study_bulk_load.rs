@@ -38,6 +38,11 @@ fn loads_are_measured_on_one_server_and_on_several() {
     };
     // Five batches for four hosts, the last one short.
     assert_eq!(of("threads_1").by_host, [1_160, 1_000, 1_000, 1_000]);
+    let (at_once, tenths) = (of("threads_1").hosts_at_once, &of("threads_1").hosts_over_time);
+    let at_once = at_once.expect("the calls are those that the hosts counted").median.estimate;
+    assert!((at_once - 1.0).abs() < 1e-9, "one thread waits for each batch: {at_once}");
+    assert!(tenths.len() == 10 && tenths.iter().all(|it| it.len() == 4), "{tenths:?}");
+    assert!(page.contains("hosts over time"), "{page}");
     let received = |phase: &str| of(phase).wire_bytes.expect("counters").median.estimate;
     let longer = received("names_32") - received("names_1");
     assert!((longer - 19.0 * 31.0).abs() < 1.0, "each name is sent with each document: {longer}");
@@ -63,6 +68,7 @@ fn a_load_that_the_disk_cannot_hold_is_refused_before_the_first_part() {
     let output = lab.wrapped(&["unshare", "-m", "sh", "-c", script], words).output();
     let output = output.expect("it starts");
     let told = flat(&stderr(&output));
-    assert!(told.contains("52,000 documents of ") && told.contains(" 1.00 MiB free"), "{told}");
+    assert!(told.contains("error: names: 52,000 documents of "), "{told}");
+    assert!(told.contains(" has 1.00 MiB free hint: give a smaller --scale"), "{told}");
     assert!(!lab.path("out").exists(), "nothing has begun");
 }

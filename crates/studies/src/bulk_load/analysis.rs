@@ -1,12 +1,14 @@
 //! The loads of every part, from its runs.
 
+use super::in_turn::{self, Call};
+use super::parts::{BY_HOSTS, BY_SHARDS};
 use super::types::{BulkLoadAnalysis, Load};
 use super::{answer, spread, tenths};
 use crate::evidence;
 use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
-use record::records::{PhaseRun, ServerKind};
-use record::samples::Samples;
+use record::records::{PhaseRun, ServerKind, ServerSample};
+use record::samples::{Sample, Samples};
 use stats::descriptive::over_rounds;
 use workload::plan::{Count, Limit, Phase, Plan};
 
@@ -41,6 +43,8 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
     };
     let rates = of_each(&|run| (run.measured_s > 0.0).then(|| documents as f64 / run.measured_s));
     let limits = &made.experiment.server.options;
+    let last = runs.iter().copied().flatten().next_back();
+    let seconds = spread::seconds(made, &phase.name);
     Load {
         part: made.part.to_owned(),
         phase: phase.name.clone(),
@@ -54,8 +58,10 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         stored_bytes: per_document(&|run| grown_bytes(run, "storageSize")),
         index_bytes: per_document(&|run| grown_bytes(run, "totalIndexSize")),
         last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
-        by_host: runs.iter().flatten().next_back().map_or(Vec::new(), |run| spread::by_host(run)),
-        busiest_percent: spread::busiest_percent(made, &phase.name),
+        by_host: last.map_or(Vec::new(), spread::by_host),
+        busiest_percent: spread::busiest(seconds.iter()),
+        hosts_at_once: over(&of_each(&|run| Some(in_turn::at_once(&calls(made, phase, run)?)))),
+        hosts_over_time: last.map_or(Vec::new(), |run| over_time(made, phase, run, &seconds)),
         server: server(made),
         room_bytes: limits.memory_bytes.or(limits.cache_bytes),
         twentieths: twentieths(made, phase, &runs),
@@ -91,6 +97,42 @@ fn grown_bytes(run: &PhaseRun, size: &str) -> Option<f64> {
     let before = run.sizes.get(&format!("before.collStats.{size}")).copied().unwrap_or(0);
     // A file that no checkpoint has written yet has no size.
     (after > before).then(|| (after - before) as f64)
+}
+
+/// By host, where the adapter deals them.
+fn calls(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<Vec<Vec<Call>>> {
+    let (_, operation) = phase.single()?;
+    let count = operation.count.filter(|_| made.part == BY_HOSTS)?;
+    in_turn::calls(count, &samples(made, run)?, run.samples.len(), &spread::by_host(run))
+}
+
+/// Of hosts by their calls, of shards by the seconds of the load.
+fn over_time(
+    made: &Made<'_>,
+    phase: &Phase,
+    run: &PhaseRun,
+    seconds: &[ServerSample],
+) -> Vec<Vec<f64>> {
+    if made.part != BY_SHARDS {
+        return calls(made, phase, run).map_or(Vec::new(), |it| in_turn::over_time(&it));
+    }
+    let samples = samples(made, run).unwrap_or_default();
+    let began_ns = samples.iter().map(|it| it.start_ns).min();
+    let ended_ns = samples.iter().map(Sample::end_ns).max();
+    let Some((began_ns, ended_ns)) = began_ns.zip(ended_ns) else { return Vec::new() };
+    let is_within = |it: &&ServerSample| (began_ns..=ended_ns).contains(&it.at_ns);
+    spread::over_time(&seconds.iter().filter(is_within).collect::<Vec<_>>())
+}
+
+/// Of all processes.
+fn samples(made: &Made<'_>, run: &PhaseRun) -> Option<Vec<Sample>> {
+    let mut all = Vec::new();
+    for file in &run.samples {
+        for sample in Samples::below(made.folder.path(), file).ok()? {
+            all.push(sample.ok()?);
+        }
+    }
+    Some(all)
 }
 
 /// Of a server whose cache is limited.

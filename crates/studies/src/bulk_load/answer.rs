@@ -2,11 +2,11 @@
 
 use super::finding::evidence;
 use super::parts::{
-    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS, NAME_LENGTHS,
-    OVER_CACHE, OVER_MEMORY, THREADS,
+    BY_CONCERN, BY_COUNT, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_THREADS, CONCERNS, FORMS,
+    NAME_LENGTHS, OVER_CACHE, OVER_MEMORY, THREADS,
 };
 use super::types::Load;
-use super::{cliff, mongos};
+use super::{cliff, hosts, mongos};
 use crate::evidence::{Evidence, Shown};
 use figures::{change, count, figure};
 use stats::descriptive::{OverRounds, over_rounds};
@@ -61,7 +61,9 @@ pub fn all(loads: &[Load]) -> Vec<Evidence> {
         loads.concerns(BY_CONCERN, "one", "one by one", "journaled"),
         loads.concerns(BY_CONCERN, "batch", "in batches of 1,000", "journaled"),
         loads.names(),
+        loads.counts(),
         loads.even(),
+        hosts::at_once(loads.0),
         cliff::evidence(loads.0, OVER_CACHE, "data"),
         cliff::evidence(loads.0, OVER_CACHE, "index"),
         cliff::evidence(loads.0, OVER_MEMORY, "data"),
@@ -126,15 +128,7 @@ impl<'a> Loads<'a> {
             .filter(|it| it.part == FORMS)
             .filter_map(|load| Some((load, load.last_tenth_percent?)))
             .collect();
-        // Slower is shown where faster is refuted.
-        let shown = match decide(measured.iter().map(|(_, it)| it)) {
-            Shown::Shown => Shown::Refuted,
-            Shown::Refuted => Shown::Shown,
-            Shown::NotShown if !measured.is_empty() && measured.iter().all(|(_, it)| holds(it)) => {
-                Shown::Refuted
-            }
-            Shown::NotShown => Shown::NotShown,
-        };
+        let shown = falls(&measured);
         let sentences = measured.iter().map(|(load, it)| {
             let Load { arm, phase, .. } = load;
             format!(
@@ -143,6 +137,26 @@ impl<'a> Loads<'a> {
             )
         });
         Some(evidence("dead-end", QUESTION, shown, sentences.collect()))
+    }
+
+    /// The largest load against the smallest.
+    fn counts(&self) -> Option<Evidence> {
+        const QUESTION: &str = "Does the rate fall as the load grows?";
+        let of_part = || self.0.iter().filter(|it| it.part == BY_COUNT);
+        let small = of_part().min_by_key(|it| it.documents)?;
+        let large = of_part().max_by_key(|it| it.documents)?;
+        let mut pairs = self.pairs(BY_COUNT, &small.phase, &large.phase);
+        pairs.retain(|_| small.documents < large.documents);
+        let sentences = pairs.iter().map(|(load, it)| {
+            format!(
+                "{}: a load of {} documents has {} documents a second against one of {}.",
+                load.arm,
+                count(large.documents),
+                more(it),
+                count(small.documents)
+            )
+        });
+        Some(evidence("counts", QUESTION, falls(&pairs), sentences.collect()))
     }
 
     /// Whether waiting for the concern `decisive` costs.
@@ -247,6 +261,15 @@ fn decide<'a>(changes: impl Iterator<Item = &'a OverRounds> + Clone) -> Shown {
         return Shown::Shown;
     }
     if known.all(|it| it.median.high < 0.0) { Shown::Refuted } else { Shown::NotShown }
+}
+
+/// Whether rates fall. Refuted as well where all change by less than anybody would act on.
+fn falls(changes: &[(&Load, OverRounds)]) -> Shown {
+    let hold = !changes.is_empty() && changes.iter().all(|(_, it)| holds(it));
+    match decide(changes.iter().map(|(_, it)| it)) {
+        Shown::NotShown if hold => Shown::Refuted,
+        decided => turned(decided),
+    }
 }
 
 /// Whether a change is within what nobody would act on.

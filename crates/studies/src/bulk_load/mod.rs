@@ -6,6 +6,8 @@ mod analysis;
 mod answer;
 mod cliff;
 mod finding;
+mod hosts;
+mod in_turn;
 mod mongos;
 mod parts;
 mod picture;

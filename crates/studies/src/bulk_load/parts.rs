@@ -23,12 +23,20 @@ pub const THREADS: [u32; 4] = [1, 3, 4, 15];
 pub const CONCERNS: [&str; 4] = ["w0", "w1", "majority", "journaled"];
 pub const NAME_LENGTHS: [u32; 4] = [1, 8, 16, 32];
 const SIZES: [u32; 3] = [320, 643, 665];
+/// Smaller loads of the part `counts`, by the parameters of the workload.
+const COUNTS: [(&str, u64); 4] =
+    [("ten_thousandth", 10_000), ("thousandth", 1_000), ("hundredth", 100), ("tenth", 10)];
+/// Documents of their batches, none of which is short.
+const COUNTED_BATCH: u64 = 100;
+/// A smaller load has too few batches.
+const COUNTED_MIN: u64 = 500;
 
 pub const FORMS: &str = "forms";
 pub const BY_THREADS: &str = "threads";
 pub const BY_CONCERN: &str = "concerns";
 pub const BY_NAMES: &str = "names";
 const BY_SIZE: &str = "sizes";
+pub const BY_COUNT: &str = "counts";
 pub const BY_HOSTS: &str = "hosts";
 pub const BY_SHARDS: &str = "shards";
 pub const BY_MEMBERS: &str = "replset";
@@ -52,6 +60,7 @@ pub fn about(part: &str) -> &'static str {
         BY_CONCERN => "Batches of 1,000, and documents one by one, by write concern.",
         BY_NAMES => "One document whose field names have 1, 8, 16 and 32 characters.",
         BY_SIZE => "Documents of 25 fields, 10 fields and 30 fields, in batches of 1,000.",
+        BY_COUNT => "One thread in batches of 100: loads that grow to ten times the documents.",
         BY_HOSTS => "Several servers that know nothing of each other take the batches in turn.",
         BY_SHARDS => {
             "A mongos deals the batches: by a hash, by placed ranges, by ranges left alone."
@@ -75,7 +84,10 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         ("threshold", (documents * THRESHOLD / LOADED).max(1)),
         ("few", (documents / 50).clamp(50, 10_000)),
     ];
-    let mut sets = BTreeMap::from(own.map(|(name, it)| (name.to_owned(), it.to_string())));
+    let counted = |of: u64| (documents / of / COUNTED_BATCH).max(1) * COUNTED_BATCH;
+    let own = own.into_iter().chain(COUNTS.map(|(name, of)| (name, counted(of))));
+    let own = own.map(|(name, it)| (name.to_owned(), it.to_string()));
+    let mut sets: BTreeMap<String, String> = own.collect();
     sets.extend(asked.sets.clone());
     let drivers = definition.arms(&asked.drivers).into_iter().map(|it| it.driver).collect();
     let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
@@ -102,6 +114,13 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         star.part(BY_NAMES, "bulk-names", NAME_LENGTHS.map(|it| format!("names_{it}"))),
         star.part(BY_SIZE, "bulk-load", SIZES.map(|it| format!("size_{it}"))),
     ];
+    // A small load has no smaller one.
+    let smaller = COUNTS.iter().filter(|(_, of)| documents / of >= COUNTED_MIN);
+    let mut counts: Vec<String> = smaller.map(|(name, _)| format!("count_{name}")).collect();
+    if !counts.is_empty() {
+        counts.push("count_whole".to_owned());
+        parts.push(star.part(BY_COUNT, "bulk-load", counts));
+    }
     // An absorber is no mongod.
     if !ours.starts_with("absorber") || asked.flags.contains_key(HOSTS) {
         let mut part = star.part(BY_HOSTS, "bulk-load", by_threads());

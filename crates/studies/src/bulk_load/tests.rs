@@ -1,8 +1,8 @@
 use super::answer::{all, faster_percent, names_percent};
 use super::cliff;
 use super::parts::{
-    BY_CONCERN, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_SHARDS, BY_THREADS, DEALT, FORMS, NAME_LENGTHS,
-    OVER_CACHE, OVER_MEMORY, SHARD_THREADS,
+    BY_CONCERN, BY_COUNT, BY_HOSTS, BY_MEMBERS, BY_NAMES, BY_SHARDS, BY_THREADS, DEALT, FORMS,
+    NAME_LENGTHS, OVER_CACHE, OVER_MEMORY, SHARD_THREADS,
 };
 use super::tenths::{last_tenth_percent, twentieths};
 use super::types::Load;
@@ -114,6 +114,81 @@ fn shares_of_hosts_are_equal_but_for_a_batch() {
     assert_eq!(of(&[13_000, 13_000, 13_000, 13_000]), Shown::Shown);
     assert_eq!(of(&[14_000, 13_000, 13_000, 12_999]), Shown::Refuted);
     assert_eq!(of(&[]), Shown::NotShown, "one host");
+}
+
+#[test]
+fn hosts_at_work_at_once_are_told_from_one_after_the_other() {
+    let of = |at_once: &[f64]| {
+        let with = |phase: &str, at_once: &[f64]| Load {
+            by_host: vec![250; 4],
+            hosts_at_once: over_rounds(at_once),
+            hosts_over_time: vec![vec![20.0, 40.0, 20.0, 20.0]; 10],
+            ..load(BY_HOSTS, phase, 100.0, 6)
+        };
+        finding(&[with("threads_1", &[1.0; 6]), with("threads_4", at_once)], "hosts-at-once")
+    };
+    let parallel = of(&[2.5, 2.7, 2.8, 2.6, 2.6, 2.7]);
+    assert_eq!(parallel.shown, Shown::Shown);
+    let words = "a, threads_4: 2.65 (2.50 to 2.80) of 4 hosts have a batch in flight: in parallel. \
+                 One host takes at most 40.0 % of a tenth of the load's time.";
+    assert_eq!(parallel.sentences[0], words);
+    assert!(parallel.sentences[1].contains("one host after the other"), "{parallel:?}");
+    assert_eq!(of(&[1.0; 6]).shown, Shown::Refuted);
+    assert_eq!(of(&[1.2, 2.0, 1.4, 1.6, 1.8, 1.3]).shown, Shown::NotShown, "it holds both");
+    let few = of(&[2.6; 4]);
+    assert_eq!(few.shown, Shown::NotShown);
+    assert!(few.sentences[0].contains("too few rounds to decide"), "{few:?}");
+    let one_host = [load(BY_HOSTS, "threads_4", 100.0, 6)];
+    assert_eq!(finding(&one_host, "hosts-at-once").shown, Shown::NotShown, "no calls by host");
+}
+
+#[test]
+fn a_rate_falls_with_the_documents_or_not() {
+    let of = |rates: &[f64]| {
+        let with = |phase: &str, documents: u64, rates: &[f64]| Load {
+            documents,
+            rates: rates.iter().map(|it| Some(*it)).collect(),
+            ..load(BY_COUNT, phase, 100.0, 6)
+        };
+        let base = vec![100.0; rates.len()];
+        let loads = [
+            with("count_whole", 50_000, rates),
+            with("count_hundredth", 500, &base),
+            with("count_tenth", 5_000, &base),
+        ];
+        finding(&loads, "counts")
+    };
+    let falls = of(&[50.0, 52.0, 48.0, 51.0, 49.0, 50.0]);
+    assert_eq!(falls.shown, Shown::Shown);
+    let sentence = &falls.sentences[0];
+    assert!(sentence.starts_with("a: a load of 50,000 documents has -50"), "{sentence}");
+    assert!(sentence.ends_with(" documents a second against one of 500."), "{sentence}");
+    assert_eq!(of(&[99.0, 101.0, 100.0, 98.0, 102.0, 100.0]).shown, Shown::Refuted, "it holds");
+    assert_eq!(of(&[150.0; 6]).shown, Shown::Refuted, "it rises");
+    assert_eq!(of(&[80.0, 120.0, 90.0, 115.0, 70.0, 130.0]).shown, Shown::NotShown);
+    assert_eq!(of(&[50.0; 4]).shown, Shown::NotShown, "four rounds are too few");
+    let alone = [load(BY_COUNT, "count_whole", 100.0, 6)];
+    assert_eq!(finding(&alone, "counts").shown, Shown::NotShown, "one load does not grow");
+}
+
+#[test]
+fn counts_grow_tenfold_to_those_of_the_scale() {
+    let counts = |scale: f64| {
+        let asked = Asked { scale: Some(scale), ..Asked::default() };
+        let Plan::Parts(parts) = BulkLoadStudy.plan(&asked).expect("a plan") else { panic!() };
+        parts.into_iter().find(|it| it.name == BY_COUNT).map(|it| it.words.join(" "))
+    };
+    assert_eq!(counts(0.0005), None, "a small load has no smaller one");
+    let usual = counts(0.01).expect("a part");
+    let phases = "--phase count_hundredth --phase count_tenth --phase count_whole -d c";
+    assert!(usual.contains(phases) && !usual.contains("count_thousandth"), "{usual}");
+    assert!(usual.contains(" hundredth=500 ") && usual.contains(" tenth=5200 "), "{usual}");
+    let whole = counts(1.0).expect("a part");
+    assert!(whole.contains("--phase count_ten_thousandth --phase count_thousandth "), "{whole}");
+    let plan = plan("bulk-load");
+    let phases = plan.phases.iter().filter(|it| it.name.starts_with("count_"));
+    let named = phases.filter(|it| whole.contains(&format!("--phase {} ", it.name)));
+    assert_eq!(named.count(), 5);
 }
 
 #[test]
@@ -360,6 +435,25 @@ fn the_busiest_is_that_of_each_second() {
     let hosts = ["host1.opcounters.insert", "host2.opcounters.insert"];
     let dealt = [[0, 0], [30, 10], [60, 20]].map(|counts| named(hosts, 1, counts));
     assert_eq!(spread::busiest(dealt.iter()), Some(75.0));
+}
+
+#[test]
+fn shards_have_the_tenths_of_ten_seconds() {
+    let seconds: Vec<ServerSample> = (0..=20)
+        .map(|second: i64| {
+            // The first shard has all until the tenth second.
+            let counts = [second.min(10), (second - 10).max(0)];
+            let names = ["shard.s1.dbStats.objects", "shard.s2.dbStats.objects"];
+            let values = names.map(str::to_owned).into_iter().zip(counts).collect();
+            let (phase, shares) = ("split_1".to_owned(), BTreeMap::new());
+            ServerSample { at_ns: 0, round: 1, phase, values, shares }
+        })
+        .collect();
+    let seconds: Vec<&ServerSample> = seconds.iter().collect();
+    let tenths = spread::over_time(&seconds);
+    let busiest: Vec<bool> = tenths.iter().map(|it| it[0] > 99.0 && it[1] < 1.0).collect();
+    assert_eq!(busiest, [[true; 5], [false; 5]].concat(), "{tenths:?}");
+    assert!(spread::over_time(&seconds[..10]).is_empty(), "nine seconds lie between ten samples");
 }
 
 #[test]

@@ -49,6 +49,11 @@ pub struct Load {
     /// Share of the documents of a second that goes to the host or shard with the most of them,
     /// percent, over all seconds of the load. With one driver; None of a load of few seconds.
     pub busiest_percent: Option<f64>,
+    /// Hosts that have a batch in flight while any has one, as a mean over that time.
+    pub hosts_at_once: Option<OverRounds>,
+    /// Share of each host or shard in each tenth of the load's time, percent, of the last round
+    /// that counts. Of shards with one driver, in loads of ten seconds or more.
+    pub hosts_over_time: Vec<Vec<f64>>,
     /// Version of the server, and whether it is ours.
     pub server: String,
     /// Reasons of rounds that do not count.

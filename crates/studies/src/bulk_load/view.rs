@@ -2,6 +2,7 @@
 
 use super::answer::names_percent;
 use super::parts::{BY_HOSTS, BY_NAMES, BY_SHARDS, about};
+use super::spread::TENTHS;
 use super::types::{BulkLoadAnalysis, Load};
 use crate::definition::Definition;
 use crate::evidence::Evidence;
@@ -11,7 +12,8 @@ use report::study::{Column, PhaseView, Table, TableRow, View};
 use stats::descriptive::OverRounds;
 
 pub fn view(made: &Outcome<'_>, definition: Definition, analysis: BulkLoadAnalysis) -> View {
-    let parts = made.made.iter().map(|it| part(it.part, &analysis.loads)).collect();
+    let of_part = |name| [Some(part(name, &analysis.loads)), over_time(name, &analysis.loads)];
+    let parts = made.made.iter().flat_map(|it| of_part(it.part)).flatten().collect();
     let mut view = made.view(definition);
     view.evidence = analysis.evidence.iter().map(Evidence::view).collect();
     view.phases = parts;
@@ -39,6 +41,10 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
             Column::figures("stored", "bytes/document"),
         ]);
     }
+    let of_hosts = name == BY_HOSTS;
+    if of_hosts {
+        columns.push(Column::figures("at once", "hosts").page_only());
+    }
     let is_spread = [BY_HOSTS, BY_SHARDS].contains(&name);
     if is_spread {
         columns.push(Column::words("documents of each"));
@@ -50,6 +56,9 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
             let bytes = [load.wire_bytes, load.stored_bytes].map(median);
             cells.push(optional(names_percent(load)));
             cells.extend(bytes.map(optional));
+        }
+        if of_hosts {
+            cells.push(optional(median(load.hosts_at_once)));
         }
         if is_spread {
             let each: Vec<String> = load.by_host.iter().map(|it| count(*it)).collect();
@@ -70,6 +79,37 @@ fn part(name: &str, all: &[Load]) -> PhaseView {
         },
         figures: Vec::new(),
     }
+}
+
+/// A row a host or shard; None where no load tells.
+fn over_time(name: &str, all: &[Load]) -> Option<PhaseView> {
+    let mut columns = vec![Column::words("load"), Column::figures("host", "")];
+    // A terminal has room for four.
+    columns.extend((1..=TENTHS).map(|tenth| {
+        let column = Column::figures(&format!("tenth {tenth}"), "");
+        if tenth % 3 == 1 { column } else { column.page_only() }
+    }));
+    let row = |load: &Load, host: usize| {
+        let shares = load.hosts_over_time.iter().map(|it| optional(it.get(host).copied()));
+        let cells = [load.phase.clone(), (host + 1).to_string()].into_iter().chain(shares);
+        TableRow { arm: load.arm.clone(), cells: cells.collect() }
+    };
+    let told = all.iter().filter(|it| it.part == name && !it.hosts_over_time.is_empty());
+    let rows = told.flat_map(|load| (0..load.by_host.len()).map(move |host| row(load, host)));
+    let rows: Vec<TableRow> = rows.collect();
+    (!rows.is_empty()).then(|| PhaseView {
+        name: format!("{name} over time"),
+        about: "Which of them has the documents, as the load goes on.".to_owned(),
+        table: Table {
+            caption:
+                "Share of each in the documents of each tenth of the load's time, percent, in \
+                      the last round that counts."
+                    .to_owned(),
+            columns,
+            rows,
+        },
+        figures: Vec::new(),
+    })
 }
 
 fn cells(load: &Load, table: &[&Load]) -> Vec<String> {
