@@ -48,9 +48,9 @@ fn main() -> ExitCode {
         .expect("a runtime can be made");
     let result = runtime.block_on(async {
         match cli.verb {
-            Verb::Run(args) => commands::servers::run(*args).await,
+            Verb::Run(args) => Box::pin(commands::servers::run(*args)).await,
             Verb::Bisect(args) => commands::bisect::run(*args).await,
-            Verb::Study(args) => commands::study::run(*args).await,
+            Verb::Study(args) => Box::pin(commands::study::run(*args)).await,
             Verb::Resume(args) if commands::bisect::is_one(&args.folder) => {
                 Box::pin(commands::bisect::resume(&args)).await
             }

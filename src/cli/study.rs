@@ -121,7 +121,7 @@ pub struct StudyFlags {
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Begin no further experiment of the study after this time; `resume` makes the others
+    /// Time that the study may take: parts that do not fit are left out, and `resume` makes them
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub budget: Option<Duration>,
     #[command(flatten)]
@@ -141,6 +141,9 @@ pub struct StudyFlags {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub registry: RegistryArgs,
+    /// Show the plan and stop
+    #[arg(long)]
+    pub plan: bool,
     /// Write the workload to a file for your own changes (of several experiments: workloads and
     /// commands to a folder), and stop
     #[arg(long, value_name = "PATH")]

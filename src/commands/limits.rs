@@ -1,7 +1,5 @@
 //! Limits of clients and server that `run` was asked for.
 
-use base::say;
-
 use crate::cli::RunArgs;
 use adapter::memory::MemoryLimit;
 use base::error::{Error, Result};
@@ -25,11 +23,7 @@ pub fn limits(args: &RunArgs) -> Result<Limits> {
     };
     if let Some((name, _)) = options.words().next() {
         let flag = format!("--{}", name.replace(' ', "-"));
-        let ours = args.at.uri.is_none() && args.hosts.is_empty() && args.server() != "none" && {
-            let kind = ServerChoice::parse(args.server(), None)?.kind();
-            [ServerKind::Embedded, ServerKind::Mongod].contains(&kind)
-        };
-        if !ours {
+        if !starts_mongod(args)? {
             return Err(Error::usage(
                 format!("{flag}: only a mongod that mongodyno starts has this limit"),
                 format!("use --server embedded, or leave out {flag}"),
@@ -46,6 +40,15 @@ pub fn limits(args: &RunArgs) -> Result<Limits> {
     Ok(Limits { client_memory, server: options })
 }
 
+/// Whether the server is a mongod that we start.
+pub fn starts_mongod(args: &RunArgs) -> Result<bool> {
+    if args.at.uri.is_some() || !args.hosts.is_empty() || args.server() == "none" {
+        return Ok(false);
+    }
+    let kind = ServerChoice::parse(args.server(), None)?.kind();
+    Ok([ServerKind::Embedded, ServerKind::Mongod].contains(&kind))
+}
+
 fn client_memory(bytes: u64) -> Result<ClientMemory> {
     if bytes < CLIENT_MEMORY_MIN {
         return Err(Error::usage(
@@ -54,8 +57,5 @@ fn client_memory(bytes: u64) -> Result<ClientMemory> {
         ));
     }
     let no_cgroup = MemoryLimit::without_cgroup(bytes);
-    if let Some(why) = &no_cgroup {
-        say!("--client-memory: {why}; a watchdog looks at the resident set instead");
-    }
     Ok(ClientMemory { bytes, no_cgroup })
 }

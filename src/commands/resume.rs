@@ -211,6 +211,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         machine: machine(args, was),
         registry: args.registry,
         budget: None, // its rounds are those of then
+        plan: false,
         eject: None,
         json: args.json,
         adapters_dir: args.adapters_dir.clone(),

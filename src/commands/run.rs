@@ -6,9 +6,8 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
 use crate::cli::RunArgs;
-use crate::commands::limits::limits;
 use crate::commands::plan_text::{self, Started};
-use crate::commands::settings::asked;
+use crate::commands::run_plan::RunPlan;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -21,20 +20,15 @@ use measure::reach::Reached;
 use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
-use measure::selection::{expand, one as one_arm};
+use measure::selection::one as one_arm;
 use measure::setup::{Setup, new_id, run_all};
 use measure::stop::Requests;
 use measure::token::Token;
-use measure::{settings, unacknowledged};
 use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
 use record::records::{Ended, Study};
 use report::{Report, html, terminal};
 use server::mask_uri;
-use server::uri::{self, with_arm_options, with_options};
-use tap::link::LinkSpec;
-use workload::plan::{Limit, Plan};
-use workload::{Workload, builtin};
 
 /// Runs the verb on one server.
 ///
@@ -119,28 +113,6 @@ pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
         Ok((name.to_owned(), value.to_owned()))
     };
     words.iter().map(pair).collect()
-}
-
-/// `--option`, which drivers would ignore where it is misspelt, or where the URI has it too.
-fn uri_options(args: &RunArgs) -> Result<Sets> {
-    let options = pairs(&args.options, "--option")?;
-    for name in options.keys() {
-        if let Err(near) = uri::check_option(name) {
-            let hint = near.map_or_else(
-                || "an adapter's own option stands behind its arm: -d NAME/KEY=VALUE".to_owned(),
-                |near| format!("did you mean {near}?"),
-            );
-            let message = format!("--option {name}: connection strings have no such option");
-            return Err(Error::usage(message, hint));
-        }
-        if args.at.uri.as_ref().is_some_and(|uri| uri::has_option(uri, name)) {
-            return Err(Error::usage(
-                format!("--option {name}: the connection string sets it too, and would win"),
-                "take it out of one of them",
-            ));
-        }
-    }
-    Ok(options)
 }
 
 /// Goes on with an experiment that was made as `args` ask.
@@ -243,36 +215,31 @@ pub async fn make(
     places: Vec<Place>,
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<Result<Folder>>> {
-    // Slips of the keyboard are found before anything is installed or started.
-    let absorber_words = absorber_words(args)?;
-    args.link.as_deref().map(LinkSpec::parse).transpose()?;
-    let options = uri_options(args)?;
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let mut workload = builtin::open(&args.workload, sets, seed)?;
-    let args = &with_hosts(args, &workload);
-    let limits = limits(args)?;
-    select_phases(&mut workload, args)?;
     let manifests = discover(args.adapters_dir.as_deref())?;
-    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
-    let drivers = expand(&manifests, &args.drivers, how.offline)?;
-    let (arms, mut unavailable) = arms::choose(&drivers, &manifests)?;
-    workload.fit(arms::processes(&workload.plan, &arms));
-    room::check_client(&workload, limits.client_memory.as_ref())?;
     let judged = places[0].study.is_none();
-    // The A/A arm repeats the baseline, and so does the arm that goes past the tap.
-    let twins = if judged { 1 + usize::from(args.tap || args.link.is_some()) } else { 0 };
     let was = places.iter().find_map(|it| it.resumed.as_ref());
-    let unanswered = unanswered(args, &workload.plan, &arms)?;
-    let (plan, arms_twins) = (&mut workload.plan, (&arms[..], twins));
-    let settings = asked(args, plan, arms_twins, &limits, seed, unanswered.as_deref(), was)?;
-    let serverless = is_serverless(args, &workload.plan)?;
-    let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
-    // The baseline is in each block.
-    let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
-    let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();
-    let estimate = settings::estimate(&workload.plan, &profiles, args.quick, settings.measured_s);
+    let plan = RunPlan::new(args, sets, &manifests, judged, was)?;
+    let (until_look, together) = (plan.until_look(), plan.together());
+    let RunPlan {
+        args,
+        absorber_words,
+        options,
+        workload,
+        limits,
+        arms,
+        mut unavailable,
+        twins,
+        settings,
+        serverless,
+        estimate,
+    } = plan;
+    let args = &args;
+    if let Some(why) = limits.client_memory.as_ref().and_then(|it| it.no_cgroup.as_ref()) {
+        say!("--client-memory: {why}; a watchdog looks at the resident set instead");
+    }
+    room::check_client(&workload, limits.client_memory.as_ref())?;
+    let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let rounds = settings.looks.first_rounds();
-    let until_look = estimate.round * rounds;
     if args.plan {
         let names = arms::ids(&arms)?;
         let started = Started { server: &destination(args), limits: &limits };
@@ -295,8 +262,6 @@ pub async fn make(
     // Installing takes minutes: whatever else may be wrong is found before.
     let servers = if serverless { Vec::new() } else { reached(args, &places).await? };
     let data = servers.iter().find_map(Reached::data);
-    let together = settings.blocks.as_ref().map(|blocks| blocks.arms_max as usize);
-    let together = together.unwrap_or(profiles.len());
     room::check_disk(&workload, &settings.interleave, together, data)?;
     // Each of them hears a signal from here on.
     let mut requests: Vec<Requests> = places.iter().map(|_| Requests::watch()).collect();
@@ -355,15 +320,6 @@ pub async fn make(
     Ok(run_all(setups.zip(&mut requests)).await)
 }
 
-/// With the hosts of the workload, where the command line names no server.
-fn with_hosts(args: &RunArgs, workload: &Workload) -> RunArgs {
-    let mut args = args.clone();
-    if args.hosts.is_empty() && args.at.uri.is_none() && args.server.is_none() {
-        args.hosts.clone_from(&workload.hosts);
-    }
-    args
-}
-
 /// Where the clients connect to, for people.
 fn destination(args: &RunArgs) -> String {
     match &args.at.uri {
@@ -385,43 +341,6 @@ async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
     Ok(servers)
 }
 
-fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
-    let serverless = args.server() == "none" && args.at.uri.is_none();
-    if serverless && !plan.needs_no_server() {
-        return Err(Error::usage(
-            format!("--server none: the workload {} needs a server", plan.workload),
-            "only `noop` phases run without a server: \
-             `mongodyno run ping --phase noop --server none`",
-        ));
-    }
-    Ok(serverless)
-}
-
-/// The first arm whose connection string asks for no answers to its writes.
-fn unanswered(args: &RunArgs, plan: &Plan, arms: &[arms::Arm<'_>]) -> Result<Option<String>> {
-    let uri = args.at.uri.as_deref().unwrap_or("mongodb://localhost/");
-    let mut options = plan.uri_options.clone();
-    options.extend(pairs(&args.options, "--option")?);
-    let uri = with_options(uri, &options);
-    let first = arms
-        .iter()
-        .find(|arm| unacknowledged::by_options(&with_arm_options(&uri, &arm.asked.uri_options)));
-    Ok(first.map(|arm| arm.words.clone()))
-}
-
-/// Load and faults, which only an absorber takes.
-fn absorber_words(args: &RunArgs) -> Result<Vec<String>> {
-    let words = [args.load.to_words(), args.faults.to_words()].concat();
-    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
-    match words.first() {
-        Some(word) if args.server() != "absorber" || args.at.uri.is_some() => Err(Error::usage(
-            format!("{}: only an absorber can be told how to behave", name(word)),
-            "add --server absorber",
-        )),
-        _ => Ok(words),
-    }
-}
-
 /// Where the results go.
 fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
@@ -432,35 +351,6 @@ fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
 pub fn drawn_seed() -> u64 {
     // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
     base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
-}
-
-pub fn select_phases(workload: &mut Workload, args: &RunArgs) -> Result<()> {
-    let plan = &mut workload.plan;
-    let phases = &mut plan.phases;
-    for name in &args.phases {
-        if !phases.iter().any(|phase| &phase.name == name) {
-            let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
-            return Err(Error::usage(
-                format!("--phase {name}: the workload has no such phase"),
-                format!("it has {}", names.join(", ")),
-            ));
-        }
-    }
-    if !args.phases.is_empty() {
-        phases.retain(|phase| args.phases.contains(&phase.name));
-    }
-    if args.quick {
-        // A story that is cut answers nothing.
-        let last = phases.len().min(settings::QUICK_PHASES_MAX) - 1;
-        let end = plan.story(last).end;
-        plan.phases.truncate(end);
-        for phase in &mut plan.phases {
-            if let Limit::Duration { seconds: Some(seconds) } = &mut phase.limit {
-                *seconds = seconds.min(settings::QUICK_MEASURED_S);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Prints what an experiment came to, and writes its page.

@@ -41,7 +41,7 @@ pub fn asked(
     })
 }
 
-pub fn interleave(asked: InterleaveArg) -> Interleave {
+fn interleave(asked: InterleaveArg) -> Interleave {
     match asked {
         InterleaveArg::Turns => Interleave::Turns,
         InterleaveArg::Runs => Interleave::Runs,

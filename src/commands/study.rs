@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::cli::{StudyArgs, StudyVerb};
 use crate::commands::run::{drawn_seed, interrupted};
+use crate::commands::study_fit::refused;
 use crate::commands::study_parts;
 use crate::commands::study_plan::{planned, runnable, taking_part, unknown};
 use adapter::manifest::discover;
@@ -93,6 +94,20 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let consumer = was.or_else(|| plan.consumer.clone());
     let consumer = consumer.filter(|_| reads);
     let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
+    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, settings.measured_s)).sum();
+    let until_look = round * rounds;
+    if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
+        return Err(refused("it", until_look, budget));
+    }
+    let about = |arms: usize| {
+        let (time, phases) = (duration(until_look), plan.workload.plan.phases.len());
+        let tapped = if plan.tap { ", the last one through the tap" } else { "" };
+        format!("about {time}: {arms} arms, {phases} phases, {rounds} rounds{tapped}")
+    };
+    if args.plan {
+        return super::print(&format!("{}\n", about(chosen.len())));
+    }
+    room::check_client(&plan.workload, None)?;
     let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     let server = Reached::at(&server, args.at.uri.as_deref()).await?;
     room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
@@ -104,21 +119,8 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let was = resumed.as_ref().and_then(|it| it.experiment.study.clone());
     let record = was.unwrap_or_else(|| record(study, &plan, &installed));
     let environments = installed.arms;
-    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, settings.measured_s)).sum();
-    let until_look = round * rounds;
-    if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
-        let what =
-            format!("it takes about {}, --budget is {}", duration(until_look), duration(budget));
-        return Err(Error::usage(what, "give a smaller --scale, fewer --rounds, or more time"));
-    }
-    say!(
-        "about {}: {} arms, {} phases, {rounds} rounds{}{}",
-        duration(until_look),
-        environments.len(),
-        plan.workload.plan.phases.len(),
-        if plan.tap { ", the last one through the tap" } else { "" },
-        consumer.as_ref().map_or(String::new(), |(id, _)| format!("; {id} reads the messages")),
-    );
+    let reader = consumer.as_ref().map(|(id, _)| format!("; {id} reads the messages"));
+    say!("{}{}", about(environments.len()), reader.unwrap_or_default());
     let id = resumed.as_ref().map(|resumed| resumed.experiment.id.clone());
     let id = id.unwrap_or_else(|| new_id(drawn_seed()));
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(&id));

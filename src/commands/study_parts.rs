@@ -7,25 +7,22 @@ use std::time::Instant;
 use base::say;
 use clap::Parser as _;
 
-use super::run::{drawn_seed, pairs, select_phases};
-use super::settings::interleave;
+use super::run::{drawn_seed, pairs};
+use super::study_fit::{self, Fit};
 use super::study_plan::{planned, runnable, unknown};
 use crate::cli::{
     Cli, MachineArgs, OrderArgs, ResumeArgs, RunArgs, StudyFlags, StudyVerb, UriArgs, Verb,
 };
-use adapter::manifest::discover;
+use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
 use base::secrets::mask_text;
 use base::words::shell_quoted;
-use measure::progress::duration;
 use measure::resume::Resumed;
-use measure::room;
 use measure::setup::new_id;
 use record::folder::Folder;
 use record::parts::StudyRequest;
 use record::plain;
 use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord};
-use server::Host;
 use studies::{Made, Outcome, Part, Plan, Study};
 use workload::builtin;
 
@@ -109,6 +106,7 @@ pub async fn resume(args: ResumeArgs) -> Result<()> {
             machine: MachineArgs { wait: args.wait, no_keep_awake: false },
             registry: args.registry,
             budget: None,
+            plan: false,
             eject: None,
             json: args.json,
             adapters_dir: args.adapters_dir.clone(),
@@ -132,23 +130,43 @@ async fn go_on(
     // A slip of the keyboard is found before the first part begins.
     let mut asked: Vec<RunArgs> =
         parts.iter().map(|part| run_args(part, verb, &request, folder)).collect::<Result<_>>()?;
+    let manifests = discover(verb.common.adapters_dir.as_deref())?;
     if request.drivers.is_empty() {
-        leave_out_missing(&mut asked, &mut request)?;
+        leave_out_missing(&mut asked, &mut request, &manifests)?;
     }
-    // So is a disk that is too small: the part itself would say so after the others.
-    asked.iter().try_for_each(|args| has_room(args, request.seed))?;
-    request.write(folder)?;
-    let started = Instant::now();
+    let mut open = Vec::new();
     for (at, (part, args)) in parts.iter().zip(&asked).enumerate() {
-        let path = folder.join(&part.name);
-        let resumed = match Standing::of(&path)? {
-            Standing::Finished => continue,
-            Standing::Cut(resumed) => Some(*resumed),
-            Standing::Missing => None,
-        };
-        if let Some(budget) = verb.common.budget.filter(|it| started.elapsed() >= *it) {
-            let why = format!("the budget of {} was used up", duration(budget));
-            request.left_out.insert(part.name.clone(), why);
+        match Standing::of(&folder.join(&part.name))? {
+            Standing::Finished => {}
+            Standing::Cut(resumed) => open.push((at, part, args, Some(*resumed))),
+            Standing::Missing => open.push((at, part, args, None)),
+        }
+    }
+    // So is what does not fit: a part itself would say so after the others.
+    let budget = verb.common.budget;
+    let all: Vec<_> = open.iter().map(|(_, part, args, _)| (*part, *args)).collect();
+    let fits = study_fit::fit(&all, budget, folder, &manifests)?;
+    if verb.common.plan {
+        return super::print(&study_fit::text(&fits));
+    }
+    if !fits.is_empty() {
+        say!("{}", study_fit::summary(&fits));
+    }
+    for ((_, part, ..), fit) in open.iter().zip(&fits) {
+        if let Some(why) = &fit.left_out {
+            leave_out(&mut request, part, why);
+        }
+    }
+    request.write(folder)?;
+    let (started, mut begun) = (Instant::now(), false);
+    let fitting = open.into_iter().zip(&fits).filter(|(_, fit)| fit.left_out.is_none());
+    for ((at, part, args, resumed), Fit { takes, .. }) in fitting {
+        // The parts before it may have taken longer than they were to.
+        let look = budget.filter(|_| begun);
+        begun = true;
+        let why = look.and_then(|budget| study_fit::over(budget, started.elapsed(), *takes));
+        if let Some(why) = why {
+            leave_out(&mut request, part, &why);
             continue;
         }
         say!("── {} ({} of {}) ──", part.name, at + 1, parts.len());
@@ -169,9 +187,7 @@ async fn go_on(
             }
             // The workload asks for what this server is not.
             Err(Error { exit: Exit::Workload, .. }) if part.needs.is_some() => {
-                let needs = part.needs.clone().unwrap_or_default();
-                say!("{}: left out, {needs}", part.name);
-                request.left_out.insert(part.name.clone(), needs);
+                leave_out(&mut request, part, part.needs.as_deref().unwrap_or_default());
             }
             Err(error) => {
                 if error.exit == Exit::Interrupted && at > 0 {
@@ -190,6 +206,11 @@ async fn go_on(
     show(&request, verb, folder)
 }
 
+fn leave_out(request: &mut StudyRequest, part: &Part, why: &str) {
+    say!("{}: left out, {why}", part.name);
+    request.left_out.insert(part.name.clone(), why.to_owned());
+}
+
 /// Writes the page and prints the result, of as many parts as were made.
 fn show(request: &StudyRequest, verb: &StudyVerb, folder: &Path) -> Result<()> {
     let page = render(request, folder, "html")?;
@@ -197,18 +218,6 @@ fn show(request: &StudyRequest, verb: &StudyVerb, folder: &Path) -> Result<()> {
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
     let format = if verb.common.json { "json" } else { "terminal" };
     super::print_bytes(&render(request, folder, format)?)
-}
-
-/// # Errors
-/// A workload that cannot be read; one whose documents the disk of our server cannot hold.
-fn has_room(args: &RunArgs, seed: u64) -> Result<()> {
-    let mut workload = builtin::open(&args.workload, &pairs(&args.set, "--set")?, seed)?;
-    select_phases(&mut workload, args)?;
-    let asked = args.interleave.map(interleave);
-    let interleave = measure::settings::interleave(&workload.plan, asked, None)?;
-    let theirs = args.at.uri.is_some() || !args.hosts.is_empty();
-    let data = if theirs { None } else { Some(Host::detect()?.data()) };
-    room::check_disk(&workload, &interleave, args.drivers.len() + 1, data)
 }
 
 /// The report of a study's folder.
@@ -223,10 +232,13 @@ pub fn report(folder: &Path, format: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// This machine can run none of them.
-fn leave_out_missing(asked: &mut [RunArgs], request: &mut StudyRequest) -> Result<()> {
+fn leave_out_missing(
+    asked: &mut [RunArgs],
+    request: &mut StudyRequest,
+    manifests: &[Manifest],
+) -> Result<()> {
     for args in asked.iter_mut().filter(|args| !args.drivers.is_empty()) {
-        let manifests = discover(args.adapters_dir.as_deref())?;
-        let (good, bad) = runnable(&args.drivers, &manifests)?;
+        let (good, bad) = runnable(&args.drivers, manifests)?;
         args.drivers = good.into_iter().map(|arm| arm.words).collect();
         let reasons = bad.into_iter().map(|it| (it.adapter, format!("{}; {}", it.reason, it.hint)));
         request.left_out.extend(reasons);

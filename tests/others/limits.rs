@@ -318,4 +318,9 @@ fn documents_at_once_beyond_the_clients_memory_are_refused_with_their_line() {
     let expected = "100,000 documents at once are 86";
     assert!(told.contains(expected), "{told}");
     assert!(told.contains(" MiB of BSON, and --client-memory is 512 MiB"), "{told}");
+    // Without a limit it is what the machine has.
+    let phase = "{operation: insert_many, collection: items, batch: all, documents: 1000000000}";
+    let told = refused(&lab, phase, &["--server", "absorber"]);
+    assert!(told.contains("1,000,000,000 documents at once are 8."), "{told}");
+    assert!(told.contains(" TiB of BSON, and the free memory is "), "{told}");
 }

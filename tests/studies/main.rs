@@ -7,6 +7,7 @@ mod study_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod study_budget;
 mod study_bulk_load;
 mod study_crud_scale;
 mod study_faults;

@@ -96,7 +96,7 @@ fn divide(needs: &[u64], free_bytes: u64, by: SizedBy) -> Option<Blocks> {
 }
 
 /// Memory that this machine, or the control group that we are in, has left.
-fn free_bytes() -> u64 {
+pub(crate) fn free_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

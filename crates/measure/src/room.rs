@@ -1,26 +1,30 @@
 //! Whether a workload fits: the disk of a server that we start, that of the results, and the memory
 //! of its clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
 
+use crate::blocks;
 use crate::phase::has_own;
 use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{ClientMemory, PhaseInterleave};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use stats::threshold::Interleave;
-use workload::Workload;
 use workload::operations::{about, inserts};
 use workload::places::Part;
 use workload::plan::{Collection, Count, Limit, Operation, Phase, Plan};
+use workload::{Workload, WorkloadError};
 
 /// # Errors
 /// The documents of one insert_many take more than the client's memory, for every worker of an arm
-/// makes one at a time.
-pub fn check_client(workload: &Workload, memory: Option<&ClientMemory>) -> Result<()> {
-    let Some(memory_bytes) = memory.map(|it| it.bytes) else { return Ok(()) };
+/// makes one at a time. Without a limit of its own that is what this machine has free.
+pub fn check_client(
+    workload: &Workload,
+    memory: Option<&ClientMemory>,
+) -> Result<(), WorkloadError> {
+    let memory_bytes = memory.map_or_else(blocks::free_bytes, |it| it.bytes);
     for phase in &workload.plan.phases {
         for made in phase.operations.iter().filter(|it| it.lazy != Some(true)) {
             let Some(collection) = workload.plan.collection(made) else { continue };
@@ -30,14 +34,16 @@ pub fn check_client(workload: &Workload, memory: Option<&ClientMemory>) -> Resul
             });
             let bytes = at_once as f64 * collection.document_bytes_mean;
             if bytes > memory_bytes as f64 {
+                let limit =
+                    if memory.is_some() { "--client-memory is" } else { "the free memory is" };
                 let message = format!(
-                    "{} documents at once are {} of BSON, and --client-memory is {}",
+                    "{} documents at once are {} of BSON, and {limit} {}",
                     figures::count(at_once),
                     figures::bytes(bytes as u64),
                     figures::bytes(memory_bytes)
                 );
                 let hint = "a smaller `batch:`, fewer workers, `lazy: true`, or more memory";
-                return Err(workload.places.error(Part::Phase(&phase.name), message, hint).into());
+                return Err(workload.places.error(Part::Phase(&phase.name), message, hint));
             }
         }
     }
@@ -52,11 +58,9 @@ pub fn check_disk(
     interleave: &[PhaseInterleave],
     arms: usize,
     data: Option<PathBuf>,
-) -> Result<()> {
+) -> Result<(), WorkloadError> {
     let Some(data) = data else { return Ok(()) };
-    let existing = data.ancestors().find(|it| it.exists());
-    let Some(stat) = existing.and_then(|it| statvfs(it).ok()) else { return Ok(()) };
-    let free_bytes = stat.blocks_available() * stat.fragment_size();
+    let Some(free_bytes) = free_on_disk(&data) else { return Ok(()) };
     let plan = &workload.plan;
     // Arms that take whole runs have their collections one after the other.
     let alone = interleave.iter().all(|it| it.interleave == Interleave::Runs);
@@ -86,7 +90,14 @@ pub fn check_disk(
         None => Part::Collection(&collection.name),
     };
     let hint = "fewer or smaller documents, fewer arms, or --uri of a server that has the room";
-    Err(workload.places.error(part, message, hint).into())
+    Err(workload.places.error(part, message, hint))
+}
+
+/// Free bytes on the disk of a path that need not be there yet; None where nobody says.
+pub fn free_on_disk(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let stat = statvfs(path.ancestors().find(|it| it.exists())?).ok()?;
+    Some(stat.blocks_available() * stat.fragment_size())
 }
 
 /// # Errors
@@ -154,7 +165,7 @@ impl<'a> Most<'a> {
 
 /// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
 /// nobody knows.
-fn inserted(phase: &Phase, made: &Operation) -> u64 {
+pub(crate) fn inserted(phase: &Phase, made: &Operation) -> u64 {
     let stretch = phase.sequence.iter().find(|it| it.name == made.name);
     let phase = stretch.unwrap_or(phase);
     let Limit::Operations { count, .. } = phase.limit else { return 0 };

@@ -230,8 +230,10 @@ impl Runner {
                 settings::warmup(profile_s, &plan.phases[number], number == 0, quick)
             })
             .collect();
-        let measured_s = settings::measured(&plan.phases[number], settings.measured_s);
-        let planned = warmups.iter().map(|warmup| settings::phase_time(*warmup, measured_s)).sum();
+        let phase = &plan.phases[number];
+        let measured_s = settings::measured(phase, settings.measured_s);
+        let time = |warmup: &Duration| settings::phase_time(phase, *warmup, measured_s);
+        let planned = warmups.iter().map(time).sum();
         let mut context = PhaseContext {
             plan,
             inputs: &self.inputs,

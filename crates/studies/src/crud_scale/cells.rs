@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// Most important first: a budget leaves the last ones out.
+/// Most important first: a budget leaves out those that it has no time for after them.
 pub fn all(quick: bool) -> Vec<Cell> {
     let (sizes, threads) =
         if quick { (&QUICK_SIZES[..], &QUICK_THREADS[..]) } else { (&SIZES[..], &THREADS[..]) };

@@ -102,6 +102,11 @@ impl Study for DriverUpgradeStudy {
             part(CONNECTIONS, usual, &ends, &["--server-connections", &connections], false),
             part(WIRE, usual, &ends, &["--tap"], true),
         ];
+        // Only a mongod that we start is told to accept few.
+        let absorber = asked.server.as_deref().is_some_and(|it| it.starts_with("absorber"));
+        if asked.by_uri || absorber {
+            parts.retain(|it| it.name != CONNECTIONS);
+        }
         // The last of the ten builds has both.
         if let Some(newest) = arms.last().filter(|_| asked.drivers.is_empty()) {
             let both = ["server", "client"].map(|api| format!("{newest}/api={api}"));

@@ -49,6 +49,8 @@ fn fewer_connections_than_threads_are_accepted() {
         part.words.last().cloned().expect("words")
     };
     assert_eq!(["100", "500", "8"].map(limit), ["60", "300", "30"]);
+    let theirs = parts(&Asked { by_uri: true, ..Asked::default() });
+    assert!(theirs.iter().all(|it| it.name != CONNECTIONS), "their server has its own limit");
 }
 
 #[test]

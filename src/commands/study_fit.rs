@@ -1,0 +1,159 @@
+//! Whether the parts of a study fit: into `--budget`, into memory, onto the disks. All of them are
+//! looked at before the first one begins.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Table;
+use super::limits::starts_mongod;
+use super::run::pairs;
+use super::run_plan::RunPlan;
+use crate::cli::RunArgs;
+use adapter::manifest::Manifest;
+use base::error::{Error, Result};
+use measure::progress::duration;
+use measure::room;
+use record::samples::SAMPLE_BUDGET_BYTES;
+use server::Host;
+use studies::Part;
+
+/// What a part comes to.
+pub struct Fit {
+    part: String,
+    arms: usize,
+    phases: usize,
+    rounds: u32,
+    pub takes: Duration,
+    /// Why there is no time for it.
+    pub left_out: Option<String>,
+}
+
+/// The parts that a budget has time for, the first ones first. A later part may be shorter than one
+/// that is left out, and have its place.
+///
+/// # Errors
+/// A slip of the keyboard; a first part that takes longer than the budget; a part that this machine
+/// has no room for.
+pub fn fit(
+    parts: &[(&Part, &RunArgs)],
+    budget: Option<Duration>,
+    folder: &Path,
+    manifests: &[Manifest],
+) -> Result<Vec<Fit>> {
+    let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
+    for (part, args) in parts {
+        // One at a time: pools may be large.
+        let sets = pairs(&args.set, "--set")?;
+        let plan = RunPlan::new(args, &sets, manifests, part.compares, None)?;
+        let (takes, rounds) = (plan.until_look(), plan.settings.looks.first_rounds());
+        let left_out = budget.and_then(|budget| over(budget, gone, takes));
+        if let (Some(budget), Some(_), true) = (budget, &left_out, fits.is_empty()) {
+            return Err(refused(&part.name, takes, budget));
+        }
+        if left_out.is_none() {
+            has_room(part, &plan)?;
+            gone += takes;
+            let bytes = plan.estimate.round_sample_bytes * u64::from(rounds);
+            sample_bytes += bytes.min(SAMPLE_BUDGET_BYTES);
+        }
+        fits.push(Fit {
+            part: part.name.clone(),
+            arms: plan.arms.len() + plan.twins,
+            phases: plan.workload.plan.phases.len(),
+            rounds,
+            takes,
+            left_out,
+        });
+    }
+    if let Some(free_bytes) = room::free_on_disk(folder).filter(|it| *it < sample_bytes) {
+        return Err(Error::usage(
+            format!(
+                "its samples take about {}, and {} has {} free",
+                figures::bytes(sample_bytes),
+                folder.display(),
+                figures::bytes(free_bytes)
+            ),
+            "give a smaller --scale, or another --out",
+        ));
+    }
+    Ok(fits)
+}
+
+/// Why a part is left out that takes so long, when so much of the budget has gone; None: it fits.
+pub fn over(budget: Duration, gone: Duration, takes: Duration) -> Option<String> {
+    let left = budget.saturating_sub(gone);
+    (takes > left).then(|| {
+        format!(
+            "it takes about {}, and {} of the budget of {} are left",
+            duration(takes),
+            duration(left),
+            duration(budget)
+        )
+    })
+}
+
+/// The error of what takes longer than the whole budget.
+pub fn refused(what: &str, takes: Duration, budget: Duration) -> Error {
+    let enough_s = takes.as_secs_f64().ceil();
+    Error::usage(
+        format!("{what} takes about {}, --budget is {}", duration(takes), duration(budget)),
+        format!("give --budget {enough_s}s, or a smaller --scale"),
+    )
+}
+
+fn has_room(part: &Part, plan: &RunPlan<'_>) -> Result<()> {
+    let data = if starts_mongod(&plan.args)? { Some(Host::detect()?.data()) } else { None };
+    let (workload, interleave) = (&plan.workload, &plan.settings.interleave);
+    room::check_client(workload, plan.limits.client_memory.as_ref())
+        .and_then(|()| room::check_disk(workload, interleave, plan.together(), data))
+        .map_err(|error| Error::usage(format!("{}: {error}", part.name), "give a smaller --scale"))
+}
+
+/// All that fits, in a sentence.
+pub fn summary(fits: &[Fit]) -> String {
+    let made: Vec<&Fit> = fits.iter().filter(|it| it.left_out.is_none()).collect();
+    let takes = made.iter().map(|it| it.takes).sum();
+    format!("about {} in all: {} of {} parts", duration(takes), made.len(), fits.len())
+}
+
+/// For `--plan`.
+pub fn text(fits: &[Fit]) -> String {
+    let mut table = Table::default();
+    table.add_row(["part", "arms", "phases", "rounds", "time"]);
+    for it in fits {
+        let time = match &it.left_out {
+            Some(why) => format!("left out: {why}"),
+            None => format!("about {}", duration(it.takes)),
+        };
+        let counts = [it.arms.to_string(), it.phases.to_string(), it.rounds.to_string()];
+        table.add_row([it.part.clone()].into_iter().chain(counts).chain([time]));
+    }
+    format!("{table}\n\n{}\n", summary(fits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_part_fits_into_what_the_ones_before_it_leave() {
+        let budget = 30 * MINUTE;
+        assert_eq!(over(budget, Duration::ZERO, budget), None, "all of it");
+        assert_eq!(over(budget, 20 * MINUTE, 10 * MINUTE), None);
+        assert_eq!(
+            over(budget, Duration::from_secs(1_700), Duration::from_secs(130)).as_deref(),
+            Some("it takes about 2 min 10 s, and 1 min 40 s of the budget of 30 min 00 s are left")
+        );
+        let late = over(budget, 31 * MINUTE, MINUTE).expect("a reason");
+        assert!(late.contains(", and 0 s of the budget"), "{late}");
+    }
+
+    #[test]
+    fn what_is_refused_is_told_how_much_time_is_enough() {
+        let error = refused("forms", Duration::from_millis(97_200), MINUTE);
+        assert_eq!(error.message, "forms takes about 1 min 37 s, --budget is 1 min 00 s");
+        assert_eq!(error.hint, "give --budget 98s, or a smaller --scale");
+    }
+}

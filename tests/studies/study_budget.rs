@@ -1,0 +1,86 @@
+//! What a study leaves out or refuses before its first part begins: plans, for which nothing runs.
+
+use crate::fake_support::{Lab, code, flat, stderr, stdout};
+use crate::support::said;
+
+/// A study of six parts, of 80 operations each: the time goes for starts and for set-ups.
+const WORDS: [&str; 11] = [
+    "study",
+    "driver-upgrade",
+    "--plan",
+    "--scale=0.002",
+    "--set=threads=4",
+    "--rounds=2",
+    "--seed=7",
+    "-d",
+    "even",
+    "-d",
+    "slow",
+];
+
+fn planned(lab: &Lab, more: &[&str]) -> String {
+    let output = lab.run([&WORDS[..], more].concat());
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    flat(&stdout(&output))
+}
+
+fn refused(lab: &Lab, words: &[&str]) -> String {
+    let output = lab.run(words);
+    assert_eq!(code(&output), 2, "{}", said(&output));
+    assert_eq!(stdout(&output), "");
+    stderr(&output)
+}
+
+#[test]
+fn a_budget_leaves_out_the_parts_that_it_has_no_time_for() {
+    let lab = Lab::even_and_slow();
+    let whole = planned(&lab, &[]);
+    assert!(!whole.contains("left out"), "{whole}");
+    for row in [
+        "versions 3 2 2 about 6 s",
+        "acknowledged 3 2 2 about 6 s",
+        "reverse 2 2 2 about 4 s",
+        "growing 2 1 2 about 4 s",
+        "connections 2 2 2 about 4 s",
+        "wire 4 2 2 about 7 s",
+        "about 30 s in all: 6 of 6 parts",
+    ] {
+        assert!(whole.contains(row), "{row}: {whole}");
+    }
+    assert_eq!(planned(&lab, &["--budget", "1min"]), whole);
+    let some = planned(&lab, &["--budget", "10s"]);
+    for row in [
+        "versions 3 2 2 about 6 s",
+        "acknowledged 3 2 2 left out: it takes about 6 s, and 4 s of the budget of 10 s are left",
+        "reverse 2 2 2 about 4 s",
+        "wire 4 2 2 left out: it takes about 7 s, and 1 s of the budget of 10 s are left",
+        "about 9 s in all: 2 of 6 parts",
+    ] {
+        assert!(some.contains(row), "{row}: {some}");
+    }
+    assert!(!lab.path("mongodyno-results").exists(), "a plan leaves no folder");
+}
+
+#[test]
+fn a_budget_too_small_for_the_first_part_is_refused() {
+    let lab = Lab::even_and_slow();
+    let told = refused(&lab, &[&WORDS[..], &["--budget", "1ms"]].concat());
+    let expected = "error: versions takes about 6 s, --budget is 0 s\n\
+                    hint: give --budget 6s, or a smaller --scale\n";
+    assert!(told.contains(expected), "{told}");
+    let enough = planned(&lab, &["--budget", "6s"]);
+    assert!(enough.contains("in all: 1 of 6 parts"), "{enough}");
+}
+
+#[test]
+fn a_study_of_one_experiment_is_planned_or_refused_too() {
+    let lab = Lab::even_and_slow();
+    let words = ["study", "noise", "-d", "even", "--quick", "--plan"];
+    let output = lab.run(words);
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let plan = stdout(&output);
+    assert!(plan.ends_with(": 2 arms, 2 phases, 4 rounds\n"), "{plan}");
+    let told = refused(&lab, &[&words[..], &["--budget", "1s"]].concat());
+    assert!(told.contains("error: it takes about "), "{told}");
+    assert!(told.contains(", --budget is 1 s\nhint: give --budget "), "{told}");
+}
