@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{BisectArgs, ResumeArgs, RunArgs};
 use crate::commands::resume::{programs_again, run_again};
-use crate::commands::run::{drawn_seed, experiment};
+use crate::commands::run::experiment;
+use crate::commands::run_plan::drawn_seed;
 use crate::commands::servers;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};

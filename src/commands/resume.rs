@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use clap::Parser as _;
 
-use super::run::{Place, drawn_seed, make, pairs};
+use super::run::{Place, make};
+use super::run_plan::{drawn_seed, pairs};
 use super::servers;
 use crate::cli::{
     BehaviourArgs, InterleaveArg, LimitArgs, MachineArgs, OrderArgs, ResumeArgs, RunArgs,

@@ -1,13 +1,12 @@
 //! `mongodyno run`: plan, environments, server, rounds, report.
 
 use base::say;
-use std::collections::BTreeMap;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
 use crate::cli::RunArgs;
 use crate::commands::plan_text::{self, Started};
-use crate::commands::run_plan::RunPlan;
+use crate::commands::run_plan::{RunPlan, Sets, drawn_seed, pairs};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
@@ -86,8 +85,6 @@ pub fn broken_gate() -> Error {
     Error::new(Exit::GateFailed, "a gate is broken", "the sentences under Gates name it")
 }
 
-pub type Sets = BTreeMap<String, String>;
-
 /// The experiments asked for: one, or one for each value of `--sweep`.
 fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
     let sets = pairs(&args.set, "--set")?;
@@ -102,17 +99,6 @@ fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
         (Some(format!("{name}={}", value.trim())), sets)
     };
     Ok(values.split(',').map(cell).collect())
-}
-
-/// `NAME=VALUE` words of a flag.
-pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
-    let pair = |word: &String| {
-        let (name, value) = word.split_once('=').ok_or_else(|| {
-            Error::usage(format!("{flag} {word} has no `=`"), format!("write {flag} name=value"))
-        })?;
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    words.iter().map(pair).collect()
 }
 
 /// Goes on with an experiment that was made as `args` ask.
@@ -345,12 +331,6 @@ async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
 fn out(args: &RunArgs, id: &str, label: Option<&str>) -> PathBuf {
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from("mongodyno-results").join(id));
     label.map_or_else(|| path.clone(), |label| path.join(label))
-}
-
-/// A seed that was not asked for.
-pub fn drawn_seed() -> u64 {
-    // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
-    base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }
 
 /// Prints what an experiment came to, and writes its page.

@@ -1,10 +1,10 @@
 //! What a `run` comes to by its command line, before anything is installed or started.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::cli::RunArgs;
 use crate::commands::limits::limits;
-use crate::commands::run::{Sets, drawn_seed, pairs};
 use crate::commands::settings::asked;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
@@ -19,6 +19,8 @@ use server::uri::{self, with_arm_options, with_options};
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
 use workload::{Workload, builtin};
+
+pub type Sets = BTreeMap<String, String>;
 
 /// An experiment that a command line asks for.
 pub struct RunPlan<'a> {
@@ -197,4 +199,21 @@ fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
         ));
     }
     Ok(serverless)
+}
+
+/// `NAME=VALUE` words of a flag.
+pub fn pairs(words: &[String], flag: &str) -> Result<Sets> {
+    let pair = |word: &String| {
+        let (name, value) = word.split_once('=').ok_or_else(|| {
+            Error::usage(format!("{flag} {word} has no `=`"), format!("write {flag} name=value"))
+        })?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    words.iter().map(pair).collect()
+}
+
+/// A seed that was not asked for.
+pub fn drawn_seed() -> u64 {
+    // The clock is enough: the seed has to be recorded, not to be secret. 32 bits are easily typed.
+    base::clock::since_1970().as_nanos() as u64 & 0xffff_ffff
 }

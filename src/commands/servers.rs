@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{self, Place, broken_gate, drawn_seed, interrupted, make, pairs, shown, worth};
+use super::run::{self, Place, broken_gate, interrupted, make, shown, worth};
+use super::run_plan::{drawn_seed, pairs};
 use crate::cli::{ReportArgs, RunArgs};
 use base::error::{Error, Exit, Result};
 use base::say;

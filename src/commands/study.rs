@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::{StudyArgs, StudyVerb};
-use crate::commands::run::{drawn_seed, interrupted};
+use crate::commands::run::interrupted;
+use crate::commands::run_plan::drawn_seed;
 use crate::commands::study_fit::refused;
 use crate::commands::study_parts;
 use crate::commands::study_plan::{planned, runnable, taking_part, unknown};

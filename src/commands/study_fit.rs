@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::Table;
 use super::limits::starts_mongod;
-use super::run::pairs;
-use super::run_plan::RunPlan;
+use super::run_plan::{RunPlan, pairs};
 use crate::cli::RunArgs;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};

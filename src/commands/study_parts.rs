@@ -7,7 +7,7 @@ use std::time::Instant;
 use base::say;
 use clap::Parser as _;
 
-use super::run::{drawn_seed, pairs};
+use super::run_plan::{drawn_seed, pairs};
 use super::study_fit::{self, Fit};
 use super::study_plan::{planned, runnable, unknown};
 use crate::cli::{

@@ -1,6 +1,6 @@
 //! The plan of a study for a command line.
 
-use super::run::pairs;
+use super::run_plan::pairs;
 use crate::cli::{StudyFlags, StudyVerb};
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};

@@ -12,9 +12,9 @@ use record::folder::Folder;
 use record::records::{ClientMemory, PhaseInterleave};
 use record::samples::SAMPLE_BUDGET_BYTES;
 use stats::threshold::Interleave;
-use workload::operations::{about, inserts};
+use workload::operations::{inserted, inserts};
 use workload::places::Part;
-use workload::plan::{Collection, Count, Limit, Operation, Phase, Plan};
+use workload::plan::{Collection, Count, Operation, Phase, Plan};
 use workload::{Workload, WorkloadError};
 
 /// # Errors
@@ -161,22 +161,4 @@ impl<'a> Most<'a> {
         let limit = capped.map_or(u64::MAX, |bytes| (bytes / mean) as u64 * most.times);
         Self { documents: most.documents.min(limit), ..most }
     }
-}
-
-/// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
-/// nobody knows.
-pub(crate) fn inserted(phase: &Phase, made: &Operation) -> u64 {
-    let stretch = phase.sequence.iter().find(|it| it.name == made.name);
-    let phase = stretch.unwrap_or(phase);
-    let Limit::Operations { count, .. } = phase.limit else { return 0 };
-    if !about(made.kind).inserts {
-        return 0;
-    }
-    if let Some(Count::Rest { documents, .. }) = made.count {
-        return documents;
-    }
-    let total: u32 = phase.weights.iter().sum();
-    let own = phase.operations.iter().position(|it| it.name == made.name);
-    let weight = own.map_or(0, |at| phase.weights[at]);
-    (count * inserts(made)).saturating_mul(u64::from(weight)) / u64::from(total.max(1))
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::room::inserted;
 use crate::unacknowledged;
 use base::error::{Error, Result};
 use record::records::PhaseInterleave;
 use stats::threshold::Interleave;
+use workload::operations::inserted;
 use workload::plan::{Limit, Pacing, Phase, Plan};
 
 /// The reason where the user chose the interleave.

@@ -5,7 +5,7 @@ mod about;
 mod making;
 
 use crate::kind::{Kind, Word, for_every_kind};
-use crate::plan::{Count, Operation};
+use crate::plan::{Count, Limit, Operation, Phase};
 
 pub use about::{About, Answers, Concerns, Counted};
 pub(crate) use making::{Making, Site};
@@ -37,6 +37,24 @@ pub fn inserts(operation: &Operation) -> u64 {
         return 0;
     }
     u64::from(operation.count.map_or(1, Count::most))
+}
+
+/// Documents that a counted phase inserts by an operation, over all workers; those of a timed one
+/// nobody knows.
+pub fn inserted(phase: &Phase, made: &Operation) -> u64 {
+    let stretch = phase.sequence.iter().find(|it| it.name == made.name);
+    let phase = stretch.unwrap_or(phase);
+    let Limit::Operations { count, .. } = phase.limit else { return 0 };
+    if !about(made.kind).inserts {
+        return 0;
+    }
+    if let Some(Count::Rest { documents, .. }) = made.count {
+        return documents;
+    }
+    let total: u32 = phase.weights.iter().sum();
+    let own = phase.operations.iter().position(|it| it.name == made.name);
+    let weight = own.map_or(0, |at| phase.weights[at]);
+    (count * inserts(made)).saturating_mul(u64::from(weight)) / u64::from(total.max(1))
 }
 
 /// Whether its calls insert different numbers of documents: then only their records tell.
