@@ -109,20 +109,17 @@ fn attend(
     signals: &UnixStream,
     asked: &AtomicBool,
 ) -> std::io::Result<Ending> {
-    let started = GuardEvent::Started {
-        guard: process_id(std::process::id())?,
-        mongod: process_id(mongod.id())?,
+    let guard = ProcessId::of(std::process::id()).expect("this process runs");
+    let Some(id) = ProcessId::of(mongod.id()) else {
+        return Ok(ending(mongod.wait()?, false)); // it was that fast
     };
+    let started = GuardEvent::Started { guard, mongod: id };
     instance::write_json(&instance.processes(), &started)?;
     say(&started);
     if let Some(status) = wait(mongod, signals, asked, !order.detached)? {
         return Ok(ending(status, false));
     }
     stop(mongod, signals).map(|status| ending(status, true))
-}
-
-fn process_id(pid: u32) -> std::io::Result<ProcessId> {
-    ProcessId::of(pid).ok_or_else(|| std::io::Error::other("mongod ended while it started"))
 }
 
 /// A stream that becomes readable at every signal; `asked` becomes true at those that ask to end.

@@ -58,13 +58,14 @@ impl GuardHandle {
         Ok(Self { child, stdin, events, instance, released: false })
     }
 
-    /// mongod, or why there is none.
-    pub async fn started(&mut self) -> Result<ProcessId, String> {
+    /// mongod, or why there is none; None where it has ended already ([`Self::ending`]).
+    pub async fn started(&mut self) -> Result<Option<ProcessId>, String> {
         let _ = tokio::time::timeout(Duration::from_secs(10), self.events.changed()).await;
         match &*self.events.borrow_and_update() {
-            Some(GuardEvent::Started { mongod, .. }) => Ok(*mongod),
+            Some(GuardEvent::Started { mongod, .. }) => Ok(Some(*mongod)),
+            Some(GuardEvent::Ended(_)) => Ok(None),
             Some(GuardEvent::Failed { reason }) => Err(reason.clone()),
-            _ => Err("the guard does not answer".to_string()),
+            None => Err("the guard does not answer".to_string()),
         }
     }
 

@@ -115,9 +115,12 @@ impl Start<'_> {
         let started = guard.started().await;
         drop(registry);
 
-        let mongod_id = started.map_err(|reason| start_failed(&reason, &log))?;
-        match self.become_healthy(&guard, &log, log_start).await {
-            Ok(health) => Ok(Launched {
+        let healthy = match started.map_err(|reason| start_failed(&reason, &log))? {
+            Some(id) => self.become_healthy(&guard, &log, log_start).await.map(|it| (id, it)),
+            None => Err(Unhealthy::Ended(guard.ending().unwrap_or_default())),
+        };
+        match healthy {
+            Ok((mongod_id, health)) => Ok(Launched {
                 guard,
                 mongod_id,
                 port: self.port,
