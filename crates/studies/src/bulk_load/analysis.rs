@@ -45,6 +45,13 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
     let limits = &made.experiment.server.options;
     let last = runs.iter().copied().flatten().next_back();
     let seconds = spread::seconds(made, &phase.name);
+    // Of each round that has them. They hold every sample: read once.
+    let dealt: Vec<_> = runs.iter().copied().flatten().map(|run| calls(made, phase, run)).collect();
+    let at_once = dealt.iter().flatten().map(|it| Some(in_turn::at_once(it)));
+    let over_time = match dealt.last() {
+        Some(Some(calls)) => in_turn::over_time(calls),
+        _ => last.map_or(Vec::new(), |run| over_time(made, run, &seconds)),
+    };
     Load {
         part: made.part.to_owned(),
         phase: phase.name.clone(),
@@ -60,8 +67,8 @@ fn load(made: &Made<'_>, rounds: &Rounds<'_>, phase: &Phase, arm: &str) -> Load 
         last_tenth_percent: over(&of_each(&|run| last_tenth_percent(made, phase, run))),
         by_host: last.map_or(Vec::new(), spread::by_host),
         busiest_percent: spread::busiest(seconds.iter()),
-        hosts_at_once: over(&of_each(&|run| Some(in_turn::at_once(&calls(made, phase, run)?)))),
-        hosts_over_time: last.map_or(Vec::new(), |run| over_time(made, phase, run, &seconds)),
+        hosts_at_once: over(&at_once.collect::<Vec<_>>()),
+        hosts_over_time: over_time,
         server: server(made),
         room_bytes: limits.memory_bytes.or(limits.cache_bytes),
         twentieths: twentieths(made, phase, &runs),
@@ -106,15 +113,10 @@ fn calls(made: &Made<'_>, phase: &Phase, run: &PhaseRun) -> Option<Vec<Vec<Call>
     in_turn::calls(count, &samples(made, run)?, run.samples.len(), &spread::by_host(run))
 }
 
-/// Of hosts by their calls, of shards by the seconds of the load.
-fn over_time(
-    made: &Made<'_>,
-    phase: &Phase,
-    run: &PhaseRun,
-    seconds: &[ServerSample],
-) -> Vec<Vec<f64>> {
+/// Of shards, by the seconds of the load.
+fn over_time(made: &Made<'_>, run: &PhaseRun, seconds: &[ServerSample]) -> Vec<Vec<f64>> {
     if made.part != BY_SHARDS {
-        return calls(made, phase, run).map_or(Vec::new(), |it| in_turn::over_time(&it));
+        return Vec::new();
     }
     let samples = samples(made, run).unwrap_or_default();
     let began_ns = samples.iter().map(|it| it.start_ns).min();

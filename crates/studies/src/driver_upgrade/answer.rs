@@ -35,6 +35,7 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
         "order",
         "Does the order of the versions make the difference?",
         "in reverse order",
+        of_order,
     ));
     evidence.push(against(
         &analysis.ratios,
@@ -42,6 +43,7 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
         "growing",
         "Does the difference come from a database that grows?",
         "in a collection that keeps what earlier versions wrote",
+        of_growing,
     ));
     evidence.push(connections(rows(analysis, VERSIONS), rows(analysis, CONNECTIONS)));
     evidence.push(cause(&found));
@@ -200,17 +202,58 @@ fn traffic(correlations: &[Correlation]) -> Evidence {
     Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }
 
-/// Whether a ratio differs between two experiments. They were made one after the other, so that
-/// only intervals that lie apart show it.
-fn against(ratios: &[Ratio], part: &str, id: &str, question: &str, how: &str) -> Evidence {
-    let (mut sentences, mut differ, mut small) = (Vec::new(), false, true);
+/// Between the last version and the first.
+#[derive(Clone, Copy, PartialEq)]
+enum Difference {
+    None,
+    Slower,
+    Faster,
+}
+
+/// Nothing where the interval leaves it open. Two experiments are compared by this, not by their
+/// ratios: they were made one after the other, and a ratio moves with the machine's state.
+fn difference(ratio: &OverRounds) -> Option<Difference> {
+    match ratio.median {
+        _ if !ratio.is_sure() => None,
+        it if it.low > SMALL => Some(Difference::Slower),
+        it if it.high < 1.0 / SMALL => Some(Difference::Faster),
+        it if it.low >= 1.0 / SMALL && it.high <= SMALL => Some(Difference::None),
+        _ => None,
+    }
+}
+
+/// The order makes the difference where the reverse order has another one.
+fn of_order(usual: Option<Difference>, reverse: Option<Difference>) -> Shown {
+    match (usual, reverse) {
+        (Some(usual), Some(reverse)) if usual == reverse => Shown::Refuted,
+        (Some(_), Some(_)) => Shown::Shown,
+        _ => Shown::NotShown,
+    }
+}
+
+/// A difference that fresh collections have does not come from one that grows.
+fn of_growing(fresh: Option<Difference>, growing: Option<Difference>) -> Shown {
+    match (fresh, growing) {
+        (Some(Difference::Slower | Difference::Faster), _)
+        | (Some(Difference::None), Some(Difference::None)) => Shown::Refuted,
+        (Some(Difference::None), Some(_)) => Shown::Shown,
+        _ => Shown::NotShown,
+    }
+}
+
+/// Whether `part` changes the difference between the last version and the first.
+fn against(
+    ratios: &[Ratio],
+    part: &str,
+    id: &str,
+    question: &str,
+    how: &str,
+    rule: fn(Option<Difference>, Option<Difference>) -> Shown,
+) -> Evidence {
+    let (mut sentences, mut shown) = (Vec::new(), Vec::new());
     for (usual, other) in pairs(ratios, part) {
         let (Some(a), Some(b)) = (&usual.create, &other.create) else { continue };
-        let apart = a.median.high < b.median.low || b.median.high < a.median.low;
-        let widest = (a.median.high / b.median.low).max(b.median.high / a.median.low);
-        let sure = a.is_sure() && b.is_sure();
-        differ |= sure && apart;
-        small &= sure && widest < SMALL;
+        shown.push(rule(difference(a), difference(b)));
         sentences.push(format!(
             "Creations of {} take {} times as long as those of {}, {how} {} times.",
             usual.last,
@@ -222,10 +265,12 @@ fn against(ratios: &[Ratio], part: &str, id: &str, question: &str, how: &str) ->
     if sentences.is_empty() {
         return not_shown(id, question, "Not both experiments have a first and a last version.");
     }
-    let shown = match (differ, small) {
-        (true, _) => Shown::Shown,
-        (false, true) => Shown::Refuted,
-        (false, false) => Shown::NotShown,
+    let shown = if shown.contains(&Shown::Shown) {
+        Shown::Shown
+    } else if shown.contains(&Shown::NotShown) {
+        Shown::NotShown
+    } else {
+        Shown::Refuted
     };
     Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }

@@ -138,15 +138,33 @@ fn the_default_and_the_driver_are_told_apart() {
 }
 
 #[test]
-fn only_intervals_that_lie_apart_show_an_influence() {
-    let with = |part: &str, of| {
-        found(vec![ratio(VERSIONS, over(2.0, 1.98, 2.02)), ratio(part, of)], None, "order").shown
+fn the_order_makes_a_difference_that_the_reverse_order_does_not_have() {
+    let of = |usual, reverse| {
+        found(vec![ratio(VERSIONS, usual), ratio(REVERSE, reverse)], None, "order").shown
     };
-    assert_eq!(with(REVERSE, over(1.5, 1.45, 1.55)), Shown::Shown);
-    assert_eq!(with(REVERSE, over(2.01, 1.99, 2.04)), Shown::Refuted);
-    assert_eq!(with(REVERSE, over(2.2, 1.5, 2.9)), Shown::NotShown);
-    assert_eq!(with(REVERSE, of_two_rounds(over(1.5, 1.45, 1.55))), Shown::NotShown);
-    assert_eq!(with(REVERSE, of_two_rounds(over(2.01, 1.99, 2.04))), Shown::NotShown);
+    let slow = || over(5.35, 4.46, 5.81);
+    assert_eq!(of(slow(), over(5.83, 4.51, 8.08)), Shown::Refuted);
+    assert_eq!(of(slow(), over(7.03, 5.82, 7.34)), Shown::Refuted, "slower both ways");
+    assert_eq!(of(slow(), over(1.0, 0.95, 1.05)), Shown::Shown);
+    assert_eq!(of(slow(), over(0.5, 0.4, 0.6)), Shown::Shown);
+    assert_eq!(of(slow(), over(1.3, 0.9, 2.0)), Shown::NotShown);
+    assert_eq!(of(slow(), of_two_rounds(slow())), Shown::NotShown);
+    assert_eq!(of(over(1.0, 0.95, 1.05), over(1.02, 0.97, 1.08)), Shown::Refuted);
+}
+
+#[test]
+fn a_difference_of_fresh_collections_does_not_come_from_growth() {
+    let of = |fresh, growing| {
+        found(vec![ratio(VERSIONS, fresh), ratio(GROWING, growing)], None, "growing").shown
+    };
+    let none = || over(1.0, 0.95, 1.05);
+    assert_eq!(of(over(5.35, 4.46, 5.81), over(7.03, 5.82, 7.34)), Shown::Refuted);
+    assert_eq!(of(over(0.5, 0.4, 0.6), over(1.3, 0.9, 2.0)), Shown::Refuted);
+    assert_eq!(of(none(), over(2.0, 1.8, 2.2)), Shown::Shown);
+    assert_eq!(of(none(), none()), Shown::Refuted);
+    assert_eq!(of(none(), over(1.3, 0.9, 2.0)), Shown::NotShown);
+    assert_eq!(of(over(1.3, 0.9, 2.0), over(2.0, 1.8, 2.2)), Shown::NotShown);
+    assert_eq!(of(of_two_rounds(none()), over(2.0, 1.8, 2.2)), Shown::NotShown);
 }
 
 #[test]
