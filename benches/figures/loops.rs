@@ -32,10 +32,8 @@ fn goal(adapter: &str) -> f64 {
     }
 }
 
-/// One worker, as `crud` has it, and several; the loop in PHP has no threads.
-fn threads(adapter: &str) -> &'static [u32] {
-    if adapter == "php" { &[1] } else { &[1, 8] }
-}
+/// One, as `crud` has it, and several.
+const WORKERS: [u32; 2] = [1, 8];
 
 pub fn run(bench: &Bench) -> Outcome {
     let pairs = if bench.long { LONG_PAIRS } else { PAIRS };
@@ -62,13 +60,13 @@ fn compared(
     pairs: u32,
     rows: &mut Vec<Vec<String>>,
 ) -> Result<bool, String> {
-    let goal = goal(adapter);
     let environment = environment(adapter)?;
+    let goal = goal(&environment.adapter);
     let program = program(&environment)?;
     let mut reached = true;
-    for &threads in threads(adapter) {
+    for workers in WORKERS {
         for phase in PHASES {
-            let rates = cell(bench, &environment, &program, threads, phase, pairs)?;
+            let rates = cell(bench, &environment, &program, workers, phase, pairs)?;
             let [adapter_rates, loop_rates] = rates;
             let both = adapter_rates.iter().zip(&loop_rates);
             let ratios: Vec<f64> = both.map(|(adapter, bare)| (adapter / bare).ln()).collect();
@@ -78,7 +76,7 @@ fn compared(
             rows.push(vec![
                 format!("{adapter}@{}", environment.version),
                 phase.to_owned(),
-                threads.to_string(),
+                workers.to_string(),
                 rate(&adapter_rates),
                 rate(&loop_rates),
                 text,
@@ -94,11 +92,11 @@ fn cell(
     bench: &Bench,
     environment: &Environment,
     program: &[String],
-    threads: u32,
+    workers: u32,
     phase: &str,
     count: u32,
 ) -> Result<[Vec<f64>; 2], String> {
-    let mut stand = Stand::of(bench, "crud", threads)?;
+    let mut stand = Stand::of(bench, "crud", workers)?;
     let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
     let uri = absorber.uri();
     let collection = stand.load(&uri, DATABASE, phase)?;
@@ -106,15 +104,29 @@ fn cell(
     // Inserted documents have a collection of their own: the keys are the same.
     let own = if phase == "insert_one" { "inserted_by_loop" } else { collection.as_str() };
     let pool = stand.pool(&collection).display().to_string();
-    let words = [uri.as_str(), DATABASE, own, phase, &threads.to_string(), &pool];
-    let mut bare = Loop::start(environment, program, &words)?;
+    let (workers, processes) = (workers.to_string(), adapter.processes());
+    // Where a worker is a process the loop is several programs, each told its number.
+    let start = |number: usize| {
+        let number = number.to_string();
+        let words = [uri.as_str(), DATABASE, own, phase, &workers, &pool, &number];
+        Loop::start(environment, program, if processes > 1 { &words } else { &words[..6] })
+    };
+    let mut bare = (0..processes).map(start).collect::<Result<Vec<Loop>, _>>()?;
     let warmup = (environment.warmup_s / TURN.as_secs_f64()).ceil() as u32;
     let rates = pairs(count, warmup, |side| match side {
         0 => stand.turn(&mut adapter, TURN),
-        _ => bare.turn(TURN),
+        _ => together(&mut bare, TURN),
     })?;
     stand.end(adapter)?;
     Ok(rates)
+}
+
+/// A turn of all at once.
+fn together(loops: &mut [Loop], length: Duration) -> Result<f64, String> {
+    for it in &mut *loops {
+        it.ask(length)?;
+    }
+    loops.iter_mut().map(Loop::answer).sum()
 }
 
 /// A hand-written loop that lives, as an adapter does.
@@ -140,9 +152,17 @@ impl Loop {
 
     /// Lets it go for a while; answers operations a second.
     pub fn turn(&mut self, length: Duration) -> Result<f64, String> {
+        self.ask(length)?;
+        self.answer()
+    }
+
+    fn ask(&mut self, length: Duration) -> Result<(), String> {
+        writeln!(self.stdin, "{}", length.as_millis()).map_err(|error| format!("a loop: {error}"))
+    }
+
+    fn answer(&mut self) -> Result<f64, String> {
         let mut line = String::new();
-        let asked = writeln!(self.stdin, "{}", length.as_millis());
-        let answered = asked.and_then(|()| self.stdout.read_line(&mut line));
+        let answered = self.stdout.read_line(&mut line);
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|it| it.parse().ok()).collect();
         match (answered, &numbers[..]) {
             (Ok(_), [operations, ns]) => Ok(operations * 1e9 / ns),

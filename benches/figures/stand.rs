@@ -6,7 +6,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use adapter::choice::Asked;
 use adapter::environment::Environment;
 use adapter::install::Installation;
 use adapter::manifest::discover;
@@ -15,6 +14,7 @@ use measure::admin::Admin;
 use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
 use measure::phase::{Which, prepares};
+use measure::selection::one;
 use record::folder::Folder;
 use record::samples::{Sample, Samples};
 use stats::descriptive::median;
@@ -62,12 +62,11 @@ pub fn pairs(
     Ok(given)
 }
 
-/// The environment of an adapter's default version, installed if need be.
-pub fn environment(adapter: &str) -> Result<Environment, String> {
+/// The environment of a driver as `-d` takes it, installed if need be.
+pub fn environment(driver: &str) -> Result<Environment, String> {
     let manifests = discover(None).map_err(|error| error.to_string())?;
-    let manifest = manifests.iter().find(|manifest| manifest.name == adapter);
-    let asked = Asked::default();
-    let installation = Installation::of(manifest.ok_or("no such adapter")?, &asked);
+    let arm = one(&manifests, driver, false).map_err(|error| error.to_string())?;
+    let installation = Installation::of(arm.manifest, &arm.asked);
     let installation = installation.map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -176,6 +175,10 @@ impl Stand {
 }
 
 impl Driven {
+    pub fn processes(&self) -> usize {
+        self.arm.processes().len()
+    }
+
     fn healthy(self) -> Result<Self, String> {
         match &self.arm.failed {
             None => Ok(self),

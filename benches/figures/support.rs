@@ -21,7 +21,7 @@ pub type Outcome = Result<bool, String>;
 pub struct Bench {
     /// The form whose figures are published.
     pub long: bool,
-    /// Adapters that this machine can run, or those asked for.
+    /// Adapters that this machine can run, or the drivers asked for, as `-d` takes them.
     pub adapters: Vec<String>,
     /// Experiments and everything else written.
     pub scratch: PathBuf,

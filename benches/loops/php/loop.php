@@ -3,8 +3,9 @@
 /*
  * The least code with which a PHP program does the adapter's work, for comparison with it.
  *
- * loop.php URI DATABASE COLLECTION OPERATION WORKERS POOL. Each line of its input is the length of
- * a turn in ms; it answers with the operations done and the ns they took. WORKERS is 1.
+ * loop.php URI DATABASE COLLECTION OPERATION WORKERS POOL [NUMBER]. Each line of its input is the
+ * length of a turn in ms; it answers with the operations done and the ns they took. It is one
+ * worker: the one with NUMBER, from 0, of WORKERS programs.
  */
 
 declare(strict_types=1);
@@ -30,17 +31,24 @@ function decoded(string $data): array
     return $pool;
 }
 
-[, $uri, $database, $collection, $operation, , $path] = $argv;
+[, $uri, $database, $collection, $operation, $workers, $path] = $argv;
 $namespace = "$database.$collection";
 $manager = new Manager($uri);
 $pool = decoded(file_get_contents($path));
 // An application would have made each; PHP copies the rest of a document when it is written to.
 $binaries = array_keys(array_filter($pool[0], fn ($value) => $value instanceof Binary));
-[$key, $sum] = [0, 0];
+[$key, $sum] = [(int) ($argv[7] ?? 0), 0];
 
-$insertOne = function (int $untilNs) use ($manager, $namespace, $pool, $binaries, &$key): array {
+$insertOne = function (int $untilNs) use (
+    $manager,
+    $namespace,
+    $pool,
+    $binaries,
+    $workers,
+    &$key
+): array {
     $starts = $ends = [];
-    for ($nowNs = hrtime(true); $nowNs < $untilNs; $key++) {
+    for ($nowNs = hrtime(true); $nowNs < $untilNs; $key += $workers) {
         $document = $pool[$key % count($pool)];
         foreach ($binaries as $name) {
             $document[$name] = new Binary($document[$name]->getData(), $document[$name]->getType());

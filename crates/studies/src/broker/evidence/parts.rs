@@ -22,7 +22,9 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     let mut sentences = Vec::new();
     let mut shared = 0;
     for (row, parts) in &growing {
-        let Some((name, part, share)) = largest(parts) else {
+        let thresholds = row.curves.iter().map(|curve| curve.threshold_us);
+        let Some((name, part, share)) = largest(parts, thresholds.fold(f64::INFINITY, f64::min))
+        else {
             shared += 1;
             sentences.push(format!("{}: through the tap it did not grow.", row.arm));
             continue;
@@ -61,12 +63,13 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     Some(evidence("where", question, shown, sentences))
 }
 
-/// The part that grew most, and its share of all growth; None where nothing grew. The program's
-/// part is left out. In a burst it is the wait to be made, and latency begins after it.
-fn largest(parts: &Parts) -> Option<(&'static str, Part, f64)> {
+/// The part that grew most, and its share of all growth; None where all together grew by no more
+/// than `threshold_us`, which is no growth in the other rounds either. The program's part is left
+/// out. In a burst it is the wait to be made, and latency begins after it.
+fn largest(parts: &Parts, threshold_us: f64) -> Option<(&'static str, Part, f64)> {
     let after = || parts.named().into_iter().filter(|(name, _)| *name != "program");
     let grown: f64 = after().map(|(_, part)| part.grown_us().max(0.0)).sum();
     let most = |a: &(&str, Part), b: &(&str, Part)| a.1.grown_us().total_cmp(&b.1.grown_us());
     let (name, part) = after().max_by(most)?;
-    (part.grown_us() > 0.0).then(|| (name, part, part.grown_us() / grown))
+    (grown > threshold_us).then(|| (name, part, part.grown_us() / grown))
 }

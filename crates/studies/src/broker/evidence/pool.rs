@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BURST, Course, classes, course, evidence, over, phase};
+use super::{BURST, Course, classes, course, evidence, list, over, phase};
 use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 
 /// Pool sizes: does a larger one end the growth?
@@ -25,13 +25,14 @@ fn varied(phases: &[PhaseAnalysis], id: &str, option: &str, question: &str) -> O
         groups.entry(rest).or_default().push((value, row));
     }
     let mut sentences = Vec::new();
-    let (mut ended, mut stays) = (0, 0);
+    let (mut ended, mut stays, mut open) = (0, 0, Vec::new());
     for group in groups.values_mut().filter(|group| group.len() > 1) {
         group.sort_by_key(|(value, _)| *value);
         let (first, last) = (group[0].1, group[group.len() - 1].1);
         match (course(&first.curves), course(&last.curves)) {
             (Some(Course::Grows), Some(Course::Flat)) => ended += 1,
             (Some(Course::Grows), Some(Course::Grows)) => stays += 1,
+            (Some(Course::Grows), Some(Course::Mixed)) => open.push(last.arm.as_str()),
             _ => {}
         }
         let each = group.iter().map(|(_, row)| {
@@ -47,11 +48,21 @@ fn varied(phases: &[PhaseAnalysis], id: &str, option: &str, question: &str) -> O
         (0, 0) => {
             (Shown::NotShown, format!("No two arms that differ in {option} alone both grow."))
         }
-        (0, _) => (Shown::Refuted, format!("It grows with every value of {option}.")),
+        (0, _) if open.is_empty() => {
+            (Shown::Refuted, format!("It grows with every value of {option}."))
+        }
+        (0, 1) => (Shown::Refuted, format!("With the largest {option} one driver still grows.")),
+        (0, _) => {
+            (Shown::Refuted, format!("With the largest {option} {stays} drivers still grow."))
+        }
         (_, 0) => (Shown::Shown, format!("With the largest {option} it does not grow.")),
         _ => {
             (Shown::NotShown, format!("The largest {option} ends it for some and not for others."))
         }
+    };
+    let first = match &open[..] {
+        [] => first,
+        open => format!("{first} It is open for {}.", list(open.iter().copied())),
     };
     sentences.insert(0, first);
     Some(evidence(id, question, shown, sentences))

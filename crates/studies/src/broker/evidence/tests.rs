@@ -243,8 +243,10 @@ fn the_part_that_waits_is_named_only_where_it_has_nearly_all_of_the_growth() {
     assert_eq!(first(&driver, "where"), "Once made, what grows waits in the driver for a.");
     let both = with(parts(part(100.0, 5_100.0), part(100.0, 5_100.0)));
     assert_eq!(shown(&both, "where"), Some(Shown::NotShown));
-    let none = with(parts(still, still));
-    assert_eq!(shown(&none, "where"), Some(Shown::NotShown));
+    for little in [still, part(100.0, 900.0)] {
+        let none = with(parts(still, little));
+        assert_eq!(shown(&none, "where"), Some(Shown::NotShown), "{little:?}");
+    }
     assert_eq!(shown(&[phase_of(BURST, vec![grows("a")])], "where"), None, "no tap, no word");
 }
 
@@ -254,6 +256,13 @@ fn pools_and_processes_are_compared_with_their_like() {
     assert_eq!(shown(&grow, "pool"), Some(Shown::Refuted));
     let end = [phase_of(BURST, vec![grows("a/maxPoolSize=5"), flat("a/maxPoolSize=1024")])];
     assert_eq!(shown(&end, "pool"), Some(Shown::Shown));
+    let open = row("b/maxPoolSize=1024", &[Class::Unclear; 5]);
+    let mut some = grow.clone();
+    some[0].rows.extend([grows("b/maxPoolSize=5"), open]);
+    assert_eq!(shown(&some, "pool"), Some(Shown::Refuted));
+    let said = "With the largest maxPoolSize one driver still grows. It is open for \
+        b/maxPoolSize=1024.";
+    assert_eq!(first(&some, "pool"), said);
     let unlike = [phase_of(BURST, vec![grows("a/maxPoolSize=5"), flat("b/maxPoolSize=1024")])];
     assert_eq!(shown(&unlike, "pool"), None);
     let four = [phase_of(BURST, vec![grows("a"), grows("a/processes=4")])];
