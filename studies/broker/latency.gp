@@ -32,8 +32,8 @@ do for [arm in arms] {
   round = 0
   set title arm noenhanced
   plot data using \
-    (drawn(0) && strcol("arm") eq arm ? number(column("iteration")) : NaN): \
-    (column("latency_us") / 1000):(column("iteration")) \
+    (drawn(0) && strcol("arm") eq arm ? number(column("round")) : NaN): \
+    (column("latency_us") / 1000):(column("round")) \
     with points pointtype 7 pointsize 0.2 linecolor variable notitle
 }
 unset multiplot

@@ -30,7 +30,7 @@ fn measured(latencies_ms: &[f64], axes: Axes, class: Class) -> Content {
 }
 
 fn row(arm: &str, axes: Axes, contents: Vec<Content>) -> Row {
-    let panel = |(number, content)| Panel { iteration: number, content };
+    let panel = |(number, content)| Panel { round: number, content };
     Row { arm: arm.to_owned(), axes, panels: (1..).zip(contents).map(panel).collect() }
 }
 
@@ -131,8 +131,8 @@ fn rows_come_from_the_rounds_past_the_tap() {
     assert_eq!(burst.len(), 4);
     let messages = u64::from(MESSAGES - 1);
     for row in &burst {
-        let iterations: Vec<u32> = row.panels.iter().map(|panel| panel.iteration).collect();
-        assert_eq!(iterations, (1..=ROUNDS).collect::<Vec<_>>());
+        let rounds: Vec<u32> = row.panels.iter().map(|panel| panel.round).collect();
+        assert_eq!(rounds, (1..=ROUNDS).collect::<Vec<_>>());
         assert_eq!(row.axes.messages, messages, "one axis for all");
     }
     let classes = |row: &Row| -> Vec<Option<Class>> {
@@ -200,12 +200,12 @@ fn one_line_a_message() {
     let mut text = Vec::new();
     let missing = messages(&folder, &runs, &mut text).expect("a table");
     assert_eq!(missing.len(), ROUNDS as usize + 1, "{missing:?}");
-    assert!(missing[0].starts_with("dead@4, iteration 1: void"), "{missing:?}");
+    assert!(missing[0].starts_with("dead@4, round 1: void"), "{missing:?}");
     let mut table = csv::Reader::from_reader(text.as_slice());
     let head: Vec<&str> = table.headers().expect("a head").iter().collect();
     assert_eq!(
         head.join(","),
-        "phase,arm,iteration,tapped,producer,sequence,made_ns,intended_ns,\
+        "phase,arm,round,tapped,producer,sequence,made_ns,intended_ns,\
                                 start_ns,acknowledged_ns,received_ns,latency_us"
     );
     let lines: Vec<Vec<String>> = table

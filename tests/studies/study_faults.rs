@@ -19,7 +19,7 @@ const SOME: u32 = 6_000;
 /// Expects one lost run in the first round and whole ones otherwise; returns the lost one.
 fn assert_lost_once<'a>(experiment: &Experiment, runs: &'a [Run], arm: &str) -> &'a Run {
     assert_eq!(experiment.ended, Some(Ended::Completed));
-    assert_eq!(runs.len(), 4, "two arms, one iteration and one through the tap");
+    assert_eq!(runs.len(), 4, "two arms, one round and one through the tap");
     let (lost, whole): (Vec<&Run>, Vec<&Run>) =
         runs.iter().partition(|run| run.arm == arm && run.round == 1);
     for run in whole {

@@ -13,7 +13,7 @@ use record::records::Run;
 const HEAD: [&str; 12] = [
     "phase",
     "arm",
-    "iteration",
+    "round",
     "tapped",
     "producer",
     "sequence",
@@ -40,7 +40,7 @@ pub fn messages(folder: &Folder, runs: &[Run], out: &mut dyn Write) -> Result<Ve
     for run in runs {
         if let Some(reason) = &run.failed {
             let (arm, round) = (&run.arm, run.round);
-            missing.push(clean(&format!("{arm}, iteration {round}: void, {reason}")));
+            missing.push(clean(&format!("{arm}, round {round}: void, {reason}")));
         }
     }
     for phase in named(runs, |run| run.phases.iter().map(|phase| phase.phase.as_str()).collect()) {
@@ -50,7 +50,7 @@ pub fn messages(folder: &Folder, runs: &[Run], out: &mut dyn Write) -> Result<Ve
                 let Some(of_phase) = in_phase(run, phase) else { continue };
                 let Some(broker) = &of_phase.broker else { continue };
                 let Some((producers, consumer)) = files(folder, of_phase, broker) else {
-                    let what = format!("{arm}, iteration {}, {phase}", run.round);
+                    let what = format!("{arm}, round {}, {phase}", run.round);
                     missing.push(clean(&format!("{what}: its samples were not kept")));
                     continue;
                 };
@@ -83,7 +83,7 @@ fn named<'a>(runs: &'a [Run], of: impl Fn(&'a Run) -> Vec<&'a str>) -> Vec<&'a s
 struct Line {
     phase: String,
     arm: String,
-    iteration: String,
+    round: String,
     tapped: &'static str,
 }
 
@@ -92,7 +92,7 @@ impl Line {
         Self {
             phase: clean(phase),
             arm: clean(&run.arm),
-            iteration: run.round.to_string(),
+            round: run.round.to_string(),
             tapped: if run.tapped { "true" } else { "false" },
         }
     }
@@ -103,7 +103,7 @@ impl Line {
         [
             self.phase.clone(),
             self.arm.clone(),
-            self.iteration.clone(),
+            self.round.clone(),
             self.tapped.to_owned(),
             message.producer.to_string(),
             message.sequence.to_string(),
@@ -144,7 +144,7 @@ mod tests {
         let script = BrokerStudy.gnuplot().expect("a script");
         let calls = script.split("strcol(\"").skip(1).chain(script.split("column(\"").skip(1));
         let named: BTreeSet<&str> = calls.filter_map(|rest| rest.split('"').next()).collect();
-        let used = ["arm", "iteration", "latency_us", "phase", "tapped"];
+        let used = ["arm", "round", "latency_us", "phase", "tapped"];
         assert_eq!(named, BTreeSet::from(used));
         assert!(used.iter().all(|name| HEAD.contains(name)), "{HEAD:?}");
     }

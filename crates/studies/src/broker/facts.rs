@@ -29,10 +29,10 @@ pub fn pacing(phase: &Phase) -> String {
     let limit = match phase.limit {
         Limit::Operations { count, seconds_max } => {
             let seconds = seconds_max.map_or(String::new(), |s| format!(", at most {s} s"));
-            format!("; {} messages an arm and iteration{seconds}", figures::count(count))
+            format!("; {} messages an arm and round{seconds}", figures::count(count))
         }
         Limit::Duration { seconds } => {
-            seconds.map_or(String::new(), |seconds| format!("; {seconds} s an arm and iteration"))
+            seconds.map_or(String::new(), |seconds| format!("; {seconds} s an arm and round"))
         }
     };
     format!("{how}; {} {workers} a process{limit}.", phase.workers)

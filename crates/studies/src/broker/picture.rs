@@ -1,4 +1,4 @@
-//! The scatter of latency against message number: a row an arm, a panel an iteration.
+//! The scatter of latency against message number: a row an arm, a panel a round.
 
 use std::fmt::Write as _;
 
@@ -55,14 +55,14 @@ pub struct Row {
     pub arm: String,
     /// Shared by its panels.
     pub axes: Axes,
-    /// One an iteration; the same number in every row.
+    /// One a round; the same number in every row.
     pub panels: Vec<Panel>,
 }
 
-/// One iteration of one arm.
+/// One round of one arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    pub iteration: u32,
+    pub round: u32,
     pub content: Content,
 }
 
@@ -95,7 +95,7 @@ pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     let mut drawing = Drawing::new(&title, right.max(WIDTH_MIN));
     let words = format!(
         "Latency in ms, from the moment {from} to the moment the consumer had it. A row is an arm, \
-         a panel an iteration. Across: the messages {order}, on one axis for all panels. Upwards: \
+         a panel a round. Across: the messages {order}, on one axis for all panels. Upwards: \
          latency, linear from 0, on an axis of each arm's own. Above a panel: the class of its \
          curve, the slowest message, and the growth over the run with its 95 % interval."
     );
@@ -103,7 +103,7 @@ pub fn scatter(phase: &str, since: Since, rows: &[Row]) -> Drawing {
     y = legend(&mut drawing, y + 10.0, rows);
     for (number, row) in rows.iter().enumerate() {
         if number == 0 {
-            iterations(&mut drawing, y + 8.0, row);
+            rounds(&mut drawing, y + 8.0, row);
             y += 14.0;
         }
         y = draw_row(&mut drawing, y, row);
@@ -156,10 +156,10 @@ fn legend(drawing: &mut Drawing, y: f64, rows: &[Row]) -> f64 {
     y + 14.0
 }
 
-fn iterations(drawing: &mut Drawing, y: f64, row: &Row) {
+fn rounds(drawing: &mut Drawing, y: f64, row: &Row) {
     for (number, panel) in row.panels.iter().enumerate() {
         let x = LEFT + number as f64 * (cloud::WIDTH + GAP);
-        let text = format!("iteration {}", panel.iteration);
+        let text = format!("round {}", panel.round);
         drawing.text((x, y), 11.0, Role::Ink, Anchor::Start, &text);
     }
 }
@@ -181,9 +181,9 @@ fn draw_row(drawing: &mut Drawing, y: f64, row: &Row) -> f64 {
         let x = LEFT + number as f64 * (cloud::WIDTH + GAP);
         match &panel.content {
             Content::Measured(measured) => {
-                draw_panel(drawing, (x, top), row, panel.iteration, measured, &ticks);
+                draw_panel(drawing, (x, top), row, panel.round, measured, &ticks);
             }
-            Content::Empty(reason) => draw_empty(drawing, (x, top), row, panel.iteration, reason),
+            Content::Empty(reason) => draw_empty(drawing, (x, top), row, panel.round, reason),
         }
     }
     drawing.reach(end + 8.0);
@@ -194,13 +194,13 @@ fn draw_panel(
     drawing: &mut Drawing,
     at: (f64, f64),
     row: &Row,
-    iteration: u32,
+    round: u32,
     measured: &Measured,
     ticks: &[f64],
 ) {
     let (x, top) = at;
     let (class, role) = class(measured.class);
-    let title = format!("{}, iteration {iteration}: {class}; {}", row.arm, measured.reason);
+    let title = format!("{}, round {round}: {class}; {}", row.arm, measured.reason);
     drawing.raw(format_args!("<g><title>{}</title>", escape(&title)));
     frame(drawing, at);
     let mut grid = String::new();
@@ -260,8 +260,8 @@ fn medians(drawing: &mut Drawing, at: (f64, f64), axes: Axes, measured: &Measure
     }
 }
 
-fn draw_empty(drawing: &mut Drawing, at: (f64, f64), row: &Row, iteration: u32, reason: &str) {
-    let title = format!("{}, iteration {iteration}: {reason}", row.arm);
+fn draw_empty(drawing: &mut Drawing, at: (f64, f64), row: &Row, round: u32, reason: &str) {
+    let title = format!("{}, round {round}: {reason}", row.arm);
     drawing.raw(format_args!("<g><title>{}</title>", escape(&title)));
     frame(drawing, at);
     let (columns, most) = REASON;

@@ -40,9 +40,9 @@ pub fn rows(
     since: Since,
 ) -> Result<Vec<Row>> {
     let direct: Vec<&Run> = runs.iter().filter(|run| !run.tapped).collect();
-    let mut iterations: Vec<u32> = direct.iter().map(|run| run.round).collect();
-    iterations.sort_unstable();
-    iterations.dedup();
+    let mut rounds: Vec<u32> = direct.iter().map(|run| run.round).collect();
+    rounds.sort_unstable();
+    rounds.dedup();
     let of_all = direct.iter().filter_map(|run| course_of(run, phase, since));
     let messages = of_all.map(|(curve, _)| curve.messages).max().unwrap_or(0);
     let mut rows = Vec::with_capacity(arms.len());
@@ -50,11 +50,11 @@ pub fn rows(
         let of_arm: Vec<&Run> = direct.iter().copied().filter(|run| run.arm == arm.id).collect();
         let courses = of_arm.iter().filter_map(|run| course_of(run, phase, since));
         let axes = Axes { messages, top_ms: top_ms(courses) };
-        let mut panels = Vec::with_capacity(iterations.len());
-        for iteration in &iterations {
-            let run = of_arm.iter().find(|run| run.round == *iteration);
+        let mut panels = Vec::with_capacity(rounds.len());
+        for round in &rounds {
+            let run = of_arm.iter().find(|run| run.round == *round);
             let content = content(folder, run.copied(), phase, since, axes)?;
-            panels.push(Panel { iteration: *iteration, content });
+            panels.push(Panel { round: *round, content });
         }
         rows.push(Row { arm: clean(&arm.id), axes, panels });
     }

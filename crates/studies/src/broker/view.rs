@@ -60,7 +60,7 @@ fn table(phase: &PhaseAnalysis) -> Table {
     ]);
     let row = |row: &Row| TableRow { arm: row.arm.clone(), cells: cells(row, phase.open) };
     Table {
-        caption: "Latency from made to received. Medians over the iterations; slope and CPU for \
+        caption: "Latency from made to received. Medians over the rounds; slope and CPU for \
                   each message."
             .to_owned(),
         columns,

@@ -25,7 +25,6 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
         let thresholds = row.curves.iter().map(|curve| curve.threshold_us);
         let Some((name, part, share)) = largest(parts, thresholds.fold(f64::INFINITY, f64::min))
         else {
-            shared += 1;
             sentences.push(format!("{}: through the tap it did not grow.", row.arm));
             continue;
         };
@@ -52,7 +51,13 @@ pub fn rule(phases: &[PhaseAnalysis]) -> Option<Evidence> {
     if shared > 0 {
         said.push(format!("in no single part for {shared}"));
     }
-    sentences.insert(0, format!("Once made, what grows waits {}.", said.join("; ")));
+    sentences.insert(
+        0,
+        match &said[..] {
+            [] => "Through the tap nothing grew.".to_owned(),
+            said => format!("Once made, what grows waits {}.", said.join("; ")),
+        },
+    );
     if by_part.contains_key("server") {
         sentences.push(
             "The server's part includes the sockets before it: a driver that writes at \
