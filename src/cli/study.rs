@@ -118,6 +118,9 @@ pub struct StudyFlags {
     /// Rounds of each experiment [default: the study's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
+    /// These parts alone, of a study that has several (`--plan` shows them) [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub parts: Vec<String>,
     /// Set a parameter of the workload (repeatable; `mongodyno workloads NAME` shows them)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,

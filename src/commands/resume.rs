@@ -203,6 +203,7 @@ fn study_again(args: &ResumeArgs, was: &Experiment, scale: f64) -> Result<StudyF
         quick: was.settings.looks.quick,
         drivers: drivers(args, was)?.0,
         rounds: Some(rounds(was)?), // the one through the tap with them
+        parts: Vec::new(),
         set: was.plan.parameters.iter().map(set).collect(),
         order: OrderArgs { order: was.settings.order },
         seed: Some(was.settings.seed),

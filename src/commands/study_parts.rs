@@ -52,6 +52,7 @@ pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Pa
         quick: args.quick,
         drivers,
         rounds: args.rounds,
+        parts: args.parts.clone(),
         sets: pairs(&args.set, "--set")?,
         seed,
         flags: own.collect(),
@@ -97,6 +98,7 @@ pub async fn resume(args: ResumeArgs) -> Result<()> {
             quick: request.quick,
             drivers: request.drivers.clone(),
             rounds: request.rounds,
+            parts: request.parts.clone(),
             set: request.sets.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             order: OrderArgs { order: request.order },
             seed: Some(request.seed),
@@ -284,6 +286,7 @@ fn made(study: &'static dyn Study, request: &StudyRequest, folder: &Path) -> Res
         quick: request.quick,
         drivers: request.drivers.clone(),
         rounds: request.rounds,
+        parts: request.parts.clone(),
         sets: request.sets.clone(),
         seed: request.seed,
         flags: study
@@ -294,7 +297,9 @@ fn made(study: &'static dyn Study, request: &StudyRequest, folder: &Path) -> Res
         server: request.server.clone(),
         by_uri: request.by_uri,
     };
-    let Plan::Parts(parts) = study.plan(&asked)? else { return Err(unknown(&request.study)) };
+    let Plan::Parts(parts) = studies::planned(study, &asked)? else {
+        return Err(unknown(&request.study));
+    };
     let there = |part: &Part| folder.join(&part.name).join("experiment.json").exists();
     Ok(parts.into_iter().filter(there).map(|part| part.name).collect())
 }

@@ -15,19 +15,21 @@ pub fn planned(
     seed: u64,
     manifests: &[Manifest],
 ) -> Result<Plan> {
-    let StudyFlags { scale, quick, rounds, set, server, at, .. } = &verb.common;
+    let StudyFlags { scale, quick, rounds, parts, set, server, at, .. } = &verb.common;
     let drivers = taking_part(verb.study, drivers, manifests);
-    verb.study.plan(&Asked {
+    let asked = Asked {
         scale: *scale,
         quick: *quick,
         drivers,
         rounds: *rounds,
+        parts: parts.clone(),
         sets: pairs(set, "--set")?,
         seed,
         flags: verb.own.clone(),
         server: server.clone(),
         by_uri: at.uri.is_some(),
-    })
+    };
+    studies::planned(verb.study, &asked)
 }
 
 /// The drivers that were asked for; without any those of the study, or every adapter.

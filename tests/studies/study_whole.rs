@@ -162,7 +162,7 @@ fn a_change_stream_beside_a_tailable_cursor() {
         return;
     }
     let Some(lab) = lab_with(test, &["python", "node"]) else { return };
-    let words = ["study", "broker", "--part", "streams", "--quick", "--rounds=1", "--out=out"];
+    let words = ["study", "broker", "--parts", "streams", "--quick", "--rounds=1", "--out=out"];
     let output = lab.run(words);
     assert_eq!(code(&output), 0, "{}", said(&output));
     let (folder, experiment) = Folder::open(&lab.path("out/streams")).expect("a part");

@@ -27,7 +27,10 @@ sealed class Driver : BsonDialect
     public override string[] Extras => new[]
     {
         "write_concern", "read_concern", "read_preference", "unacknowledged", "unordered",
-        "clients", "lazy_insert",
+        "clients",
+#if LAZY
+        "lazy_insert",
+#endif
     };
 
     public override Client Open(Address address, string database)

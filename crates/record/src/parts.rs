@@ -28,6 +28,9 @@ pub struct StudyRequest {
     /// As `-d` takes them; none: the study's.
     pub drivers: Vec<String>,
     pub rounds: Option<u32>,
+    /// The parts that were asked for; none: all.
+    #[serde(default)]
+    pub parts: Vec<String>,
     /// Parameters of the workload.
     pub sets: BTreeMap<String, String>,
     pub seed: u64,

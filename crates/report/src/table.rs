@@ -54,6 +54,11 @@ impl Table {
         Self::total(&self.widths(usize::MAX))
     }
 
+    /// Whether a page so wide holds it, once all that can be broken is.
+    pub fn fits(&self, page_width: usize) -> bool {
+        Self::total(&self.widths(page_width)) <= page_width
+    }
+
     /// Its lines for a page so wide: if they do not fit, heads of figures are broken, then names.
     pub fn lines(&self, page_width: usize, paint: Paint) -> Vec<String> {
         let widths = self.widths(page_width);

@@ -70,6 +70,8 @@ pub struct Asked {
     pub drivers: Vec<String>,
     /// `--rounds`.
     pub rounds: Option<u32>,
+    /// `--parts`; none: all.
+    pub parts: Vec<String>,
     /// Parameters of the workload (`--set`), which win over the study's.
     pub sets: BTreeMap<String, String>,
     pub seed: u64,

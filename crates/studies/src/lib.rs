@@ -15,7 +15,7 @@ pub mod write_cost;
 
 pub use definition::Asked;
 pub use render::{GNUPLOT, render};
-pub use study::{Flag, Made, One, Outcome, Part, Plan, Study};
+pub use study::{Flag, Made, One, Outcome, Part, Plan, Study, planned};
 
 pub static STUDIES: [&dyn Study; 6] = [
     &broker::BrokerStudy,

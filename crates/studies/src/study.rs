@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::io::Write;
 
 use crate::definition::{Arm, Asked, Definition};
-use base::error::Result;
+use base::error::{Error, Result};
 use record::folder::Folder;
 use record::records::{Experiment, Run};
 use report::drawing::Drawing;
@@ -49,6 +49,32 @@ pub trait Study: Debug + Sync {
     fn gnuplot(&self) -> Option<&'static str> {
         None
     }
+}
+
+/// The plan of a study, of the parts that were asked for.
+///
+/// # Errors
+/// As [`Study::plan`]; a part that there is not.
+pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
+    match study.plan(asked)? {
+        Plan::Parts(parts) => Ok(Plan::Parts(chosen(parts, asked)?)),
+        one if asked.parts.is_empty() => Ok(one),
+        Plan::One(_) => Err(Error::usage(
+            format!("--parts: {} is one experiment", study.name()),
+            "leave it out",
+        )),
+    }
+}
+
+/// Of these parts those that were asked for.
+pub(crate) fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
+    let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
+    if let Some(unknown) = asked.parts.iter().find(|it| !names.contains(it)) {
+        let hint = format!("it has {}", names.join(", "));
+        return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
+    }
+    parts.retain(|it| asked.parts.is_empty() || asked.parts.contains(&it.name));
+    Ok(parts)
 }
 
 /// An option with a value that one study alone has.

@@ -51,19 +51,12 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
     let columns = from.columns.iter().enumerate();
     let shown: Vec<usize> =
         columns.filter(|(_, column)| !column.page_only).map(|(at, _)| at).collect();
-    let name = table::Column { head: String::new(), is_figure: false };
-    let column = |&at: &usize| table::Column {
-        head: clean(&from.columns[at].name),
-        is_figure: from.columns[at].is_figure,
-    };
-    let row = |row: &super::table::TableRow| {
-        let name = shorten(&clean(&row.arm), page.width * 2 / 5);
-        let cells = shown.iter().map(|&at| Cell::plain(&clean(&row.cells[at])));
-        std::iter::once(Cell::plain(&name)).chain(cells).collect()
-    };
-    let table = table::Table {
-        columns: std::iter::once(name).chain(shown.iter().map(column)).collect(),
-        rows: from.rows.iter().map(row).collect(),
+    let whole = laid_out(from, &shown, page.width, str::to_owned);
+    let (table, caption) = if whole.fits(page.width) {
+        (whole, from.caption.clone())
+    } else {
+        let caption = format!("{} No room here for intervals: the page has them.", from.caption);
+        (laid_out(from, &shown, page.width, without_interval), caption)
     };
     page.table(&table)?;
     let columns: Vec<_> = shown.iter().map(|&at| &from.columns[at]).collect();
@@ -77,5 +70,56 @@ fn table(from: &Table, page: &mut Page) -> io::Result<()> {
         }
     };
     page.wrapped(2, Ink::Dim, &units)?;
-    page.wrapped(2, Ink::Dim, &clean(&from.caption))
+    page.wrapped(2, Ink::Dim, &clean(&caption))
+}
+
+/// `168` of `168 (155 to 197)`.
+fn without_interval(cell: &str) -> String {
+    let interval = cell.split_once(" (").filter(|(_, interval)| interval.contains(" to "));
+    interval.map_or(cell, |(middle, _)| middle).to_owned()
+}
+
+/// The columns that are shown, their cells as `told`.
+fn laid_out(from: &Table, shown: &[usize], width: usize, told: fn(&str) -> String) -> table::Table {
+    let name = table::Column { head: String::new(), is_figure: false };
+    let column = |&at: &usize| table::Column {
+        head: clean(&from.columns[at].name),
+        is_figure: from.columns[at].is_figure,
+    };
+    let row = |row: &super::table::TableRow| {
+        let name = shorten(&clean(&row.arm), width * 2 / 5);
+        let cells = shown.iter().map(|&at| Cell::plain(&clean(&told(&row.cells[at]))));
+        std::iter::once(Cell::plain(&name)).chain(cells).collect()
+    };
+    table::Table {
+        columns: std::iter::once(name).chain(shown.iter().map(column)).collect(),
+        rows: from.rows.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Column, TableRow};
+    use super::*;
+
+    #[test]
+    fn a_table_too_wide_leaves_its_intervals_to_the_page() {
+        let names = ["one by one", "by 1,000", "at once"];
+        let columns = names.map(|name| Column::figures(name, "µs")).to_vec();
+        let cells = ["168 (155 to 197)", "2.59 (2.36 to 3.36)", "4.12 (3.94 to 7.22)"];
+        let cells = cells.map(str::to_owned).to_vec();
+        let rows = vec![TableRow { arm: "node".to_owned(), cells }];
+        let from = Table { caption: "Time.".to_owned(), columns, rows };
+        let shown = |width| {
+            let options = Options { width: Some(width), ..Options::default() };
+            let mut out = Vec::new();
+            table(&from, &mut Page::new(&options, &mut out)).expect("memory");
+            String::from_utf8(out).expect("text")
+        };
+        assert!(shown(80).contains("node  168 (155 to 197)  2.59 (2.36 to 3.36)"), "{}", shown(80));
+        let narrow = shown(60);
+        assert!(narrow.contains("node         168      2.59     4.12\n"), "{narrow}");
+        assert_eq!(without_interval("n/a (not measured)"), "n/a (not measured)");
+        assert!(narrow.contains("the page has them"), "{narrow}");
+    }
 }

@@ -54,14 +54,11 @@ impl Study for BrokerStudy {
     }
 
     fn flags(&self) -> &'static [Flag] {
-        &[
-            Flag {
-                name: CONSUMER,
-                value: "DRIVER",
-                help: "Who reads the messages [default: the fastest]",
-            },
-            streams::FLAG,
-        ]
+        &[Flag {
+            name: CONSUMER,
+            value: "DRIVER",
+            help: "Who reads the messages [default: the fastest]",
+        }]
     }
 
     fn plan(&self, asked: &Asked) -> Result<Plan> {
@@ -69,8 +66,8 @@ impl Study for BrokerStudy {
         if asked.quick {
             sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
         }
-        if let Some(name) = asked.flags.get(streams::FLAG.name) {
-            return Ok(Plan::Parts(vec![streams::part(name, asked, sets)?]));
+        if !asked.parts.is_empty() {
+            return Ok(Plan::Parts(vec![streams::part(asked, sets)?]));
         }
         let definition = self.definition();
         let (scale, messages) = definition.scale(asked)?;

@@ -5,29 +5,20 @@ use std::collections::BTreeMap;
 
 use super::CONSUMER;
 use crate::definition::{Asked, Definition};
-use crate::study::{Flag, Part};
-use base::error::{Error, Result};
+use crate::study::Part;
+use base::error::Result;
 
 pub const NAME: &str = "streams";
-pub const FLAG: Flag = Flag {
-    name: "part",
-    value: "NAME",
-    help: "Another experiment: streams, a tailable cursor and a change stream",
-};
 
 pub fn definition() -> Definition {
     Definition::read(include_str!("../../../../studies/broker/streams.toml"))
 }
 
-/// The part that was asked for by `name`; parameters of the user win over `sets`.
+/// The part; parameters of the user win over `sets`.
 ///
 /// # Errors
-/// Another name; a scale that makes no experiment.
-pub fn part(name: &str, asked: &Asked, mut sets: BTreeMap<String, String>) -> Result<Part> {
-    if name != NAME {
-        let message = format!("--part: there is no part {name}");
-        return Err(Error::usage(message, format!("it has {NAME}")));
-    }
+/// A scale that makes no experiment.
+pub fn part(asked: &Asked, mut sets: BTreeMap<String, String>) -> Result<Part> {
     let definition = definition();
     let (_, messages) = definition.scale(asked)?;
     sets.insert("messages".to_owned(), messages.to_string());
@@ -55,12 +46,11 @@ pub fn part(name: &str, asked: &Asked, mut sets: BTreeMap<String, String>) -> Re
 mod tests {
     use super::*;
     use crate::broker::BrokerStudy;
-    use crate::study::{Plan, Study as _};
+    use crate::study::{Plan, Study as _, planned};
 
     fn words(asked: Asked) -> String {
-        let flags = [(FLAG.name, NAME.to_owned())].into_iter().chain(asked.flags.clone());
-        let asked = Asked { flags: flags.collect(), ..asked };
-        let Plan::Parts(parts) = BrokerStudy.plan(&asked).expect("a plan") else { panic!() };
+        let asked = Asked { parts: vec![NAME.to_owned()], ..asked };
+        let Plan::Parts(parts) = planned(&BrokerStudy, &asked).expect("a plan") else { panic!() };
         assert_eq!(parts.len(), 1);
         parts[0].words.join(" ")
     }
@@ -96,8 +86,8 @@ mod tests {
 
     #[test]
     fn another_part_is_refused() {
-        let flags = BTreeMap::from([(FLAG.name, "stream".to_owned())]);
-        let error = BrokerStudy.plan(&Asked { flags, ..Asked::default() }).expect_err("no part");
+        let asked = Asked { parts: vec!["stream".to_owned()], ..Asked::default() };
+        let error = planned(&BrokerStudy, &asked).expect_err("no part");
         assert_eq!(error.hint, "it has streams");
     }
 

@@ -32,7 +32,6 @@ use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
 
 const HOSTS: &str = "hosts";
-const PARTS: &str = "parts";
 
 /// Which way to load is the fastest, and where does a load slow down?
 #[derive(Debug)]
@@ -48,18 +47,11 @@ impl Study for BulkLoadStudy {
     }
 
     fn flags(&self) -> &'static [Flag] {
-        &[
-            Flag {
-                name: HOSTS,
-                value: "HOST:PORT,...",
-                help: "Servers that take the batches in turn [default: four that mongodyno starts]",
-            },
-            Flag {
-                name: PARTS,
-                value: "NAME,...",
-                help: "These parts alone, such as forms,threads [default: all]",
-            },
-        ]
+        &[Flag {
+            name: HOSTS,
+            value: "HOST:PORT,...",
+            help: "Servers that take the batches in turn [default: four that mongodyno starts]",
+        }]
     }
 
     fn plan(&self, asked: &Asked) -> Result<Plan> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{HOSTS, PARTS};
+use super::HOSTS;
 use crate::definition::{Asked, Definition};
-use crate::study::Part;
+use crate::study::{Part, chosen};
 use base::error::{Error, Result};
 use workload::builtin;
 
@@ -157,20 +157,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         over_memory.needs = Some(held.to_owned());
         parts.extend([part(OVER_CACHE), over_memory]);
     }
-    chosen(parts, asked)
-}
-
-/// Those of `--parts`, of which one at least has each parameter that was set.
-fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
-    if let Some(chosen) = asked.flags.get(PARTS) {
-        let chosen: Vec<&str> = chosen.split(',').map(str::trim).collect();
-        let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
-        if let Some(unknown) = chosen.iter().find(|it| !names.iter().any(|name| name == *it)) {
-            let hint = format!("this size has {}", names.join(", "));
-            return Err(Error::usage(format!("--parts: there is no part {unknown}"), hint));
-        }
-        parts.retain(|it| chosen.contains(&it.name.as_str()));
-    }
+    let parts = chosen(parts, asked)?;
     let known: Vec<String> = parts.iter().flat_map(|it| parameters(&it.words[0])).collect();
     if let Some(name) = asked.sets.keys().find(|name| !known.contains(name)) {
         return Err(Error::usage(

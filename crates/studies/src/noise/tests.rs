@@ -177,3 +177,10 @@ fn every_format_has_a_row_a_driver() {
     let none = crate::render(&NoiseStudy, &made, "svg", &report::Options::default());
     assert!(none.is_err(), "it draws nothing");
 }
+
+#[test]
+fn a_study_of_one_experiment_has_no_parts() {
+    let asked = Asked { parts: vec!["forms".to_owned()], ..Asked::default() };
+    let error = crate::planned(&NoiseStudy, &asked).expect_err("it has none");
+    assert_eq!(error.message, "--parts: noise is one experiment");
+}

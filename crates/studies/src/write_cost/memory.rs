@@ -74,7 +74,7 @@ fn fates(runs: &[&Run]) -> Vec<String> {
     }
     let words = |(count, words): (u32, String)| match count {
         1 => words,
-        count => format!("{words} (so in {count} rounds)"),
+        count => format!("{} (so in {count} rounds)", words.trim_end_matches('.')),
     };
     fates.into_values().map(words).collect()
 }
