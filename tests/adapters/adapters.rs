@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use crate::fake_support::{Lab, code};
 use crate::support::{block_on, mongodyno, root, said, scratch, server, skip, start_version};
 use adapter::environment::Environment;
 use adapter::install::Installation;
@@ -205,6 +206,51 @@ fn broken_variants_of_an_adapter_do_not_pass() {
             Some(line) => Err(format!("no {line:?} in {said}")),
         }
     });
+}
+
+/// With the warm-ups of `crud` it took five minutes.
+const FINDS: &str = "
+name: finds
+why: Ten languages side by side.
+collections:
+  items:
+    documents: 1000
+    document:
+      _id: {type: objectid, value: key}
+      number: {type: long, value: key}
+      name: {type: string, length: 24}
+      price: {type: double, min: 1, max: 1000}
+      active: bool
+      made: date
+phases:
+  - {operation: find_one, collection: items, warmup: 0.2, duration: 0.5}
+";
+
+/// All whose drivers tests can install; C++ has its legacy driver, for which 4.4 is new enough.
+const LANGUAGES: [&str; 10] =
+    ["go", "c", "cpp", "java", "node", "perl", "php", "python", "ruby", "rust"];
+
+/// Its name comes before those of old versions: it takes longer than all that comes after them.
+#[test]
+fn in_one_experiment_ten_languages_are_compared() {
+    let lab = Lab::with_shared_cache();
+    lab.write("finds.yaml", FINDS);
+    let mut command = mongodyno(["run", "finds.yaml", "--quick"]);
+    command.args(["--server", "embedded@4.4", "--out", "out"]).current_dir(lab.path(""));
+    for name in LANGUAGES {
+        command.args(["-d", name]);
+    }
+    let output = command.output().expect("the binary runs");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let runs = lab.runs();
+    for name in LANGUAGES {
+        let of_arm = |run: &&serde_json::Value| {
+            run["arm"].as_str().is_some_and(|arm| arm.split('@').next() == Some(name))
+        };
+        let own: Vec<_> = runs.iter().filter(of_arm).collect();
+        assert!(own.len() >= 6, "{name}: {}", said(&output));
+        assert!(own.iter().all(|run| run["failed"].is_null()), "{name}: {}", said(&output));
+    }
 }
 
 /// With half of the old versions it has a test of its own: all in one ended after the other tests.
