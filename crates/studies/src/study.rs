@@ -1,6 +1,6 @@
 //! The parts of every study: the plan of its experiment, and the reading of its folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use report::drawing::Drawing;
 use report::study::View;
 use schemars::Schema;
 use serde_json::Value;
-use workload::Workload;
+use workload::{Workload, builtin};
 
 /// A question: the experiment that is made for it, and the reading of its folder.
 pub trait Study: Debug + Sync {
@@ -54,10 +54,21 @@ pub trait Study: Debug + Sync {
 /// The plan of a study, of the parts that were asked for.
 ///
 /// # Errors
-/// As [`Study::plan`]; a part that there is not.
+/// As [`Study::plan`]; a part that there is not, a parameter that no part has.
 pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
     match study.plan(asked)? {
-        Plan::Parts(parts) => Ok(Plan::Parts(chosen(parts, asked)?)),
+        Plan::Parts(parts) => {
+            let parts = chosen(parts, asked)?;
+            let known = parts.iter().flat_map(|it| builtin::parameters(&it.words[0]));
+            let known: BTreeSet<String> = known.collect();
+            if let Some(name) = asked.sets.keys().find(|name| !known.contains(*name)) {
+                return Err(Error::usage(
+                    format!("--set {name}: no workload of these parts has this parameter"),
+                    format!("it takes {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+                ));
+            }
+            Ok(Plan::Parts(parts))
+        }
         one if asked.parts.is_empty() => Ok(one),
         Plan::One(_) => Err(Error::usage(
             format!("--parts: {} is one experiment", study.name()),
@@ -67,7 +78,7 @@ pub fn planned(study: &dyn Study, asked: &Asked) -> Result<Plan> {
 }
 
 /// Of these parts those that were asked for.
-pub(crate) fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
+fn chosen(mut parts: Vec<Part>, asked: &Asked) -> Result<Vec<Part>> {
     let names: Vec<String> = parts.iter().map(|it| it.name.clone()).collect();
     if let Some(unknown) = asked.parts.iter().find(|it| !names.contains(it)) {
         let hint = format!("it has {}", names.join(", "));
@@ -112,7 +123,7 @@ impl Plan {
 pub struct Part {
     /// Its folder within the study's.
     pub name: String,
-    /// The command line of `run`, without `--out` and `--seed`.
+    /// The command line of `run`, a built-in workload first, without `--out` and `--seed`.
     pub words: Vec<String>,
     /// With an A/A arm and verdicts. Without, it is a table of figures and has all its rounds.
     pub compares: bool,

@@ -62,6 +62,16 @@ pub fn list() -> Vec<(&'static str, String)> {
     BUILTINS.iter().map(|it| (it.name, why(it.text).value.trim().to_owned())).collect()
 }
 
+/// Parameters of a built-in workload: what `--set` changes.
+///
+/// # Panics
+/// Where there is none of this name.
+pub fn parameters(name: &str) -> Vec<String> {
+    let builtin = BUILTINS.iter().find(|it| it.name == name).expect("built in");
+    let parsed = parse(builtin.text, Path::new(name), &BTreeMap::new()).expect("tested");
+    parsed.parameters.into_keys().collect()
+}
+
 /// Opens a workload by its name, or by a path (anything with a `/` or an ending).
 pub fn open(
     name: &str,

@@ -1,12 +1,11 @@
 //! The experiments of the study: a star, each part one axis.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::HOSTS;
 use crate::definition::{Asked, Definition};
-use crate::study::{Part, chosen};
-use base::error::{Error, Result};
+use crate::study::Part;
+use base::error::Result;
 use workload::builtin;
 
 /// Documents that a driver can be given at once.
@@ -157,22 +156,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         over_memory.needs = Some(held.to_owned());
         parts.extend([part(OVER_CACHE), over_memory]);
     }
-    let parts = chosen(parts, asked)?;
-    let known: Vec<String> = parts.iter().flat_map(|it| parameters(&it.words[0])).collect();
-    if let Some(name) = asked.sets.keys().find(|name| !known.contains(name)) {
-        return Err(Error::usage(
-            format!("--set {name}: no workload of these parts has this parameter"),
-            "`mongodyno workloads bulk-load` shows those of most parts",
-        ));
-    }
     Ok(parts)
-}
-
-/// Of a built-in workload.
-fn parameters(workload: &str) -> Vec<String> {
-    let text = builtin::text(workload).expect("it is built in");
-    let parsed = workload::parse(&text, Path::new(workload), &BTreeMap::new());
-    parsed.expect("tests have read it").parameters.into_keys().collect()
 }
 
 /// What all parts share.
@@ -187,7 +171,7 @@ impl Star {
     fn part(&self, name: &str, workload: &str, phases: impl IntoIterator<Item = String>) -> Part {
         let mut words = vec![workload.to_owned()];
         let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
-        let known = parameters(workload);
+        let known = builtin::parameters(workload);
         for (name, value) in self.sets.iter().filter(|(name, _)| known.contains(name)) {
             flag("--set", &format!("{name}={value}"));
         }

@@ -8,6 +8,7 @@ use super::tenths::{last_tenth_percent, twentieths};
 use super::types::Load;
 use super::*;
 use crate::evidence::{Evidence, Shown};
+use crate::study::planned;
 use record::records::ServerSample;
 use record::samples::Sample;
 use stats::descriptive::over_rounds;
@@ -346,7 +347,7 @@ fn a_batch_larger_than_the_load_is_left_out() {
 fn a_set_reaches_every_part_whose_workload_has_it() {
     let plan = |sets: &[(&str, &str)]| {
         let sets = sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        BulkLoadStudy.plan(&Asked { sets: sets.collect(), ..Asked::default() })
+        planned(&BulkLoadStudy, &Asked { sets: sets.collect(), ..Asked::default() })
     };
     let Ok(Plan::Parts(parts)) = plan(&[("documents", "77"), ("few", "5")]) else { panic!() };
     for part in parts {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::study::Part;
+use workload::builtin;
 
 /// Millions of documents at scale 1.
 const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
@@ -121,9 +122,8 @@ pub fn parts(size: u64, scale: f64, quick: bool, rounds: u32, more: &More<'_>) -
         }
         sets.insert("documents", documents.to_string());
         sets.insert("tenth", (documents / 10).to_string());
-        // Parameters of the other workload are none of this one.
-        let is_known = |name: &str| cell.series != Series::Unwaited || sets.contains_key(name);
-        let asked = more.sets.iter().filter(|(name, _)| is_known(name));
+        let known = builtin::parameters(&words[0]);
+        let asked = more.sets.iter().filter(|(name, _)| known.contains(name));
         let asked: Vec<_> = asked.map(|(name, value)| (name.as_str(), value.clone())).collect();
         sets.extend(asked);
         words.extend(

@@ -16,7 +16,6 @@ pub use analysis::analyse;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 use crate::definition::{Asked, Definition};
 use crate::study::{Flag, Outcome, Part, Plan, Study};
@@ -78,20 +77,7 @@ impl Study for WriteCostStudy {
         let definition = self.definition();
         let (_, small) = definition.scale(asked)?;
         let experiments = experiments(&definition, asked, small)?;
-        let known = |experiment: &Experiment| -> Result<Vec<String>> {
-            let (name, none) = (experiment.workload, BTreeMap::new());
-            let parsed = workload::parse(&builtin::text(name)?, Path::new(name), &none)?;
-            Ok(parsed.parameters.into_keys().collect())
-        };
-        let parameters: Vec<Vec<String>> = experiments.iter().map(known).collect::<Result<_>>()?;
-        if let Some(name) = asked.sets.keys().find(|name| !parameters.concat().contains(name)) {
-            return Err(Error::usage(
-                format!("--set {name}: no workload of the study has this parameter"),
-                "`mongodyno workloads write-cost` shows those of its first one",
-            ));
-        }
-        let own = experiments.into_iter().zip(parameters);
-        Ok(Plan::Parts(own.map(|(it, parameters)| it.part(asked, &parameters)).collect()))
+        Ok(Plan::Parts(experiments.into_iter().map(|it| it.part(asked)).collect()))
     }
 
     fn schema(&self) -> Schema {
@@ -185,7 +171,8 @@ fn experiments(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec
 
 impl Experiment {
     /// `--set` of the user wins over the scale's.
-    fn part(self, asked: &Asked, parameters: &[String]) -> Part {
+    fn part(self, asked: &Asked) -> Part {
+        let parameters = builtin::parameters(self.workload);
         let own = self.sets.iter().map(|(name, value)| (name.clone(), value.to_string()));
         let mut sets: BTreeMap<String, String> = own.collect();
         let theirs = asked.sets.iter().filter(|(name, _)| parameters.contains(name));

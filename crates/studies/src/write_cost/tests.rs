@@ -6,6 +6,7 @@ use super::types::{
 };
 use super::*;
 use crate::evidence::{Evidence, Shown};
+use crate::study::planned;
 
 /// Five rounds within 1 % of `middle`.
 fn figure(middle: f64) -> Option<Figure> {
@@ -259,7 +260,7 @@ fn scale_one_is_the_original_and_settings_go_where_they_belong() {
     assert!(has(&set, "small", "documents=77") && has(&set, "memory", "fill=text"));
     assert!(!has(&set, "stored", "fill=text"), "it has no such parameter");
     let wrong = Asked { sets: [("x".to_owned(), "1".to_owned())].into(), ..Asked::default() };
-    assert!(WriteCostStudy.plan(&wrong).is_err());
+    assert!(planned(&WriteCostStudy, &wrong).is_err());
     let flags = [("client-memory", "much".to_owned())].into();
     assert!(WriteCostStudy.plan(&Asked { flags, ..Asked::default() }).is_err());
 }
