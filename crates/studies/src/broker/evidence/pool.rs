@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BURST, Course, classes, course, evidence, list, over, phase};
+use super::{BURST, Course, classes, course, evidence, over, phase};
 use crate::broker::types::{Evidence, PhaseAnalysis, Row, Shown};
 
 /// Pool sizes: does a larger one end the growth?
@@ -25,14 +25,14 @@ fn varied(phases: &[PhaseAnalysis], id: &str, option: &str, question: &str) -> O
         groups.entry(rest).or_default().push((value, row));
     }
     let mut sentences = Vec::new();
-    let (mut ended, mut stays, mut open) = (0, 0, Vec::new());
+    let (mut ended, mut stays, mut open) = (0, 0, 0);
     for group in groups.values_mut().filter(|group| group.len() > 1) {
         group.sort_by_key(|(value, _)| *value);
         let (first, last) = (group[0].1, group[group.len() - 1].1);
         match (course(&first.curves), course(&last.curves)) {
             (Some(Course::Grows), Some(Course::Flat)) => ended += 1,
             (Some(Course::Grows), Some(Course::Grows)) => stays += 1,
-            (Some(Course::Grows), Some(Course::Mixed)) => open.push(last.arm.as_str()),
+            (Some(Course::Grows), Some(Course::Mixed)) => open += 1,
             _ => {}
         }
         let each = group.iter().map(|(_, row)| {
@@ -44,25 +44,17 @@ fn varied(phases: &[PhaseAnalysis], id: &str, option: &str, question: &str) -> O
     if sentences.is_empty() {
         return None;
     }
-    let (shown, first) = match (ended, stays) {
-        (0, 0) => {
-            (Shown::NotShown, format!("No two arms that differ in {option} alone both grow."))
-        }
-        (0, _) if open.is_empty() => {
-            (Shown::Refuted, format!("It grows with every value of {option}."))
-        }
-        (0, 1) => (Shown::Refuted, format!("With the largest {option} one driver still grows.")),
-        (0, _) => {
-            (Shown::Refuted, format!("With the largest {option} {stays} drivers still grow."))
-        }
-        (_, 0) => (Shown::Shown, format!("With the largest {option} it does not grow.")),
-        _ => {
-            (Shown::NotShown, format!("The largest {option} ends it for some and not for others."))
-        }
-    };
-    let first = match &open[..] {
-        [] => first,
-        open => format!("{first} It is open for {}.", list(open.iter().copied())),
+    let total = ended + stays + open;
+    let (shown, first) = if total == 0 {
+        (Shown::NotShown, format!("No arm with the smallest {option} grows."))
+    } else if ended == total {
+        (Shown::Shown, format!("With the largest {option} it does not grow."))
+    } else if ended == 0 && stays > 0 {
+        let first = format!("With the largest {option} it still grows for {stays} of {total}.");
+        (Shown::Refuted, first)
+    } else {
+        let ends = format!("With the largest {option} it ends for {ended} of {total}");
+        (Shown::NotShown, format!("{ends} and still grows for {stays}."))
     };
     sentences.insert(0, first);
     Some(evidence(id, question, shown, sentences))
