@@ -205,7 +205,7 @@ fn traffic(correlations: &[Correlation]) -> Evidence {
 /// Between the last version and the first.
 #[derive(Clone, Copy, PartialEq)]
 enum Difference {
-    None,
+    Small,
     Slower,
     Faster,
 }
@@ -217,7 +217,7 @@ fn difference(ratio: &OverRounds) -> Option<Difference> {
         _ if !ratio.is_sure() => None,
         it if it.low > SMALL => Some(Difference::Slower),
         it if it.high < 1.0 / SMALL => Some(Difference::Faster),
-        it if it.low >= 1.0 / SMALL && it.high <= SMALL => Some(Difference::None),
+        it if it.low >= 1.0 / SMALL && it.high <= SMALL => Some(Difference::Small),
         _ => None,
     }
 }
@@ -235,8 +235,8 @@ fn of_order(usual: Option<Difference>, reverse: Option<Difference>) -> Shown {
 fn of_growing(fresh: Option<Difference>, growing: Option<Difference>) -> Shown {
     match (fresh, growing) {
         (Some(Difference::Slower | Difference::Faster), _)
-        | (Some(Difference::None), Some(Difference::None)) => Shown::Refuted,
-        (Some(Difference::None), Some(_)) => Shown::Shown,
+        | (Some(Difference::Small), Some(Difference::Small)) => Shown::Refuted,
+        (Some(Difference::Small), Some(_)) => Shown::Shown,
         _ => Shown::NotShown,
     }
 }
