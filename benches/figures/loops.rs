@@ -74,7 +74,7 @@ fn compared(
             reached &= middle >= goal;
             let rate = |values: &[f64]| format!("{:.0}", median(values).unwrap_or(f64::NAN));
             rows.push(vec![
-                format!("{adapter}@{}", environment.version),
+                format!("{}@{}", environment.adapter, environment.version),
                 phase.to_owned(),
                 workers.to_string(),
                 rate(&adapter_rates),
