@@ -42,7 +42,8 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
         return Duration::ZERO;
     }
     let usual = match (quick, first_phase) {
-        (true, _) => QUICK_WARMUP_S,
+        (true, true) => (profile_s / 2.0).max(QUICK_WARMUP_S),
+        (true, false) => QUICK_WARMUP_S,
         (false, true) => profile_s,
         (false, false) => LATER_WARMUP_S,
     };
@@ -188,6 +189,16 @@ mod tests {
         let sets: BTreeMap<String, String> = sets.collect();
         let plan = builtin::open(workload, &sets, 1).expect("a workload").plan;
         estimate(&plan, &[1.0], false, MEASURED_S).round.as_secs_f64()
+    }
+
+    #[test]
+    fn the_quick_form_warms_up_half_as_long_and_at_least_a_second() {
+        let plan = builtin::open("crud", &BTreeMap::new(), 1).expect("a workload").plan;
+        let warm_ms =
+            |profile_s, first, quick| warmup(profile_s, &plan.phases[0], first, quick).as_millis();
+        assert_eq!([1.0, 5.0, 15.0].map(|it| warm_ms(it, true, true)), [1_000, 2_500, 7_500]);
+        assert_eq!([1.0, 15.0].map(|it| warm_ms(it, false, true)), [1_000, 1_000]);
+        assert_eq!([1.0, 15.0].map(|it| warm_ms(it, true, false)), [1_000, 15_000]);
     }
 
     #[test]
