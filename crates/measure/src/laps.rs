@@ -136,7 +136,7 @@ pub async fn take_turns(
             context.stop.check()?;
             let rate = measured[place].rates.last().copied().unwrap_or(0.0);
             context.progress.turn(arms[place].index, &phase.name, rate);
-            let others_before = idle_cpu_ns(arms, place);
+            let cpu_before_ns = cpu_ns(arms);
             let written = measured[place].written.clone().filter(|_| phase.consumer);
             let (turn, after) = if let Some(collection) = written {
                 let (arm, files) = (&mut arms[place], context.inputs);
@@ -150,10 +150,17 @@ pub async fn take_turns(
                 let turn = context.sampler.during(turn).await?;
                 (turn, counters(context, measured[place].written.clone()).await?)
             };
-            let others_after = idle_cpu_ns(arms, place);
+            let cpu_after_ns = cpu_ns(arms);
+            if turn.is_some() {
+                let used = cpu_after_ns.iter().zip(&cpu_before_ns);
+                for (other, (after, before)) in used.enumerate().filter(|(it, _)| *it != place) {
+                    let used_ns = after.saturating_sub(*before);
+                    measured[other].waiting_cpu_ns += used_ns;
+                    measured[place].idle_cpu_ns += used_ns;
+                }
+            }
             let entry = &mut measured[place];
             if let Some(turn) = turn {
-                entry.idle_cpu_ns += others_after.saturating_sub(others_before);
                 for (name, value) in difference(&before, &after) {
                     *entry.counters.entry(name).or_default() += value;
                 }
@@ -193,7 +200,6 @@ fn error(measured: &[Measured], laps: usize) -> Option<f64> {
     largest_error(&baseline.rates, others.map(|it| &it.rates[..]))
 }
 
-fn idle_cpu_ns(arms: &[LiveArm], busy: usize) -> u64 {
-    let idle = arms.iter().enumerate().filter(|(place, _)| *place != busy);
-    idle.map(|(_, arm)| arm.cpu_ns()).sum()
+fn cpu_ns(arms: &[LiveArm]) -> Vec<u64> {
+    arms.iter().map(LiveArm::cpu_ns).collect()
 }

@@ -19,6 +19,8 @@ pub struct Measured {
     pub turn_length: Duration,
     /// CPU of the other arms during its turns, ns.
     pub idle_cpu_ns: u64,
+    /// Its own CPU during theirs, ns.
+    pub waiting_cpu_ns: u64,
     /// Server counters over its turns.
     pub counters: Counters,
     /// Cost of making one document, ns.
@@ -50,6 +52,7 @@ impl Measured {
             positions: Vec::new(),
             turn_length: Duration::ZERO,
             idle_cpu_ns: 0,
+            waiting_cpu_ns: 0,
             counters: Counters::new(),
             document_ns: None,
             warmup_throughput: Vec::new(),

@@ -392,6 +392,7 @@ impl Runner {
 /// the A/A arm from its baseline.
 fn pretend_cpu(phase: &mut PhaseRun) {
     phase.idle_cpu_fraction = Some(0.0);
+    phase.waiting_cpu_ns = Some(0);
     phase.cpu_ns = (phase.measured_s * 1e9) as u64;
     phase.cpu_us_per_op = phase.measured_s * 1e6 / phase.operations.max(1) as f64;
 }

@@ -81,6 +81,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         connections_peak: measured.peak.map(|it| it.connections),
         document_bytes: document_bytes(source.plan, phase, measured, &done, &given),
         idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
+        waiting_cpu_ns: Some(measured.waiting_cpu_ns),
         server: measured.counters.clone(),
         receipt: receipt::receipt(phase, measured, &done, &given, source.exclusive),
         answers: answers(measured, collected.expected),

@@ -309,6 +309,9 @@ pub struct PhaseRun {
     pub document_bytes: u64,
     /// CPU of the idle arms during this arm's turns, as a fraction of that time (gate G9).
     pub idle_cpu_fraction: Option<f64>,
+    /// CPU of this arm during the turns of the others, ns.
+    #[serde(default)]
+    pub waiting_cpu_ns: Option<u64>,
     /// Server counters over the arm's turns (opcounters.insert, network.bytesIn, …).
     pub server: BTreeMap<String, i64>,
     /// Claims of the adapter against counts of the server.

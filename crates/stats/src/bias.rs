@@ -229,6 +229,28 @@ pub fn same_version(metric: &str, ratios: &[f64], alpha: f64) -> Option<Bias> {
     Bias::worth_saying(Gate::SameVersion, found.estimate.abs(), caution)
 }
 
+/// All of [`idle_cpu`]'s biases of a phase in one sentence, and the arm that used most of it: of
+/// `waiting` each has the CPU it used while others had their turns, ns.
+pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) -> Option<String> {
+    let percent = |size: f64| figures::fixed(100.0 * size, 1);
+    let sizes: Vec<f64> = sizes.collect();
+    let least = sizes.iter().copied().reduce(f64::min)?;
+    let most = sizes.iter().copied().reduce(f64::max)?;
+    let between = match [percent(least), percent(most)] {
+        [least, most] if least == most => most,
+        [least, most] => format!("{least} to {most}"),
+    };
+    let all: u64 = waiting.iter().map(|(_, used_ns)| used_ns).sum();
+    let busiest = waiting.iter().max_by_key(|(_, used_ns)| *used_ns).filter(|_| all > 0);
+    let share = busiest.map_or(String::new(), |(arm, used_ns)| {
+        format!(", {} % of it {arm}", figures::fixed(100.0 * *used_ns as f64 / all as f64, 0))
+    });
+    Some(format!(
+        "while one arm worked, those that waited used {between} % CPU{share} (gate G9); \
+         --interleave runs helps"
+    ))
+}
+
 /// G9: waiting arms used more than 2 % of an arm's turns: a collector or compiler thread at work.
 /// The bias is that share.
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {

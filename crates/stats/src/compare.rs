@@ -144,7 +144,7 @@ pub fn compare(
         comparison.reasons.push(format!("{lost} of {all} rounds were lost, more than 20 %"));
     }
     if let Some(bias) = rules.bias.filter(|it| it.percent() > limit_of_bias(threshold)) {
-        comparison.reasons.push(format!("{}: too much to be noise", bias.caution));
+        comparison.reasons.push(format!("too much to be noise: {}", bias.caution));
     }
     comparison.warnings = warnings(quantity, arms);
     // NOT COMPARABLE still carries its numbers: a failed measurement is data.

@@ -8,10 +8,10 @@ use crate::analysis::rounds::{PerRound, Rounds};
 use crate::analysis::since::{self, Series};
 use crate::analysis::types::{ComparisonRow, DriftRow, Metric};
 use record::records::{Arm, Experiment, PhaseRun, Quantiles, ServerKind};
-use stats::bias::Drift;
+use stats::bias::{self, Drift};
 use stats::compare::Comparison;
 use stats::descriptive::median;
-use stats::gates;
+use stats::gates::{self, Gate};
 use stats::judge::{Entrant, Judged, Measure, Terms, judge};
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use stats::order::Order;
@@ -130,7 +130,9 @@ impl PhaseComparison<'_> {
                     ));
                 }
                 if !void {
-                    judged.biases.iter().for_each(|bias| say(&bias.caution));
+                    // What all arms waited beside is one sentence, below.
+                    let own = judged.biases.iter().filter(|it| it.gate != Gate::IdleCpu);
+                    own.for_each(|bias| say(&bias.caution));
                 }
                 if !arm.is_aa {
                     comparison.warnings.iter().for_each(|it| say(it));
@@ -144,6 +146,11 @@ impl PhaseComparison<'_> {
                 }
             }
             compared.rows.push(self.row(arm, &figures[judged.measure], judged));
+        }
+        let idle = judgement.judged.iter().flat_map(|judged| &judged.biases);
+        let idle = idle.filter(|bias| bias.gate == Gate::IdleCpu).map(|bias| bias.size);
+        if let Some(busiest) = bias::waiting_cpu(idle, &self.waiting()) {
+            say(&busiest);
         }
         for (place, (figure, measure)) in figures.iter().zip(&measures).enumerate() {
             let of_figure = judgement.judged.iter().filter(|judged| judged.measure == place);
@@ -218,6 +225,14 @@ impl PhaseComparison<'_> {
             wrong: gates::failures(&[self.conditions(arm).gate()]),
             lost_because: self.rounds.losses(&arm.id, &self.phase.name).into_iter().next(),
         }
+    }
+
+    /// CPU of each arm during the turns of the others, ns, over all rounds.
+    fn waiting(&self) -> Vec<(&str, u64)> {
+        let of_arm = |arm: &'_ Arm| {
+            self.runs(arm).iter().flatten().filter_map(|run| run.waiting_cpu_ns).sum()
+        };
+        self.arms.iter().map(|arm| (arm.id.as_str(), of_arm(arm))).collect()
     }
 
     /// Cautions about the baseline and an arm, by gates of single runs that do not void them.
