@@ -1,6 +1,8 @@
 //! Each rule of the diagnosis on records made by hand: its cause, and its silence.
 
 use crate::diagnosis_support::{Bench, comparison, queue, row, tap};
+use judge::analysis::compare::compare_all;
+use judge::analysis::rounds::Rounds;
 use judge::diagnosis::RULES;
 use record::records::{Little, OpenLoop, PhaseRun, Quantiles, Queue, Tap, TapCommand};
 use serde_json::json;
@@ -16,6 +18,31 @@ fn the_document_lists_the_rules_of_the_code() {
     let named: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     let rules: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
     assert_eq!(named, rules);
+}
+
+/// A gate, no rule; the same records show it.
+#[test]
+fn cpu_of_waiting_arms_is_one_warning_with_the_arm_that_used_most_of_it() {
+    let arms = ["a@1", "b@1", "c@1"];
+    let mut bench = Bench::new(&arms);
+    let warnings = |bench: &Bench| {
+        let rounds = Rounds::new(&bench.experiment, &bench.runs);
+        let mut all = compare_all(&bench.experiment, &rounds).warnings;
+        all.retain(|it| it.contains("G9"));
+        all
+    };
+    assert_eq!(warnings(&bench), [""; 0], "no clock of theirs was read");
+    for (arm, fraction) in arms.into_iter().zip([0.04, 0.05, 0.03]) {
+        bench.each(arm, |_, run| run.idle_cpu_fraction = Some(fraction));
+    }
+    let used = "work: while one arm worked, those that waited used 3.0 to 5.0 % CPU";
+    let wanted = format!("{used} (gate G9); --interleave runs helps");
+    assert_eq!(warnings(&bench), [wanted], "a record of before");
+    for (arm, used_ns) in arms.into_iter().zip([1, 3, 96]) {
+        bench.each(arm, |_, run| run.waiting_cpu_ns = Some(used_ns));
+    }
+    let wanted = format!("{used}, 96 % of it c@1 (gate G9); --interleave runs helps");
+    assert_eq!(warnings(&bench), [wanted]);
 }
 
 #[test]

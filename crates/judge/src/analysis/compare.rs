@@ -149,8 +149,8 @@ impl PhaseComparison<'_> {
         }
         let idle = judgement.judged.iter().flat_map(|judged| &judged.biases);
         let idle = idle.filter(|bias| bias.gate == Gate::IdleCpu).map(|bias| bias.size);
-        if let Some(busiest) = bias::waiting_cpu(idle, &self.waiting()) {
-            say(&busiest);
+        if let Some(waited) = bias::waiting_cpu(idle, &self.waiting()) {
+            say(&waited);
         }
         for (place, (figure, measure)) in figures.iter().zip(&measures).enumerate() {
             let of_figure = judgement.judged.iter().filter(|judged| judged.measure == place);
@@ -229,10 +229,9 @@ impl PhaseComparison<'_> {
 
     /// CPU of each arm during the turns of the others, ns, over all rounds.
     fn waiting(&self) -> Vec<(&str, u64)> {
-        let of_arm = |arm: &'_ Arm| {
-            self.runs(arm).iter().flatten().filter_map(|run| run.waiting_cpu_ns).sum()
-        };
-        self.arms.iter().map(|arm| (arm.id.as_str(), of_arm(arm))).collect()
+        let used_ns =
+            |arm: &Arm| self.runs(arm).iter().flatten().filter_map(|run| run.waiting_cpu_ns).sum();
+        self.arms.iter().map(|arm| (arm.id.as_str(), used_ns(arm))).collect()
     }
 
     /// Cautions about the baseline and an arm, by gates of single runs that do not void them.
