@@ -108,6 +108,11 @@ impl Definition {
         asked.rounds.or(self.rounds).unwrap_or(size as u32)
     }
 
+    /// The drivers of [`Definition::arms`].
+    pub fn drivers(&self, asked: &Asked) -> Vec<String> {
+        self.arms(&asked.drivers).into_iter().map(|it| it.driver).collect()
+    }
+
     /// The drivers asked for, with the study's own definition of them; else its own.
     pub fn arms(&self, drivers: &[String]) -> Vec<Arm> {
         if drivers.is_empty() {

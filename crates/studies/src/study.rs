@@ -131,6 +131,39 @@ pub struct Part {
     pub needs: Option<String>,
 }
 
+impl Part {
+    /// A table of figures that cannot be missing. Parameters of the user that its workload has
+    /// stand in the place of the study's `own`.
+    pub(crate) fn new<'a>(
+        name: &str,
+        workload: &str,
+        own: impl IntoIterator<Item = (&'a str, String)>,
+        drivers: &[String],
+        rounds: u32,
+        asked: &Asked,
+    ) -> Self {
+        let known = builtin::parameters(workload);
+        let mut sets: BTreeMap<&str, String> = own.into_iter().collect();
+        let theirs = asked.sets.iter().filter(|(name, _)| known.contains(name));
+        sets.extend(theirs.map(|(name, value)| (name.as_str(), value.clone())));
+        let part = Self {
+            name: name.to_owned(),
+            words: vec![workload.to_owned()],
+            compares: false,
+            needs: None,
+        };
+        part.with(sets.iter().flat_map(|(name, it)| ["--set".to_owned(), format!("{name}={it}")]))
+            .with(drivers.iter().flat_map(|it| ["-d", it]))
+            .with(["--rounds", &rounds.to_string()])
+    }
+
+    /// With further words of its command line.
+    pub(crate) fn with(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.words.extend(words.into_iter().map(Into::into));
+        self
+    }
+}
+
 /// The one experiment of a study.
 #[derive(Debug)]
 pub struct One {

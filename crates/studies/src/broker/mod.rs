@@ -62,19 +62,17 @@ impl Study for BrokerStudy {
     }
 
     fn plan(&self, asked: &Asked) -> Result<Plan> {
-        let mut sets = BTreeMap::new();
-        if asked.quick {
-            sets.insert("warmup".to_owned(), QUICK_WARMUP_S.to_owned());
-        }
+        let warmup = asked.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
         if !asked.parts.is_empty() {
-            return Ok(Plan::Parts(vec![streams::part(asked, sets)?]));
+            return Ok(Plan::Parts(vec![streams::part(asked, warmup)?]));
         }
         let definition = self.definition();
         let (scale, messages) = definition.scale(asked)?;
         // A think time of 1 ms makes each message take more than 1 ms: a tenth of them shows it.
         let think = (messages / 10).clamp(100, 1_000);
-        sets.insert("messages".to_owned(), messages.to_string());
-        sets.insert("think_messages".to_owned(), think.to_string());
+        let own = [("messages", messages.to_string()), ("think_messages", think.to_string())];
+        let own = own.into_iter().chain(warmup).map(|(name, value)| (name.to_owned(), value));
+        let mut sets: BTreeMap<String, String> = own.collect();
         sets.extend(asked.sets.clone());
         Ok(Plan::One(Box::new(One {
             workload: builtin::open(&definition.workload, &sets, asked.seed)?,

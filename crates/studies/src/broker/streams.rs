@@ -1,8 +1,6 @@
 //! The part `streams`: a tailable cursor and a change stream side by side. It is made in place of
 //! the study's own experiment, whose server is no replica set.
 
-use std::collections::BTreeMap;
-
 use super::CONSUMER;
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
@@ -14,36 +12,30 @@ pub fn definition() -> Definition {
     Definition::read(include_str!("../../../../studies/broker/streams.toml"))
 }
 
-/// The part; parameters of the user win over `sets`.
+/// The part, with `own` parameters beside the count of its messages.
 ///
 /// # Errors
 /// A scale that makes no experiment.
-pub fn part(asked: &Asked, mut sets: BTreeMap<String, String>) -> Result<Part> {
+pub fn part(asked: &Asked, own: Option<(&str, String)>) -> Result<Part> {
     let definition = definition();
     let (_, messages) = definition.scale(asked)?;
-    sets.insert("messages".to_owned(), messages.to_string());
-    sets.extend(asked.sets.clone());
-    let mut words = vec![definition.workload.clone()];
-    let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
-    for (name, value) in &sets {
-        flag("--set", &format!("{name}={value}"));
-    }
-    for arm in definition.arms(&asked.drivers) {
-        flag("-d", &arm.driver);
-    }
-    flag("--rounds", &definition.rounds(asked, messages).to_string());
+    let own = own.into_iter().chain([("messages", messages.to_string())]);
+    let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, messages));
+    let mut part = Part::new(NAME, &definition.workload, own, &drivers, rounds, asked);
     if let Some(consumer) = asked.flags.get(CONSUMER) {
-        flag("--consumer", consumer);
+        part = part.with(["--consumer", consumer]);
     }
     // A server that the user names is taken as it is.
     if asked.server.is_none() && !asked.by_uri {
-        flag("--server", &definition.server);
+        part = part.with(["--server", &definition.server]);
     }
-    Ok(Part { name: NAME.to_owned(), words, compares: false, needs: None })
+    Ok(part)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::broker::BrokerStudy;
     use crate::study::{Plan, Study as _, planned};

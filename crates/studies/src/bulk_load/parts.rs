@@ -1,7 +1,5 @@
 //! The experiments of the study: a star, each part one axis.
 
-use std::collections::BTreeMap;
-
 use super::HOSTS;
 use crate::definition::{Asked, Definition};
 use crate::study::Part;
@@ -74,7 +72,7 @@ pub fn about(part: &str) -> &'static str {
 /// The parts of a study that was asked for.
 ///
 /// # Errors
-/// A scale that makes no experiment, a part that is not there, a parameter that no part has.
+/// A scale that makes no experiment.
 pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     let (_, documents) = definition.scale(asked)?;
     let own = [
@@ -85,10 +83,6 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     ];
     let counted = |of: u64| (documents / of / COUNTED_BATCH).max(1) * COUNTED_BATCH;
     let own = own.into_iter().chain(COUNTS.map(|(name, of)| (name, counted(of))));
-    let own = own.map(|(name, it)| (name.to_owned(), it.to_string()));
-    let mut sets: BTreeMap<String, String> = own.collect();
-    sets.extend(asked.sets.clone());
-    let drivers = definition.arms(&asked.drivers).into_iter().map(|it| it.driver).collect();
     let ours = asked.server.clone().unwrap_or_else(|| definition.server.clone());
     // A server by connection string is one: ours stand in for several.
     let ours = if asked.by_uri { definition.server.clone() } else { ours };
@@ -96,8 +90,13 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         Some(hosts) => ["--hosts".to_owned(), hosts.clone()],
         None => ["--server".to_owned(), format!("{ours}:hosts={SERVERS}")],
     };
-    let set = ["--server".to_owned(), format!("{ours}:replset={MEMBERS}")];
-    let star = Star { drivers, rounds: definition.rounds(asked, documents), sets };
+    let set = format!("{ours}:replset={MEMBERS}");
+    let star = Star {
+        asked,
+        drivers: definition.drivers(asked),
+        rounds: definition.rounds(asked, documents),
+        own: own.collect(),
+    };
     let batches = BATCHES.iter().filter(|batch| **batch <= documents);
     let mut forms = vec!["one_by_one".to_owned(), "all_at_once".to_owned()];
     forms.extend(batches.map(|batch| format!("batch_{batch}")));
@@ -122,9 +121,7 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
     }
     // An absorber is no mongod.
     if !ours.starts_with("absorber") || asked.flags.contains_key(HOSTS) {
-        let mut part = star.part(BY_HOSTS, "bulk-load", by_threads());
-        part.words.extend(hosts);
-        parts.push(part);
+        parts.push(star.part(BY_HOSTS, "bulk-load", by_threads()).with(hosts));
     }
     if !ours.starts_with("absorber") {
         let phases = DEALT.iter().flat_map(|it| SHARD_THREADS.map(|count| format!("{it}_{count}")));
@@ -132,26 +129,20 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
         if !asked.by_uri {
             // Embedded servers come without a mongos.
             let mongod = if ours.starts_with("embedded") { "mongod" } else { &ours };
-            part.words.extend(["--server".to_owned(), format!("{mongod}:shards={SERVERS}")]);
+            part = part.with(["--server", &format!("{mongod}:shards={SERVERS}")]);
         }
         part.needs = Some("it takes a mongos in front of shards".to_owned());
         parts.push(part);
-        let mut part = star.part(BY_MEMBERS, "bulk-load", of_set);
-        part.words.extend(set);
-        parts.push(part);
+        parts.push(star.part(BY_MEMBERS, "bulk-load", of_set).with(["--server", &set]));
     }
     // A small load outgrows nothing.
     if documents >= OUTGROWN && !asked.by_uri && !ours.starts_with("absorber") {
-        let cache = ["--server-cache".to_owned(), format!("{CACHE_MIB}MiB")];
-        let memory = ["--server-memory".to_owned(), format!("{MEMORY_MIB}MiB")];
+        let (cache, memory) = (format!("{CACHE_MIB}MiB"), format!("{MEMORY_MIB}MiB"));
         let part = |name| {
             let phases = ["data_over_cache", "index_over_cache"].map(str::to_owned);
-            let mut part = star.part(name, "bulk-cache", phases);
-            part.words.extend(cache.clone());
-            part
+            star.part(name, "bulk-cache", phases).with(["--server-cache", &cache])
         };
-        let mut over_memory = part(OVER_MEMORY);
-        over_memory.words.extend(memory);
+        let mut over_memory = part(OVER_MEMORY).with(["--server-memory", &memory]);
         let held = "without a limit of memory the operating system's cache held it";
         over_memory.needs = Some(held.to_owned());
         parts.extend([part(OVER_CACHE), over_memory]);
@@ -160,30 +151,22 @@ pub fn parts(definition: &Definition, asked: &Asked) -> Result<Vec<Part>> {
 }
 
 /// What all parts share.
-struct Star {
+struct Star<'a> {
+    asked: &'a Asked,
     drivers: Vec<String>,
     rounds: u32,
-    /// The scale's, and the user's in their place.
-    sets: BTreeMap<String, String>,
+    /// Parameters that the scale sets, of all workloads.
+    own: Vec<(&'static str, u64)>,
 }
 
-impl Star {
+impl Star<'_> {
     fn part(&self, name: &str, workload: &str, phases: impl IntoIterator<Item = String>) -> Part {
-        let mut words = vec![workload.to_owned()];
-        let mut flag = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
         let known = builtin::parameters(workload);
-        for (name, value) in self.sets.iter().filter(|(name, _)| known.contains(name)) {
-            flag("--set", &format!("{name}={value}"));
-        }
-        for phase in phases {
-            flag("--phase", &phase);
-        }
-        for driver in &self.drivers {
-            flag("-d", driver);
-        }
-        flag("--rounds", &self.rounds.to_string());
-        // A load pauses for nobody: its tenths are told apart by the clock.
-        flag("--interleave", "runs");
-        Part { name: name.to_owned(), words, compares: false, needs: None }
+        let own = self.own.iter().filter(|(name, _)| known.iter().any(|it| it == name));
+        let own = own.map(|(name, value)| (*name, value.to_string()));
+        Part::new(name, workload, own, &self.drivers, self.rounds, self.asked)
+            .with(phases.into_iter().flat_map(|it| ["--phase".to_owned(), it]))
+            // A load pauses for nobody: its tenths are told apart by the clock.
+            .with(["--interleave", "runs"])
     }
 }

@@ -181,7 +181,7 @@ fn counts_grow_tenfold_to_those_of_the_scale() {
     };
     assert_eq!(counts(0.0005), None, "a small load has no smaller one");
     let usual = counts(0.01).expect("a part");
-    let phases = "--phase count_hundredth --phase count_tenth --phase count_whole -d c";
+    let phases = "--phase count_hundredth --phase count_tenth --phase count_whole ";
     assert!(usual.contains(phases) && !usual.contains("count_thousandth"), "{usual}");
     assert!(usual.contains(" hundredth=500 ") && usual.contains(" tenth=5200 "), "{usual}");
     let whole = counts(1.0).expect("a part");

@@ -1,12 +1,10 @@
 //! The parts of the study: a star around the smallest size, one thread, local and acknowledged.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::definition::{Asked, Definition};
 use crate::study::Part;
-use workload::builtin;
 
 /// Millions of documents at scale 1.
 const SIZES: [u32; 5] = [1, 2, 4, 8, 10];
@@ -99,50 +97,37 @@ pub fn all(quick: bool) -> Vec<Cell> {
     cells
 }
 
-/// The experiments of a size: its own parts, and the words that all of them have.
-pub fn parts(size: u64, scale: f64, quick: bool, rounds: u32, more: &More<'_>) -> Vec<Part> {
+/// The experiments of a size.
+pub fn parts(definition: &Definition, asked: &Asked, scale: f64, size: u64) -> Vec<Part> {
+    let (drivers, rounds) = (definition.drivers(asked), definition.rounds(asked, size));
     let part = |cell: Cell| {
         let mut documents = size * u64::from(cell.millions);
-        let mut sets = BTreeMap::from([("threads", cell.threads.to_string())]);
-        let mut words = vec!["crud-scale".to_owned()];
+        let mut workload = "crud-scale";
+        let mut own = vec![("threads", cell.threads.to_string())];
         match cell.series {
             Series::Unwaited => {
-                words = vec!["crud-unwaited".to_owned()];
+                workload = "crud-unwaited";
                 documents = documents.min(UNWAITED_MAX);
             }
             Series::OneWay | Series::Remote | Series::ThreadsOneWay => {
-                sets.insert("w", "0".to_owned());
+                own.push(("w", "0".to_owned()));
             }
-            Series::ObjectId => drop(sets.insert("id", "objectid".to_owned())),
+            Series::ObjectId => own.push(("id", "objectid".to_owned())),
             Series::Acknowledged | Series::Threads | Series::RemoteAcknowledged => {}
         }
         if cell.series != Series::Unwaited {
             let searches = (SEARCHES.0 * scale).max(SEARCHES.1).round();
-            sets.insert("searches", searches.to_string());
+            own.push(("searches", searches.to_string()));
         }
-        sets.insert("documents", documents.to_string());
-        sets.insert("tenth", (documents / 10).to_string());
-        let known = builtin::parameters(&words[0]);
-        let asked = more.sets.iter().filter(|(name, _)| known.contains(name));
-        let asked: Vec<_> = asked.map(|(name, value)| (name.as_str(), value.clone())).collect();
-        sets.extend(asked);
-        words.extend(
-            sets.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]),
-        );
-        if matches!(cell.series, Series::Remote | Series::RemoteAcknowledged) {
-            words.extend(["--link", LINK].map(str::to_owned));
-        }
-        words.extend(more.drivers.iter().flat_map(|it| ["-d".to_owned(), it.clone()]));
+        own.push(("documents", documents.to_string()));
+        own.push(("tenth", (documents / 10).to_string()));
         // As the original did; one-way writes could not take turns anyway.
-        words.extend(["--interleave", "runs", "--rounds"].map(str::to_owned));
-        words.push(rounds.to_string());
-        Part { name: cell.name(), words, compares: false, needs: None }
+        let part = Part::new(&cell.name(), workload, own, &drivers, rounds, asked)
+            .with(["--interleave", "runs"]);
+        match cell.series {
+            Series::Remote | Series::RemoteAcknowledged => part.with(["--link", LINK]),
+            _ => part,
+        }
     };
-    all(quick).into_iter().map(part).collect()
-}
-
-/// Words of the user.
-pub struct More<'a> {
-    pub sets: &'a BTreeMap<String, String>,
-    pub drivers: &'a [String],
+    all(asked.quick).into_iter().map(part).collect()
 }

@@ -25,7 +25,6 @@ use crate::evidence::Evidence;
 use crate::study::{Outcome, Plan, Study};
 use crate::table::{cell, csv};
 use base::error::Result;
-use cells::More;
 use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
@@ -47,11 +46,7 @@ impl Study for CrudScaleStudy {
     fn plan(&self, asked: &Asked) -> Result<Plan> {
         let definition = self.definition();
         let (scale, size) = definition.scale(asked)?;
-        let arms = definition.arms(&asked.drivers);
-        let drivers: Vec<String> = arms.into_iter().map(|arm| arm.driver).collect();
-        let more = More { sets: &asked.sets, drivers: &drivers };
-        let rounds = definition.rounds(asked, size);
-        Ok(Plan::Parts(cells::parts(size, scale, asked.quick, rounds, &more)))
+        Ok(Plan::Parts(cells::parts(&definition, asked, scale, size)))
     }
 
     fn schema(&self) -> Schema {

@@ -14,7 +14,6 @@ mod view;
 
 pub use analysis::analyse;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::definition::{Asked, Definition};
@@ -25,7 +24,6 @@ use report::drawing::Drawing;
 use report::study::View;
 use schemars::{Schema, schema_for};
 use serde_json::{Value, to_value};
-use workload::builtin;
 
 /// Small documents for each large one: 1,000,000 and 25,000.
 const SMALL_PER_LARGE: u64 = 40;
@@ -34,9 +32,15 @@ const CLIENT_MEMORY_USUAL: &str = "1GiB";
 const CLIENT_MEMORY_QUICK: &str = "256MiB";
 /// Bytes of a large document's BSON.
 const LARGE_BYTES: f64 = 100_059.0;
-/// Shares of the limited memory that one insertMany takes as BSON. The whole of it is refused
-/// before it begins.
-const STEPS: [f64; 5] = [1.0 / 16.0, 1.0 / 8.0, 0.25, 0.5, 0.9];
+/// Shares of the limited memory that one insertMany takes as BSON, by the parameters of the
+/// workload. The whole of it is refused before it begins.
+const STEPS: [(&str, f64); 5] = [
+    ("step_1", 1.0 / 16.0),
+    ("step_2", 1.0 / 8.0),
+    ("step_3", 0.25),
+    ("step_4", 0.5),
+    ("step_5", 0.9),
+];
 
 /// More documents of one kind compress no better: 100 MB.
 const STORED_LARGE_MAX: u64 = 1_000;
@@ -44,16 +48,6 @@ const STORED_LARGE_MAX: u64 = 1_000;
 /// Why does writing cost what it costs?
 #[derive(Debug)]
 pub struct WriteCostStudy;
-
-/// One experiment: its name, its workload, the parameters that the scale sets, further words.
-struct Experiment {
-    name: &'static str,
-    workload: &'static str,
-    sets: Vec<(String, u64)>,
-    words: Vec<String>,
-    rounds: u32,
-    drivers: Vec<String>,
-}
 
 impl Study for WriteCostStudy {
     fn name(&self) -> &'static str {
@@ -76,8 +70,7 @@ impl Study for WriteCostStudy {
     fn plan(&self, asked: &Asked) -> Result<Plan> {
         let definition = self.definition();
         let (_, small) = definition.scale(asked)?;
-        let experiments = experiments(&definition, asked, small)?;
-        Ok(Plan::Parts(experiments.into_iter().map(|it| it.part(asked)).collect()))
+        Ok(Plan::Parts(parts(&definition, asked, small)?))
     }
 
     fn schema(&self) -> Schema {
@@ -107,85 +100,41 @@ impl Study for WriteCostStudy {
 }
 
 /// A star: sizes, bytes and memory are swept each with the others at one value.
-fn experiments(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Experiment>> {
+fn parts(definition: &Definition, asked: &Asked, small: u64) -> Result<Vec<Part>> {
     let rounds = definition.rounds(asked, small);
     let large = small / SMALL_PER_LARGE;
-    let arms = definition.arms(&asked.drivers);
-    let drivers: Vec<String> = arms.into_iter().map(|arm| arm.driver).collect();
+    let drivers = definition.drivers(asked);
     let usual = if asked.quick { CLIENT_MEMORY_QUICK } else { CLIENT_MEMORY_USUAL };
     let memory = asked.flags.get(CLIENT_MEMORY).map_or(usual, String::as_str);
     let memory_bytes = parse_bytes(memory)
         .map_err(|it| Error::usage(format!("--{CLIENT_MEMORY} {memory}: {it}"), "such as 1GiB"))?;
-    let set = |name: &str, value: u64| (name.to_owned(), value);
-    let documents = |name: &'static str, count: u64| Experiment {
-        name,
-        workload: "write-cost",
-        sets: vec![
+    let set = |name: &'static str, value: u64| (name, value.to_string());
+    let part = |name: &str, workload: &str, own: Vec<(&str, String)>, rounds: u32| {
+        Part::new(name, workload, own, &drivers, rounds, asked)
+    };
+    let documents = |name: &str, count: u64| {
+        let own = vec![
+            ("document", name.to_owned()),
             set("documents", count),
             set("reads", count.min(1_000)),
             set("range", (count / 10).clamp(1, 100)),
-        ],
-        words: vec!["--set".to_owned(), format!("document={name}")],
-        rounds,
-        drivers: drivers.clone(),
+        ];
+        part(name, "write-cost", own, rounds)
     };
-    let steps = STEPS.iter().enumerate().map(|(at, share)| {
-        let count = memory_bytes as f64 * share / LARGE_BYTES;
-        set(&format!("step_{}", at + 1), (count as u64).max(1))
+    let steps = STEPS.map(|(name, share)| {
+        set(name, ((memory_bytes as f64 * share / LARGE_BYTES) as u64).max(1))
     });
+    let by_size = set("documents", (large / 2).clamp(100, 1_000));
+    let stored = [set("small_documents", small), set("documents", large.min(STORED_LARGE_MAX))];
+    // One client at a time: the memory of all of them may be more than the machine's.
+    let alone = ["--client-memory", memory, "--interleave", "runs"];
     Ok(vec![
         documents("small", small),
         documents("large", large),
-        Experiment {
-            name: "by-size",
-            workload: "write-sizes",
-            sets: vec![set("documents", (large / 2).clamp(100, 1_000))],
-            words: Vec::new(),
-            rounds,
-            drivers: drivers.clone(),
-        },
+        part("by-size", "write-sizes", vec![by_size], rounds),
         // What is stored follows from the documents, not from who sends them: one round is enough.
-        Experiment {
-            name: "stored",
-            workload: "write-stored",
-            sets: vec![
-                set("small_documents", small),
-                set("documents", large.min(STORED_LARGE_MAX)),
-            ],
-            words: Vec::new(),
-            rounds: 1,
-            drivers: drivers.clone(),
-        },
-        // One client at a time: the memory of all of them may be more than the machine's. A client
-        // dies alike in every round.
-        Experiment {
-            name: "memory",
-            workload: "write-memory",
-            sets: steps.collect(),
-            words: ["--client-memory", memory, "--interleave", "runs"].map(str::to_owned).to_vec(),
-            rounds: rounds.min(2),
-            drivers,
-        },
+        part("stored", "write-stored", stored.into(), 1),
+        // A client dies alike in every round.
+        part("memory", "write-memory", steps.into(), rounds.min(2)).with(alone),
     ])
-}
-
-impl Experiment {
-    /// `--set` of the user wins over the scale's.
-    fn part(self, asked: &Asked) -> Part {
-        let parameters = builtin::parameters(self.workload);
-        let own = self.sets.iter().map(|(name, value)| (name.clone(), value.to_string()));
-        let mut sets: BTreeMap<String, String> = own.collect();
-        let theirs = asked.sets.iter().filter(|(name, _)| parameters.contains(name));
-        sets.extend(theirs.map(|(name, value)| (name.clone(), value.clone())));
-        let sets = sets.iter().flat_map(|(name, it)| ["--set".to_owned(), format!("{name}={it}")]);
-        let drivers = self.drivers.iter().flat_map(|it| ["-d".to_owned(), it.clone()]);
-        let rounds = ["--rounds".to_owned(), self.rounds.to_string()];
-        let words = std::iter::once(self.workload.to_owned()).chain(self.words);
-        Part {
-            name: self.name.to_owned(),
-            words: words.chain(sets).chain(drivers).chain(rounds).collect(),
-            compares: false,
-            needs: None,
-        }
-    }
 }
