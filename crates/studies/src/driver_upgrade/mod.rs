@@ -38,6 +38,7 @@ const API: &str = "api";
 
 const TOTAL: &str = "total";
 const THREADS: u64 = 100;
+const QUICK_WARMUP_S: &str = "0.3";
 /// mongodyno itself and the drivers' monitors take some connections.
 const CONNECTIONS_MIN: u64 = 30;
 
@@ -73,21 +74,12 @@ impl Study for DriverUpgradeStudy {
             })?,
         };
         let rounds = asked.rounds.or(definition.rounds).expect("its definition has them");
-        let arms: Vec<String> =
-            definition.arms(&asked.drivers).into_iter().map(|arm| arm.driver).collect();
+        let arms = definition.drivers(asked);
+        let warmup = asked.quick.then(|| ("warmup", QUICK_WARMUP_S.to_owned()));
         let part = |name: &str, workload: &str, arms: &[String], more: &[&str], compares: bool| {
-            let mut words: Vec<String> = vec![workload.to_owned()];
-            words.extend(arms.iter().flat_map(|it| ["-d".to_owned(), it.clone()]));
-            words.extend(["--set".to_owned(), format!("operations={operations}")]);
-            let warmup = asked.quick.then(|| ("warmup".to_owned(), "0.3".to_owned()));
-            for (name, value) in
-                asked.sets.iter().map(|(a, b)| (a.clone(), b.clone())).chain(warmup)
-            {
-                words.extend(["--set".to_owned(), format!("{name}={value}")]);
-            }
-            words.extend(["--rounds".to_owned(), rounds.to_string()]);
-            words.extend(more.iter().map(|it| (*it).to_owned()));
-            Part { name: name.to_owned(), words, compares, needs: None }
+            let own = [("operations", operations.to_string())].into_iter().chain(warmup.clone());
+            let part = Part::new(name, workload, own, arms, rounds, asked).with(more.to_vec());
+            Part { compares, ..part }
         };
         let ends = ends(&arms);
         let usual = "driver-upgrade";

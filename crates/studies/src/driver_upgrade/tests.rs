@@ -36,8 +36,16 @@ fn the_newest_of_the_ten_builds_shows_both_apis() {
     let parts = parts(&Asked::default());
     let api = parts.iter().find(|it| it.name == API).expect("a part");
     let newest = "csharp@1.9.2.235/runtime=mono/from=folder/api";
-    assert_eq!(api.words[2], format!("{newest}=server"));
-    assert_eq!(api.words[4], format!("{newest}=client"));
+    let both = ["server", "client"].map(|it| format!("-d {newest}={it}")).join(" ");
+    assert!(api.words.join(" ").contains(&both), "{api:?}");
+}
+
+#[test]
+fn a_users_parameter_wins_over_the_quick_one() {
+    let sets = BTreeMap::from([("warmup".to_owned(), "2".to_owned())]);
+    let parts = parts(&Asked { quick: true, sets, ..Asked::default() });
+    let warmups = parts[0].words.iter().filter(|it| it.starts_with("warmup="));
+    assert_eq!(warmups.collect::<Vec<_>>(), ["warmup=2"]);
 }
 
 #[test]
