@@ -53,8 +53,7 @@ fn varied(phases: &[PhaseAnalysis], id: &str, option: &str, question: &str) -> O
         let first = format!("With the largest {option} it still grows for {stays} of {total}.");
         (Shown::Refuted, first)
     } else {
-        let ends = format!("With the largest {option} it ends for {ended} of {total}");
-        (Shown::NotShown, format!("{ends} and still grows for {stays}."))
+        (Shown::NotShown, format!("With the largest {option} it ends for {ended} of {total}."))
     };
     sentences.insert(0, first);
     Some(evidence(id, question, shown, sentences))

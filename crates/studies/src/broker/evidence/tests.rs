@@ -265,7 +265,7 @@ fn pools_and_processes_are_compared_with_their_like() {
     let mut ends = end.clone();
     ends[0].rows.extend(some[0].rows[2..].to_vec());
     assert_eq!(shown(&ends, "pool"), Some(Shown::NotShown), "one is open");
-    let said = "With the largest maxPoolSize it ends for 1 of 2 and still grows for 0.";
+    let said = "With the largest maxPoolSize it ends for 1 of 2.";
     assert_eq!(first(&ends, "pool"), said);
     let unlike = [phase_of(BURST, vec![grows("a/maxPoolSize=5"), flat("b/maxPoolSize=1024")])];
     assert_eq!(shown(&unlike, "pool"), None);
