@@ -14,6 +14,7 @@ pub const ASKED_FOR: &str = "asked for";
 /// Measured seconds per arm, phase and round.
 pub const MEASURED_S: f64 = 3.0;
 pub const QUICK_MEASURED_S: f64 = 1.0;
+/// The least warm-up of a phase in the quick form (decision 0087).
 const QUICK_WARMUP_S: f64 = 1.0;
 /// Warm-up of a later phase of a process, s: some 2,000 operations of a new kind. With a whole
 /// second the first look at five arms and four phases came after 16 minutes.
