@@ -43,7 +43,7 @@ pub fn run(bench: &Bench) -> Outcome {
 
 /// Both servers; the canned one has a document to answer.
 fn servers(bench: &Bench, collection: &str) -> Result<(Listening, Listening), String> {
-    let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
+    let absorber = Listening::absorber(bench, &["--memory", "4GiB"], &[])?;
     let mut raw = Raw::connect(&absorber.address)?;
     let [_, mut insert, ..] = Command::all(DATABASE, collection);
     for key in 0..STRETCH {

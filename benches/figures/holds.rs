@@ -81,7 +81,7 @@ struct Reported {
 }
 
 fn p50(bench: &Bench, adapter: &str, load: &[&str]) -> Result<Reported, String> {
-    let absorber = Listening::absorber(bench, load)?;
+    let absorber = Listening::absorber(bench, load, &[])?;
     let (workload, uri) = (benches("workloads/turns.yaml"), absorber.uri());
     let rounds = if bench.long { LONG_ROUNDS } else { ROUNDS };
     // Whole runs: in turns, an operation that ends a turn would be one of few at 10 ms.
@@ -121,7 +121,7 @@ fn stalls(bench: &Bench) -> Outcome {
     let mut rows = Vec::new();
     let mut reached = true;
     for adapter in &bench.adapters {
-        let absorber = Listening::absorber(bench, &["--stall", STALL])?;
+        let absorber = Listening::absorber(bench, &["--stall", STALL], &[])?;
         let (workload, uri) = (benches("workloads/stall.yaml"), absorber.uri());
         let seconds = if bench.long { LONG_STALL_SECONDS } else { STALL_SECONDS };
         let words = [&workload, "--set", seconds, "-d", adapter, "--uri", &uri, "--rounds", "1"];

@@ -22,10 +22,12 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// An absorber on a port of its own, with further words on its command line.
-    pub fn absorber(bench: &Bench, words: &[&str]) -> Result<Self, String> {
+    /// An absorber on a port of its own, with further words on its command line. It keeps to these
+    /// cores; none: to all.
+    pub fn absorber(bench: &Bench, words: &[&str], cores: &[usize]) -> Result<Self, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mongodyno"));
         command.args(["absorber", "--listen", "127.0.0.1:0"]).args(words);
+        child::keep_to(&mut command, cores);
         Self::start(bench, command)
     }
 

@@ -78,7 +78,7 @@ fn cell(bench: &Bench, phase: &str, threads: u32, count: u32) -> Result<Cell, St
     let mut stand = Stand::of(bench, "crud", threads)?;
     // One absorber for both: with one each, the memory behind them would differ. Inserted keys do
     // not collide: each arm has a database of its own.
-    let absorber = Listening::absorber(bench, &["--memory", "4GiB"])?;
+    let absorber = Listening::absorber(bench, &["--memory", "4GiB"], &[])?;
     let tap = Listening::tap(bench, &absorber.address)?;
     let mut arms = Vec::new();
     for (number, server) in [&absorber, &tap].into_iter().enumerate() {
