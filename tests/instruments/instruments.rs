@@ -1,5 +1,7 @@
 //! Absorber, tap and link in a run with a real driver: their parameters come out in the result.
 
+use std::process::Output;
+
 use crate::fake_support::real::real_lab;
 use crate::fake_support::{Lab, code, stderr};
 use crate::support::said;
@@ -30,11 +32,14 @@ fn inserts(lab: &Lab, more: &[&str]) -> Value {
 }
 
 fn run(lab: &Lab, words: &[&str]) -> Value {
-    let output = lab.run([&["run", "--out", "out", "--json"], words].concat());
+    analysis(&lab.run([&["run", "--out", "out", "--json"], words].concat()))
+}
+
+fn analysis(output: &Output) -> Value {
     // Other tests keep the machine busy, which voids rounds (6), but their figures are there.
-    assert!(matches!(code(&output), 0 | 6), "{}", said(&output));
+    assert!(matches!(code(output), 0 | 6), "{}", said(output));
     serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+        .unwrap_or_else(|error| panic!("{error}: {}", said(output)))
 }
 
 fn rows<'a>(analysis: &'a Value, table: &str) -> Vec<&'a Value> {
@@ -74,6 +79,20 @@ fn the_tap_counts_what_was_sent_and_its_cost_stands_beside() {
     assert!(number(of_arm(&analysis, "results", &direct), "operations") > 0.0);
     let cost = sentence(&analysis, "tap-cost").expect("what the tap costs");
     assert!(cost.contains("past it"), "{cost}");
+}
+
+/// As an upgrade removes it while an experiment goes on.
+#[test]
+fn a_program_whose_file_is_gone_starts_its_absorber_and_its_tap() {
+    let Some(lab) = real_lab("a_program_whose_file_is_gone_starts_its_absorber_and_its_tap") else {
+        return;
+    };
+    let gone = "cp \"$0\" own; exec 3<own; rm own; exec /proc/self/fd/3 \"$@\"";
+    let words = ["run", "inserts.yaml", "-d", "python", "--rounds", "1", "--server", "absorber"];
+    let words = [&words[..], &["--tap", "--out", "out", "--json"]].concat();
+    let output = lab.wrapped(&["sh", "-c", gone], words).output().expect("a shell");
+    let analysis = analysis(&output);
+    assert!(number(of_arm(&analysis, "taps", ARM), "bytes_out_per_op") > 50.0, "{analysis:#}");
 }
 
 #[test]

@@ -66,9 +66,8 @@ pub fn own(command: &mut Command) {
     let mark = MARK.get_or_init(|| {
         let own = ProcessId::of(std::process::id()).expect("this process lives");
         let mark = format!("{}.{}", own.pid, own.start_ticks);
-        // Not current_exe(): a rebuild replaces that file, but not what runs.
-        let mut guard = Command::new("/proc/self/exe");
-        guard.arg0("mongodyno").args(["guard-children", &mark]).env_remove(OWNER);
+        let mut guard = ourselves();
+        guard.args(["guard-children", &mark]).env_remove(OWNER);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         // Without a guard, grandchildren may outlive a killed core: no reason not to measure.
         if let Ok(mut guard) = guard.spawn() {
@@ -105,6 +104,14 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)
     };
     pids.filter(is_marked).map(Pid::from_raw).collect()
+}
+
+/// This program once more. Not by `current_exe`: a rebuild or an upgrade replaces that file, but not
+/// what runs.
+pub fn ourselves() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("mongodyno");
+    command
 }
 
 /// Keeps the child and its children to these cores; an empty list sets no limit.

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use base::child::die_with_parent;
+use base::child::{die_with_parent, ourselves};
 use base::clock::Epoch;
 use base::error::{Error, Exit, Result};
 use server::ServerRecord;
@@ -61,8 +61,7 @@ impl Path {
         let failed =
             |error: &std::io::Error| Error::file("start the tap, with its log in", &log, error);
         let stderr = File::create(&log).map_err(|error| failed(&error))?;
-        let program = std::env::current_exe().map_err(|error| failed(&error))?;
-        let mut command = Command::new(program);
+        let mut command = Command::from(ourselves());
         command.arg("tap").args(["--to", &host]);
         command.arg(format!("--arms={arms}")).arg(format!("--epoch-ns={epoch}"));
         command.args(link.map(|link| format!("--link={link}")));

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::instance::{self, Ending, GuardEvent, Instance};
 use super::options::StartOptions;
-use base::child::keep_to;
+use base::child::{keep_to, ourselves};
 use base::error::{Error, Result};
 use base::process::ProcessId;
 
@@ -36,13 +36,10 @@ impl GuardHandle {
         log: &Path,
         detached: bool,
     ) -> Result<Self> {
-        // Not current_exe(): a rebuild replaces that file, but not what runs.
-        let program = options.guard_program.as_deref();
-        let program = program.unwrap_or(Path::new("/proc/self/exe"));
         let stderr = OpenOptions::new().create(true).append(true).open(log);
         let stderr = stderr.map_err(|error| Error::file("write", log, &error))?;
-        let mut command = Command::new(program);
-        command.arg0("mongodyno").arg("guard-server").arg(&instance.folder);
+        let mut command = options.guard_program.as_ref().map_or_else(ourselves, Command::new);
+        command.arg("guard-server").arg(&instance.folder);
         command.stdout(Stdio::piped()).stderr(stderr);
         keep_to(&mut command, &options.cores);
         if detached {
@@ -51,8 +48,9 @@ impl GuardHandle {
             command.stdin(Stdio::piped()).process_group(0);
         }
         base::child::inherit_nothing(&mut command);
-        let mut child =
-            command.spawn().map_err(|error| Error::file("start the guard", program, &error))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| Error::file("start the guard", Path::new("mongodyno"), &error))?;
         let stdin = child.stdin.take();
         let events = listen(&mut child);
         Ok(Self { child, stdin, events, instance, released: false })

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{self, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -21,7 +21,7 @@ use crate::log_tail;
 use crate::options::StartOptions;
 use crate::record::ServerRecord;
 use crate::server::{Later, Process, Server};
-use base::child::{die_with_parent, keep_to, signal};
+use base::child::{die_with_parent, keep_to, ourselves, signal};
 use base::error::{Error, Result};
 use record::records::ServerKind;
 
@@ -57,15 +57,13 @@ async fn start(options: &StartOptions) -> Result<Server> {
     let flags = [&["--listen=127.0.0.1:0".to_owned()], &options.extra_flags[..]].concat();
     let log = File::create(&options.log);
     let log = log.map_err(|error| Error::file("write", &options.log, &error))?;
-    let own = std::env::current_exe();
-    let own = own.map_err(|error| Error::file("find", Path::new("/proc/self/exe"), &error))?;
-    let program = options.guard_program.as_ref().unwrap_or(&own);
-    let mut command = Command::new(program);
+    let program = options.guard_program.as_ref();
+    let mut command = Command::from(program.map_or_else(ourselves, process::Command::new));
     command.arg("absorber").args(&flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     die_with_parent(command.as_std_mut());
     keep_to(command.as_std_mut(), &options.cores);
     let child = command.kill_on_drop(true).spawn();
-    let mut child = child.map_err(|error| Error::file("start", program, &error))?;
+    let mut child = child.map_err(|error| Error::file("start", Path::new("mongodyno absorber"), &error))?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let line = timeout(START_LIMIT, lines.next_line()).await.ok().and_then(Result::ok).flatten();
     let listening = line.and_then(|line| serde_json::from_str::<Listening>(&line).ok());
@@ -80,7 +78,7 @@ async fn start(options: &StartOptions) -> Result<Server> {
     let port = listening.address.rsplit(':').next().and_then(|port| port.parse().ok());
     let health = health::managed(port.unwrap_or_default(), START_LIMIT).await?;
     let record = ServerRecord {
-        program: Some(program.clone()),
+        program: std::env::current_exe().ok(),
         flags,
         log: Some(options.log.clone()),
         ..ServerRecord::new(ServerKind::Absorber, uri.clone(), health)
