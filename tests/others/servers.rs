@@ -52,7 +52,10 @@ fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
         "the time per op of go@1.0.0 over that of even@1.0.0 is 18.",
         "lower on embedded@4.4 than on absorber",
         "the lead passed from even@1.0.0 to go@1.0.0",
-        "ops/s of one server are not to be compared with those of another",
+        "first: each driver on embedded@4.4 against itself on absorber",
+        "FASTER: go@1.0.0 on embedded@4.4 takes 18.",
+        "less time per op than on absorber",
+        "even@1.0.0 on embedded@4.4 vs on absorber",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -71,6 +74,16 @@ fn a_lead_that_passes_to_the_other_driver_on_the_next_server_is_told() {
     assert_eq!((&row["from"], &row["to"]), (&"absorber".into(), &"embedded@4.4".into()));
     let twin = difference(&again, "even@1.0.0 (A/A)", "throughput");
     assert_eq!(twin["verdict"], "SAME", "{twin:#}");
+    let itself = again["itself"].as_array().expect("rows");
+    assert!(itself.iter().all(|row| row["arm"] != "even@1.0.0 (A/A)"), "{itself:#?}");
+    let of = |arm: &str| itself.iter().find(|row| row["arm"] == arm).expect("a row");
+    let (go, even) = (of("go@1.0.0"), of("even@1.0.0"));
+    assert!((go["estimate_percent"].as_f64().unwrap() + 18.18).abs() < 0.1, "{go:#}");
+    assert_eq!(
+        (&even["verdict"], &even["floor_percent"]),
+        (&"SAME".into(), &3.0.into()),
+        "{even:#}"
+    );
     let servers = again["servers"].as_array().expect("servers");
     assert_eq!(servers[0]["analysis"]["seed"], servers[1]["analysis"]["seed"], "the same work");
     assert!(lab.path("out/embedded@4.4/report.html").exists());

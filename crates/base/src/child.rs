@@ -106,8 +106,8 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     pids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
-/// This program once more. Not by `current_exe`: a rebuild or an upgrade replaces that file, but not
-/// what runs.
+/// This program once more. Not by `current_exe`: a rebuild or an upgrade replaces that file, but
+/// not what runs.
 pub fn ourselves() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("mongodyno");

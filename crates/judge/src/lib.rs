@@ -41,7 +41,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
     warnings.extend(experiment.settings.blocks.as_ref().map(Blocks::sentence));
     warnings.extend(experiment.gaps.iter().map(Gap::sentence));
     if let Some((count, what)) = rounds.restless() {
-        let of = rounds.compared_count();
+        let of = rounds.compared().len();
         warnings.push(format!("in {count} of {of} rounds {what} (gate G4)"));
     }
     warnings.extend(rows::errors(experiment, &runs));
@@ -72,7 +72,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         seed: experiment.settings.seed,
         quick: experiment.settings.looks.quick,
         rounds: rounds.count() as u32,
-        rounds_compared: rounds.compared_count() as u32,
+        rounds_compared: rounds.compared().len() as u32,
         rounds_disturbed: rounds.disturbed(),
         disturbance: rounds.disturbance(),
         started_at: experiment.started_at.clone(),

@@ -1,5 +1,4 @@
-//! Two arms on two servers: the difference of their differences (section 3.7). An arm on one server
-//! is never compared with an arm on another: no round holds both.
+//! Two arms on two servers: the difference of their differences (section 3.7).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,12 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::compare;
+use crate::analysis::itself::{ItselfRow, Side, itself};
 use crate::analysis::own::NOT_JUDGED;
-use crate::analysis::rounds::Rounds;
 use crate::analysis::types::{Analysis, ComparisonRow, Metric};
 use crate::{Outcome, analyse};
 use base::error::Result;
-use record::records::{Experiment, Run};
 use record::servers::Made;
 use stats::across::{AcrossVerdict, OnServer, across};
 use stats::judge::Measure;
@@ -28,6 +27,8 @@ pub struct ServersAnalysis {
     pub servers: Vec<ServerAnalysis>,
     /// One row per compared arm, phase, metric, and server after the first.
     pub differences: Vec<DifferenceRow>,
+    /// The same of each arm against itself on the first server.
+    pub itself: Vec<ItselfRow>,
 }
 
 /// The experiment of one server.
@@ -80,36 +81,23 @@ pub fn servers(folder: String, made: &[Made]) -> Result<ServersAnalysis> {
         let Outcome { analysis, .. } = analyse(&it.folder, &it.experiment)?;
         all.push((it, analysis, it.folder.runs()?));
     }
-    let mut differences = Vec::new();
+    let (mut differences, mut against_itself) = (Vec::new(), Vec::new());
     if let Some((first, later)) = all.split_first() {
         let first = Side::new(first);
         for other in later {
-            differences.extend(first.against(&Side::new(other)));
+            let other = Side::new(other);
+            differences.extend(first.against(&other));
+            against_itself.extend(itself([&first, &other]));
         }
     }
     let servers = all
         .into_iter()
         .map(|(made, analysis, _)| ServerAnalysis { server: made.server.clone(), analysis });
-    Ok(ServersAnalysis { schema_version: 1, folder, servers: servers.collect(), differences })
+    let servers = servers.collect();
+    Ok(ServersAnalysis { schema_version: 1, folder, servers, differences, itself: against_itself })
 }
 
-struct Side<'a> {
-    server: &'a str,
-    experiment: &'a Experiment,
-    comparisons: &'a [ComparisonRow],
-    rounds: Rounds<'a>,
-}
-
-impl<'a> Side<'a> {
-    fn new((made, analysis, runs): &'a (&Made, Analysis, Vec<Run>)) -> Self {
-        Self {
-            server: &made.server,
-            experiment: &made.experiment,
-            comparisons: &analysis.comparisons,
-            rounds: Rounds::new(&made.experiment, runs),
-        }
-    }
-
+impl Side<'_> {
     fn against(&self, other: &Side<'_>) -> Vec<DifferenceRow> {
         let row = |one: &ComparisonRow| {
             let is_same = |it: &&ComparisonRow| {

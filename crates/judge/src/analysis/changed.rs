@@ -156,7 +156,8 @@ pub fn also(
         }
     };
     let figures = figures(interleave).into_iter().filter_map(figure);
-    let differ = conditions::differences(a, b, phase, &experiment.server.topology).into_iter();
+    let met = [a, b].map(|arm| (arm, experiment.server.topology.as_str()));
+    let differ = conditions::differences(met, phase).into_iter();
     let differ =
         differ.map(|(what, [before, after])| AlsoRow { what, before, after, change_percent: None });
     figures.chain(differ).collect()

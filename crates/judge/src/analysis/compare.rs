@@ -87,6 +87,21 @@ pub fn values(
     Some(comparison.measure(&figure))
 }
 
+/// Every figure of a phase that no run is without, with its operation.
+pub fn measures(
+    experiment: &Experiment,
+    rounds: &Rounds<'_>,
+    phase: &Phase,
+) -> Vec<(String, Metric, Measure)> {
+    let comparison = PhaseComparison { experiment, rounds, arms: &experiment.arms, phase };
+    let figures = comparison.figures().into_iter().filter(|it| comparison.has_values(it));
+    let measured = figures.map(|figure| {
+        let measure = comparison.measure(&figure);
+        (figure.operation, figure.metric, measure)
+    });
+    measured.collect()
+}
+
 struct PhaseComparison<'a> {
     experiment: &'a Experiment,
     rounds: &'a Rounds<'a>,

@@ -86,7 +86,7 @@ const CONDITIONS: [Condition; 14] = [
     Condition {
         gated: Gated::Always,
         ..condition(
-            "server version",
+            SERVER_VERSION,
             &[],
             |arm, _| arm.server_version.clone().unwrap_or(UNKNOWN.to_owned()),
             any,
@@ -99,6 +99,7 @@ const API: &str = "API";
 const OF_LANGUAGE: [&str; 2] = [RUNTIME, API];
 const NATIVE: &str = "native extension";
 const COUNT: &str = "command of count";
+pub const SERVER_VERSION: &str = "server version";
 const SEEN: &str = "seen on the wire, not told by the driver";
 
 const fn condition(
@@ -192,11 +193,13 @@ impl Conditions {
     }
 }
 
-/// By name, the values of two versions of a driver that are known and differ, with those of their
-/// options that the table of conditions does not have.
-pub fn differences(a: &Arm, b: &Arm, phase: &Phase, topology: &str) -> Vec<(String, [String; 2])> {
+/// By name, the values of two versions of a driver, each with the topology that it met, that are
+/// known and differ, with those of their options that the table of conditions does not have.
+pub fn differences(arms: [(&Arm, &str); 2], phase: &Phase) -> Vec<(String, [String; 2])> {
     let felt = CONDITIONS.iter().filter(|it| phase.operations.iter().any(it.felt));
-    let conditions = felt.map(|it| (it.name, [a, b].map(|arm| (it.value)(arm, topology))));
+    let conditions =
+        felt.map(|it| (it.name, arms.map(|(arm, topology)| (it.value)(arm, topology))));
+    let [a, b] = arms.map(|(arm, _)| arm);
     let set = |name: &str| CONDITIONS.iter().any(|it| it.set_by.contains(&name));
     let options = a.options.iter().filter(|(name, _)| !set(name));
     let options = options.filter_map(|(name, value)| {

@@ -4,6 +4,7 @@ pub mod across;
 pub mod changed;
 pub mod compare;
 pub mod conditions;
+pub mod itself;
 pub mod own;
 pub mod quantiles;
 pub mod rounds;

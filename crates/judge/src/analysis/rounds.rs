@@ -58,9 +58,9 @@ impl<'a> Rounds<'a> {
         self.numbers.len()
     }
 
-    /// Finished rounds that are compared.
-    pub fn compared_count(&self) -> usize {
-        self.compared.len()
+    /// Numbers of the finished rounds that are compared.
+    pub fn compared(&self) -> &[u32] {
+        &self.compared
     }
 
     /// How far the experiment has come.

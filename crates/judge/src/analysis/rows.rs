@@ -60,7 +60,7 @@ pub fn void_runs(experiment: &Experiment, rounds: &Rounds) -> Vec<String> {
         let losses = experiment.arms.iter().flat_map(|arm| rounds.losses(&arm.id, &phase.name));
         let losses: Vec<String> = losses.collect();
         let blocks = experiment.settings.blocks.as_ref().map_or(1, |it| it.count as usize);
-        let all = rounds.compared_count() * (experiment.arms.len() + blocks - 1);
+        let all = rounds.compared().len() * (experiment.arms.len() + blocks - 1);
         let first = losses.first()?;
         let (name, void) = (&phase.name, losses.len());
         Some(format!("{name}: {void} of {all} runs are not compared, the first because {first}"))

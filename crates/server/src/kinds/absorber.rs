@@ -63,7 +63,8 @@ async fn start(options: &StartOptions) -> Result<Server> {
     die_with_parent(command.as_std_mut());
     keep_to(command.as_std_mut(), &options.cores);
     let child = command.kill_on_drop(true).spawn();
-    let mut child = child.map_err(|error| Error::file("start", Path::new("mongodyno absorber"), &error))?;
+    let failed = |error| Error::file("start", Path::new("mongodyno absorber"), &error);
+    let mut child = child.map_err(failed)?;
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let line = timeout(START_LIMIT, lines.next_line()).await.ok().and_then(Result::ok).flatten();
     let listening = line.and_then(|line| serde_json::from_str::<Listening>(&line).ok());
