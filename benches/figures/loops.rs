@@ -139,12 +139,26 @@ fn cell(
     Ok(rates)
 }
 
-/// A turn of all at once.
+/// A turn of all at once: its operations a second, from the first that began to the last that
+/// ended, as those of an adapter's processes are. The sum of their own rates would be too high: each
+/// is made while some of the others have not begun or have ended.
 fn together(loops: &mut [Loop], length: Duration) -> Result<f64, String> {
     for it in &mut *loops {
         it.ask(length)?;
     }
-    loops.iter_mut().map(Loop::answer).sum()
+    let turns = loops.iter_mut().map(Loop::answer).collect::<Result<Vec<_>, _>>()?;
+    let operations: f64 = turns.iter().map(|it| it.operations).sum();
+    let began_ns = turns.iter().map(|it| it.ended_ns - it.took_ns).fold(f64::INFINITY, f64::min);
+    let ended_ns = turns.iter().map(|it| it.ended_ns).fold(0.0, f64::max);
+    Ok(operations * 1e9 / (ended_ns - began_ns))
+}
+
+/// What a loop says of a turn.
+struct LoopTurn {
+    operations: f64,
+    took_ns: f64,
+    /// On the clock of all, where it is one of several programs; else since its turn began.
+    ended_ns: f64,
 }
 
 /// A hand-written loop that lives, as an adapter does.
@@ -171,20 +185,24 @@ impl Loop {
 
     /// Lets it go for a while; answers operations a second.
     pub fn turn(&mut self, length: Duration) -> Result<f64, String> {
-        self.ask(length)?;
-        self.answer()
+        together(std::slice::from_mut(self), length)
     }
 
     fn ask(&mut self, length: Duration) -> Result<(), String> {
         writeln!(self.stdin, "{}", length.as_millis()).map_err(|error| format!("a loop: {error}"))
     }
 
-    fn answer(&mut self) -> Result<f64, String> {
+    fn answer(&mut self) -> Result<LoopTurn, String> {
         let mut line = String::new();
         let answered = self.stdout.read_line(&mut line);
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|it| it.parse().ok()).collect();
         match (answered, &numbers[..]) {
-            (Ok(_), [operations, ns]) => Ok(operations * 1e9 / ns),
+            (Ok(_), &[operations, took_ns]) => {
+                Ok(LoopTurn { operations, took_ns, ended_ns: took_ns })
+            }
+            (Ok(_), &[operations, took_ns, ended_ns]) => {
+                Ok(LoopTurn { operations, took_ns, ended_ns })
+            }
             _ => Err("a loop ended; what it said stands above".to_owned()),
         }
     }

@@ -3,8 +3,8 @@
 # The least code with which a Perl program does the adapter's work, for comparison with it.
 #
 # loop.pl URI DATABASE COLLECTION OPERATION WORKERS POOL [NUMBER]. Each line of its input is the
-# length of a turn in ms; it answers with the operations done and the ns they took. It is one
-# worker: the one with NUMBER, from 0, of WORKERS programs.
+# length of a turn in ms; it answers with the operations done, the ns they took and when they ended.
+# It is one worker: the one with NUMBER, from 0, of WORKERS programs.
 
 use 5.014;
 use strict;
@@ -73,5 +73,5 @@ while ( my $line = readline *STDIN ) {
         $call->();
         push @ends, clock_gettime( CLOCK_MONOTONIC );
     } while ( $ends[-1] < $until_s );
-    printf "%d %d\n", scalar @ends, ( $ends[-1] - $began_s ) * 1e9;
+    printf "%d %d %d\n", scalar @ends, ( $ends[-1] - $began_s ) * 1e9, $ends[-1] * 1e9;
 }

@@ -4,8 +4,8 @@
  * The least code with which a PHP program does the adapter's work, for comparison with it.
  *
  * loop.php URI DATABASE COLLECTION OPERATION WORKERS POOL [NUMBER]. Each line of its input is the
- * length of a turn in ms; it answers with the operations done and the ns they took. It is one
- * worker: the one with NUMBER, from 0, of WORKERS programs.
+ * length of a turn in ms; it answers with the operations done, the ns they took and when they ended.
+ * It is one worker: the one with NUMBER, from 0, of WORKERS programs.
  */
 
 declare(strict_types=1);
@@ -82,5 +82,5 @@ $run = ['insert_one' => $insertOne, 'find_one' => $findOne][$operation];
 while (($line = fgets(STDIN)) !== false) {
     $beganNs = hrtime(true);
     $ends = $run($beganNs + (int) $line * 1_000_000);
-    echo count($ends), ' ', end($ends) - $beganNs, "\n";
+    echo count($ends), ' ', end($ends) - $beganNs, ' ', end($ends), "\n";
 }
