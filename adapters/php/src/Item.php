@@ -13,6 +13,21 @@ final class Item
     public int $shift = 0;
     public string $guid = '';
     public int $lap = 0;
+    public int $made_ns;
+    public int $time_ms;
+
+    public function __construct(private readonly int $epochNs)
+    {
+        unset($this->made_ns, $this->time_ms); // __get is asked for them, each time
+    }
+
+    public function __get(string $name): int
+    {
+        return match ($name) {
+            'made_ns' => hrtime(true) - $this->epochNs,
+            'time_ms' => (int) (microtime(true) * 1000),
+        };
+    }
 
     /** The shift of section 5, XORed into the record's guid. */
     public function guid(): string

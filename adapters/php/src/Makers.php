@@ -15,7 +15,6 @@ final class Makers
     public function __construct(
         private readonly array $message,
         private readonly Schedule $schedule,
-        private readonly int $epochNs,
     ) {
         foreach ($message['pools'] as $path) {
             $this->pools[] = self::copiers(file_get_contents($path));
@@ -50,6 +49,10 @@ final class Makers
             if (isset($operation[$name])) {
                 $builders[] = $this->builder($operation, $name);
             }
+        }
+        if (count($builders) === 1 && $kind !== 'find') {
+            $build = $builders[0]; // most are given one document
+            return fn (array $record, Item $item) => [$build($record['document'], $item)];
         }
         return function (array $record, Item $item) use ($builders, $kind): array {
             $given = $kind === 'find' ? [$record['count']] : [];
@@ -94,41 +97,31 @@ final class Makers
         $given = $operation[$name];
         $pool = $this->pools[$given['pool']];
         $chosen = $name === 'documents' ? $pool : [$pool[$given['document']]];
-        return self::stamped($chosen, $given['stamps'], $this->sources());
-    }
-
-    /** For each word of `from` a function of an item. */
-    private function sources(): array
-    {
-        $epochNs = $this->epochNs;
-        return [
-            'key' => fn (Item $item) => $item->key,
-            'sequence' => fn (Item $item) => $item->sequence,
-            'producer' => fn (Item $item) => $item->producer,
-            'made_ns' => fn (Item $item) => hrtime(true) - $epochNs,
-            'time_ms' => fn (Item $item) => (int) (microtime(true) * 1000),
-        ];
+        return self::stamped($chosen, $given['stamps']);
     }
 
     /** A function that makes the document of that number in a pool. */
-    private static function stamped(array $copiers, array $stamps, array $sources): Closure
+    private static function stamped(array $copiers, array $stamps): Closure
     {
-        $applied = [];
+        $fields = $nested = [];
         foreach ($stamps as $stamp) {
-            $applied[] = [$stamp['path'], self::value($stamp, $sources)];
+            if (count($stamp['path']) === 1) {
+                $fields[$stamp['path'][0]] = self::value($stamp);
+            } else {
+                $nested[] = [$stamp['path'], self::value($stamp)];
+            }
         }
         $count = count($copiers);
-        return function (int $number, Item $item) use ($copiers, $count, $applied): array {
+        return function (int $number, Item $item) use ($copiers, $count, $fields, $nested): array {
             $document = $copiers[$number % $count];
             if ($document instanceof Closure) {
                 $document = $document();
             }
-            foreach ($applied as [$path, $value]) {
-                if (count($path) === 1) {
-                    $document[$path[0]] = $value($item);
-                } else {
-                    self::put($document, $path, $value($item));
-                }
+            foreach ($fields as $name => $value) {
+                $document[$name] = $value($item);
+            }
+            foreach ($nested as [$path, $value]) {
+                self::put($document, $path, $value($item));
             }
             return $document;
         };
@@ -146,20 +139,19 @@ final class Makers
         $container = $value;
     }
 
-    private static function value(array $stamp, array $sources): Closure
+    /** A function of an item, whose properties are what `from` names. */
+    private static function value(array $stamp): Closure
     {
+        [$from, $add] = [$stamp['from'] ?? 'key', $stamp['add'] ?? 0];
         [$prefix, $width] = [$stamp['prefix'] ?? '', $stamp['width'] ?? 0];
-        $add = $stamp['add'] ?? 0;
-        $source = $sources[$stamp['from'] ?? 'key'];
-        $number = $add === 0 ? $source : fn (Item $item) => $source($item) + $add;
         return match ($stamp['as']) {
-            'int32', 'int64' => $number, // PHP has one type for both
-            'double' => fn (Item $item) => (float) $number($item),
-            'date' => fn (Item $item) => Dialect::date($number($item)),
+            'int32', 'int64' => fn (Item $item) => $item->$from + $add, // PHP has one type for both
+            'double' => fn (Item $item) => (float) ($item->$from + $add),
+            'date' => fn (Item $item) => Dialect::date($item->$from + $add),
             'string' => fn (Item $item) =>
-                $prefix . str_pad((string) $number($item), $width, '0', STR_PAD_LEFT),
+                $prefix . str_pad((string) ($item->$from + $add), $width, '0', STR_PAD_LEFT),
             'objectid' => fn (Item $item) =>
-                Dialect::objectId($prefix . sprintf('%016x', $number($item))),
+                Dialect::objectId($prefix . sprintf('%016x', $item->$from + $add)),
             'guid' => fn (Item $item) => Dialect::guid($item->guid()),
             'guid_string' => fn (Item $item) => $item->guidString(),
         };
@@ -168,17 +160,13 @@ final class Makers
     public static function render(array $message): string
     {
         $input = $message['input'];
-        $item = new Item();
-        foreach (['key', 'sequence', 'producer', 'shift'] as $name) {
+        $item = new Item(0);
+        foreach (['key', 'sequence', 'producer', 'shift', 'made_ns', 'time_ms'] as $name) {
             $item->$name = $input[$name] ?? 0;
         }
         $item->guid = hex2bin($input['guid'] ?? str_repeat('00', 16));
-        $sources = [];
-        foreach (['key', 'sequence', 'producer', 'made_ns', 'time_ms'] as $name) {
-            $sources[$name] = fn () => $input[$name] ?? 0;
-        }
         $pool = self::copiers(hex2bin($message['template']));
-        return Dialect::encode(self::stamped($pool, $message['stamps'], $sources)(0, $item));
+        return Dialect::encode(self::stamped($pool, $message['stamps'])(0, $item));
     }
 
     private static function copiers(string $data): array

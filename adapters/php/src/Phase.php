@@ -39,12 +39,12 @@ final class Phase
         private readonly int $epochNs,
     ) {
         $this->schedule = new Schedule($message['schedule']);
-        $this->makers = new Makers($message, $this->schedule, $epochNs);
+        $this->makers = new Makers($message, $this->schedule);
         foreach ($message['operations'] as $operation) {
             $bind = fn ($client) => Target::call($client, $session['database'], $operation);
             $this->calls[] = array_map($bind, $session['clients']);
         }
-        $this->item = new Item();
+        $this->item = new Item($epochNs);
         $this->item->producer = $message['first_worker'];
         $this->limit = $message['limits'][0] ?? PHP_INT_MAX;
         $this->isQueue = in_array($message['pacing']['mode'], ['rate', 'burst'], true);

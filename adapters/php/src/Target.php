@@ -13,6 +13,7 @@ use MongoDB\Driver\Query;
 use MongoDB\Driver\ReadConcern;
 use MongoDB\Driver\ReadPreference;
 use MongoDB\Driver\WriteConcern;
+use MongoDB\Driver\WriteResult;
 
 /**
  * The measured calls of one operation on one client, as users of the extension write them. Each
@@ -33,6 +34,7 @@ final class Target
     private readonly array $bulk;
     private readonly array $update;
     private readonly array $query;
+    private readonly array $queryOne;
     private readonly array $concerns;
 
     public static function call(?Manager $manager, string $database, array $operation): Closure
@@ -61,6 +63,7 @@ final class Target
             + ($level ? ['readConcern' => ['level' => $level]] : []);
         $batch = isset($operation['batch_size']) ? ['batchSize' => $operation['batch_size']] : [];
         $this->query = $this->readConcern + $batch;
+        $this->queryOne = ['limit' => 1, 'singleBatch' => true] + $this->query;
         $this->bulk = array_intersect_key($operation, ['ordered' => true]);
         $this->update = self::upsert($operation);
     }
@@ -107,14 +110,14 @@ final class Target
     {
         $bulk = new BulkWrite();
         $bulk->update($filter, $update, $this->update);
-        $this->execute($bulk);
+        self::requireAll($this->execute($bulk), $bulk);
     }
 
     private function deleteOne(array $filter): void
     {
         $bulk = new BulkWrite();
         $bulk->delete($filter, ['limit' => 1]);
-        $this->execute($bulk);
+        self::requireAll($this->execute($bulk), $bulk);
     }
 
     private function bulkWrite(array $parts): void
@@ -127,12 +130,17 @@ final class Target
                 default => $bulk->update($given[0], $given[1], self::upsert($operation)),
             };
         }
-        $this->execute($bulk);
+        self::requireAll($this->execute($bulk), $bulk);
     }
 
-    private function execute(BulkWrite $bulk): void
+    /** It throws unless all is inserted; what else a write did, its result tells. */
+    private function execute(BulkWrite $bulk): WriteResult
     {
-        $result = $this->manager->executeBulkWrite($this->namespace, $bulk, $this->write);
+        return $this->manager->executeBulkWrite($this->namespace, $bulk, $this->write);
+    }
+
+    private static function requireAll(WriteResult $result, BulkWrite $bulk): void
+    {
         if ($result->isAcknowledged()) {
             $done = $result->getInsertedCount() + $result->getMatchedCount()
                 + $result->getUpsertedCount() + $result->getDeletedCount();
@@ -144,7 +152,7 @@ final class Target
 
     private function findOne(array $filter, ?array $projection = null): array
     {
-        $options = ['limit' => 1, 'singleBatch' => true] + $this->query;
+        $options = $this->queryOne;
         if ($projection !== null) {
             $options['projection'] = $projection;
         }
