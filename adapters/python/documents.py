@@ -58,11 +58,14 @@ def stamper(stamp, sources):
     (*parents, last), value = stamp["path"], stamp_value(stamp, sources)
 
     def apply(document, item):
+        document[last] = value(item)
+
+    def apply_within(document, item):
         for step in parents:
             document = document[int(step) if type(document) is list else step]
         document[int(last) if type(document) is list else last] = value(item)
 
-    return apply
+    return apply_within if parents else apply
 
 
 def copier(value):
