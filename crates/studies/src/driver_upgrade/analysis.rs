@@ -2,7 +2,7 @@
 
 use super::answer;
 use super::types::{Correlation, PartRows, Ratio, Row, UpgradeAnalysis};
-use super::{CREATE, READ, VERSIONS};
+use super::{CREATE, READ, UNWAITED, VERSIONS};
 use crate::evidence;
 use crate::study::{Made, Outcome};
 use judge::analysis::rounds::Rounds;
@@ -65,9 +65,7 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
     let all: Vec<&PhaseRun> = created.iter().chain(&read).copied().collect();
     // Failures make a run void: it is no figure, and yet an answer.
     let tried = |name: &str| rounds.measured(&arm.id, name).into_iter().flatten();
-    let tried: Vec<&PhaseRun> = tried(CREATE).chain(tried(READ)).collect();
-    let tried_reads: Vec<&PhaseRun> =
-        tried.iter().filter(|run| run.phase == READ).copied().collect();
+    let tried: Vec<&PhaseRun> = [CREATE, READ, UNWAITED].into_iter().flat_map(tried).collect();
     let [create_s, read_s] = [CREATE, READ].map(|name| seconds(made, rounds, &arm.id, name));
     let quantile = |of: &[&PhaseRun], which: fn(&PhaseRun) -> Option<f64>| {
         median(&of.iter().filter_map(|run| which(run)).collect::<Vec<_>>())
@@ -83,9 +81,9 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
         let each = all.iter().filter_map(|run| Some(counter(run, name)? / run.operations as f64));
         median(&each.collect::<Vec<_>>())
     };
-    let sum = |of: &[&PhaseRun], which: fn(&record::records::OperationRun) -> u64| {
-        of.iter().flat_map(|run| &run.by_operation).map(which).sum()
-    };
+    let operations = || tried.iter().flat_map(|run| &run.by_operation);
+    // A phase of one operation calls it by its kind.
+    let reads = || operations().filter(|it| it.operation == READ || it.operation == "find_one");
     Row {
         arm: arm.id.clone(),
         adapter: arm.adapter.clone(),
@@ -98,8 +96,9 @@ fn row(made: &Made<'_>, rounds: &Rounds<'_>, arm: &Arm) -> Row {
         create_p99_us: quantile(&created, p99),
         read_p50_us: quantile(&read, p50),
         read_p99_us: quantile(&read, p99),
-        reads_missed: sum(&tried_reads, |it| it.wrong),
-        failed: sum(&tried, |it| it.failed),
+        reads: reads().map(|it| it.count).sum(),
+        reads_missed: reads().map(|it| it.wrong).sum(),
+        failed: operations().map(|it| it.failed).sum(),
         connections_peak: tried.iter().filter_map(|run| run.connections_peak).max(),
         threads_peak: tried.iter().filter_map(|run| run.threads_peak).max(),
         connections_per_s: per_s("connections.totalCreated"),

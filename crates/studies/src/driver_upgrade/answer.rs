@@ -1,7 +1,7 @@
 //! The tables in sentences.
 
 use super::types::{Correlation, Ratio, Row, UpgradeAnalysis};
-use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, VERSIONS, WIRE};
+use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
 use figures::{count, figure, fixed, time};
@@ -46,6 +46,7 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
         of_growing,
     ));
     evidence.push(connections(rows(analysis, VERSIONS), rows(analysis, CONNECTIONS)));
+    evidence.push(missed(rows(analysis, UNWAITED)));
     evidence.push(cause(&found));
     evidence
 }
@@ -304,5 +305,22 @@ fn connections(usual: &[Row], limited: &[Row]) -> Evidence {
     if shown == Shown::NotShown {
         sentences.insert(0, "Nobody waited for a connection, and nothing failed.".to_owned());
     }
+    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
+}
+
+/// Reads right behind unanswered writes. That none misses is shown by no number of reads.
+fn missed(unwaited: &[Row]) -> Evidence {
+    let (id, question) = ("missed", "Do reads miss what unanswered writes have not yet written?");
+    let tried = unwaited.iter().filter(|row| row.reads > 0);
+    let said = |row: &Row| {
+        let (missed, reads) = (count(row.reads_missed), count(row.reads));
+        format!("{}: {missed} of {reads} reads missed.", row.arm)
+    };
+    let sentences: Vec<String> = tried.clone().map(said).collect();
+    if sentences.is_empty() {
+        return not_shown(id, question, "No driver here writes without an answer.");
+    }
+    let misses = tried.clone().any(|row| row.reads_missed > 0);
+    let shown = if misses { Shown::Shown } else { Shown::NotShown };
     Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }

@@ -27,6 +27,8 @@ use stats::descriptive::OverRounds;
 /// Phases.
 const CREATE: &str = "create";
 const READ: &str = "read";
+/// A phase, and the experiment that it is in alone.
+const UNWAITED: &str = "unwaited";
 /// Experiments.
 const VERSIONS: &str = "versions";
 const ACKNOWLEDGED: &str = "acknowledged";
@@ -82,17 +84,21 @@ impl Study for DriverUpgradeStudy {
             Part { compares, ..part }
         };
         let ends = ends(&arms);
-        let usual = "driver-upgrade";
+        let usual = |name: &str, arms: &[String], more: &[&str], compares: bool| {
+            let words = [&["--phase", CREATE, "--phase", READ], more].concat();
+            part(name, "driver-upgrade", arms, &words, compares)
+        };
         let answered = ["--option", "w=1"];
         // Fewer than the threads: some have to wait.
         let connections = (threads * 6 / 10).max(CONNECTIONS_MIN).to_string();
         let mut parts = vec![
-            part(VERSIONS, usual, &arms, &[], true),
-            part(ACKNOWLEDGED, usual, &arms, &answered, true),
-            part(REVERSE, usual, &ends, &["--order", "reverse"], false),
+            usual(VERSIONS, &arms, &[], true),
+            usual(ACKNOWLEDGED, &arms, &answered, true),
+            usual(REVERSE, &ends, &["--order", "reverse"], false),
             part(GROWING, "growing", &arms, &["--order", "given"], false),
-            part(CONNECTIONS, usual, &ends, &["--server-connections", &connections], false),
-            part(WIRE, usual, &ends, &["--tap"], true),
+            usual(CONNECTIONS, &ends, &["--server-connections", &connections], false),
+            usual(WIRE, &ends, &["--tap"], true),
+            part(UNWAITED, "driver-upgrade", &ends, &["--phase", UNWAITED], false),
         ];
         // Only a mongod that we start is told to accept few.
         let absorber = asked.server.as_deref().is_some_and(|it| it.starts_with("absorber"));
@@ -102,7 +108,7 @@ impl Study for DriverUpgradeStudy {
         // The last of the ten builds has both.
         if let Some(newest) = arms.last().filter(|_| asked.drivers.is_empty()) {
             let both = ["server", "client"].map(|api| format!("{newest}/api={api}"));
-            parts.push(part(API, usual, &both, &answered, false));
+            parts.push(usual(API, &both, &answered, false));
         }
         Ok(Plan::Parts(parts))
     }
@@ -147,8 +153,11 @@ fn times(parts: &[PartRows], out: &mut dyn Write) -> Result<Vec<String>> {
         "total_ms",
         "create_ms",
         "read_ms",
+        "create_p50_us",
         "create_p99_us",
+        "read_p50_us",
         "read_p99_us",
+        "reads",
         "reads_missed",
         "failed",
         "connections_peak",
@@ -171,8 +180,11 @@ fn times(parts: &[PartRows], out: &mut dyn Write) -> Result<Vec<String>> {
                 over(&row.total_ms),
                 over(&row.create_ms),
                 over(&row.read_ms),
+                cell(row.create_p50_us),
                 cell(row.create_p99_us),
+                cell(row.read_p50_us),
                 cell(row.read_p99_us),
+                row.reads.to_string(),
                 row.reads_missed.to_string(),
                 row.failed.to_string(),
                 cell(row.connections_peak),
@@ -208,6 +220,9 @@ fn about(part: &str) -> &'static str {
         API => "The newest version by its old API and by its new one, both with w:1.",
         REVERSE => "The first and the last version, the last one first.",
         GROWING => "Creations alone, in a collection that keeps what the arms before wrote.",
+        UNWAITED => {
+            "Unanswered creations, and reads right behind them: each thread reads what it has created."
+        }
         WIRE => "The first and the last version through the tap: where does the time go?",
         _ => "More threads than the server accepts connections.",
     }
@@ -221,8 +236,11 @@ fn part_view(part: &PartRows) -> PhaseView {
         Column::figures("create", "ms"),
         Column::figures("read", "ms"),
         Column::figures("2014", "ms"),
+        page("create p50", "ms"),
         page("create p99", "ms"),
+        page("read p50", "ms"),
         page("read p99", "ms"),
+        page("reads", "all rounds"),
         Column::figures("missed", "reads"),
         Column::figures("failed", ""),
         page("connections", "peak"),
@@ -248,8 +266,11 @@ fn part_view(part: &PartRows) -> PhaseView {
             over(&row.create_ms),
             over(&row.read_ms),
             row.original_ms.map_or(String::new(), |it| count(it as u64)),
+            ms(row.create_p50_us),
             ms(row.create_p99_us),
+            ms(row.read_p50_us),
             ms(row.read_p99_us),
+            count(row.reads),
             count(row.reads_missed),
             count(row.failed),
             whole(row.connections_peak),
@@ -268,8 +289,8 @@ fn part_view(part: &PartRows) -> PhaseView {
         about: about(&part.part).to_owned(),
         table: Table {
             caption: "All creations and reads of a version; the total of 2014 stands beside it. \
-                      Reads begin once unanswered writes have arrived: none misses unless writes \
-                      fail."
+                      But for `unwaited`, reads begin once unanswered writes have arrived: none \
+                      misses unless writes fail."
                 .to_owned(),
             columns,
             rows: part.rows.iter().map(row).collect(),

@@ -42,6 +42,8 @@ pub struct Row {
     pub create_p99_us: Option<f64>,
     pub read_p50_us: Option<f64>,
     pub read_p99_us: Option<f64>,
+    /// Reads of all rounds, those of void runs included.
+    pub reads: u64,
     /// Reads with a wrong answer, most of them of a document that was not there; all rounds.
     pub reads_missed: u64,
     /// Failed operations; all rounds.
