@@ -71,7 +71,7 @@ mod tests {
         };
         assert_eq!(
             words(asked),
-            "broker-streams --set messages=200 --set rate=100 --set warmup=0.1 -d rust --rounds 2 \
+            "broker-streams --set messages=250 --set rate=100 --set warmup=0.1 -d rust --rounds 2 \
              --consumer python --server embedded:replset=1"
         );
     }
