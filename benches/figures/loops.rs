@@ -140,8 +140,8 @@ fn cell(
 }
 
 /// A turn of all at once: its operations a second, from the first that began to the last that
-/// ended, as those of an adapter's processes are. The sum of their own rates would be too high: each
-/// is made while some of the others have not begun or have ended.
+/// ended, as those of an adapter's processes are. The sum of their own rates would be too high: of
+/// each some is made while others have not begun or have ended.
 fn together(loops: &mut [Loop], length: Duration) -> Result<f64, String> {
     for it in &mut *loops {
         it.ask(length)?;

@@ -220,9 +220,7 @@ fn about(part: &str) -> &'static str {
         API => "The newest version by its old API and by its new one, both with w:1.",
         REVERSE => "The first and the last version, the last one first.",
         GROWING => "Creations alone, in a collection that keeps what the arms before wrote.",
-        UNWAITED => {
-            "Unanswered creations, and reads right behind them: each thread reads what it has created."
-        }
+        UNWAITED => "Unanswered creations; each thread reads at once what it has created.",
         WIRE => "The first and the last version through the tap: where does the time go?",
         _ => "More threads than the server accepts connections.",
     }
