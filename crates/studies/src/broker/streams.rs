@@ -51,7 +51,7 @@ mod tests {
     fn it_is_measured_on_a_replica_set_or_on_the_server_that_is_named() {
         assert_eq!(
             words(Asked::default()),
-            "broker-streams --set messages=1000 -d node -d python --rounds 6 \
+            "broker-streams --set messages=900 -d node -d python --rounds 6 \
              --server embedded:replset=1"
         );
         let server = Some("mongod:replset=3".to_owned());
@@ -71,7 +71,7 @@ mod tests {
         };
         assert_eq!(
             words(asked),
-            "broker-streams --set messages=250 --set rate=100 --set warmup=0.1 -d rust --rounds 2 \
+            "broker-streams --set messages=300 --set rate=100 --set warmup=0.1 -d rust --rounds 2 \
              --consumer python --server embedded:replset=1"
         );
     }
