@@ -4,8 +4,8 @@
  * The least code with which a PHP program does the adapter's work, for comparison with it.
  *
  * loop.php URI DATABASE COLLECTION OPERATION WORKERS POOL [NUMBER]. Each line of its input is the
- * length of a turn in ms; it answers with the operations done, the ns they took and their end. It is
- * one worker: the one with NUMBER, from 0, of WORKERS programs.
+ * length of a turn in ms; it answers with the operations done, the ns they took and their end. It
+ * is one worker: the one with NUMBER, from 0, of WORKERS programs.
  */
 
 declare(strict_types=1);
