@@ -28,11 +28,11 @@ const TURN_OVERHEAD_S: f64 = 0.003;
 const PHASE_OVERHEAD_S: f64 = 0.25;
 /// Starting, greeting, calibrating and closing one arm, s (measured).
 const ARM_OVERHEAD_S: f64 = 0.35;
-/// Calibrating how long documents take to be made, s: two turns.
+/// Calibrating how long documents of one kind take to be made, s: two turns.
 const MAKING_S: f64 = 0.3;
 /// Operations a second of each of the first two workers in a counted phase; further ones wait for
 /// the same server (measured with the studies, on two cores).
-const CALLS_PER_S: f64 = 5_000.0;
+const CALLS_PER_S: f64 = 4_000.0;
 /// Documents a second of large batches; one of more than 1,000 bytes counts by them (measured).
 const DOCUMENTS_PER_S: f64 = 200_000.0;
 
@@ -148,6 +148,7 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
     let mut operations = 0.0;
     for profile_s in profiles_s {
         seconds += ARM_OVERHEAD_S;
+        let mut calibrated = Vec::new();
         for (number, phase) in plan.phases.iter().enumerate() {
             let mut warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
@@ -164,8 +165,13 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
                     (seconds, count as f64)
                 }
             };
-            if phase.operations.iter().any(|made| made.documents.is_some()) {
-                seconds += MAKING_S;
+            if let Some(made) = phase.operations.iter().find(|it| it.documents.is_some()) {
+                let pool = plan.pool(phase, made).map(|it| &it.name);
+                let kind = (pool, &made.documents, &made.shape);
+                if !calibrated.contains(&kind) {
+                    calibrated.push(kind);
+                    seconds += MAKING_S;
+                }
             }
             seconds += phase_time(phase, warmup, measured).as_secs_f64();
             operations += count;
