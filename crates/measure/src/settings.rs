@@ -26,13 +26,16 @@ const UNTIL_COUNTED_S: f64 = 1e7;
 const TURN_OVERHEAD_S: f64 = 0.003;
 /// Setting up and clearing away one phase of one arm, s (measured with crud).
 const PHASE_OVERHEAD_S: f64 = 0.25;
+/// What a phase with a consumer takes beside that, s: its messages are matched (measured with the
+/// broker study, whose slowest arms open thousands of connections).
+const CONSUMER_S: f64 = 0.4;
 /// Starting, greeting, calibrating and closing one arm, s (measured).
 const ARM_OVERHEAD_S: f64 = 0.35;
 /// Calibrating how long documents of one kind take to be made, s: two turns.
 const MAKING_S: f64 = 0.3;
 /// Operations a second of each of the first two workers in a counted phase; further ones wait for
 /// the same server (measured with the studies, on two cores).
-const CALLS_PER_S: f64 = 4_000.0;
+const CALLS_PER_S: f64 = 5_000.0;
 /// Documents a second of large batches; one of more than 1,000 bytes counts by them (measured).
 const DOCUMENTS_PER_S: f64 = 200_000.0;
 
@@ -114,7 +117,8 @@ pub fn phase_time(phase: &Phase, warmup: Duration, measured_s: f64) -> Duration 
     let turns_min = if matches!(phase.limit, Limit::Operations { .. }) { 1.0 } else { 40.0 };
     let turns = (measured_s / 0.05).max(turns_min) + warmup.as_secs_f64() / 0.1;
     let around_s = if phase.continues { 0.0 } else { PHASE_OVERHEAD_S };
-    warmup + Duration::from_secs_f64(measured_s + turns * TURN_OVERHEAD_S + around_s)
+    let consumer_s = if phase.consumer { CONSUMER_S } else { 0.0 };
+    warmup + Duration::from_secs_f64(measured_s + turns * TURN_OVERHEAD_S + around_s + consumer_s)
 }
 
 /// Seconds until a phase has counted its operations, at a guess.
