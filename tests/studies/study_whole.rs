@@ -174,7 +174,7 @@ fn a_change_stream_beside_a_tailable_cursor() {
     for run in &runs {
         for name in ["tailable_cursor", "change_stream"] {
             let broker = of_phase(run, name);
-            assert_eq!((broker.sent, broker.received), (200, 200), "{name}: {broker:?}");
+            assert_eq!((broker.sent, broker.received), (300, 300), "{name}: {broker:?}");
             assert_eq!((broker.lost, broker.duplicates), (0, 0), "{name}: {broker:?}");
         }
     }
