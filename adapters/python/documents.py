@@ -31,41 +31,38 @@ def guid(item):
     return (int.from_bytes(guid, "little") ^ mask).to_bytes(16, "little")
 
 
-def guid_string(item):
-    digits = guid(item).hex()
+def guid_string(guid):
+    digits = guid.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def stamp_value(stamp, sources):
-    """A function of an item."""
+def conversion(stamp, sources):
+    """Two functions: of an item, and of what that returns; this one returns the stamp's value."""
     form, prefix, add = stamp["as"], stamp.get("prefix", ""), stamp.get("add", 0)
     if form == "guid":
-        return lambda item: dialect.guid(guid(item))
+        return guid, dialect.guid
     if form == "guid_string":
-        return guid_string
+        return guid, guid_string
     source, width = sources[stamp["from"]], stamp.get("width", 0)
     if form == "string":
-        return lambda item: prefix + str(source(item) + add).zfill(width)
+        return source, lambda number: prefix + str(number + add).zfill(width)
     if form == "objectid":
         head = bytes.fromhex(prefix)
-        return lambda item: dialect.objectid(head + (source(item) + add).to_bytes(8, "big"))
+        return source, lambda number: dialect.objectid(head + (number + add).to_bytes(8, "big"))
     convert = dialect.NUMBERS[form]
-    return lambda item: convert(source(item) + add)
+    return source, (lambda number: convert(number + add)) if add else convert
 
 
-def stamper(stamp, sources):
-    """A function that stamps a document."""
-    (*parents, last), value = stamp["path"], stamp_value(stamp, sources)
+def putter(stamp, sources):
+    """A function that puts the value of a nested stamp into a document."""
+    (*parents, last), (source, convert) = stamp["path"], conversion(stamp, sources)
 
-    def apply(document, item):
-        document[last] = value(item)
-
-    def apply_within(document, item):
+    def put(document, item):
         for step in parents:
             document = document[int(step) if type(document) is list else step]
-        document[int(last) if type(document) is list else last] = value(item)
+        document[int(last) if type(document) is list else last] = convert(source(item))
 
-    return apply_within if parents else apply
+    return put
 
 
 def copier(value):
@@ -92,12 +89,17 @@ def copier(value):
 
 def builder(copiers, stamps, sources):
     """A function that makes the document of that number in a pool; a template is a pool of one."""
-    applied = [stamper(stamp, sources) for stamp in stamps]
+    own = [stamp for stamp in stamps if len(stamp["path"]) == 1]
+    values = [(stamp["path"][0], *conversion(stamp, sources)) for stamp in own]
+    puts = [putter(stamp, sources) for stamp in stamps if stamp not in own]
+    count = len(copiers)
 
     def build(number, item):
-        document = copiers[number % len(copiers)]()
-        for apply in applied:
-            apply(document, item)
+        document = copiers[number % count]()
+        for name, source, convert in values:
+            document[name] = convert(source(item))
+        for put in puts:
+            put(document, item)
         return document
 
     return build
