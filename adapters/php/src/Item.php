@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Mongodyno;
 
-/** What the stamps of a document take their values from. One serves all in turn. */
+/** An operation of the schedule: what its stamps take their values from. One serves all in turn. */
 final class Item
 {
     public int $key = 0;
@@ -13,6 +13,10 @@ final class Item
     public int $shift = 0;
     public string $guid = '';
     public int $lap = 0;
+    public int $intendedNs = 0;
+    public int $document = 0;
+    public int $count = 0;
+    public int $operation = 0;
     public int $made_ns;
     public int $time_ms;
 
@@ -45,5 +49,6 @@ final class Item
         $this->key += $step;
         $this->shift += $step;
         $this->sequence++;
+        $this->document++;
     }
 }

@@ -9,8 +9,9 @@ use Closure;
 /** Makes what calls are given: copies of the pools' documents, and their stamps. SPEC 4 to 6. */
 final class Makers
 {
+    /** Of each operation a function of an item: the values for a call, in their order. */
+    public readonly array $makers;
     private array $pools = [];
-    private array $made = [];
 
     public function __construct(
         private readonly array $message,
@@ -19,20 +20,7 @@ final class Makers
         foreach ($message['pools'] as $path) {
             $this->pools[] = self::copiers(file_get_contents($path));
         }
-        foreach ($message['operations'] as $operation) {
-            $this->made[] = $this->maker($operation);
-        }
-    }
-
-    /** The values for a call, in the order of its parameters. */
-    public function make(array $record, Item $item, int $lap, int $number): array
-    {
-        $item->lap = $lap;
-        $item->sequence = $number;
-        $item->shift = $record['flags'] & 1 ? $lap * $this->message['lap_step'] : 0;
-        $item->key = $record['key'] + $item->shift;
-        $item->guid = $record['guid'] ?? '';
-        return $this->made[$record['operation']]($record, $item);
+        $this->makers = array_map($this->maker(...), $message['operations']);
     }
 
     private function maker(array $operation): Closure
@@ -52,12 +40,12 @@ final class Makers
         }
         if (count($builders) === 1 && $kind !== 'find') {
             $build = $builders[0]; // most are given one document
-            return fn (array $record, Item $item) => [$build($record['document'], $item)];
+            return fn (Item $item) => [$build($item)];
         }
-        return function (array $record, Item $item) use ($builders, $kind): array {
-            $given = $kind === 'find' ? [$record['count']] : [];
+        return function (Item $item) use ($builders, $kind): array {
+            $given = $kind === 'find' ? [$item->count] : [];
             foreach ($builders as $build) {
-                $given[] = $build($record['document'], $item);
+                $given[] = $build($item);
             }
             return $given;
         };
@@ -67,27 +55,26 @@ final class Makers
     {
         $build = $this->builder($operation, 'documents');
         $step = $this->message['item_step'];
-        $lazily = function (array $record, Item $item) use ($build, $step): \Generator {
-            for ($j = 0; $j < $record['count']; $j++) {
-                yield $build($record['document'] + $j, $item);
+        $lazily = function (Item $item) use ($build, $step): \Generator {
+            for ($j = 0; $j < $item->count; $j++) {
+                yield $build($item);
                 $item->advance($step);
             }
         };
         if ($operation['lazy'] ?? false) {
-            return fn (array $record, Item $item) => [$lazily($record, $item)];
+            return fn (Item $item) => [$lazily($item)];
         }
-        return fn (array $record, Item $item) =>
-            [iterator_to_array($lazily($record, $item), false)];
+        return fn (Item $item) => [iterator_to_array($lazily($item), false)];
     }
 
     /** Of each part of a bulk its operation, and what that is given. */
-    private function parts(array $record, Item $item): array
+    private function parts(Item $item): array
     {
-        [$parts, $lap, $number] = [[], $item->lap, $item->sequence];
-        for ($j = 0; $j < $record['count']; $j++) {
-            $part = $this->schedule->at($this->schedule->records + $record['document'] + $j);
-            $operation = $this->message['operations'][$part['operation']];
-            $parts[] = [$operation, $this->make($part, $item, $lap, $number + $j)];
+        [$parts, $part, $first] = [[], clone $item, $this->schedule->records + $item->document];
+        for ($j = 0; $j < $item->count; $j++) {
+            $this->schedule->read($part, $first + $j, $item->lap, $item->sequence + $j);
+            $operation = $this->message['operations'][$part->operation];
+            $parts[] = [$operation, $this->makers[$part->operation]($part)];
         }
         return [$parts];
     }
@@ -100,7 +87,7 @@ final class Makers
         return self::stamped($chosen, $given['stamps']);
     }
 
-    /** A function that makes the document of that number in a pool. */
+    /** A function that makes an item's document of a pool. */
     private static function stamped(array $copiers, array $stamps): Closure
     {
         $fields = $nested = [];
@@ -112,8 +99,8 @@ final class Makers
             }
         }
         $count = count($copiers);
-        return function (int $number, Item $item) use ($copiers, $count, $fields, $nested): array {
-            $document = $copiers[$number % $count];
+        return function (Item $item) use ($copiers, $count, $fields, $nested): array {
+            $document = $copiers[$item->document % $count];
             if ($document instanceof Closure) {
                 $document = $document();
             }
@@ -166,7 +153,7 @@ final class Makers
         }
         $item->guid = hex2bin($input['guid'] ?? str_repeat('00', 16));
         $pool = self::copiers(hex2bin($message['template']));
-        return Dialect::encode(self::stamped($pool, $message['stamps'])(0, $item));
+        return Dialect::encode(self::stamped($pool, $message['stamps'])($item));
     }
 
     private static function copiers(string $data): array

@@ -4,17 +4,26 @@ declare(strict_types=1);
 
 namespace Mongodyno;
 
+use function count;
+use function hrtime;
+use function intdiv;
+use function pack;
+use function strlen;
+
 /** A phase between its turns: schedule, the one worker, its samples. SPEC sections 5, 7 and 8. */
 final class Phase
 {
-    /** Fewer than the contract allows: one write every few ms of no-ops costs nothing. */
-    private const BUFFER_BYTES = 4096 * 32;
+    /**
+     * Of 512 samples, packed when they are written: by the block, as records are unpacked. Fewer
+     * than the contract allows: one write every ms of no-ops costs nothing.
+     */
+    private const WORDS = 512 * 4;
     private const HELD_NS = 1_000_000_000;
     private const LOOK_NS = 50_000_000;
 
     public int $deadlineNs = 0; // absolute, as all times here; 0: stopped
     private readonly Schedule $schedule;
-    private readonly Makers $makers;
+    private readonly array $makers;
     /** Of each operation its call on each client. */
     private array $calls = [];
     private readonly Item $item;
@@ -24,7 +33,6 @@ final class Phase
     private readonly int $thinkNs;
     private readonly int $collected;
     private $file;
-    private string $buffer = '';
     private ?int $originNs = null; // T0
     private int $number = 0;
     private int $failures = 0;
@@ -38,8 +46,8 @@ final class Phase
         array $session,
         private readonly int $epochNs,
     ) {
-        $this->schedule = new Schedule($message['schedule']);
-        $this->makers = new Makers($message, $this->schedule);
+        $this->schedule = new Schedule($message['schedule'], $message['lap_step']);
+        $this->makers = (new Makers($message, $this->schedule))->makers;
         foreach ($message['operations'] as $operation) {
             $bind = fn ($client) => Target::call($client, $session['database'], $operation);
             $this->calls[] = array_map($bind, $session['clients']);
@@ -59,7 +67,6 @@ final class Phase
         $beganNs = hrtime(true);
         $this->originNs ??= $beganNs;
         $this->work($beganNs);
-        $this->flush();
         return [
             'began_ns' => $beganNs - $this->epochNs,
             'exhausted' => $this->number >= $this->limit,
@@ -71,6 +78,7 @@ final class Phase
     {
         // Local variables: a property costs a look-up each time.
         [$schedule, $makers, $item] = [$this->schedule, $this->makers, $this->item];
+        [$number, $documents, $sum, $words] = [$this->number, 0, 0, []];
         [$calls, $clients, $isDealt] = [$this->calls, count($this->calls[0]), $this->isDealt];
         [$length, $limit, $isQueue] = [$schedule->records, $this->limit, $this->isQueue];
         [$epochNs, $producer, $thinkNs] = [$this->epochNs, $item->producer, $this->thinkNs];
@@ -78,19 +86,18 @@ final class Phase
         $lastNs = $beganNs;
         $writeNs = $beganNs + self::HELD_NS;
         $lookNs = $beganNs + self::LOOK_NS;
-        while ($lastNs < $this->deadlineNs && $this->number < $limit && !$this->gaveUp) {
-            $number = $this->number;
+        while ($lastNs < $this->deadlineNs && $number < $limit && !$this->gaveUp) {
             $lap = intdiv($number, $length);
-            $record = $schedule->at($number % $length);
+            $schedule->read($item, $number % $length, $lap, $number);
             if ($isQueue) {
-                $dueNs = $this->dueNs($record, $lap);
+                $dueNs = $this->dueNs($item);
             }
             if ($dueNs > $lastNs && !$this->sleepUntil($dueNs)) {
-                return; // the record is kept for the next turn
+                break; // the record is kept for the next turn
             }
-            $this->number++;
-            $given = $makers->make($record, $item, $lap, $number);
-            $call = $calls[$record['operation']][$isDealt ? $number % $clients : 0];
+            $operation = $item->operation;
+            $given = $makers[$operation]($item);
+            $call = $calls[$operation][$isDealt ? $number % $clients : 0];
             $fault = $answer = null;
             $startNs = hrtime(true);
             try {
@@ -105,22 +112,17 @@ final class Phase
             } else {
                 $this->failures = 0;
                 if ($answer !== null) {
-                    $this->documents += $answer[0];
-                    $this->sum += $answer[1];
+                    $documents += $answer[0];
+                    $sum += $answer[1];
                 }
             }
-            $this->buffer .= pack(
-                'PPPVCCv',
-                ($isQueue ? $dueNs : $startNs) - $epochNs,
-                $startNs - $epochNs,
-                $lastNs - $startNs,
-                $number,
-                $record['operation'],
-                $outcome,
-                $producer,
-            );
-            if ($lastNs >= $writeNs || strlen($this->buffer) >= self::BUFFER_BYTES) {
-                $this->flush();
+            $words[] = ($isQueue ? $dueNs : $startNs) - $epochNs;
+            $words[] = $startNs - $epochNs;
+            $words[] = $lastNs - $startNs;
+            $words[] = $number++ & 0xFFFFFFFF | $operation << 32 | $outcome << 40 | $producer << 48;
+            if ($lastNs >= $writeNs || count($words) >= self::WORDS) {
+                $this->write($words);
+                $words = [];
                 $writeNs = $lastNs + self::HELD_NS;
             }
             if ($lastNs >= $lookNs) {
@@ -131,14 +133,18 @@ final class Phase
                 $dueNs = $lastNs + $thinkNs;
             }
         }
+        $this->write($words);
+        $this->number = $number;
+        $this->documents += $documents;
+        $this->sum += $sum;
     }
 
-    private function dueNs(array $record, int $lap): int
+    private function dueNs(Item $item): int
     {
         if ($this->message['pacing']['mode'] === 'burst') {
             return $this->originNs;
         }
-        return $this->originNs + $record['intended'] + $lap * $this->schedule->lapNs;
+        return $this->originNs + $item->intendedNs + $item->lap * $this->schedule->lapNs;
     }
 
     /** False where the turn ends before; in a turn, what is heard of stdin is its end. */
@@ -173,12 +179,12 @@ final class Phase
         return $outcome;
     }
 
-    private function flush(): void
+    private function write(array $words): void
     {
-        if (fwrite($this->file, $this->buffer) !== strlen($this->buffer)) {
+        $samples = pack('P*', ...$words);
+        if (fwrite($this->file, $samples) !== strlen($samples)) {
             throw new \RuntimeException('the sample file takes no more');
         }
-        $this->buffer = '';
     }
 
     public function end(): array
