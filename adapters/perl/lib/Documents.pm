@@ -17,10 +17,10 @@ my %SOURCES = (
     time_ms => sub { $_[0]{time_ms} // ( 0 | time * 1_000 ) },
 );
 
-# The number stays an integer, or becomes a float: the driver goes by that.
+# The number becomes a float, or stays an integer: the driver goes by that.
 my %FORMS = (
-    int32  => sub { $_[0] },
-    int64  => sub { $_[0] },
+    int32  => undef,
+    int64  => undef,
     double => sub { unpack 'd', pack 'd', $_[0] },
     date   => \&Dialect::date,
 );
@@ -48,12 +48,20 @@ sub split_pool {
 
 sub render {
     my ( $message ) = @_;
-    my %item = ( key => 0, sequence => 0, producer => 0, shift => 0, made_ns => 0, time_ms => 0 );
+    my %item = (
+        document => 0,
+        key      => 0,
+        sequence => 0,
+        producer => 0,
+        shift    => 0,
+        made_ns  => 0,
+        time_ms  => 0
+    );
     %item       = ( %item, %{ $message->{input} } );
     $item{guid} = pack 'H32', $message->{input}{guid} // '0' x 32;
     my $template = Dialect::decode( pack 'H*', $message->{template} );
     my $build    = builder( [ copier( $template ) ], $message->{stamps} );
-    return Dialect::encode( $build->( 0, \%item ) );
+    return Dialect::encode( $build->( \%item ) );
 }
 
 # A function that makes a fresh deep copy. Perl copies strings and numbers with their container; of
@@ -99,59 +107,57 @@ sub is_nested {
     return $kind eq 'HASH' || $kind eq 'ARRAY' || Dialect::is_binary( $value );
 }
 
-# A function that makes the document of that number in a pool; a template is a pool of one.
+# A function that makes an item's document of a pool; a template is a pool of one.
 sub builder {
     my ( $copiers, $stamps ) = @_;
-    my @stampers = map { stamper( $_ ) } @{ $stamps // [] };
+    my ( @own, @nested );
+    for my $stamp ( @{ $stamps // [] } ) {
+        my @path = @{ $stamp->{path} };
+        push @{ @path > 1 ? \@nested : \@own }, [ pop @path, conversion( $stamp ), @path ];
+    }
     return sub {
-        my ( $number, $item ) = @_;
-        my $document = $copiers->[ $number % @{$copiers} ]->();
-        $_->( $document, $item ) for @stampers;
+        my ( $item ) = @_;
+        my $document = $copiers->[ $item->{document} % @{$copiers} ]->();
+        for ( @own ) {
+            my ( $name, $source, $convert ) = @{$_};
+            $document->{$name} = $convert->( ref $source ? $source->( $item ) : $item->{$source} );
+        }
+        put( $document, $item, @{$_} ) for @nested;
         return $document;
     };
 }
 
-sub stamper {
-    my ( $stamp ) = @_;
-    my ( $last, @parents ) = ( $stamp->{path}[-1], @{ $stamp->{path} } );
-    pop @parents;
-    my $value = stamp_value( $stamp );
-    return sub { $_[0]{$last} = $value->( $_[1] ); return }
-        if !@parents;
-    return sub {
-        my ( $node, $item ) = @_;
-        for my $name ( @parents ) {
-            $node = ref $node eq 'ARRAY' ? $node->[$name] : $node->{$name};
-        }
-        if   ( ref $node eq 'ARRAY' ) { $node->[$last] = $value->( $item ) }
-        else                          { $node->{$last} = $value->( $item ) }
-        return;
-    };
+sub put {
+    my ( $node, $item, $last, $source, $convert, @parents ) = @_;
+    my $value = $convert->( ref $source ? $source->( $item ) : $item->{$source} );
+    for my $name ( @parents ) {
+        $node = ref $node eq 'ARRAY' ? $node->[$name] : $node->{$name};
+    }
+    if   ( ref $node eq 'ARRAY' ) { $node->[$last] = $value }
+    else                          { $node->{$last} = $value }
+    return;
 }
 
-sub stamp_value {
+# Where in an item a stamp's value is, a name or a function; and a function of what is there.
+sub conversion {
     my ( $stamp ) = @_;
     my ( $as, $prefix, $add ) = ( $stamp->{as}, $stamp->{prefix} // q{}, $stamp->{add} // 0 );
-    return sub { Dialect::guid( guid( $_[0] ) ) }
+    return ( \&guid, \&Dialect::guid )
         if $as eq 'guid';
-    return sub { return join q{-}, unpack 'H8H4H4H4H12', guid( $_[0] ) }
+    return ( \&guid, sub { return join q{-}, unpack 'H8H4H4H4H12', $_[0] } )
         if $as eq 'guid_string';
-    my $source = $SOURCES{ $stamp->{from} } // own_field( $stamp->{from} );
+    my $source = $SOURCES{ $stamp->{from} } // $stamp->{from};
     if ( $as eq 'string' ) {
         my $width = $stamp->{width} // 0;
-        return sub { sprintf '%s%0*d', $prefix, $width, $source->( $_[0] ) + $add };
+        return ( $source, sub { sprintf '%s%0*d', $prefix, $width, $_[0] + $add } );
     }
     if ( $as eq 'objectid' ) {
         my $head = pack 'H8', $prefix;
-        return sub { Dialect::objectid( $head . pack 'Q>', $source->( $_[0] ) + $add ) };
+        return ( $source, sub { Dialect::objectid( $head . pack 'Q>', $_[0] + $add ) } );
     }
-    my $form = $FORMS{$as} // Refusal::throw( 'unsupported', "stamp as $as" );
-    return sub { $form->( $source->( $_[0] ) + $add ) };
-}
-
-sub own_field {
-    my ( $name ) = @_;
-    return sub { $_[0]{$name} };
+    Refusal::throw( 'unsupported', "stamp as $as" ) if !exists $FORMS{$as};
+    my $form = $FORMS{$as};
+    return ( $source, $form ? sub { $form->( $_[0] + $add ) } : sub { $_[0] + $add } );
 }
 
 # The record's, its first bytes XORed with the shift's low half, its last with the high.

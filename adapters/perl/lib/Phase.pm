@@ -12,17 +12,12 @@ use Clock;
 use Dialect;
 use Documents;
 
-# Fields of a record of the schedule.
 use constant {
-    INTENDED  => 0,
-    KEY       => 1,
-    DOCUMENT  => 2,
-    COUNT     => 3,
-    OPERATION => 4,
-    FLAGS     => 5,
-    GUID      => 6
+    HEADER_BYTES => 32,
+    BUFFER_BYTES => 4_096 * 32,
+    SHIFTS       => 1,
+    HELD_NS      => 1_000_000_000
 };
-use constant { HEADER_BYTES => 32, BUFFER_BYTES => 4_096 * 32, HELD_NS => 1_000_000_000 };
 use constant NAP_NS => 100_000_000;    # a sleeper looks this often whether it has been stopped
 
 sub new {
@@ -34,10 +29,9 @@ sub new {
         gave_up    => 0,
         number     => 0,
         errors     => {},
-        buffer     => q{},
         deals      => $session->{deal} eq 'operation',
-        limit      => $message->{limits} ? $message->{limits}[0] : undef,
-        producer   => $message->{first_worker},
+        limit      => $message->{limits} ? $message->{limits}[0] : 9**9**9,    # infinite
+        item       => { producer => $message->{first_worker} },
         operations => $message->{operations},
         map { $_ => $message->{$_} } qw(lap_step item_step errors_consecutive_max),
     }, $class;
@@ -72,26 +66,21 @@ sub read_schedule {
     return;
 }
 
-sub record {
-    my ( $self, $place ) = @_;
-    my $at = HEADER_BYTES + $place * $self->{record_bytes};
-    return unpack 'Q<2V2C2x6a*', substr $self->{schedule}, $at, $self->{record_bytes};
+# The item becomes the record of that place: what stamps take their values from, and what is to be
+# done.
+sub read_record {
+    my ( $self, $item, $place, $lap, $number ) = @_;
+    my $size   = $self->{record_bytes};
+    my $record = substr $self->{schedule}, HEADER_BYTES + $place * $size, $size;
+    ( @{$item}{qw(intended_ns key document count operation)}, my $flags, $item->{guid} ) =
+        unpack 'Q<2V2C2x6a*', $record;
+    my $shift = $flags & SHIFTS ? $lap * $self->{lap_step} : 0;
+    $item->{key} += $shift;
+    @{$item}{qw(shift lap sequence)} = ( $shift, $lap, $number );
+    return;
 }
 
-sub item {
-    my ( $self, $record, $lap, $sequence ) = @_;
-    my $shift = $record->[FLAGS] & 1 ? $lap * $self->{lap_step} : 0;
-    return {
-        key      => $record->[KEY] + $shift,
-        sequence => $sequence,
-        producer => $self->{producer},
-        guid     => $record->[GUID],
-        shift    => $shift,
-        lap      => $lap,
-    };
-}
-
-# Of an operation a function of a record and its item that makes what the call is given.
+# Of an operation a function of an item that makes what the call is given.
 sub maker {
     my ( $self, $spec ) = @_;
     my $kind = $spec->{kind};
@@ -100,14 +89,10 @@ sub maker {
         if $spec->{documents} && ( $kind eq 'insert_many' || $kind eq 'noop' );
     my @builders =
         map { $self->builder( $spec, $_ ) } grep { $spec->{$_} } @{ $Dialect::KINDS{$kind} };
+    return $builders[0] if @builders == 1 && $kind ne 'find';
     return sub {
-        my ( $record, $item ) = @_;
-        return map { $_->( $record->[DOCUMENT], $item ) } @builders;
-        }
-        if $kind ne 'find';
-    return sub {
-        my ( $record, $item ) = @_;
-        return ( $record->[COUNT], map { $_->( 0, $item ) } @builders );
+        my ( $item ) = @_;
+        return ( $kind eq 'find' ? $item->{count} : (), map { $_->( $item ) } @builders );
     };
 }
 
@@ -127,14 +112,14 @@ sub batch_maker {
     my $build = $self->builder( $spec, 'documents' );
     my $step  = $self->{item_step};
     return sub {
-        my ( $record, $item ) = @_;
-        my ( $key, $shift, $sequence ) = @{$item}{qw(key shift sequence)};
+        my ( $item ) = @_;
+        my ( $key, $shift, $sequence, $document ) = @{$item}{qw(key shift sequence document)};
         return [
             map {
-                @{$item}{qw(key shift sequence)} =
-                    ( $key + $_ * $step, $shift + $_ * $step, $sequence + $_ );
-                $build->( $record->[DOCUMENT] + $_, $item );
-            } 0 .. $record->[COUNT] - 1
+                @{$item}{qw(key shift sequence document)} =
+                    ( $key + $_ * $step, $shift + $_ * $step, $sequence + $_, $document + $_ );
+                $build->( $item );
+            } 0 .. $item->{count} - 1
         ];
     };
 }
@@ -144,18 +129,15 @@ sub bulk_maker {
     my @makers =
         map { $Dialect::PARTS{ $_->{kind} } ? $self->maker( $_ ) : undef } @{ $self->{operations} };
     return sub {
-        my ( $record, $item ) = @_;
+        my ( $item ) = @_;
+        my %part     = %{$item};
+        my $first    = $self->{length} + $item->{document};    # parts stand behind the records
         my @parts;
-        for my $j ( 0 .. $record->[COUNT] - 1 ) {
-
-            # Parts stand behind the records.
-            my @part = $self->record( $self->{length} + $record->[DOCUMENT] + $j );
-            my $own  = $self->item( \@part, $item->{lap}, $item->{sequence} + $j );
+        for my $j ( 0 .. $item->{count} - 1 ) {
+            $self->read_record( \%part, $first + $j, $item->{lap}, $item->{sequence} + $j );
+            my $number = $part{operation};
             push @parts,
-                Dialect::part(
-                $self->{operations}[ $part[OPERATION] ],
-                $makers[ $part[OPERATION] ]->( \@part, $own )
-                );
+                Dialect::part( $self->{operations}[$number], $makers[$number]->( \%part ) );
         }
         return \@parts;
     };
@@ -167,40 +149,71 @@ sub stop {
     return;
 }
 
-sub exhausted {
-    my ( $self ) = @_;
-    return defined $self->{limit} && $self->{number} >= $self->{limit};
-}
-
 sub turn {
     my ( $self, $until_ns ) = @_;
     $self->{until_ns} = $until_ns;
-    my $began_ns = my $last_ns = Clock::now_ns();
+    my $began_ns = Clock::now_ns();
     $self->{origin_ns} //= $began_ns;
-    $self->{due_ns} = $began_ns + HELD_NS;
-    while ( $last_ns < $self->{until_ns} && !$self->{gave_up} && !$self->exhausted ) {
-        my $number = $self->{number};
-        my $lap    = int $number / $self->{length};
-        my @record = $self->record( $number % $self->{length} );
-        my $due_ns = $self->{queued} ? $self->due_ns( $lap, $record[INTENDED] ) : undef;
-        last if defined $due_ns && !$self->sleep_until( $due_ns );
-        $self->{number}++;
-        $last_ns = $self->carry_out( \@record, $lap, $number, $due_ns );
-        last if $self->{think_ns} && !$self->sleep_until( $last_ns + $self->{think_ns} );
-    }
-    $self->flush;
+    $self->work( $began_ns );
     return {
         began_ns  => $began_ns,
-        exhausted => $self->exhausted ? $Dialect::TRUE : $Dialect::FALSE,
-        gave_up   => $self->{gave_up} ? $Dialect::TRUE : $Dialect::FALSE,
+        exhausted => $self->{number} >= $self->{limit} ? $Dialect::TRUE : $Dialect::FALSE,
+        gave_up   => $self->{gave_up}                  ? $Dialect::TRUE : $Dialect::FALSE,
     };
+}
+
+# In one piece: calls, and steps of Perl in general, cost more between two operations of the driver
+# than in a loop of their own, for it pushes them out of the CPU's caches.
+sub work {
+    my ( $self, $last_ns )             = @_;
+    my ( $item, $plans, $number )      = @{$self}{qw(item plans number)};
+    my ( $length, $limit, $think_ns )  = @{$self}{qw(length limit think_ns)};
+    my ( $deals, $queued )             = @{$self}{qw(deals queued)};
+    my ( $producer, $buffer, $due_ns ) = ( $item->{producer}, q{} );
+    my $write_ns = $last_ns + HELD_NS;
+    while ( $last_ns < $self->{until_ns} && $number < $limit && !$self->{gave_up} ) {
+        $self->read_record( $item, $number % $length, int $number / $length, $number );
+        last if $queued && !$self->sleep_until( $due_ns = $self->due_ns( $item ) );
+        my $operation = $item->{operation};
+        my $plan      = $plans->[$operation];
+        my $call      = $plan->[ $deals ? 1 + $number % $#{$plan} : 1 ];
+        my @given     = $plan->[0]->( $item );
+        my ( $documents, $sum );
+        my $start_s  = clock_gettime( CLOCK_MONOTONIC );
+        my $is_right = eval { ( $documents, $sum ) = $call->( @given ); 1 };
+        my $end_s    = clock_gettime( CLOCK_MONOTONIC );
+        my $outcome  = 0;
+
+        if ( !$is_right ) {
+            $outcome = $self->note( $@ );
+        }
+        else {
+            $self->{failures} = 0;
+            if ( $documents ) {
+                $self->{documents} += $documents;
+                $self->{sum}       += $sum;
+            }
+        }
+        my $start_ns = 0 | ( $start_s - $Clock::EPOCH_S ) * 1e9;
+        $last_ns = 0 | ( $end_s - $Clock::EPOCH_S ) * 1e9;
+        $buffer .= pack 'Q<3VC2v', $due_ns // $start_ns, $start_ns, $last_ns - $start_ns,
+            $number++, $operation, $outcome, $producer;
+        if ( $last_ns >= $write_ns || length $buffer >= BUFFER_BYTES ) {
+            $self->write_samples( $buffer );
+            ( $buffer, $write_ns ) = ( q{}, $last_ns + HELD_NS );
+        }
+        last if $think_ns && !$self->sleep_until( $last_ns + $think_ns );
+    }
+    $self->{number} = $number;
+    $self->write_samples( $buffer );
+    return;
 }
 
 # When an operation of a queue is due.
 sub due_ns {
-    my ( $self, $lap, $intended_ns ) = @_;
+    my ( $self, $item ) = @_;
     return $self->{origin_ns} if $self->{mode} eq 'burst';
-    return $self->{origin_ns} + $intended_ns + $lap * $self->{lap_ns};
+    return $self->{origin_ns} + $item->{intended_ns} + $item->{lap} * $self->{lap_ns};
 }
 
 # False if the turn ends before.
@@ -214,39 +227,6 @@ sub sleep_until {
     return 0;
 }
 
-sub carry_out {
-    my ( $self, $record, $lap, $number, $due_ns ) = @_;
-    my ( $make, @calls ) = @{ $self->{plans}[ $record->[OPERATION] ] };
-    my $call  = $calls[ $self->{deals} ? $number % @calls : 0 ];
-    my @given = $make->( $record, $self->item( $record, $lap, $number ) );
-    my ( $documents, $sum );
-    my $start_s  = clock_gettime( CLOCK_MONOTONIC );
-    my $is_right = eval { ( $documents, $sum ) = $call->( @given ); 1 };
-    my $end_s    = clock_gettime( CLOCK_MONOTONIC );
-    my $outcome  = 0;
-
-    if ( $is_right ) {
-        $self->{failures} = 0;
-        if ( $documents ) {
-            $self->{documents} += $documents;
-            $self->{sum}       += $sum;
-        }
-    }
-    else {
-        $outcome = $self->note( $@ );
-    }
-    my $start_ns = 0 | ( $start_s - $Clock::EPOCH_S ) * 1e9;
-    my $end_ns   = 0 | ( $end_s - $Clock::EPOCH_S ) * 1e9;
-    $self->{buffer} .= pack 'Q<3VC2v', $due_ns // $start_ns, $start_ns, $end_ns - $start_ns,
-        $number,
-        $record->[OPERATION], $outcome, $self->{producer};
-    if ( $end_ns >= $self->{due_ns} || length $self->{buffer} >= BUFFER_BYTES ) {
-        $self->flush;
-        $self->{due_ns} = $end_ns + HELD_NS;
-    }
-    return $end_ns;
-}
-
 # Counts a failure by its code and name; the sample's outcome.
 sub note {
     my ( $self, $fault ) = @_;
@@ -258,12 +238,12 @@ sub note {
     return $outcome;
 }
 
-sub flush {
-    my ( $self ) = @_;
-    while ( length $self->{buffer} ) {
-        my $written = syswrite $self->{file}, $self->{buffer};
+sub write_samples {
+    my ( $self, $samples ) = @_;
+    while ( length $samples ) {
+        my $written = syswrite $self->{file}, $samples;
         die "the sample file takes no more: $!\n" if !defined $written && !$!{EINTR};
-        substr $self->{buffer}, 0, $written // 0, q{};
+        substr $samples, 0, $written // 0, q{};
     }
     return;
 }

@@ -96,6 +96,12 @@ sub outcomes {
     return [ map { ord substr $bytes, $_ * 32 + 29, 1 } 0 .. length( $bytes ) / 32 - 1 ];
 }
 
+sub with_stamp {
+    my ( $as, $from ) = @_;
+    my $stamp = { path => ['n'], as => $as, from => $from };
+    return Documents::builder( [ sub { return {} } ], [$stamp] )->( { document => 0, key => 7 } );
+}
+
 subtest 'copies share nothing that can change, and keep the types of numbers' => sub {
     my $bytes =
         Dialect::encode( { d => 5.0, n => { b => Dialect::guid( 'x' x 16 ) }, l => [ {} ] } );
@@ -105,10 +111,9 @@ subtest 'copies share nothing that can change, and keep the types of numbers' =>
     $first->{l}[0]{more} = 1;
     is_deeply( $second->{l}, [ {} ], 'arrays are copied deeply' );
     is( length Dialect::encode( { d => $second->{d} } ), 16, 'a whole double stays a double' );
-    my $whole = Documents::stamp_value( { as => 'double', from => 'key' } )->( { key => 7 } );
-    is( length Dialect::encode( { d => $whole } ), 16, 'as a stamp, too' );
-    my $made = Documents::stamp_value( { as => 'int64', from => 'made_ns' } )->( {} );
-    is( unpack( 'x4C', Dialect::encode( { n => $made } ) ), 0x12, 'the clock is a whole number' );
+    is( length Dialect::encode( with_stamp( 'double', 'key' ) ), 16, 'as a stamp, too' );
+    is( unpack( 'x4C', Dialect::encode( with_stamp( 'int64', 'made_ns' ) ) ),
+        0x12, 'the clock is a whole number' );
 };
 
 subtest 'failures have the code of the server' => sub {
