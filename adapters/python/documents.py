@@ -37,7 +37,7 @@ def guid_string(guid):
 
 
 def conversion(stamp, sources):
-    """Two functions: of an item, and of what that returns; this one returns the stamp's value."""
+    """Of a stamp two functions: what an item gives it, and the value that it makes of that."""
     form, prefix, add = stamp["as"], stamp.get("prefix", ""), stamp.get("add", 0)
     if form == "guid":
         return guid, dialect.guid

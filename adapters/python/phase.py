@@ -8,18 +8,19 @@ from pathlib import Path
 from threading import Lock
 
 import dialect
-from documents import FLAGS, GUID, INTENDED, KEY, OPERATION, Makers, clock_ns
+from documents import INTENDED, OPERATION, Makers, clock_ns
 
 HEADER = struct.Struct("<8sIIIIQ")
 # Both have seven fields (without a guid an empty one), so no reader asks which record it has.
 RECORDS = {32: struct.Struct("<QQIIBB6x0s"), 48: struct.Struct("<QQIIBB6x16s")}
-pack_sample = struct.Struct("<QQQIBBH").pack
+SAMPLE = struct.Struct("<QQQIBBH")
 # Records and samples are unpacked and packed by the block. One by one, each would run code that the
-# driver has pushed out of the CPU's caches since the last: some 2 us in place of 0.4.
-BLOCK_RECORDS = 64
-# The contract allows 32,768. Fewer cost no more: one write every ms of no-ops.
-BLOCK_SAMPLES = 512
-HELD_NS = 1_000_000_000  # samples are written at the latest so long after they were
+# driver has pushed out of the CPU's caches since the last: 2 us in place of 0.5. A larger block
+# would stop the worker for longer: one of 512 samples took 0.35 ms, a latency of its own.
+BLOCK = 32
+# The contract allows 32,768 samples. Fewer cost no more: one write every few ms of no-ops.
+BUFFER_BYTES = 4_096 * SAMPLE.size
+HELD_NS = 1_000_000_000  # a buffer is written at the latest so long after the last
 NAP_NS = 100_000_000  # a sleeper looks this often whether it has been stopped
 MESSAGE_MAX = 4_096  # characters that are told of an error
 
@@ -39,7 +40,7 @@ class Schedule:
 
     def block(self, place):
         """The record of that place, and some that follow it."""
-        end = min(place + BLOCK_RECORDS, self.records)
+        end = min(place + BLOCK, self.records)
         return list(self.record.iter_unpack(self.data[self.offset(place) : self.offset(end)]))
 
     def part(self, number):
@@ -51,25 +52,33 @@ class Samples:
     """Samples on their way to the file, of one thread."""
 
     def __init__(self, file, epoch_ns):
-        self.file, self.epoch_ns, self.held, self.due_ns = file, epoch_ns, [], 0
+        self.file, self.epoch_ns = file, epoch_ns
+        self.block, self.buffer, self.due_ns = [], bytearray(), 0
 
     def add(self, *sample):
         """Of intended_ns, start_ns, end_ns, index, operation, outcome and worker."""
-        self.held.append(sample)
-        if len(self.held) == BLOCK_SAMPLES or sample[2] >= self.due_ns:
-            self.flush()
-            self.due_ns = sample[2] + HELD_NS
+        self.block.append(sample)
+        if len(self.block) == BLOCK or sample[2] >= self.due_ns:
+            self.pack()
+            if len(self.buffer) >= BUFFER_BYTES or sample[2] >= self.due_ns:
+                self.flush()
+                self.due_ns = sample[2] + HELD_NS
+
+    def pack(self):
+        pack, epoch_ns = SAMPLE.pack, self.epoch_ns
+        self.buffer += b"".join([
+            pack(intended_ns - epoch_ns, start_ns - epoch_ns, end_ns - start_ns,
+                 index, operation, outcome, worker)
+            for intended_ns, start_ns, end_ns, index, operation, outcome, worker in self.block
+        ])  # fmt: skip
+        self.block.clear()
 
     def flush(self):
-        epoch_ns = self.epoch_ns
-        samples = b"".join([
-            pack_sample(intended_ns - epoch_ns, start_ns - epoch_ns, end_ns - start_ns, *rest)
-            for intended_ns, start_ns, end_ns, *rest in self.held
-        ])  # fmt: skip
+        self.pack()
         # An unbuffered write is whole or an error: threads share the file without a lock.
-        if self.file.write(samples) != len(samples):
+        if self.file.write(self.buffer) != len(self.buffer):
             raise OSError("the sample file takes no more")
-        self.held.clear()
+        self.buffer.clear()
 
 
 class Errors:
@@ -102,7 +111,7 @@ class Worker:
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
         # The worker's own client comes first, and the others after it in turn.
-        self.deals, self.lap_step, self.queued = phase.deals, phase.lap_step, phase.queued
+        self.deals, self.item, self.queued = phase.deals, phase.item, phase.queued
         own = self.slice if phase.deals else place
         self.plans = [(make, rotated(calls, own)) for make, calls in phase.plans]
         self.held = None  # a number whose time lies behind the turn's end
@@ -142,9 +151,7 @@ class Worker:
         _, number, lap, record = taken
         make, calls = self.plans[record[OPERATION]]
         method, finish = calls[number % len(calls) if self.deals else 0]
-        shift = lap * self.lap_step if record[FLAGS] & 1 else 0
-        item = record[KEY] + shift, number, self.producer, record[GUID], shift, lap
-        return method, finish, make(record, item)
+        return method, finish, make(record, self.item(record, lap, number, self.producer))
 
     def note(self, taken, start_ns, end_ns, answer, fault):
         """Keep the sample and the answer of an operation."""
@@ -187,7 +194,7 @@ class Phase:
         self.numbers = [iter(range(limit)) for limit in message["limits"] or [sys.maxsize] * slices]
         self.schedule = Schedule(message["schedule"])
         makers = Makers(message, self.schedule, epoch_ns)
-        self.lap_step, self.plans = makers.lap_step, []
+        self.item, self.plans = makers.item, []
         for each in message["operations"]:
             bind = partial(dialect.bind, self.api, session["database"], each)
             self.plans.append((makers.maker(each), list(map(bind, session["clients"]))))

@@ -48,15 +48,7 @@ sub split_pool {
 
 sub render {
     my ( $message ) = @_;
-    my %item = (
-        document => 0,
-        key      => 0,
-        sequence => 0,
-        producer => 0,
-        shift    => 0,
-        made_ns  => 0,
-        time_ms  => 0
-    );
+    my %item = map { $_ => 0 } qw(document key sequence producer shift made_ns time_ms);
     %item       = ( %item, %{ $message->{input} } );
     $item{guid} = pack 'H32', $message->{input}{guid} // '0' x 32;
     my $template = Dialect::decode( pack 'H*', $message->{template} );
@@ -110,27 +102,24 @@ sub is_nested {
 # A function that makes an item's document of a pool; a template is a pool of one.
 sub builder {
     my ( $copiers, $stamps ) = @_;
-    my ( @own, @nested );
-    for my $stamp ( @{ $stamps // [] } ) {
-        my @path = @{ $stamp->{path} };
-        push @{ @path > 1 ? \@nested : \@own }, [ pop @path, conversion( $stamp ), @path ];
-    }
+    my @stamps = map { [ $_->{path}, conversion( $_ ) ] } @{ $stamps // [] };
     return sub {
         my ( $item ) = @_;
         my $document = $copiers->[ $item->{document} % @{$copiers} ]->();
-        for ( @own ) {
-            my ( $name, $source, $convert ) = @{$_};
-            $document->{$name} = $convert->( ref $source ? $source->( $item ) : $item->{$source} );
+        for ( @stamps ) {
+            my ( $path, $source, $convert ) = @{$_};
+            my $value = $convert->( ref $source ? $source->( $item ) : $item->{$source} );
+            if ( @{$path} == 1 ) { $document->{ $path->[0] } = $value }
+            else                 { put( $document, $value, @{$path} ) }
         }
-        put( $document, $item, @{$_} ) for @nested;
         return $document;
     };
 }
 
 sub put {
-    my ( $node, $item, $last, $source, $convert, @parents ) = @_;
-    my $value = $convert->( ref $source ? $source->( $item ) : $item->{$source} );
-    for my $name ( @parents ) {
+    my ( $node, $value, @path ) = @_;
+    my $last = pop @path;
+    for my $name ( @path ) {
         $node = ref $node eq 'ARRAY' ? $node->[$name] : $node->{$name};
     }
     if   ( ref $node eq 'ARRAY' ) { $node->[$last] = $value }
