@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use judge::analysis::types::{Analysis, ComparisonRow};
+use judge::analysis::types::{Analysis, ComparisonRow, Metric};
 use record::folder::Series;
 use record::records::Run;
 use regex_lite::Regex;
@@ -167,6 +167,22 @@ fn no_wording_that_the_method_forbids() {
             assert!(!text.contains(banned), "{name} says {banned:?}");
         }
     }
+}
+
+/// Seen in the README's first experiment: `bytes per op: FASTER, size uncertain, -4.273 %`.
+#[test]
+fn bytes_are_more_or_less_not_slower_or_faster() {
+    let mut analysis = analysis("everything.json");
+    for row in &mut analysis.comparisons {
+        if row.metric == Metric::P99 {
+            row.metric = Metric::BytesPerOp;
+        }
+    }
+    let text = written(&analysis, "terminal", &columns(120));
+    let word = Regex::new("also bytes per op[^:]*: ([A-Z]+)").unwrap();
+    let words: Vec<&str> =
+        word.captures_iter(&text).map(|it| it.get(1).unwrap().as_str()).collect();
+    assert_eq!(words, ["LESS", "MORE"], "{text}");
 }
 
 #[test]

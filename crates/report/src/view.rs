@@ -264,10 +264,16 @@ pub fn short_line(comparison: &ComparisonRow) -> String {
     clean(&format!("{subject}{of}: {verdict}, {change}, threshold {threshold} %{caution}"))
 }
 
-/// `SLOWER, size uncertain`.
+/// `SLOWER, size uncertain`. CPU time, bytes and memory are MORE or LESS, not slower or faster.
 pub fn verdict_text(comparison: &ComparisonRow) -> String {
+    let amounts = [Metric::CpuPerOp, Metric::BytesPerOp, Metric::RssPeak];
+    let word = match comparison.verdict {
+        Verdict::Slower if amounts.contains(&comparison.metric) => "MORE",
+        Verdict::Faster if amounts.contains(&comparison.metric) => "LESS",
+        verdict => verdict.word(),
+    };
     let aside = if comparison.direction_only { ", size uncertain" } else { "" };
-    format!("{}{aside}", comparison.verdict.word())
+    format!("{word}{aside}")
 }
 
 /// How people write a metric.
