@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use figures::fixed;
 use measure::progress::duration;
-use measure::settings::{Estimate, stretch};
+use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured_in_turns, stretch};
 use measure::setup::Limits;
 use record::records::Settings;
 use stats::threshold::Interleave;
@@ -54,7 +54,7 @@ pub fn text(
     }
     let _ = writeln!(
         text,
-        "time      about {} a round, {} to the first look (at most twice that if disturbed)",
+        "time      about {} a round, {} to the first look (longer on a noisy machine)",
         duration(estimate.round),
         duration(estimate.round * settings.looks.first_rounds())
     );
@@ -154,13 +154,19 @@ fn pacing(phase: &Phase) -> String {
 fn limit(phase: &Phase, settings: &Settings, interleave: Interleave) -> String {
     match phase.limit {
         Limit::Duration { seconds } => {
-            let seconds = seconds.unwrap_or(settings.measured_s);
-            let most = seconds * f64::from(stretch(settings.looks.quick));
-            match interleave {
-                // Laps are added while they scatter.
-                Interleave::Turns => format!("{seconds} to {most} s per arm and round"),
-                Interleave::Runs => format!("{seconds} s per arm and round"),
+            if interleave == Interleave::Runs {
+                let seconds = seconds.unwrap_or(settings.measured_s);
+                return format!("{seconds} s per arm and round");
             }
+            let quick = settings.looks.quick;
+            let seconds = measured_in_turns(phase, settings.measured_s, quick);
+            // Laps are added while they scatter.
+            let most = seconds * f64::from(stretch(quick));
+            let operations = f64::from(TURNS_MIN * TURN_OPERATIONS_MIN * phase.workers);
+            let rate = fixed(operations * f64::from(phase.processes) / seconds, 0);
+            format!(
+                "{seconds} to {most} s per arm and round, more below {rate} operations a second"
+            )
         }
         Limit::Operations { count, seconds_max: None } => {
             format!("{count} operation{} per arm and round", if count == 1 { "" } else { "s" })

@@ -7,6 +7,7 @@ use crate::arm::LiveArm;
 use crate::context::PhaseContext;
 use crate::measured::Measured;
 use crate::progress::{Laps, duration};
+use crate::settings::{TURN_OPERATIONS_MIN, TURNS_MIN, turn_min};
 use crate::unacknowledged::counters;
 use crate::{arrange, broker, settings};
 use base::error::Result;
@@ -15,15 +16,7 @@ use stats::laps::{BATCH_LAPS, largest_error};
 use stats::threshold::Interleave;
 use workload::plan::{Limit, Phase};
 
-/// Shortest turn of a plain run (methodology 2.7 c).
-const TURN_MIN: Duration = Duration::from_millis(50);
-/// Shortest turn of the quick form: 40 of them are its one measured second.
-const QUICK_TURN_MIN: Duration = Duration::from_millis(25);
 const TURN_MAX: Duration = Duration::from_secs(1);
-/// Fewest turns per phase and round.
-const TURNS_MIN: u32 = 40;
-/// Fewest operations per worker and turn.
-const TURN_OPERATIONS_MIN: f64 = 40.0;
 const WARMUP_TURN: Duration = Duration::from_millis(100);
 /// Laps are added until the round's own standard error is below this, in log units.
 const ERROR_MAX: f64 = 0.01;
@@ -90,11 +83,11 @@ pub fn plan(
     if interleave == Interleave::Runs {
         return Turns { length: Duration::from_secs_f64(seconds), planned: 1, most: 1 };
     }
-    let shortest = if context.quick { QUICK_TURN_MIN } else { TURN_MIN };
     let workers = f64::from(phase.workers * phase.processes);
     let slowest = rates.iter().copied().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
-    let wanted = Duration::from_secs_f64((TURN_OPERATIONS_MIN * workers / slowest).min(1.0));
-    let length = context.turn.unwrap_or(wanted).clamp(shortest, TURN_MAX);
+    let operations = f64::from(TURN_OPERATIONS_MIN) * workers;
+    let wanted = Duration::from_secs_f64((operations / slowest).min(1.0));
+    let length = context.turn.unwrap_or(wanted).clamp(turn_min(context.quick), TURN_MAX);
     let laps = |times: u32| (f64::from(times) * seconds / length.as_secs_f64()).ceil() as u32;
     let planned = laps(1).max(TURNS_MIN);
     let most = match phase.limit {

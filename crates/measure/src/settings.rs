@@ -20,6 +20,9 @@ const QUICK_WARMUP_S: f64 = 1.0;
 /// second the first look at five arms and four phases came after 16 minutes.
 const LATER_WARMUP_S: f64 = 0.5;
 pub const QUICK_PHASES_MAX: usize = 2;
+/// Fewest turns per phase and round, and operations per worker in each (methodology 2.7 c).
+pub const TURNS_MIN: u32 = 40;
+pub const TURN_OPERATIONS_MIN: u32 = 40;
 /// A phase that a count ends has no other end, s: some 115 days, the contract's largest time.
 const UNTIL_COUNTED_S: f64 = 1e7;
 /// Cost of a turn beside its length, s: wake-up, two readings of the server (measured).
@@ -96,6 +99,17 @@ pub fn measured(phase: &Phase, measured_s: f64) -> f64 {
     }
 }
 
+/// Shortest turn. That of the quick form makes 40 of them its one measured second.
+pub fn turn_min(quick: bool) -> Duration {
+    Duration::from_millis(if quick { 25 } else { 50 })
+}
+
+/// Measured seconds of one arm in one phase that takes turns, where none of its arms is so slow that
+/// turns have to be longer.
+pub fn measured_in_turns(phase: &Phase, measured_s: f64, quick: bool) -> f64 {
+    measured(phase, measured_s).max(f64::from(TURNS_MIN) * turn_min(quick).as_secs_f64())
+}
+
 /// `--max-time`: counted phases that have no longest time of their own get this one.
 pub fn limit_counted(plan: &mut Plan, max_s: Option<f64>) {
     for phase in &mut plan.phases {
@@ -114,7 +128,8 @@ pub fn stretch(quick: bool) -> u32 {
 /// Time of one arm in one phase.
 pub fn phase_time(phase: &Phase, warmup: Duration, measured_s: f64) -> Duration {
     // A count may end a phase in its first turn.
-    let turns_min = if matches!(phase.limit, Limit::Operations { .. }) { 1.0 } else { 40.0 };
+    let counts = matches!(phase.limit, Limit::Operations { .. });
+    let turns_min = if counts { 1.0 } else { f64::from(TURNS_MIN) };
     let turns = (measured_s / 0.05).max(turns_min) + warmup.as_secs_f64() / 0.1;
     let around_s = if phase.continues { 0.0 } else { PHASE_OVERHEAD_S };
     let consumer_s = if phase.consumer { CONSUMER_S } else { 0.0 };
@@ -157,7 +172,10 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
             let mut warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
                 Limit::Duration { .. } => {
-                    let measured = measured(phase, measured_s);
+                    let measured = match phase.whole_run_reason {
+                        None => measured_in_turns(phase, measured_s, quick),
+                        Some(_) => measured(phase, measured_s),
+                    };
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
                 }
