@@ -94,8 +94,9 @@ pub enum Held {
     LeftOut(String),
 }
 
-/// Holds a conversation with a fresh process, in a fresh folder. Where it needs acknowledged
-/// writes, and those are not the driver's default, it is held again with `w=1`.
+/// Holds a conversation with a fresh process, in a fresh folder, if the adapter declares all that it
+/// needs. Where it needs acknowledged writes, and those are not the driver's default, it is held
+/// again with `w=1`.
 ///
 /// # Errors
 /// The first line that does not hold.
@@ -105,6 +106,9 @@ pub async fn hold(
     folder: &Path,
     lines: Vec<Line>,
 ) -> Result<Held, String> {
+    if let Some(missing) = lines.iter().find_map(|line| missing(declared, line)) {
+        return Ok(Held::LeftOut(missing));
+    }
     let held = converse(environment, declared, folder, &lines, false).await?;
     if held != Held::LeftOut(BY_DEFAULT.to_owned()) {
         return Ok(held);
@@ -174,9 +178,6 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     async fn lines(&mut self, lines: &[Line]) -> Result<Held, String> {
         for (number, line) in lines.iter().enumerate() {
-            if let Some(missing) = self.missing(line) {
-                return Ok(Held::LeftOut(missing));
-            }
             self.line(line).await.map_err(|it| format!("line {}: {it}", number + 1))?;
             if self.unacknowledged {
                 return Ok(Held::LeftOut(BY_DEFAULT.to_owned()));
@@ -192,22 +193,6 @@ impl Conversation<'_> {
             Some(status) => Err(format!("it ended with {status}")),
             None => Err(format!("it lives on {} s after its input has ended", ENDS.as_secs())),
         }
-    }
-
-    fn missing(&self, line: &Line) -> Option<String> {
-        let Capabilities { operations, pacing, extras, shapes, .. } = self.declared;
-        let known = |word: &str| {
-            (word == "consumer" && self.declared.consumer_ns.is_some())
-                || [operations, pacing, extras, shapes]
-                    .iter()
-                    .any(|it| it.iter().any(|it| it == word))
-        };
-        let most = self.declared.concurrency.max.unwrap_or(u32::MAX);
-        let workers = line.workers.filter(|workers| *workers > most);
-        let workers = workers.map(|workers| format!("{workers} workers in a process"));
-        let words = line.needs.iter().flatten().filter(|word| !known(word)).cloned();
-        let missing: Vec<String> = words.chain(workers).collect();
-        (!missing.is_empty()).then(|| missing.join(", "))
     }
 
     async fn line(&mut self, line: &Line) -> Result<(), String> {
@@ -353,6 +338,21 @@ impl Conversation<'_> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// What a line needs and the adapter does not declare.
+fn missing(declared: &Capabilities, line: &Line) -> Option<String> {
+    let Capabilities { operations, pacing, extras, shapes, .. } = declared;
+    let known = |word: &str| {
+        (word == "consumer" && declared.consumer_ns.is_some())
+            || [operations, pacing, extras, shapes].iter().any(|it| it.iter().any(|it| it == word))
+    };
+    let most = declared.concurrency.max.unwrap_or(u32::MAX);
+    let workers = line.workers.filter(|workers| *workers > most);
+    let workers = workers.map(|workers| format!("{workers} workers in a process"));
+    let words = line.needs.iter().flatten().filter(|word| !known(word)).cloned();
+    let missing: Vec<String> = words.chain(workers).collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
 }
 
 /// Replaces `"{+50ms}"` by the time that is then.
