@@ -46,7 +46,13 @@ my %HANDLERS = (
 
 sub say_answer {
     my ( $type, %fields ) = @_;
-    my $text = "\x1E" . $json->encode( { type => $type, %fields } ) . "\n";
+    say_line( $json->encode( { type => $type, %fields } ) );
+    return;
+}
+
+sub say_line {
+    my ( $line ) = @_;
+    my $text = "\x1E$line\n";
     while ( length $text ) {
         my $written = syswrite STDOUT, $text;
         substr $text, 0, $written // 0, q{};
@@ -106,8 +112,14 @@ sub refuse {
     return;
 }
 
+# A turn is read and answered without JSON::PP. Where eight processes share a core, that took 3 % of
+# their turns of 100 ms.
+my $TURN = qr/^ \{ "type":"turn","until_ns": ( \d+ ) \} $/xms;
+
 sub parse {
     my ( $line ) = @_;
+    return { type => 'turn', until_ns => 0 + $1 }
+        if $line =~ $TURN;
     my $message = eval { $json->decode( $line ) };
     Refusal::throw( 'protocol', 'not a line with a JSON object' ) if ref $message ne 'HASH';
     return $message;
@@ -179,7 +191,8 @@ sub turn {
     $in_turn = 0;
     leave()      if $stopped;    # the samples are written; a stopped turn has no answer
     die $problem if !$done;
-    say_answer( 'turn_done', %{$done} );
+    say_line( sprintf '{"type":"turn_done","began_ns":%d,"exhausted":%s,"gave_up":%s}',
+        $done->{began_ns}, map { $done->{$_} ? 'true' : 'false' } qw(exhausted gave_up) );
     return;
 }
 

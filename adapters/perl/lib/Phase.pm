@@ -157,8 +157,8 @@ sub turn {
     $self->work( $began_ns );
     return {
         began_ns  => $began_ns,
-        exhausted => $self->{number} >= $self->{limit} ? $Dialect::TRUE : $Dialect::FALSE,
-        gave_up   => $self->{gave_up}                  ? $Dialect::TRUE : $Dialect::FALSE,
+        exhausted => $self->{number} >= $self->{limit},
+        gave_up   => $self->{gave_up},
     };
 }
 
