@@ -56,7 +56,7 @@ var HANDLERS = {
   open: function open(message, done) {
     var clients = [];
     function connected(error, client) {
-      if (error) return closeAll(clients, done.bind(null, refused(error)));
+      if (error) return closeAll(clients, done.bind(null, protocol.refused(error)));
       if (client) clients.push(client);
       if (clients.length === message.clients.length) return opened();
       try {
@@ -120,23 +120,6 @@ function closeAll(clients, done) {
   clients[0].close(function () {
     closeAll(clients.slice(1), done);
   });
-}
-
-/** Drivers of old tell by words, if at all, that nobody listens or that a password is wrong. */
-function refused(error) {
-  var text = error.name + ': ' + error.message;
-  var code = 'internal';
-  if (error instanceof protocol.Refusal) return error;
-  if (/MongoParse|MissingDependency|is not installed/.test(text)) {
-    code = 'unsupported';
-  } else if ([11, 18, 8000].indexOf(error.code) >= 0) {
-    code = 'auth'; // UserNotFound, AuthenticationFailed, Atlas
-  } else if (/connect|ECONN|ServerSelection|Network|socket|seed|ENOTFOUND|EAI_AGAIN/i.test(text)) {
-    code = 'connect';
-  } else if (/auth/i.test(text)) {
-    code = 'auth';
-  }
-  return new protocol.Refusal(code, text);
 }
 
 function parse(line) {

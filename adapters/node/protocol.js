@@ -3,6 +3,7 @@
 'use strict';
 
 var fs = require('fs');
+var util = require('util');
 
 var TWO_32 = Math.pow(2, 32);
 exports.TWO_32 = TWO_32;
@@ -13,6 +14,26 @@ function Refusal(code, message) {
   this.message = message;
 }
 exports.Refusal = Refusal;
+
+/**
+ * The refusal of what a driver calls back with; of old ones it may be a plain object. They tell by
+ * words, if at all, that nobody listens or that a password is wrong.
+ */
+exports.refused = function refused(error) {
+  var text = error.message ? error.name + ': ' + error.message : util.inspect(error);
+  var code = 'internal';
+  if (error instanceof Refusal) return error;
+  if (/MongoParse|MissingDependency|is not installed/.test(text)) {
+    code = 'unsupported';
+  } else if ([11, 18, 8000].indexOf(error.code) >= 0) {
+    code = 'auth'; // UserNotFound, AuthenticationFailed, Atlas
+  } else if (/connect|ECONN|ServerSelection|Network|socket|seed|ENOTFOUND|EAI_AGAIN/i.test(text)) {
+    code = 'connect';
+  } else if (/auth/i.test(text)) {
+    code = 'auth';
+  }
+  return new Refusal(code, text);
+};
 
 /** The text of an error: the message of a batch's names each of its documents. */
 exports.told = function told(message) {

@@ -73,6 +73,14 @@ function entry(uri, options) {
   return { uri: uri, hosts: [], user: null, password: null, options: options };
 }
 
+test('what an old driver calls back with is told, though it is no error', function (done) {
+  var refusal = protocol.refused({ ok: 0, err: 'no open connections' });
+  assert.strictEqual(refusal.code, 'connect');
+  assert.strictEqual(refusal.message, "{ ok: 0, err: 'no open connections' }");
+  assert.strictEqual(protocol.refused(new Error('bad auth')).message, 'Error: bad auth');
+  done();
+});
+
 test('documents are deep copies, of bytes as well', function (done) {
   var bytes = types.binary(protocol.bytesOf('abcd', 'utf8'), 0);
   var pool = [{ a: { list: [{ n: 1 }] }, at: new Date(5), bytes: bytes }];

@@ -60,8 +60,8 @@ fn what_a_driver_does_not_tell_is_read_on_the_wire() {
     assert_eq!(processes(&lab, "silent") - 1, 2 * (processes(&lab, "frank") - 1));
     assert!(!lab.path("out/trial0").exists());
     let shown = flat(&stdout(&lab.run(["report", "out"])));
-    let line = "seen on the wire, not told by the driver: compressors read_concern read_preference \
-                tls write_concern (silent@1.0.0), none (frank@1.0.0)";
+    let line = "seen on the wire, not told by the driver: compressors + read_concern + \
+                read_preference + tls + write_concern (silent@1.0.0), none (frank@1.0.0)";
     assert!(shown.contains(line), "{shown}");
     assert!(shown.contains("read preference: nearest (silent@1.0.0), not told (frank@1.0.0)"));
     let page = stdout(&lab.run(["report", "out", "--format", "html"]));

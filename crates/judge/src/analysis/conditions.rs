@@ -243,7 +243,7 @@ fn row(experiment: &Experiment, name: &str, value: impl Fn(&Arm) -> String) -> C
 fn seen(arm: &Arm) -> String {
     let Some(seen) = &arm.seen else { return "none".to_owned() };
     let names: Vec<&str> = seen.options.keys().map(String::as_str).collect();
-    let names = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(" + ") };
     let reason = seen.reason.as_ref().map(|reason| format!(": {reason}"));
     names + &reason.unwrap_or_default()
 }
