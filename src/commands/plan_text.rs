@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use figures::fixed;
 use measure::progress::duration;
-use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured_in_turns, stretch};
+use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, planned, stretch};
 use measure::setup::Limits;
 use record::records::Settings;
 use stats::threshold::Interleave;
@@ -153,13 +153,12 @@ fn pacing(phase: &Phase) -> String {
 
 fn limit(phase: &Phase, settings: &Settings, interleave: Interleave) -> String {
     match phase.limit {
-        Limit::Duration { seconds } => {
+        Limit::Duration { .. } => {
+            let quick = settings.looks.quick;
+            let seconds = planned(phase, settings.measured_s, quick, interleave);
             if interleave == Interleave::Runs {
-                let seconds = seconds.unwrap_or(settings.measured_s);
                 return format!("{seconds} s per arm and round");
             }
-            let quick = settings.looks.quick;
-            let seconds = measured_in_turns(phase, settings.measured_s, quick);
             // Laps are added while they scatter.
             let most = seconds * f64::from(stretch(quick));
             let operations = f64::from(TURNS_MIN * TURN_OPERATIONS_MIN * phase.workers);

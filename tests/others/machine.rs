@@ -233,8 +233,8 @@ fn laps_are_added_while_the_round_scatters_and_every_turn_is_kept() {
 #[test]
 fn a_phase_longer_than_planned_is_said() {
     let lab = Lab::new();
-    lab.fake("slow", &["op_ns=1000000"]);
-    let workload = "name: short\nwhy: Less time than forty turns take.\nphases:\n\
+    lab.fake("slow", &["op_ns=4000000"]);
+    let workload = "name: short\nwhy: Less time than forty turns of it take.\nphases:\n\
                     - {name: first, operation: noop, warmup: 0.1, duration: 0.2}\n";
     let mut words = lab.words(&["slow"], &["--rounds", "2"]);
     words[1] = lab.write("workload.yaml", workload).display().to_string();

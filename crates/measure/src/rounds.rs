@@ -231,7 +231,7 @@ impl Runner {
             })
             .collect();
         let phase = &plan.phases[number];
-        let measured_s = settings::measured(phase, settings.measured_s);
+        let measured_s = settings::planned(phase, settings.measured_s, quick, interleave);
         let time = |warmup: &Duration| settings::phase_time(phase, *warmup, measured_s);
         let planned = warmups.iter().map(time).sum();
         let mut context = PhaseContext {

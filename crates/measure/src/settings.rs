@@ -104,10 +104,15 @@ pub fn turn_min(quick: bool) -> Duration {
     Duration::from_millis(if quick { 25 } else { 50 })
 }
 
-/// Measured seconds of one arm in one phase that takes turns, where none of its arms is so slow that
-/// turns have to be longer.
-pub fn measured_in_turns(phase: &Phase, measured_s: f64, quick: bool) -> f64 {
-    measured(phase, measured_s).max(f64::from(TURNS_MIN) * turn_min(quick).as_secs_f64())
+/// Measured seconds of one arm in one phase, where no arm is so slow that turns have to be longer.
+pub fn planned(phase: &Phase, measured_s: f64, quick: bool, interleave: Interleave) -> f64 {
+    let measured_s = measured(phase, measured_s);
+    match (phase.limit, interleave) {
+        (Limit::Duration { .. }, Interleave::Turns) => {
+            measured_s.max(f64::from(TURNS_MIN) * turn_min(quick).as_secs_f64())
+        }
+        _ => measured_s,
+    }
 }
 
 /// `--max-time`: counted phases that have no longest time of their own get this one.
@@ -172,10 +177,11 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
             let mut warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
                 Limit::Duration { .. } => {
-                    let measured = match phase.whole_run_reason {
-                        None => measured_in_turns(phase, measured_s, quick),
-                        Some(_) => measured(phase, measured_s),
+                    let interleave = match phase.whole_run_reason {
+                        None => Interleave::Turns,
+                        Some(_) => Interleave::Runs,
                     };
+                    let measured = planned(phase, measured_s, quick, interleave);
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
                 }
