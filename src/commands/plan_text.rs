@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use figures::fixed;
 use measure::progress::duration;
-use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, planned, stretch};
+use measure::settings::{Estimate, TURN_OPERATIONS_MIN, TURNS_MIN, measured, planned, stretch};
 use measure::setup::Limits;
 use record::records::Settings;
 use stats::threshold::Interleave;
@@ -160,12 +160,11 @@ fn limit(phase: &Phase, settings: &Settings, interleave: Interleave) -> String {
                 return format!("{seconds} s per arm and round");
             }
             // Laps are added while they scatter.
-            let most = seconds * f64::from(stretch(quick));
+            let most = f64::from(stretch(quick)) * measured(phase, settings.measured_s);
+            let more = if most > seconds { format!(" to {most}") } else { String::new() };
             let operations = f64::from(TURNS_MIN * TURN_OPERATIONS_MIN * phase.workers);
             let rate = fixed(operations * f64::from(phase.processes) / seconds, 0);
-            format!(
-                "{seconds} to {most} s per arm and round, more below {rate} operations a second"
-            )
+            format!("{seconds}{more} s per arm and round, more below {rate} operations a second")
         }
         Limit::Operations { count, seconds_max: None } => {
             format!("{count} operation{} per arm and round", if count == 1 { "" } else { "s" })

@@ -74,8 +74,9 @@ impl<'a> RunPlan<'a> {
         // The baseline is in each block.
         let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
         let profiles = [&profiles[..], &vec![profiles[0]; twins + again]].concat();
-        let measured_s = settings.measured_s;
-        let estimate = settings::estimate(&workload.plan, &profiles, args.quick, measured_s);
+        let (plan, measured_s) = (&workload.plan, settings.measured_s);
+        let interleave = &settings.interleave;
+        let estimate = settings::estimate(plan, interleave, &profiles, args.quick, measured_s);
         Ok(Self {
             args,
             absorber_words,

@@ -23,7 +23,7 @@ use measure::resume::Resumed;
 use measure::room;
 use measure::runner::Judge;
 use measure::selection::{expand, one};
-use measure::settings;
+use measure::settings::{self, estimate};
 use measure::setup::{Limits, Setup, new_id};
 use measure::stop::Requests;
 use measure::token::Token;
@@ -95,7 +95,7 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let consumer = was.or_else(|| plan.consumer.clone());
     let consumer = consumer.filter(|_| reads);
     let consumer = consumer.map(|asked| one(&manifests, &asked, how.offline)).transpose()?;
-    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, settings.measured_s)).sum();
+    let round: Duration = chosen.iter().map(|arm| round_of(&plan, arm, &settings)).sum();
     let until_look = round * rounds;
     if let Some(budget) = args.budget.filter(|budget| *budget < until_look) {
         return Err(refused("it", until_look, budget));
@@ -154,12 +154,13 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
 }
 
 /// The time of an arm's round, in the phases that it takes part in.
-fn round_of(plan: &One, arm: &Arm<'_>, measured_s: f64) -> Duration {
+fn round_of(plan: &One, arm: &Arm<'_>, settings: &Settings) -> Duration {
     let own = plan.arms.iter().find(|it| it.driver == arm.words);
     let own = own.and_then(|it| it.phases.as_ref());
     let mut part = plan.workload.plan.clone();
     part.phases.retain(|phase| own.is_none_or(|own| own.contains(&phase.name)));
-    settings::estimate(&part, &[arm.manifest.warmup_s], plan.quick, measured_s).round
+    let profiles = [arm.manifest.warmup_s];
+    estimate(&part, &settings.interleave, &profiles, plan.quick, settings.measured_s).round
 }
 
 /// The record of a study, with its arms by their ids.

@@ -166,7 +166,14 @@ pub struct Estimate {
     pub round_sample_bytes: u64,
 }
 
-pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -> Estimate {
+/// `interleave` has the phases of `plan`, and may have more.
+pub fn estimate(
+    plan: &Plan,
+    interleave: &[PhaseInterleave],
+    profiles_s: &[f64],
+    quick: bool,
+    measured_s: f64,
+) -> Estimate {
     const GUESSED_RATE: f64 = 10_000.0;
     let mut seconds = 0.0;
     let mut operations = 0.0;
@@ -177,10 +184,8 @@ pub fn estimate(plan: &Plan, profiles_s: &[f64], quick: bool, measured_s: f64) -
             let mut warmup = warmup(*profile_s, phase, number == 0, quick);
             let (measured, count) = match phase.limit {
                 Limit::Duration { .. } => {
-                    let interleave = match phase.whole_run_reason {
-                        None => Interleave::Turns,
-                        Some(_) => Interleave::Runs,
-                    };
+                    let chosen = interleave.iter().find(|it| it.phase == phase.name);
+                    let interleave = chosen.map_or(Interleave::Turns, |it| it.interleave);
                     let measured = planned(phase, measured_s, quick, interleave);
                     let rate = GUESSED_RATE * f64::from(phase.workers * phase.processes).min(8.0);
                     (measured, measured * rate)
@@ -223,7 +228,8 @@ mod tests {
         let sets = sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let sets: BTreeMap<String, String> = sets.collect();
         let plan = builtin::open(workload, &sets, 1).expect("a workload").plan;
-        estimate(&plan, &[1.0], false, MEASURED_S).round.as_secs_f64()
+        let interleave = interleave(&plan, None, None).expect("a choice");
+        estimate(&plan, &interleave, &[1.0], false, MEASURED_S).round.as_secs_f64()
     }
 
     #[test]
@@ -234,6 +240,18 @@ mod tests {
         assert_eq!([1.0, 5.0, 15.0].map(|it| warm_ms(it, true, true)), [1_000, 2_500, 7_500]);
         assert_eq!([1.0, 15.0].map(|it| warm_ms(it, false, true)), [1_000, 1_000]);
         assert_eq!([1.0, 15.0].map(|it| warm_ms(it, true, false)), [1_000, 15_000]);
+    }
+
+    #[test]
+    fn a_short_phase_still_takes_forty_turns() {
+        let mut plan = builtin::open("crud", &BTreeMap::new(), 1).expect("a workload").plan;
+        plan.phases[0].limit = Limit::Duration { seconds: Some(0.2) };
+        let planned_ms = |quick, interleave| {
+            let planned_s = planned(&plan.phases[0], 3.0, quick, interleave);
+            Duration::from_secs_f64(planned_s).as_millis()
+        };
+        assert_eq!([false, true].map(|it| planned_ms(it, Interleave::Turns)), [2_000, 1_000]);
+        assert_eq!(planned_ms(false, Interleave::Runs), 200);
     }
 
     #[test]
