@@ -34,8 +34,8 @@ const WITHOUT_DRIVER: &str = "csharp";
 const OLD_SERVER_ALONE: &str = "cpp";
 
 /// Further arms to try, of languages whose registry tests ask: those with another API or another
-/// installation. One of each API is held to the contract. Rust has one: each is a build of the whole
-/// driver.
+/// installation. One of each API is held to the contract. Rust has one: each is a build of the
+/// whole driver.
 const OLD_VERSIONS: [(&str, &[(&str, Try)]); 5] = [
     (
         "go",
@@ -178,8 +178,8 @@ sed -u -e 's/"from": *"sequence"/"from":"producer"/' \
 | sed -u -e 's/"positions_lost": *1/"positions_lost":0/' -e 's/"gave_up": *true/"gave_up":false/'
 "#;
 
-/// One with a consumer, and one without, whose processes start fast: what finds the faults is the same
-/// code for all.
+/// One with a consumer, and one without, whose processes start fast: what finds the faults is the
+/// same code for all.
 const BROKEN: [&str; 2] = ["go", "php"];
 
 #[test]
@@ -210,8 +210,8 @@ fn broken_variants_of_an_adapter_do_not_pass() {
     });
 }
 
-/// With the warm-ups of `crud` it took five minutes, and so it did in turns: forty of the slowest arm
-/// take 3 s each round, and a noisy machine adds as many.
+/// With the warm-ups of `crud` it took five minutes, and so it did in turns: forty of the slowest
+/// arm take 3 s each round.
 const FINDS: &str = "
 name: finds
 why: Ten languages side by side.

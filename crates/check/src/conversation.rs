@@ -94,8 +94,8 @@ pub enum Held {
     LeftOut(String),
 }
 
-/// Holds a conversation with a fresh process, in a fresh folder, if the adapter declares all that it
-/// needs. Where it needs acknowledged writes, and those are not the driver's default, it is held
+/// Holds a conversation with a fresh process, in a fresh folder, if the adapter declares all that
+/// it needs. Where it needs acknowledged writes, and those are not the driver's default, it is held
 /// again with `w=1`.
 ///
 /// # Errors
