@@ -90,9 +90,10 @@ impl Operation {
                 .for_each(|document| answer.read(document, &self.options.sum_field));
             return Ok(answer);
         };
-        let Some(mut then) = given.then.take() else {
+        if self.kind != Kind::ReadModifyWrite {
             return dialect::call(target, self.kind, &self.options, given).await;
-        };
+        }
+        let mut then = given.then.take().unwrap_or_default();
         answer = dialect::call(target, Kind::FindOne, &self.options, given).await?;
         if answer.right {
             let update = dialect::call(target, Kind::UpdateOne, &self.options, &mut then);
