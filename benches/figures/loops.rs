@@ -24,8 +24,8 @@ const PHASES: [&str; 2] = ["insert_one", "find_one"];
 const TURN: Duration = Duration::from_millis(100);
 /// Of each start.
 const PAIRS: u32 = 10;
-/// Both programs start anew: where their code and memory lie and how they were compiled stays as long
-/// as they live. Fewer starts have no interval of 95 %.
+/// Both programs start anew: where their code and memory lie and how they were compiled stays as
+/// long as they live. Fewer starts have no interval of 95 %.
 const STARTS: u32 = 6;
 const LONG_STARTS: u32 = 18;
 
@@ -219,8 +219,8 @@ impl Drop for Loop {
 }
 
 /// What a start begins: the adapter's environment, and the loop. Where driver and program are one
-/// binary, `benches/loops/NAME/link` makes both anew for each start, with their functions in an order
-/// that it draws. As linked otherwise, the order alone moved one and the same loop by 7 %.
+/// binary, `benches/loops/NAME/link` makes both anew for each start, with their functions in an
+/// order that it draws. As linked otherwise, the order alone moved one and the same loop by 7 %.
 fn built(environment: &Environment, start: u32) -> Result<(Environment, Vec<String>), String> {
     let link = benches(&format!("loops/{}/link", environment.adapter));
     if !Path::new(&link).exists() {
