@@ -47,11 +47,8 @@ pub async fn call(
             answer.right = insert.await?.inserted_ids.len() == count;
         }
         Kind::FindOne => {
-            // Not `optional`: it moves the call and its options, some 1 % of the time of a find_one.
-            let mut find = items.find_one(given.filter());
-            if let Some(fields) = given.projection() {
-                find = find.projection(fields);
-            }
+            let find = items.find_one(given.filter());
+            let find = find.optional(given.projection(), |find, fields| find.projection(fields));
             answer = Answer::one(find.await?, sum_field);
         }
         Kind::Find => {

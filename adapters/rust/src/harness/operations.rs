@@ -90,10 +90,9 @@ impl Operation {
                 .for_each(|document| answer.read(document, &self.options.sum_field));
             return Ok(answer);
         };
-        if self.kind != Kind::ReadModifyWrite {
+        let Some(mut then) = given.then.take() else {
             return dialect::call(target, self.kind, &self.options, given).await;
-        }
-        let mut then = given.then.take().unwrap_or_default();
+        };
         answer = dialect::call(target, Kind::FindOne, &self.options, given).await?;
         if answer.right {
             let update = dialect::call(target, Kind::UpdateOne, &self.options, &mut then);

@@ -81,10 +81,10 @@ impl Plan {
         self.operations[job.operation].make(job)
     }
 
-    async fn call(&self, job: &Job, given: &mut Given) -> Timed {
+    async fn call(&self, job: &Job, mut given: Given) -> Timed {
         let operation = &self.operations[job.operation];
         let start_ns = now_ns();
-        let answer = operation.call(job.client, given).await;
+        let answer = operation.call(job.client, &mut given).await;
         let end_ns = now_ns();
         Timed { start_ns, end_ns, answer }
     }
@@ -131,8 +131,8 @@ impl Worker {
                     break;
                 }
             }
-            let mut given = self.plan.make(&job);
-            let timed = self.plan.call(&job, &mut given).await;
+            let given = self.plan.make(&job);
+            let timed = self.plan.call(&job, given).await;
             clock_ns = timed.end_ns;
             self.record(&job, timed)?;
             // A worker whose think time ends after the deadline stops at once.
@@ -170,9 +170,9 @@ impl Worker {
 
     /// The call as a future for a task of its own. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Job, Timed)> + Send + 'static {
-        let (plan, mut given) = (Arc::clone(&self.plan), self.plan.make(&job));
+        let (plan, given) = (Arc::clone(&self.plan), self.plan.make(&job));
         async move {
-            let timed = plan.call(&job, &mut given).await;
+            let timed = plan.call(&job, given).await;
             (job, timed)
         }
     }
