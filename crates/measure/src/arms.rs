@@ -134,6 +134,9 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
         let hint = match nearest(name, names.iter().copied()) {
+            _ if name.contains(',') => {
+                format!("each driver has its own -d: -d {}", name.replace(',', " -d "))
+            }
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),
         };
@@ -282,5 +285,9 @@ mod tests {
         starts("node@1.4.3/api=promise", "does not go with api=promise");
         starts("node:mongols", "node has no package mongols");
         starts("go/authSource=admin", "go takes no option authSource");
+        starts(
+            "go,python@4.13",
+            "no driver go,python | each driver has its own -d: -d go -d python",
+        );
     }
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use wire::raw::DOCUMENT_BYTES_MAX;
 
 use super::collection::{Collection, Stored};
-use super::error::{CURSOR_IN_USE, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_KILLED};
+use super::error::{
+    CURSOR_IN_USE, CURSOR_KILLED, CURSOR_NOT_FOUND, Fault, Outcome, QUERY_PLAN_KILLED,
+};
 use super::memory::{Memory, Share};
 use super::plan::{Step, Walk};
 
@@ -222,6 +224,9 @@ impl Cursors {
 
     /// A batch of an open cursor, made by `fill`, and whether that was its end. An empty cursor
     /// that awaits data waits for it. A cursor that failed cannot go on.
+    ///
+    /// # Errors
+    /// It was killed meanwhile, or `fill` failed.
     pub fn fill<T>(
         &self,
         id: i64,
@@ -243,6 +248,9 @@ impl Cursors {
         }
         if !matches!(batch, Ok((_, false))) {
             self.end(id);
+        } else if !self.is_open(id) {
+            // What has come since is not for it: its client would never learn that it was killed.
+            return Err(Fault::new(CURSOR_KILLED, format!("cursor id {id} was killed")));
         }
         batch
     }

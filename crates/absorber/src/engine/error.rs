@@ -57,6 +57,7 @@ codes! {
     CAPPED_POSITION_LOST = 136 "CappedPositionLost",
     MEMORY_LIMIT = 146 "ExceededMemoryLimit",
     QUERY_PLAN_KILLED = 175 "QueryPlanKilled",
+    CURSOR_KILLED = 237 "CursorKilled",
     DUPLICATE_KEY = 11000 "DuplicateKey",
     CURSOR_IN_USE = 12051 "CursorInUse",
     MISSING_FIELD = 40414 "Location40414",

@@ -147,7 +147,9 @@ fn a_cursor_is_asked_by_one_connection_at_a_time() {
     });
     assert_eq!(refused, Some(12051));
     run(&engine, &doc! { "killCursors": "ring", "cursors": [id] });
-    waiting.join().unwrap();
+    run(&engine, &doc! { "insert": "ring", "documents": [{ "_id": 1 }] });
+    let reply = waiting.join().unwrap();
+    assert_eq!(code(&reply), Some(237), "killed before the document came: {reply}");
     assert_eq!(code(&run(&engine, &more(0))), Some(43), "killed while it was asked");
     assert_eq!(engine.cursors.count(), 0);
 }
