@@ -70,15 +70,17 @@ async fn check_all(
         failed += show(&requests.or(offline::check(environment, folder.path(), &epoch)).await?)?;
     }
     let Some(server) = server else { return Ok(failed) };
+    let absorber = server.is_absorber();
     let options = StartOptions::new(folder.join("logs/mongod.log"));
     let server = requests.or(server.open(&options)).await??;
     for environment in environments {
-        super::print(&format!(
-            "{} {}, on MongoDB {}\n",
-            environment.adapter,
-            environment.version,
-            server.record().version
-        ))?;
+        let place = if absorber {
+            "the absorber".to_owned()
+        } else {
+            format!("MongoDB {}", server.record().version)
+        };
+        let Environment { adapter, version, .. } = environment;
+        super::print(&format!("{adapter} {version}, on {place}\n"))?;
         let bench = Bench {
             uri: &with_arm_options(
                 &with_options(server.uri(), &std::collections::BTreeMap::new()),
@@ -86,6 +88,7 @@ async fn check_all(
             ),
             database: new_database(),
             exclusive: server.is_exclusive(),
+            absorber,
             folder,
             epoch: &epoch,
         };

@@ -9,6 +9,8 @@ pub struct Bench<'a> {
     pub database: String,
     /// Whether the server is ours alone.
     pub exclusive: bool,
+    /// Whether it is an absorber: it lacks some of what mongod has (docs/absorber.md).
+    pub absorber: bool,
     /// Scratch folder, laid out like an experiment's.
     pub folder: &'a Folder,
     pub epoch: &'a Epoch,

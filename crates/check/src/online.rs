@@ -211,6 +211,12 @@ impl<'a> Session<'a> {
 
     /// Why the adapter takes no part in a phase.
     fn missing(&self, number: usize) -> Option<String> {
+        let operation = &self.workload.plan.phases[number].operations[0];
+        let kind = operation.kind;
+        if self.bench.absorber && (operation.projection.is_some() || kind == Kind::FindOneAndUpdate)
+        {
+            return Some("the absorber lacks it".to_owned());
+        }
         self.arm.part.as_ref()?.missing[number].clone()
     }
 
