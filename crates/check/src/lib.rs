@@ -10,6 +10,7 @@ mod consumer;
 mod conversation;
 pub mod offline;
 pub mod online;
+mod opening;
 mod sampled;
 mod vectors;
 

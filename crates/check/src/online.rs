@@ -8,12 +8,12 @@ use bson::{Bson, Document, RawDocumentBuf};
 
 use crate::altered::{altered, comparable};
 use crate::bench::Bench;
-use crate::{ANSWER_TIMEOUT, Checked, ask, consumed, consumer, equal, start};
+use crate::opening::{acknowledges, refused};
+use crate::{Checked, consumed, consumer, equal};
 use adapter::environment::Environment;
-use adapter::messages::{Alters, Answer, Deal, Ended, Request};
-use adapter::process::AdapterProcess;
+use adapter::messages::{Alters, Ended};
 use measure::admin::{Admin, difference};
-use measure::arm::{LiveArm, Target, client_target};
+use measure::arm::{LiveArm, Target};
 use measure::input_files::InputFiles;
 use measure::measured::Measured;
 use measure::phase::{Which, prepares};
@@ -78,49 +78,6 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
         checked.push(Checked::of(with_w, Ok(())));
     }
     checked
-}
-
-/// Whether its driver waits for answers of writes.
-async fn acknowledges(
-    environment: &Environment,
-    bench: &Bench<'_>,
-    uri: &str,
-) -> Result<bool, String> {
-    let (mut process, open) = opening(environment, bench, uri).await?;
-    let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await?;
-    process.close().await.map_err(|it| it.to_string())?;
-    Ok(matches!(answer, Answer::Opened(opened) if opened.acknowledged))
-}
-
-async fn opening(
-    environment: &Environment,
-    bench: &Bench<'_>,
-    uri: &str,
-) -> Result<(AdapterProcess, Request), String> {
-    let process = start(environment, bench.folder.path(), bench.epoch).await?;
-    let kind = process.hello.as_ref().map(|it| it.capabilities.uri).unwrap_or_default();
-    let open = Request::Open {
-        clients: vec![client_target(uri, kind)],
-        deal: Deal::Worker,
-        database: bench.database.clone(),
-    };
-    Ok((process, open))
-}
-
-/// Whether `open` of a connection string is answered by an error of this code.
-async fn refused(
-    environment: &Environment,
-    bench: &Bench<'_>,
-    uri: &str,
-    code: &str,
-) -> Result<(), String> {
-    let (mut process, open) = opening(environment, bench, uri).await?;
-    let answer = ask(&mut process, &open, "opened", ANSWER_TIMEOUT).await;
-    let problem = answer.err().ok_or("it claims to have opened it")?;
-    if !problem.contains(&format!("({code})")) {
-        return Err(problem);
-    }
-    process.close().await.map_err(|it| it.to_string())
 }
 
 /// One adapter process with one workload.
