@@ -2,6 +2,7 @@
 
 use base::clock::Epoch;
 use record::folder::Folder;
+use workload::plan::{Kind, Operation};
 
 pub struct Bench<'a> {
     /// URI with credentials and options.
@@ -14,4 +15,12 @@ pub struct Bench<'a> {
     /// Scratch folder, laid out like an experiment's.
     pub folder: &'a Folder,
     pub epoch: &'a Epoch,
+}
+
+impl Bench<'_> {
+    /// Whether the server cannot do an operation that `check` asks for.
+    pub fn lacks(&self, operation: &Operation) -> bool {
+        let is_modify = operation.kind == Kind::FindOneAndUpdate;
+        self.absorber && (is_modify || operation.projection.is_some())
+    }
 }

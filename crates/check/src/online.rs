@@ -166,12 +166,9 @@ impl<'a> Session<'a> {
         self.arm.close().await;
     }
 
-    /// Why the adapter takes no part in a phase.
+    /// Why a phase is left out: the server or the adapter cannot do it.
     fn missing(&self, number: usize) -> Option<String> {
-        let operation = &self.workload.plan.phases[number].operations[0];
-        let kind = operation.kind;
-        if self.bench.absorber && (operation.projection.is_some() || kind == Kind::FindOneAndUpdate)
-        {
+        if self.bench.lacks(&self.workload.plan.phases[number].operations[0]) {
             return Some("the absorber lacks it".to_owned());
         }
         self.arm.part.as_ref()?.missing[number].clone()
