@@ -127,7 +127,7 @@ fn service_time_that_rises_with_depth_is_contention() {
     });
     let sentence = found.one("queue-grows").sentence;
     assert!(sentence.contains("and each op slows with depth (contention)"), "{sentence}");
-    assert!(sentence.contains("`--sweep`") && !sentence.contains("not per-op cost"), "{sentence}");
+    assert!(sentence.contains("(--sweep)") && !sentence.contains("not per-op cost"), "{sentence}");
     // A queue inside the call lengthens the call: that is no contention.
     let inside = overloaded(|q| {
         (q.service_slope_us_per_op, q.service_slope_low_us_per_op) = (495.0, 490.0);
@@ -158,7 +158,7 @@ fn the_queue_is_placed_only_where_the_records_show_it() {
         Some(seen)
     };
     for (pool, tap, words) in [
-        (Some(10), None, "in its pool, on the wire or in the server; `--tap` shows which."),
+        (Some(10), None, "in its pool, on the wire or in the server; --tap shows which."),
         (Some(10), seen(900.0, 100.0, 0.0, 9.8), "in the driver's pool: 100 workers share 10 co"),
         (Some(10), seen(900.0, 100.0, 0.0, 5.0), "in the driver: 90 % of service time"),
         (Some(100), seen(900.0, 100.0, 0.0, 99.0), "in the driver: 90 % of service time"),
@@ -397,7 +397,7 @@ fn no_cause_is_one_sentence_and_only_where_arms_differ() {
         let found = bench(verdict, "b@1").findings();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].sentence.contains("No cause found") && found[0].rule == "no-cause-found");
-        assert!(found[0].sentence.contains("`--tap`"), "{found:?}");
+        assert!(found[0].sentence.contains("--tap"), "{found:?}");
         assert_eq!(found[0].phase.as_deref(), Some("work"));
     }
     for verdict in ["SAME", "INCONCLUSIVE", "NOT COMPARABLE"] {

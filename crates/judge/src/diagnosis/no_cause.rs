@@ -37,7 +37,7 @@ pub fn rule(evidence: &Evidence<'_>, found: &[Finding]) -> Option<Finding> {
     let more = if tapped {
         "the rest is inside the drivers, for a profiler"
     } else {
-        "`--tap` would show server time, bytes and round trips per operation"
+        "--tap would show server time, bytes and round trips per operation"
     };
     Some(Finding {
         rule: NAME.to_owned(),

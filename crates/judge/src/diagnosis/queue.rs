@@ -122,7 +122,7 @@ fn grows_sentence(case: &Case<'_>, medians: &Medians) -> String {
     } else if medians.wait_share() >= MOST {
         format!(
             ", and each op slows with depth (contention): service time rises {} per message. \
-             Sweep the number of workers (`--sweep`) to see how far.",
+             Sweep the number of workers (--sweep) to see how far.",
             time(slope)
         )
     } else {
@@ -190,7 +190,7 @@ fn place(case: &Case<'_>, medians: &Medians) -> String {
     }
     match tap_shares(case) {
         None => "It waits inside the driver's call: in its pool, on the wire or in the server; \
-                 `--tap` shows which."
+                 --tap shows which."
             .to_owned(),
         Some(shares) if shares.link >= MOST => {
             format!("The queue is on the wire: {} % of service time.", percent(shares.link))
