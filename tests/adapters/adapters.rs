@@ -22,7 +22,7 @@ enum Try {
     Starts,
     /// The contract, without a server.
     Offline,
-    /// The contract on the absorber, less what that lacks.
+    /// The contract on the absorber.
     Absorber,
     /// Its own tests, and the contract on the last server that speaks with every driver since 2012.
     OldServer,

@@ -14,13 +14,10 @@ use server::Server;
 /// difference is a fault. `docs/absorber.md` prints this list.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("collations", "strings are compared by their bytes; another collation is refused"),
-    (
-        "commands",
-        "distinct, findAndModify, listIndexes, dropIndexes and others are unknown commands \
-         (error 59)",
-    ),
+    ("commands", "distinct, listIndexes, dropIndexes and others are unknown commands (error 59)"),
     ("decimals", "a decimal is compared as the nearest double, and so is equal to it"),
     ("explain", "there are no plans worth explaining"),
+    ("findAndModify", "it updates, upserts and replaces: no sort, no fields, no remove"),
     ("hint", "the index is chosen by the filter; a hint is read over, also one of no index"),
     (
         "indexes",
@@ -28,7 +25,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
          hashed, text or geo indexes",
     ),
     ("options of collections", "only capped collections have options: no views, no validators"),
-    ("projections", "none: documents are shown as they are stored"),
+    ("projections", "of whole fields alone: none that compute or cut one, none within _id"),
     (
         "query operators",
         "no $or, $not or $nor, no regular expressions, no operators on arrays or types, no \
@@ -117,6 +114,7 @@ fn the_corpus_covers_what_the_absorber_has() {
         "insert",
         "update",
         "delete",
+        "findAndModify",
         "find",
         "getMore",
         "killCursors",

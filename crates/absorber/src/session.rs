@@ -325,7 +325,7 @@ fn kind(name: &str) -> Option<Counted> {
         "update" => Counted::Update,
         "delete" => Counted::Delete,
         "getMore" => Counted::GetMore,
-        "count" | "aggregate" => Counted::Command,
+        "count" | "aggregate" | "findAndModify" | "findandmodify" => Counted::Command,
         _ => return None,
     })
 }

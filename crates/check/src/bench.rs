@@ -2,7 +2,6 @@
 
 use base::clock::Epoch;
 use record::folder::Folder;
-use workload::plan::{Kind, Operation};
 
 pub struct Bench<'a> {
     /// URI with credentials and options.
@@ -10,17 +9,9 @@ pub struct Bench<'a> {
     pub database: String,
     /// Whether the server is ours alone.
     pub exclusive: bool,
-    /// Whether it is an absorber: it lacks some of what mongod has (docs/absorber.md).
+    /// Whether it is an absorber, which cannot list its cursors.
     pub absorber: bool,
     /// Scratch folder, laid out like an experiment's.
     pub folder: &'a Folder,
     pub epoch: &'a Epoch,
-}
-
-impl Bench<'_> {
-    /// Whether the server cannot do an operation that `check` asks for.
-    pub fn lacks(&self, operation: &Operation) -> bool {
-        let is_modify = operation.kind == Kind::FindOneAndUpdate;
-        self.absorber && (is_modify || operation.projection.is_some())
-    }
 }

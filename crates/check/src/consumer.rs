@@ -58,7 +58,7 @@ pub async fn check(environment: &Environment, bench: &Bench<'_>, admin: &Admin) 
         Err(problem) => Checked::of("consumer: CPU time of a message", Err(problem)),
     };
     let killed = if bench.absorber {
-        // Its cursors cannot be listed. The offline check kills one (`absorber/consumer-killed`).
+        // The offline check kills one (`absorber/consumer-killed`).
         Checked::of("consumer: cursors that are killed: left out, the absorber lists none", Ok(()))
     } else {
         Checked::of("consumer: cursors that are killed", lab.killed().await)

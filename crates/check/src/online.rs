@@ -166,11 +166,8 @@ impl<'a> Session<'a> {
         self.arm.close().await;
     }
 
-    /// Why a phase is left out: the server or the adapter cannot do it.
+    /// Why a phase is left out: the adapter cannot do it.
     fn missing(&self, number: usize) -> Option<String> {
-        if self.bench.lacks(&self.workload.plan.phases[number].operations[0]) {
-            return Some("the absorber lacks it".to_owned());
-        }
         self.arm.part.as_ref()?.missing[number].clone()
     }
 

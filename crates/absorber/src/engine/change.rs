@@ -19,6 +19,8 @@ pub struct Updated {
     pub modified: u64,
     /// The document that an upsert inserted.
     pub upserted: Option<Stored>,
+    /// The last of those that the filter found, before the update and after it.
+    pub last: Option<[Stored; 2]>,
 }
 
 /// Inserts one document; `_id` is added where it lacks one, and stands first.
@@ -93,31 +95,23 @@ pub fn update(
             let document = insert_upsert(&collection, &mut data, filter, update)?;
             drop(data);
             collection.wake();
-            return Ok(Updated { matched: 1, modified: 0, upserted: Some(document) });
+            return Ok(Updated { matched: 1, upserted: Some(document), ..Updated::default() });
         }
         let mut updated = Updated::default();
         for record in records {
+            let old = data.records[&record].clone();
+            let new = update.apply(old.bytes())?;
+            let changes = !update.keeps(old.bytes(), &new);
+            let new = if changes { Stored::new(&new) } else { old.clone() };
+            if changes {
+                collection.replace(&mut data, record, new.clone())?;
+            }
             updated.matched += 1;
-            updated.modified += u64::from(update_record(&collection, &mut data, record, update)?);
+            updated.modified += u64::from(changes);
+            updated.last = Some([old, new]);
         }
         return Ok(updated);
     }
-}
-
-/// Applies an update to a record. False: it changed nothing.
-fn update_record(
-    collection: &Collection,
-    data: &mut Data,
-    record: u64,
-    update: &Update,
-) -> Outcome<bool> {
-    let Some(old) = data.records.get(&record) else { return Ok(false) };
-    let new = update.apply(old.bytes())?;
-    if update.keeps(old.bytes(), &new) {
-        return Ok(false);
-    }
-    collection.replace(data, record, Stored::new(&new))?;
-    Ok(true)
 }
 
 fn insert_upsert(

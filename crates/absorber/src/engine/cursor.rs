@@ -13,6 +13,7 @@ use super::error::{
 };
 use super::memory::{Memory, Share};
 use super::plan::{Step, Walk};
+use super::projection::Projection;
 
 /// mongod's limit for a cursor that nobody asks.
 const IDLE: Duration = Duration::from_secs(600);
@@ -31,6 +32,8 @@ pub struct Cursor {
     pub source: Source,
     pub skip: u64,
     pub limit: Option<u64>,
+    /// None: documents are shown as they are stored.
+    pub projection: Option<Projection>,
     pub tailable: bool,
     pub await_data: bool,
     pub no_timeout: bool,
@@ -50,6 +53,7 @@ pub enum Source {
 struct Batch<'a> {
     skip: &'a mut u64,
     left: Option<u64>,
+    projection: Option<&'a Projection>,
     max: u64,
     count: u64,
     bytes: usize,
@@ -65,6 +69,8 @@ impl Batch<'_> {
             *self.skip -= 1;
             return Step::Go;
         }
+        let projected = self.projection.map(|projection| projection.of(document));
+        let document = projected.as_ref().unwrap_or(document);
         if self.count > 0 && self.bytes + document.bytes().len() > DOCUMENT_BYTES_MAX {
             return Step::Leave;
         }
@@ -84,6 +90,7 @@ impl Cursor {
             source: Source::Documents(documents.into_iter().collect()),
             skip: 0,
             limit: None,
+            projection: None,
             tailable: false,
             await_data: false,
             no_timeout: false,
@@ -97,8 +104,15 @@ impl Cursor {
         if max == 0 {
             return Ok(false);
         }
-        let mut batch =
-            Batch { skip: &mut self.skip, left: self.limit, max, count: 0, bytes: 0, take };
+        let mut batch = Batch {
+            skip: &mut self.skip,
+            left: self.limit,
+            projection: self.projection.as_ref(),
+            max,
+            count: 0,
+            bytes: 0,
+            take,
+        };
         let ended = match &mut self.source {
             Source::Walk(collection, walk) => {
                 let data = collection.read();

@@ -13,6 +13,7 @@ use super::commands::{AWAIT, FIRST_BATCH, FindOptions, open_cursor};
 use super::cursor::Cursor;
 use super::error::{Fault, INVALID_BSON, Outcome};
 use super::order::Order;
+use super::projection::Projection;
 use super::store::Name;
 use super::update::Update;
 use super::writer::Writer;
@@ -100,14 +101,13 @@ impl Engine {
     fn try_legacy_find(&self, query: &Query<'_>) -> Outcome<LegacyBatch> {
         let (filter, order) = unwrapped(checked(query.query)?);
         let name = Name::parse(query.namespace)?;
-        if query.fields.is_some_and(|fields| !fields.is_empty()) {
-            return Err(Fault::not_here("projections"));
-        }
+        let fields = query.fields.map_or(Ok(EMPTY), checked)?;
         let cursor = Cursor {
             tailable: query.flags & TAILABLE != 0,
             await_data: query.flags & AWAIT_DATA != 0,
             no_timeout: query.flags & NO_TIMEOUT != 0,
-            request_bytes: query.query.as_bytes().len() as u64,
+            projection: Projection::parse(fields)?,
+            request_bytes: (query.query.as_bytes().len() + fields.len()) as u64,
             skip: u64::try_from(query.number_to_skip).unwrap_or_default(),
             ..Cursor::over(name.namespace(), [])
         };

@@ -20,6 +20,7 @@ mod memory;
 mod order;
 mod path;
 mod plan;
+mod projection;
 mod store;
 #[cfg(test)]
 mod tests;

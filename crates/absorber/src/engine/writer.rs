@@ -44,9 +44,9 @@ impl Writer {
         at
     }
 
-    /// Begins an element of an array that is a document.
-    pub fn open_element(&mut self, index: usize) -> usize {
-        self.0.push(kind::DOCUMENT);
+    /// Begins an element of an array that is a document or an array.
+    pub fn open_element(&mut self, kind: u8, index: usize) -> usize {
+        self.0.push(kind);
         self.index(index);
         self.0.extend_from_slice(&[0; 4]);
         self.0.len() - 4

@@ -3,6 +3,7 @@
 mod admin;
 mod aggregate;
 mod indexes;
+mod modify;
 mod read;
 mod stats;
 mod write;
@@ -25,6 +26,7 @@ pub fn named(name: &[u8]) -> Option<Command> {
         b"getMore" => read::get_more,
         b"killCursors" => read::kill_cursors,
         b"count" => read::count,
+        b"findAndModify" | b"findandmodify" => modify::find_and_modify,
         b"aggregate" => aggregate::aggregate,
         b"create" => admin::create,
         b"drop" => admin::drop_collection,

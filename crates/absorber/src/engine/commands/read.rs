@@ -13,6 +13,7 @@ use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
 use super::super::matching::Filter;
 use super::super::order::{Order, sort_key};
 use super::super::plan::{Step, Walk, Wanted};
+use super::super::projection::Projection;
 use super::super::writer::Writer;
 
 /// Documents of a first batch without a size.
@@ -67,9 +68,7 @@ fn parse_find(request: &Request<'_>, namespace: String) -> Outcome<(FindOptions,
         match field.name {
             b"filter" => filter = document(&field)?,
             b"sort" => order = Order::parse(document(&field)?)?,
-            b"projection" if document(&field)? != EMPTY => {
-                return Err(Fault::not_here("projections"));
-            }
+            b"projection" => cursor.projection = Projection::parse(document(&field)?)?,
             b"skip" => cursor.skip = count_of(&field)?,
             b"limit" => cursor.limit = Some(count_of(&field)?).filter(|limit| *limit > 0),
             b"batchSize" => batch = count_of(&field)?,

@@ -34,7 +34,7 @@ fn write_errors(failed: &[(usize, Fault)], reply: &mut Writer) {
     }
     let array = reply.open(kind::ARRAY, "writeErrors");
     for (place, (index, fault)) in failed.iter().enumerate() {
-        let at = reply.open_element(place);
+        let at = reply.open_element(kind::DOCUMENT, place);
         reply.count("index", *index as u64);
         reply.int("code", fault.code);
         reply.text("errmsg", &fault.message);
@@ -140,7 +140,7 @@ pub fn update(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
     if !upserted.is_empty() {
         let array = reply.open(kind::ARRAY, "upserted");
         for (place, (index, document)) in upserted.iter().enumerate() {
-            let at = reply.open_element(place);
+            let at = reply.open_element(kind::DOCUMENT, place);
             reply.count("index", *index as u64);
             reply.value("_id", id_of(document));
             reply.close(at);

@@ -1,0 +1,53 @@
+//! findAndModify: the update of one document, which it also shows.
+
+use wire::raw::{EMPTY, Value, kind};
+
+use super::super::Engine;
+use super::super::args::{Request, document, flag};
+use super::super::change::{self, id_of};
+use super::super::error::{FAILED_TO_PARSE, Fault, Outcome};
+use super::super::update::Update;
+use super::super::writer::Writer;
+
+/// `{findAndModify: collection, query, update, new, upsert}`
+pub fn find_and_modify(engine: &Engine, request: &Request<'_>) -> Outcome<Writer> {
+    let name = request.collection()?;
+    let (mut filter, mut update, mut shows_new, mut upsert) = (EMPTY, None, false, false);
+    for field in request.fields(&[b"query", b"update", b"new", b"upsert", b"remove", b"hint"])? {
+        match field.name {
+            b"query" => filter = document(&field)?,
+            b"update" if field.value.kind == kind::ARRAY => {
+                return Err(Fault::not_here("updates by pipelines"));
+            }
+            b"update" => match field.value.document() {
+                Some(it) => update = Some(Update::parse(it)?),
+                None => return Err(Fault::new(FAILED_TO_PARSE, "'update' must be an object")),
+            },
+            b"new" => shows_new = flag(&field)?,
+            b"upsert" => upsert = flag(&field)?,
+            b"remove" if flag(&field)? => {
+                return Err(Fault::not_here("findAndModify that removes"));
+            }
+            _ => {}
+        }
+    }
+    let nothing = || Fault::new(FAILED_TO_PARSE, "an update must be specified");
+    let update = update.ok_or_else(nothing)?;
+    let updated = change::update(&engine.store, name, filter, &update, false, upsert)?;
+
+    let mut reply = Writer::new(512);
+    let at = reply.open(kind::DOCUMENT, "lastErrorObject");
+    reply.count("n", updated.matched);
+    reply.bool("updatedExisting", updated.last.is_some());
+    if let Some(document) = &updated.upserted {
+        reply.value("upserted", id_of(document));
+    }
+    reply.close(at);
+    let shown = match &updated.last {
+        Some([old, new]) => Some(if shows_new { new } else { old }),
+        None => updated.upserted.as_ref().filter(|_| shows_new),
+    };
+    let shown = shown.map(|it| Value { kind: kind::DOCUMENT, bytes: it.bytes() });
+    reply.value("value", shown.unwrap_or(Value::NULL));
+    Ok(reply.ok())
+}
