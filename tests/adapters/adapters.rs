@@ -367,6 +367,15 @@ fn a_version_that_does_not_exist_is_named_with_the_command_that_lists_them() {
     });
 }
 
+/// Maven takes the home of the account for its own, whatever HOME says.
+#[test]
+fn a_listing_of_maven_is_found_where_home_is_another_folder() {
+    let mut command = mongodyno(["drivers", "--versions", "java"]);
+    let output = command.env("HOME", scratch("adapters-home")).output().expect("the binary runs");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(said(&output).contains("\n 5.10.0"), "{}", said(&output));
+}
+
 #[test]
 fn an_adapter_that_does_not_exist_is_a_usage_error() {
     let output = crate::support::run(["adapters", "install", "no-such-adapter"]);
