@@ -106,10 +106,6 @@ def failure(fault):
 # Results of answers: documents read and their sum, or None. All raise for a wrong one.
 
 
-def nothing(result):
-    """The driver raises unless all is done; with w:0 nothing is told."""
-
-
 def counted(result):
     return result, 0
 
@@ -167,25 +163,25 @@ def read_modify_write(collection, filter, update):
     return found
 
 
-# Of each kind: the method, what comes of its answer (None: a document is read; tuple: the call has
-# counted), and the arguments that are given, in their order.
+# Of each kind: the method; what comes of its answer (None: nothing, for a driver raises that did not
+# do all; tuple: the call has counted; read_one: of a field); the arguments given, in their order.
 KINDS = {
     "noop": (None, tuple),
-    "insert_one": ("insert_one", nothing, "documents"),
-    "insert_many": ("insert_many", nothing, "documents"),
-    "find_one": ("find_one", None, "filter", "projection"),
+    "insert_one": ("insert_one", None, "documents"),
+    "insert_many": ("insert_many", None, "documents"),
+    "find_one": ("find_one", read_one, "filter", "projection"),
     "find": ("find", tuple, "filter", "projection"),
     "update_one": ("update_one", require_one, "filter", "update"),
     "delete_one": ("delete_one", require_deleted, "filter"),
     "count": ("count_documents" if COUNTS_DOCUMENTS else "count", counted, "filter"),
     "estimated_count": ("estimated_document_count" if COUNTS_DOCUMENTS else "count", counted),
     "replace_one": ("replace_one", require_one, "filter", "documents"),
-    "find_one_and_update": ("find_one_and_update", None, "filter", "update"),
-    "read_modify_write": (None, None, "filter", "update"),
-    "bulk_write": ("bulk_write", nothing),
+    "find_one_and_update": ("find_one_and_update", read_one, "filter", "update"),
+    "read_modify_write": (None, read_one, "filter", "update"),
+    "bulk_write": ("bulk_write", None),
     "aggregate": ("aggregate", tuple, "pipeline"),
-    "command": ("command", nothing, "command"),
-    "drop": ("drop", nothing),
+    "command": ("command", None, "command"),
+    "drop": ("drop", None),
 }
 BULK_PARTS = {
     "insert_one": pymongo.InsertOne,
@@ -209,7 +205,7 @@ def bulk_part(operation):
 
 
 def bind(api, database, operation, client):
-    """An operation's call, and the function that its answer goes through."""
+    """An operation's call, and the function that its answer goes through, if any."""
     kind, field = operation["kind"], operation.get("sum_field")
     if kind == "noop":
         return partial(api.noop, field), tuple
@@ -232,7 +228,7 @@ def bind(api, database, operation, client):
         "aggregate": partial(api.drain, lambda template: method(template["pipeline"]), field),
         "bulk_write": partial(api.bulk_write, method),
     }.get(kind, method)
-    return call, finish or read_one(field)
+    return call, read_one(field) if finish is read_one else finish
 
 
 # The consumer's.

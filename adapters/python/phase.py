@@ -14,7 +14,7 @@ HEADER = struct.Struct("<8sIIIIQ")
 # Both have seven fields (without a guid an empty one), so no reader asks which record it has.
 RECORDS = {32: struct.Struct("<QQIIBB6x0s"), 48: struct.Struct("<QQIIBB6x16s")}
 SAMPLE = struct.Struct("<QQQIBBH")
-# Records and samples are unpacked and packed by the block. One by one, each would run code that the
+# Operations are read and samples packed by the block. One by one, each would run code that the
 # driver has pushed out of the CPU's caches since the last: 2 us in place of 0.5. A larger block
 # would stop the worker for longer: one of 512 samples took 0.35 ms, a latency of its own.
 BLOCK = 32
@@ -38,10 +38,12 @@ class Schedule:
     def offset(self, place):
         return HEADER.size + place * self.record.size
 
-    def block(self, place):
-        """The record of that place, and some that follow it."""
-        end = min(place + BLOCK, self.records)
-        return list(self.record.iter_unpack(self.data[self.offset(place) : self.offset(end)]))
+    def block(self, slice, position, count):
+        """The record of that position in the slice, and those that follow it, `count` at most."""
+        first = slice * self.length
+        end = min(position + count, self.length)
+        data = self.data[self.offset(first + position) : self.offset(first + end)]
+        return self.record.iter_unpack(data)
 
     def part(self, number):
         """A part of a bulk: they stand behind the records."""
@@ -103,6 +105,12 @@ def rotated(calls, first):
     return calls[first:] + calls[:first]
 
 
+def given(operation):
+    """What the call of an operation is given, made now."""
+    record, item, make = operation[:3]
+    return make(record, item)
+
+
 class Worker:
     """A worker's place in its slice of the schedule, and the results of its operations."""
 
@@ -111,51 +119,53 @@ class Worker:
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
         # The worker's own client comes first, and the others after it in turn.
-        self.deals, self.item, self.queued = phase.deals, phase.item, phase.queued
         own = self.slice if phase.deals else place
         self.plans = [(make, rotated(calls, own)) for make, calls in phase.plans]
+        self.block, self.begin = [], 0  # operations, and the number of the first of them
         self.held = None  # a number whose time lies behind the turn's end
         self.documents = self.sum = self.failures = self.last_ns = 0
         self.gave_up = False
 
+    def read(self, number, count=1):
+        """The operation of that number, and some that follow it in its lap: record, item, maker,
+        call, and the function that its answer goes through."""
+        phase, block = self.phase, []
+        lap, position = divmod(number, phase.schedule.length)
+        for record in phase.schedule.block(self.slice, position, count):
+            make, calls = self.plans[record[OPERATION]]
+            method, finish = calls[number % len(calls) if phase.deals else 0]
+            item = phase.item(record, lap, number, self.producer)
+            block.append((record, item, make, method, finish))
+            number += 1
+        return block
+
     def operations(self, began_ns):
-        """Of each operation of a turn when it is due (0: at once), number, lap and record."""
-        phase, schedule, numbers = self.phase, self.phase.schedule, self.numbers
+        """Of each operation of a turn when it is due (0: at once), and the operation."""
+        phase, numbers, due_ns = self.phase, self.numbers, 0
         # Names of this function, for it runs between any two operations.
-        length, first, due_ns = schedule.length, self.slice * schedule.length, 0
-        block, begin = (), 0  # records, and the place of the first of them
-        queued, think_ns = phase.queued, phase.think_ns
+        block, begin, queued, think_ns = self.block, self.begin, phase.queued, phase.think_ns
+        count = 1 if queued else BLOCK  # the numbers that follow in a queue are other workers'
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
         while self.last_ns < phase.deadline_ns and not self.gave_up:
             number, self.held = self.held, None
             if number is None and (number := next(numbers, None)) is None:
                 return
-            lap, position = divmod(number, length)
-            place = first + position
-            if not begin <= place < begin + len(block):
-                block, begin = schedule.block(place), place
-            record = block[place - begin]
+            if not begin <= number < begin + len(block):
+                self.block, self.begin = block, begin = self.read(number, count), number
+            operation = block[number - begin]
             if queued:
-                due_ns = phase.due_ns(lap, record)
+                due_ns = phase.due_ns(operation)
                 if due_ns >= phase.deadline_ns:
                     self.held = number
                     return
-            yield due_ns, number, lap, record
+            yield due_ns, operation
             if think_ns:
                 due_ns = self.last_ns + think_ns
                 if due_ns >= phase.deadline_ns:
                     return
 
-    def make(self, taken):
-        """The call of the operation taken, what its answer goes through, and what it is given."""
-        _, number, lap, record = taken
-        make, calls = self.plans[record[OPERATION]]
-        method, finish = calls[number % len(calls) if self.deals else 0]
-        return method, finish, make(record, self.item(record, lap, number, self.producer))
-
-    def note(self, taken, start_ns, end_ns, answer, fault):
+    def note(self, due_ns, operation, start_ns, end_ns, answer, fault):
         """Keep the sample and the answer of an operation."""
-        due_ns, number, _, record = taken
         if fault is None:
             self.failures = outcome = 0
             if answer:
@@ -165,10 +175,9 @@ class Worker:
             outcome = self.phase.errors.note(fault)
             self.failures += 1
             self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
-        intended_ns = due_ns if self.queued else start_ns
-        self.samples.add(
-            intended_ns, start_ns, end_ns, number, record[OPERATION], outcome, self.producer
-        )
+        intended_ns = due_ns if self.phase.queued else start_ns
+        number, place = operation[1][1], operation[0][OPERATION]
+        self.samples.add(intended_ns, start_ns, end_ns, number, place, outcome, self.producer)
         self.last_ns = end_ns
 
 
@@ -206,10 +215,11 @@ class Phase:
             producer = message["first_worker"] + place
             self.workers.append(self.worker(self, place, producer, samples))
 
-    def due_ns(self, lap, record):
+    def due_ns(self, operation):
         if self.mode == "burst":
             return self.origin_ns
-        return self.origin_ns + record[INTENDED] + lap * self.schedule.lap_ns
+        record, item = operation[:2]
+        return self.origin_ns + record[INTENDED] + item[5] * self.schedule.lap_ns
 
     def begin(self):
         began_ns = clock_ns()

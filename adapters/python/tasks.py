@@ -12,7 +12,7 @@ from threading import Thread
 
 import dialect_asyncio
 from documents import clock_ns
-from phase import NAP_NS, Phase, Worker
+from phase import NAP_NS, Phase, Worker, given
 
 PAUSE_NS = 250_000
 TIMER_ABSTIME = 1
@@ -48,15 +48,16 @@ class TaskWorker(Worker):
 
     async def drive(self, began_ns):
         """Awaited, with think time, and by rate: one operation after the other."""
-        for taken in self.operations(began_ns):
-            if taken[0] and not await self.sleep_until(taken[0]):
+        for due_ns, operation in self.operations(began_ns):
+            if due_ns and not await self.sleep_until(due_ns):
                 return
-            await self.perform(taken, *self.make(taken))
+            await self.perform(due_ns, operation, given(operation))
 
     async def keep_flying(self, began_ns):
         flying = deque()
-        for taken in self.operations(began_ns):
-            flying.append(asyncio.create_task(self.perform(taken, *self.make(taken))))
+        for due_ns, operation in self.operations(began_ns):
+            call = self.perform(due_ns, operation, given(operation))
+            flying.append(asyncio.create_task(call))
             if len(flying) == self.phase.size:
                 await flying.popleft()
         await asyncio.gather(*flying)
@@ -71,15 +72,17 @@ class TaskWorker(Worker):
             await self.alarm.until(min(due_ns, now_ns + NAP_NS))
         return False
 
-    async def perform(self, taken, method, finish, given):
+    async def perform(self, due_ns, operation, given):
         phase, answer, fault = self.phase, None, None
+        method, finish = operation[3:]
         start_ns = clock_ns()
         try:
-            answer = finish(await method(*given))
+            answer = await method(*given)
+            answer = finish(answer) if finish else None
             end_ns = clock_ns()
         except Exception as raised:
             end_ns, fault = clock_ns(), raised
-        self.note(taken, start_ns, end_ns, answer, fault)
+        self.note(due_ns, operation, start_ns, end_ns, answer, fault)
         if end_ns >= phase.pause_due_ns:
             # Let the loop turn once: some 10 us, so not behind each operation.
             phase.pause_due_ns = end_ns + PAUSE_NS
@@ -107,8 +110,10 @@ class TaskPhase(Phase):
         """
         flying, taker = [], self.workers[0]
         willing = [worker for worker in self.workers if not worker.gave_up]
-        for worker, taken in zip(cycle(willing), taker.operations(began_ns)):
-            flying.append(asyncio.create_task(worker.perform(taken, *worker.make(taken))))
+        for worker, (due_ns, taken) in zip(cycle(willing), taker.operations(began_ns)):
+            [operation] = worker.read(taken[1][1])  # its number; the calls are the worker's own
+            call = worker.perform(due_ns, operation, given(operation))
+            flying.append(asyncio.create_task(call))
             taker.last_ns = clock_ns()
         await asyncio.gather(*flying)
 

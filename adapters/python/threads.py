@@ -7,14 +7,15 @@ from threading import Barrier
 
 import dialect
 from documents import clock_ns
-from phase import NAP_NS, Phase, Worker
+from phase import NAP_NS, Phase, Worker, given
 
 
 def timed(method, finish, given):
     """Both readings of a call, its answer and its exception."""
     start_ns = clock_ns()
     try:
-        answer = finish(method(*given))
+        answer = method(*given)
+        answer = finish(answer) if finish else None
     except Exception as fault:
         return start_ns, clock_ns(), None, fault
     return start_ns, clock_ns(), answer, None
@@ -27,26 +28,28 @@ class ThreadWorker(Worker):
         self.samples.flush()
 
     def drive(self, operations):
-        for taken in operations:
-            if taken[0] and not self.sleep_until(taken[0]):
+        for due_ns, operation in operations:
+            if due_ns and not self.sleep_until(due_ns):
                 return
             # Name by name, here and below: to unpack a tuple into a call costs as much as the call.
-            method, finish, given = self.make(taken)
-            start_ns, end_ns, answer, fault = timed(method, finish, given)
-            self.note(taken, start_ns, end_ns, answer, fault)
+            record, item, make, method, finish = operation
+            start_ns, end_ns, answer, fault = timed(method, finish, make(record, item))
+            self.note(due_ns, operation, start_ns, end_ns, answer, fault)
 
     def keep_flying(self, operations):
         """Documents and samples are made here: other threads only call and wait."""
         flying = deque()
         for taken in operations:
-            flying.append((taken, self.phase.threads.submit(timed, *self.make(taken))))
+            method, finish = taken[1][3:]
+            call = self.phase.threads.submit(timed, method, finish, given(taken[1]))
+            flying.append((taken, call))
             if len(flying) == self.phase.size:
                 self.land(*flying.popleft())
         for each in flying:
             self.land(*each)
 
     def land(self, taken, call):
-        self.note(taken, *call.result())
+        self.note(*taken, *call.result())
 
     def sleep_until(self, due_ns):
         """Sleep, for spinning would hold the interpreter's lock; False if it is stopped before."""
