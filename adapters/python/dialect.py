@@ -163,8 +163,8 @@ def read_modify_write(collection, filter, update):
     return found
 
 
-# Of each kind: the method; what comes of its answer (None: nothing, for a driver raises that did not
-# do all; tuple: the call has counted; read_one: of a field); the arguments given, in their order.
+# Of each kind: the method; what comes of its answer (None: nothing, since a call that fails raises;
+# tuple: the call has counted; read_one: of a field); the arguments that are given, in their order.
 KINDS = {
     "noop": (None, tuple),
     "insert_one": ("insert_one", None, "documents"),
