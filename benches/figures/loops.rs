@@ -29,8 +29,8 @@ const PAIRS: u32 = 10;
 const STARTS: u32 = 6;
 const LONG_STARTS: u32 = 18;
 
-/// Of the adapter's warm-up: both programs compile themselves on one core, each also in turns of the
-/// other. After one warm-up Java and C# worked at a quarter to a half of their later rate.
+/// Of the adapter's warm-up: both programs compile themselves on one core, each also while the
+/// other works. After one warm-up Java and C# worked at a quarter to a half of their later rate.
 const WARMUPS: f64 = 2.0;
 
 /// Smallest ratio of throughputs.
