@@ -11,6 +11,7 @@ import dialect
 
 clock_ns = time.monotonic_ns
 INTENDED, KEY, DOCUMENT, COUNT, OPERATION, FLAGS, GUID = range(7)  # of a schedule's record
+SEQUENCE, LAP = 1, 5  # of an item
 
 
 def sources(epoch_ns):

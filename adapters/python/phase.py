@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 import dialect
-from documents import INTENDED, OPERATION, Makers, clock_ns
+from documents import INTENDED, LAP, OPERATION, SEQUENCE, Makers, clock_ns
 
 HEADER = struct.Struct("<8sIIIIQ")
 # Both have seven fields (without a guid an empty one), so no reader asks which record it has.
@@ -176,7 +176,7 @@ class Worker:
             self.failures += 1
             self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
         intended_ns = due_ns if self.phase.queued else start_ns
-        number, place = operation[1][1], operation[0][OPERATION]
+        number, place = operation[1][SEQUENCE], operation[0][OPERATION]
         self.samples.add(intended_ns, start_ns, end_ns, number, place, outcome, self.producer)
         self.last_ns = end_ns
 
@@ -219,7 +219,7 @@ class Phase:
         if self.mode == "burst":
             return self.origin_ns
         record, item = operation[:2]
-        return self.origin_ns + record[INTENDED] + item[5] * self.schedule.lap_ns
+        return self.origin_ns + record[INTENDED] + item[LAP] * self.schedule.lap_ns
 
     def begin(self):
         began_ns = clock_ns()

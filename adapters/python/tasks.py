@@ -11,7 +11,7 @@ from itertools import cycle
 from threading import Thread
 
 import dialect_asyncio
-from documents import clock_ns
+from documents import SEQUENCE, clock_ns
 from phase import NAP_NS, Phase, Worker, given
 
 PAUSE_NS = 250_000
@@ -111,7 +111,7 @@ class TaskPhase(Phase):
         flying, taker = [], self.workers[0]
         willing = [worker for worker in self.workers if not worker.gave_up]
         for worker, (due_ns, taken) in zip(cycle(willing), taker.operations(began_ns)):
-            [operation] = worker.read(taken[1][1])  # its number; the calls are the worker's own
+            [operation] = worker.read(taken[1][SEQUENCE])  # with the worker's own client
             call = worker.perform(due_ns, operation, given(operation))
             flying.append(asyncio.create_task(call))
             taker.last_ns = clock_ns()

@@ -62,14 +62,9 @@ impl Projection {
         for field in fields(document) {
             match tree.0.iter().find(|(name, _)| name == field.name) {
                 Some((_, below)) if !below.0.is_empty() => match field.value.kind {
-                    kind::DOCUMENT => {
-                        let at = writer.open(kind::DOCUMENT, field.name);
-                        self.within(field.value.bytes, below, writer);
-                        writer.close(at);
-                    }
-                    kind::ARRAY => {
-                        let at = writer.open(kind::ARRAY, field.name);
-                        self.elements(field.value.bytes, below, writer);
+                    kind::DOCUMENT | kind::ARRAY => {
+                        let at = writer.open(field.value.kind, field.name);
+                        self.below(field.value, below, writer);
                         writer.close(at);
                     }
                     _ if self.shows => {}
@@ -81,23 +76,26 @@ impl Projection {
         }
     }
 
+    fn below(&self, value: Value<'_>, tree: &Tree, writer: &mut Writer) {
+        if value.kind == kind::DOCUMENT {
+            self.within(value.bytes, tree, writer);
+        } else {
+            self.elements(value.bytes, tree, writer);
+        }
+    }
+
     /// Each document of an array, also of one within it; what is none has no such field.
     fn elements(&self, array: &[u8], tree: &Tree, writer: &mut Writer) {
         let mut index = 0;
         for element in fields(array) {
             match element.value.kind {
-                kind::DOCUMENT => {
-                    let at = writer.open_element(kind::DOCUMENT, index);
-                    self.within(element.value.bytes, tree, writer);
-                    writer.close(at);
-                }
-                kind::ARRAY => {
-                    let at = writer.open_element(kind::ARRAY, index);
-                    self.elements(element.value.bytes, tree, writer);
+                kind::DOCUMENT | kind::ARRAY => {
+                    let at = writer.open_element(element.value.kind, index);
+                    self.below(element.value, tree, writer);
                     writer.close(at);
                 }
                 _ if self.shows => continue,
-                kind => writer.element(index, Value { kind, bytes: element.value.bytes }),
+                _ => writer.element(index, element.value),
             }
             index += 1;
         }
