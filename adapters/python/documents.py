@@ -1,6 +1,6 @@
 """What operations are given: copies of the pools' documents, and their stamps. SPEC 4 to 6.
 
-An item is (key, sequence, producer, guid, shift, lap): what stamps take their values from.
+An item is an operation of the schedule, or a part of a bulk, with what stamps take from it.
 """
 
 import time
@@ -10,16 +10,16 @@ from pathlib import Path
 import dialect
 
 clock_ns = time.monotonic_ns
-INTENDED, KEY, DOCUMENT, COUNT, OPERATION, FLAGS, GUID = range(7)  # of a schedule's record
-SEQUENCE, LAP = 1, 5  # of an item
+# Of an item. One flat tuple: each object more is one more that the CPU's caches have lost.
+KEY, SEQUENCE, PRODUCER, GUID, SHIFT, DOCUMENT, COUNT, OPERATION, DUE_NS = range(9)
 
 
 def sources(epoch_ns):
     """For each word of `from` a function of an item."""
     return {
-        "key": itemgetter(0),
-        "sequence": itemgetter(1),
-        "producer": itemgetter(2),
+        "key": itemgetter(KEY),
+        "sequence": itemgetter(SEQUENCE),
+        "producer": itemgetter(PRODUCER),
         "made_ns": lambda item: clock_ns() - epoch_ns,
         "time_ms": lambda item: time.time_ns() // 1_000_000,
     }
@@ -27,7 +27,7 @@ def sources(epoch_ns):
 
 def guid(item):
     """The record's, its first bytes XORed with the shift's low half, its last with the high."""
-    guid, shift = item[3:5]
+    guid, shift = item[GUID], item[SHIFT]
     mask = shift & 0xFFFFFFFF | shift >> 32 << 96
     return (int.from_bytes(guid, "little") ^ mask).to_bytes(16, "little")
 
@@ -89,14 +89,14 @@ def copier(value):
 
 
 def builder(copiers, stamps, sources):
-    """A function that makes the document of that number in a pool; a template is a pool of one."""
+    """A function that makes an item's document out of a pool; a template is a pool of one."""
     own = [stamp for stamp in stamps if len(stamp["path"]) == 1]
     values = [(stamp["path"][0], *conversion(stamp, sources)) for stamp in own]
     puts = [putter(stamp, sources) for stamp in stamps if stamp not in own]
     count = len(copiers)
 
-    def build(number, item):
-        document = copiers[number % count]()
+    def build(item):
+        document = copiers[item[DOCUMENT] % count]()
         for name, source, convert in values:
             document[name] = convert(source(item))
         for put in puts:
@@ -110,25 +110,21 @@ def render(message):
     given = message["input"]
     times = {name: lambda item, name=name: given.get(name, 0) for name in ("made_ns", "time_ms")}
     item = [given.get(name, 0) for name in ("key", "sequence", "producer")]
-    item += bytes.fromhex(given.get("guid", "00" * 16)), given.get("shift", 0)
+    item += bytes.fromhex(given.get("guid", "00" * 16)), given.get("shift", 0), 0
     [template] = dialect.decode(bytes.fromhex(message["template"]))
     build = builder([copier(template)], message["stamps"], {**sources(0), **times})
-    return dialect.encode(build(0, item))
+    return dialect.encode(build(item))
 
 
 class Makers:
-    """Of each operation a function of a record and its item that makes what the call is given."""
+    """Of each operation a function of an item that makes what the call is given."""
 
     def __init__(self, message, schedule, epoch_ns):
-        self.lap_step, self.item_step = message["lap_step"], message["item_step"]
-        self.schedule, self.sources = schedule, sources(epoch_ns)
+        self.item_step, self.schedule = message["item_step"], schedule
+        self.sources = sources(epoch_ns)
         pools = [dialect.decode(Path(path).read_bytes()) for path in message["pools"]]
         self.pools = [list(map(copier, pool)) for pool in pools]
         self.operations = message["operations"]
-
-    def item(self, record, lap, number, producer):
-        shift = lap * self.lap_step if record[FLAGS] & 1 else 0
-        return record[KEY] + shift, number, producer, record[GUID], shift, lap
 
     def builder(self, operation, name):
         given = operation[name]
@@ -145,31 +141,25 @@ class Makers:
         names = [name for name in dialect.KINDS[kind][2:] if name in operation]
         builders = [self.builder(operation, name) for name in names]
 
-        def make(record, item):
-            return [build(record[DOCUMENT], item) for build in builders]
-
-        def make_one(record, item):
-            return (builders[0](record[DOCUMENT], item),)
+        def make(item):
+            return [build(item) for build in builders]
 
         # Most are given one document, and a comprehension is one call more between operations.
-        make = {0: lambda record, item: (), 1: make_one}.get(len(builders), make)
-        if kind == "find":
-            return lambda record, item: [record[COUNT], *make(record, item)]
-        return make
+        make = {0: lambda item: (), 1: lambda item: (builders[0](item),)}.get(len(builders), make)
+        return (lambda item: [item[COUNT], *make(item)]) if kind == "find" else make
 
     def batch_maker(self, operation):
         build, step = self.builder(operation, "documents"), self.item_step
 
-        def make_lazily(record, item):
-            document, (key, sequence, producer, guid, shift, _) = record[DOCUMENT], item
-            for n in range(record[COUNT]):
-                moved = n * step
-                own = key + moved, sequence + n, producer, guid, shift + moved
-                yield build(document + n, own)
+        def make_lazily(item):
+            key, sequence, producer, guid, shift, document, count = item[: COUNT + 1]
+            for n in range(count):
+                by = n * step
+                yield build((key + by, sequence + n, producer, guid, shift + by, document + n))
 
         if operation.get("lazy"):
-            return lambda record, item: [make_lazily(record, item)]
-        return lambda record, item: [list(make_lazily(record, item))]
+            return lambda item: [make_lazily(item)]
+        return lambda item: [list(make_lazily(item))]
 
     def bulk_maker(self):
         parts = {
@@ -178,14 +168,11 @@ class Makers:
             if operation["kind"] in dialect.BULK_PARTS
         }
 
-        def make(record, item):
-            _, sequence, producer, _, _, lap = item
+        def make(item):
             requests = []
-            for n in range(record[COUNT]):
-                part = self.schedule.part(record[DOCUMENT] + n)
+            for part in self.schedule.parts(item):
                 make_part, request = parts[part[OPERATION]]
-                given = make_part(part, self.item(part, lap, sequence + n, producer))
-                requests.append(request(*given))
+                requests.append(request(*make_part(part)))
             return [requests]
 
         return make

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 import dialect
-from documents import INTENDED, LAP, OPERATION, SEQUENCE, Makers, clock_ns
+from documents import COUNT, DOCUMENT, DUE_NS, OPERATION, PRODUCER, SEQUENCE, Makers, clock_ns
 
 HEADER = struct.Struct("<8sIIIIQ")
 # Both have seven fields (without a guid an empty one), so no reader asks which record it has.
@@ -30,24 +30,34 @@ def told(fault):
 
 
 class Schedule:
-    def __init__(self, path):
-        self.data = Path(path).read_bytes()
+    def __init__(self, path, lap_step):
+        self.data, self.lap_step = Path(path).read_bytes(), lap_step
         _, size, self.records, slices, _, self.lap_ns = HEADER.unpack_from(self.data)
         self.length, self.record = self.records // slices, RECORDS[size]
 
-    def offset(self, place):
-        return HEADER.size + place * self.record.size
+    def items(self, place, count, number, producer):
+        """Of the records from that place on, the first of which has that number in its slice."""
+        lap = number // self.length
+        shift, begun_ns = lap * self.lap_step, lap * self.lap_ns
+        begin, size = HEADER.size + place * self.record.size, count * self.record.size
+        records = self.record.iter_unpack(self.data[begin : begin + size])
+        return [
+            (key + by, sequence, producer, guid, by, document, count, operation, begun_ns + at)
+            for sequence, record in enumerate(records, number)
+            for at, key, document, count, operation, flags, guid in [record]
+            for by in [shift * (flags & 1)]
+        ]
 
-    def block(self, slice, position, count):
-        """The record of that position in the slice, and those that follow it, `count` at most."""
-        first = slice * self.length
-        end = min(position + count, self.length)
-        data = self.data[self.offset(first + position) : self.offset(first + end)]
-        return self.record.iter_unpack(data)
+    def block(self, slice, number, count, producer):
+        """The item of that number in the slice and some that follow in its lap."""
+        position = number % self.length
+        count = min(count, self.length - position)
+        return self.items(slice * self.length + position, count, number, producer)
 
-    def part(self, number):
-        """A part of a bulk: they stand behind the records."""
-        return self.record.unpack_from(self.data, self.offset(self.records + number))
+    def parts(self, bulk):
+        """They stand behind the records."""
+        place, count = self.records + bulk[DOCUMENT], bulk[COUNT]
+        return self.items(place, count, bulk[SEQUENCE], bulk[PRODUCER])
 
 
 class Samples:
@@ -105,12 +115,6 @@ def rotated(calls, first):
     return calls[first:] + calls[:first]
 
 
-def given(operation):
-    """What the call of an operation is given, made now."""
-    record, item, make = operation[:3]
-    return make(record, item)
-
-
 class Worker:
     """A worker's place in its slice of the schedule, and the results of its operations."""
 
@@ -118,53 +122,47 @@ class Worker:
         self.phase, self.producer, self.samples = phase, producer, samples
         self.slice = 0 if phase.queued else place
         self.numbers = phase.numbers[self.slice]
-        # The worker's own client comes first, and the others after it in turn.
-        own = self.slice if phase.deals else place
-        self.plans = [(make, rotated(calls, own)) for make, calls in phase.plans]
-        self.block, self.begin = [], 0  # operations, and the number of the first of them
+        # The worker's own client, and where operations are dealt the others after it in turn.
+        own, some = (self.slice, None) if phase.deals else (place, 1)
+        self.plans = [(make, rotated(calls, own)[:some]) for make, calls in phase.plans]
         self.held = None  # a number whose time lies behind the turn's end
         self.documents = self.sum = self.failures = self.last_ns = 0
         self.gave_up = False
 
     def read(self, number, count=1):
-        """The operation of that number, and some that follow it in its lap: record, item, maker,
-        call, and the function that its answer goes through."""
-        phase, block = self.phase, []
-        lap, position = divmod(number, phase.schedule.length)
-        for record in phase.schedule.block(self.slice, position, count):
-            make, calls = self.plans[record[OPERATION]]
-            method, finish = calls[number % len(calls) if phase.deals else 0]
-            item = phase.item(record, lap, number, self.producer)
-            block.append((record, item, make, method, finish))
-            number += 1
-        return block
+        return self.phase.schedule.block(self.slice, number, count, self.producer)
 
-    def operations(self, began_ns):
-        """Of each operation of a turn when it is due (0: at once), and the operation."""
+    def plan(self, item):
+        """The maker of what its call is given, the call, and what the answer goes through."""
+        make, calls = self.plans[item[OPERATION]]
+        return make, *calls[item[SEQUENCE] % len(calls)]
+
+    def items(self, began_ns):
+        """Of each operation of a turn when it is due (0: at once), and its item."""
         phase, numbers, due_ns = self.phase, self.numbers, 0
         # Names of this function, for it runs between any two operations.
-        block, begin, queued, think_ns = self.block, self.begin, phase.queued, phase.think_ns
+        block, begin, queued, think_ns = [], 0, phase.queued, phase.think_ns
         count = 1 if queued else BLOCK  # the numbers that follow in a queue are other workers'
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
         while self.last_ns < phase.deadline_ns and not self.gave_up:
             number, self.held = self.held, None
             if number is None and (number := next(numbers, None)) is None:
                 return
-            if not begin <= number < begin + len(block):
-                self.block, self.begin = block, begin = self.read(number, count), number
-            operation = block[number - begin]
+            if number >= begin + len(block):
+                block, begin = self.read(number, count), number
+            item = block[number - begin]
             if queued:
-                due_ns = phase.due_ns(operation)
+                due_ns = phase.due_ns(item)
                 if due_ns >= phase.deadline_ns:
                     self.held = number
                     return
-            yield due_ns, operation
+            yield due_ns, item
             if think_ns:
                 due_ns = self.last_ns + think_ns
                 if due_ns >= phase.deadline_ns:
                     return
 
-    def note(self, due_ns, operation, start_ns, end_ns, answer, fault):
+    def note(self, due_ns, item, start_ns, end_ns, answer, fault):
         """Keep the sample and the answer of an operation."""
         if fault is None:
             self.failures = outcome = 0
@@ -176,8 +174,8 @@ class Worker:
             self.failures += 1
             self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
         intended_ns = due_ns if self.phase.queued else start_ns
-        number, place = operation[1][SEQUENCE], operation[0][OPERATION]
-        self.samples.add(intended_ns, start_ns, end_ns, number, place, outcome, self.producer)
+        number, operation = item[SEQUENCE], item[OPERATION]
+        self.samples.add(intended_ns, start_ns, end_ns, number, operation, outcome, self.producer)
         self.last_ns = end_ns
 
 
@@ -201,9 +199,8 @@ class Phase:
         slices = 1 if self.queued else message["workers"]
         # A range knows how much is left, and taking its next number needs no lock but Python's.
         self.numbers = [iter(range(limit)) for limit in message["limits"] or [sys.maxsize] * slices]
-        self.schedule = Schedule(message["schedule"])
-        makers = Makers(message, self.schedule, epoch_ns)
-        self.item, self.plans = makers.item, []
+        self.schedule = Schedule(message["schedule"], message["lap_step"])
+        makers, self.plans = Makers(message, self.schedule, epoch_ns), []
         for each in message["operations"]:
             bind = partial(dialect.bind, self.api, session["database"], each)
             self.plans.append((makers.maker(each), list(map(bind, session["clients"]))))
@@ -215,11 +212,8 @@ class Phase:
             producer = message["first_worker"] + place
             self.workers.append(self.worker(self, place, producer, samples))
 
-    def due_ns(self, operation):
-        if self.mode == "burst":
-            return self.origin_ns
-        record, item = operation[:2]
-        return self.origin_ns + record[INTENDED] + item[LAP] * self.schedule.lap_ns
+    def due_ns(self, item):
+        return self.origin_ns + (item[DUE_NS] if self.mode == "rate" else 0)
 
     def begin(self):
         began_ns = clock_ns()

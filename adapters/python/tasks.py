@@ -12,7 +12,7 @@ from threading import Thread
 
 import dialect_asyncio
 from documents import SEQUENCE, clock_ns
-from phase import NAP_NS, Phase, Worker, given
+from phase import NAP_NS, Phase, Worker
 
 PAUSE_NS = 250_000
 TIMER_ABSTIME = 1
@@ -48,16 +48,15 @@ class TaskWorker(Worker):
 
     async def drive(self, began_ns):
         """Awaited, with think time, and by rate: one operation after the other."""
-        for due_ns, operation in self.operations(began_ns):
+        for due_ns, item in self.items(began_ns):
             if due_ns and not await self.sleep_until(due_ns):
                 return
-            await self.perform(due_ns, operation, given(operation))
+            await self.perform(due_ns, item)
 
     async def keep_flying(self, began_ns):
         flying = deque()
-        for due_ns, operation in self.operations(began_ns):
-            call = self.perform(due_ns, operation, given(operation))
-            flying.append(asyncio.create_task(call))
+        for due_ns, item in self.items(began_ns):
+            flying.append(asyncio.create_task(self.perform(due_ns, item)))
             if len(flying) == self.phase.size:
                 await flying.popleft()
         await asyncio.gather(*flying)
@@ -72,9 +71,13 @@ class TaskWorker(Worker):
             await self.alarm.until(min(due_ns, now_ns + NAP_NS))
         return False
 
-    async def perform(self, due_ns, operation, given):
+    def perform(self, due_ns, item):
+        """A coroutine of the call. What it is given is made by now, before any other task runs."""
+        make, method, finish = self.plan(item)
+        return self.call(due_ns, item, method, finish, make(item))
+
+    async def call(self, due_ns, item, method, finish, given):
         phase, answer, fault = self.phase, None, None
-        method, finish = operation[3:]
         start_ns = clock_ns()
         try:
             answer = await method(*given)
@@ -82,7 +85,7 @@ class TaskWorker(Worker):
             end_ns = clock_ns()
         except Exception as raised:
             end_ns, fault = clock_ns(), raised
-        self.note(due_ns, operation, start_ns, end_ns, answer, fault)
+        self.note(due_ns, item, start_ns, end_ns, answer, fault)
         if end_ns >= phase.pause_due_ns:
             # Let the loop turn once: some 10 us, so not behind each operation.
             phase.pause_due_ns = end_ns + PAUSE_NS
@@ -110,10 +113,9 @@ class TaskPhase(Phase):
         """
         flying, taker = [], self.workers[0]
         willing = [worker for worker in self.workers if not worker.gave_up]
-        for worker, (due_ns, taken) in zip(cycle(willing), taker.operations(began_ns)):
-            [operation] = worker.read(taken[1][SEQUENCE])  # with the worker's own client
-            call = worker.perform(due_ns, operation, given(operation))
-            flying.append(asyncio.create_task(call))
+        for worker, (due_ns, taken) in zip(cycle(willing), taker.items(began_ns)):
+            [item] = worker.read(taken[SEQUENCE])  # with this worker's number
+            flying.append(asyncio.create_task(worker.perform(due_ns, item)))
             taker.last_ns = clock_ns()
         await asyncio.gather(*flying)
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Barrier
 
 import dialect
-from documents import clock_ns
-from phase import NAP_NS, Phase, Worker, given
+from documents import OPERATION, clock_ns
+from phase import BLOCK, HELD_NS, NAP_NS, Phase, Worker
 
 
 def timed(method, finish, given):
@@ -23,25 +23,56 @@ def timed(method, finish, given):
 
 class ThreadWorker(Worker):
     def turn(self, began_ns):
-        drive = self.keep_flying if self.phase.size else self.drive
-        drive(self.operations(began_ns))
+        if self.phase.size:
+            self.keep_flying(self.items(began_ns))
+        elif self.phase.queued or self.phase.think_ns:
+            self.drive(self.items(began_ns))
+        else:
+            self.back_to_back(began_ns)
         self.samples.flush()
 
-    def drive(self, operations):
-        for due_ns, operation in operations:
+    def back_to_back(self, began_ns):
+        """`drive` where nothing is waited for, written out: it gains 1.7 %.
+
+        The driver pushes all other code out of the CPU's caches, so each function more between two
+        of its calls is read from memory again.
+        """
+        phase, numbers, plans, block, begin = self.phase, self.numbers, self.plans, [], 0
+        self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
+        while self.last_ns < phase.deadline_ns and not self.gave_up:
+            number = next(numbers, None)
+            if number is None:
+                return
+            if number >= begin + len(block):
+                block, begin = self.read(number, BLOCK), number
+            item = block[number - begin]
+            make, calls = plans[item[OPERATION]]
+            method, finish = calls[number % len(calls)]
+            given, answer, fault = make(item), None, None
+            start_ns = clock_ns()
+            try:
+                answer = method(*given)
+                answer = finish(answer) if finish else None
+                end_ns = clock_ns()
+            except Exception as raised:
+                end_ns, fault = clock_ns(), raised
+            self.note(0, item, start_ns, end_ns, answer, fault)
+
+    def drive(self, items):
+        for due_ns, item in items:
             if due_ns and not self.sleep_until(due_ns):
                 return
             # Name by name, here and below: to unpack a tuple into a call costs as much as the call.
-            record, item, make, method, finish = operation
-            start_ns, end_ns, answer, fault = timed(method, finish, make(record, item))
-            self.note(due_ns, operation, start_ns, end_ns, answer, fault)
+            make, method, finish = self.plan(item)
+            start_ns, end_ns, answer, fault = timed(method, finish, make(item))
+            self.note(due_ns, item, start_ns, end_ns, answer, fault)
 
-    def keep_flying(self, operations):
+    def keep_flying(self, items):
         """Documents and samples are made here: other threads only call and wait."""
         flying = deque()
-        for taken in operations:
-            method, finish = taken[1][3:]
-            call = self.phase.threads.submit(timed, method, finish, given(taken[1]))
+        for taken in items:
+            make, method, finish = self.plan(taken[1])
+            call = self.phase.threads.submit(timed, method, finish, make(taken[1]))
             flying.append((taken, call))
             if len(flying) == self.phase.size:
                 self.land(*flying.popleft())
