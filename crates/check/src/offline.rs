@@ -7,21 +7,27 @@ use crate::{ANSWER_TIMEOUT, Checked, ask, start, vectors};
 use adapter::environment::Environment;
 use adapter::messages::{Answer, Prepare, Request};
 use adapter::process::AdapterProcess;
+use base::child::usable_cores;
 use base::clock::Epoch;
 use measure::input_files::noop_prepare;
 use measure::input_files::write_noop_schedule;
 use record::samples::Samples;
-use stats::descriptive::median;
+use stats::descriptive::quantile;
 
-/// Longest median time from message to first operation, us (SPEC section 7).
+/// Longest time from message to first operation, us (SPEC section 7), in nine of ten turns.
 const WAKEUP_MAX_US: f64 = 1000.0;
-const WAKEUP_TURNS: usize = 40;
+const WAKEUP_TURNS: usize = 20;
+/// In shorter ones a runtime that is slow to give its processor away is seldom caught.
+const WAKEUP_TURN: Duration = Duration::from_millis(50);
 /// Until a stopped adapter has ended (SPEC section 1).
 const ENDS: Duration = Duration::from_secs(5);
 
 pub async fn check(environment: &Environment, folder: &Path, epoch: &Epoch) -> Vec<Checked> {
     let mut checked = vectors::replay(environment, folder, epoch).await;
-    checked.push(Checked::of("wake-up below 1 ms", wakeup(environment, folder, epoch).await));
+    checked.push(Checked::of(
+        "wake-up below 1 ms, on one core",
+        wakeup(environment, folder, epoch).await,
+    ));
     checked.push(Checked::of("stop signal in a turn", stop(environment, folder, epoch).await));
     let idle = stop_between_turns(environment, folder, epoch).await;
     checked.push(Checked::of("stop signal between two turns", idle));
@@ -49,28 +55,31 @@ async fn ready(
     Ok(process)
 }
 
-/// The median of 40 turns, the best of three times: a neighbour's burst is not the adapter's.
+/// The best of three times: a neighbour's burst is not the adapter's. On one core, as where server and
+/// clients have cores of their own, a runtime has to give its only processor away: Go's took 10 to
+/// 20 ms in every second turn, and 0.2 ms on two cores.
 async fn wakeup(environment: &Environment, folder: &Path, epoch: &Epoch) -> Result<(), String> {
+    let cores = usable_cores().into_iter().take(1).collect();
+    let environment = &Environment { cores, ..environment.clone() };
     let mut process = ready(environment, folder, epoch).await?;
     let mut best_us = f64::INFINITY;
     for _ in 0..3 {
         let mut wakeups_us = Vec::new();
         for _ in 0..WAKEUP_TURNS {
-            tokio::time::sleep(Duration::from_millis(5)).await;
             let sent_ns = epoch.now_ns();
-            let turn = Request::Turn { until_ns: sent_ns + 3_000_000 };
+            let turn = Request::Turn { until_ns: sent_ns + WAKEUP_TURN.as_nanos() as u64 };
             let answer = ask(&mut process, &turn, "turn_done", ANSWER_TIMEOUT).await?;
             let Answer::TurnDone(done) = answer else {
                 unreachable!("`ask` has looked at its name")
             };
             wakeups_us.push(done.began_ns.saturating_sub(sent_ns) as f64 / 1e3);
         }
-        best_us = best_us.min(median(&wakeups_us).unwrap_or(f64::INFINITY));
+        best_us = best_us.min(quantile(&wakeups_us, 0.9).unwrap_or(f64::INFINITY));
         if best_us < WAKEUP_MAX_US {
             return process.close().await.map_err(|it| it.to_string());
         }
     }
-    Err(format!("median {} us from message to first operation", figures::fixed(best_us, 0)))
+    Err(format!("{} us from message to first operation", figures::fixed(best_us, 0)))
 }
 
 /// Begins a turn of a minute, and waits until it is under way.
