@@ -70,9 +70,9 @@ func main() {
 	}
 }
 
-// read is ahead by one line, so that a turn sees the end of stdin. It waits in the runtime's poller.
-// Rejected: os.Stdin, whose reading blocks a thread. On one core that thread keeps the runtime's only
-// processor until it is taken away, and turns began 10 to 20 ms late.
+// read is ahead by one line, so that a turn sees the end of stdin. It waits in the runtime's
+// poller. Rejected: os.Stdin, whose reading blocks a thread. On one core that thread keeps the
+// runtime's only processor until it is taken away, and turns began 10 to 20 ms late.
 func (a *adapter) read() {
 	defer close(a.lines)
 	syscall.SetNonblock(syscall.Stdin, true)

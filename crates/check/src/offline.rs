@@ -55,9 +55,9 @@ async fn ready(
     Ok(process)
 }
 
-/// The best of three times: a neighbour's burst is not the adapter's. On one core, as where server and
-/// clients have cores of their own, a runtime has to give its only processor away: Go's took 10 to
-/// 20 ms in every second turn, and 0.2 ms on two cores.
+/// The best of three times: a neighbour's burst is not the adapter's. On one core, as where server
+/// and clients have cores of their own, a runtime has to give its only processor away: Go's took 10
+/// to 20 ms in every second turn, and 0.2 ms on two cores.
 async fn wakeup(environment: &Environment, folder: &Path, epoch: &Epoch) -> Result<(), String> {
     let cores = usable_cores().into_iter().take(1).collect();
     let environment = &Environment { cores, ..environment.clone() };
