@@ -17,7 +17,7 @@ use crate::settings;
 use crate::summary::{Source, summarise};
 use crate::token::Held;
 use crate::unacknowledged;
-use base::error::{Error, Result};
+use base::error::{Error, Result, says_no_space};
 use record::machine::Reading;
 use record::records::{Experiment, LostPhase, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
@@ -127,10 +127,11 @@ impl Runner {
             self.inputs.block = group.block;
             runs.append(&mut self.group(round, group, rng).await?);
         }
-        if runs.iter().any(|run| run.failed.is_some())
-            && self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES)
-        {
-            // A full disk looks like a fault of the adapter.
+        // A full disk looks like a fault of the adapter. There may be room again: the files of its
+        // samples are gone.
+        let mut failed = runs.iter().filter_map(|run| run.failed.as_deref()).peekable();
+        let little = || self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES);
+        if failed.peek().is_some() && little() || failed.any(says_no_space) {
             let full = nix::errno::Errno::ENOSPC.into();
             return Err(Error::file("write", self.folder.path(), &full));
         }

@@ -14,7 +14,7 @@ use super::catalogue::Wheel;
 use super::host::Host;
 use super::progress::Progress;
 use base::child::{die_with_parent, own};
-use base::error::{Error, Result};
+use base::error::{Error, Result, says_no_space};
 use base::secrets::mask_text;
 use base::words::hex;
 
@@ -171,8 +171,6 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// The system's words where a disk is full, or a user's share of it.
-pub(super) const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
 const TLS: &[&str] = &["CERTIFICATE_VERIFY_FAILED", "SSLError", "not a trusted or secure host"];
 const NO_NETWORK: &[&str] = &[
     "NewConnectionError",
@@ -195,7 +193,7 @@ fn explain(wheel: &Wheel, host: &Host, log: &str) -> Error {
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let name = format!("{} {}", wheel.package, wheel.version);
     let by_hand = format!("put {} into {}", wheel.file, host.wheels().display());
-    if has(NO_SPACE) {
+    if says_no_space(&log) {
         Error::environment(
             format!("no space left to download {name}"),
             "free some disk space, or set MDYN_HOME to a folder on a larger disk",
