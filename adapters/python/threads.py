@@ -70,17 +70,17 @@ class ThreadWorker(Worker):
     def keep_flying(self, items):
         """Documents and samples are made here: other threads only call and wait."""
         flying = deque()
-        for taken in items:
-            make, method, finish = self.plan(taken[1])
-            call = self.phase.threads.submit(timed, method, finish, make(taken[1]))
-            flying.append((taken, call))
+        for due_ns, item in items:
+            make, method, finish = self.plan(item)
+            call = self.phase.threads.submit(timed, method, finish, make(item))
+            flying.append((due_ns, item, call))
             if len(flying) == self.phase.size:
                 self.land(*flying.popleft())
         for each in flying:
             self.land(*each)
 
-    def land(self, taken, call):
-        self.note(*taken, *call.result())
+    def land(self, due_ns, item, call):
+        self.note(due_ns, item, *call.result())
 
     def sleep_until(self, due_ns):
         """Sleep, for spinning would hold the interpreter's lock; False if it is stopped before."""

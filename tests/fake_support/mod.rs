@@ -214,20 +214,21 @@ impl Lab {
         found
     }
 
-    /// Runs these words on a disk that is full after `runs` of them. `then` are shell commands that
-    /// read the rest of `out`; `$0` is the binary and `$disk`, `small`, that disk. None where this
-    /// machine has no disk of its own for a test.
+    /// Runs these words on a disk that has only so much room left after `runs` of them. `then` are
+    /// shell commands that read the rest of `out`; `$0` is the binary and `$disk`, `small`, that
+    /// disk. None where this machine has no disk of its own for a test.
     pub fn on_a_full_disk(
         &self,
         test: &str,
-        runs: usize,
+        (runs, room_kb): (usize, u32),
         words: &[String],
         then: &str,
     ) -> Option<Output> {
         fs::create_dir(self.path("small")).expect("a folder");
         let words =
             words.iter().map(|word| if word == "out" { "small/out" } else { word.as_str() });
-        self.on_a_disk_that_fills("disk=small; out=small/out", test, runs, words, then)
+        let places = format!("disk=small; out=small/out; room={room_kb}");
+        self.on_a_disk_that_fills(&places, test, runs, words, then)
     }
 
     /// The same where the disk is that of the data of servers that are started.
@@ -239,6 +240,7 @@ impl Lab {
         then: &str,
     ) -> Option<Output> {
         let places = r#"
+            room=256
             disk="${MDYN_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/mongodyno}/data"; out=out
             mkdir -p "$disk"
         "#;
@@ -258,7 +260,7 @@ impl Lab {
             crate::support::skip(test, "`unshare -m` needs root");
             return None;
         }
-        // Room for these runs and a few pages; the folder vanishes with the namespace of mounts.
+        // Room for these runs and some more; the folder vanishes with the namespace of mounts.
         let script = format!(
             r#"
             {places}
@@ -268,7 +270,7 @@ impl Lab {
             used() {{ df -k --output=used "$disk" | tail -n 1; }}
             while [ "$(lines)" -lt {runs} ] && kill -0 $run; do sleep 0.02; done
             # What is there may grow between the two looks; then the system refuses.
-            until mount -o remount,size=$(($(used) + 256))k "$disk" 2>/dev/null; do
+            until mount -o remount,size=$(($(used) + room))k "$disk" 2>/dev/null; do
                 kill -0 $run || exit 98
             done
             wait $run; code=$?

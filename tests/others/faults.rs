@@ -264,10 +264,19 @@ fn a_killed_mongodyno_takes_its_adapters_along() {
 
 #[test]
 fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
-    let name = "faults/a_full_disk_is_named_and_finished_rounds_stay_readable";
+    fills("faults/a_full_disk_is_named_and_finished_rounds_stay_readable", 256);
+}
+
+/// An adapter meets it: the samples of a calibration take more, and are removed behind it.
+#[test]
+fn a_disk_that_is_full_in_a_calibration_alone_is_named() {
+    fills("faults/a_disk_that_is_full_in_a_calibration_alone_is_named", 4352);
+}
+
+fn fills(test: &str, room_kb: u32) {
     let lab = Lab::even_and_slow();
     let words = lab.words(&["even", "slow"], &["--rounds", "30"]);
-    let Some(output) = lab.on_a_full_disk(name, 6, &words, "") else { return };
+    let Some(output) = lab.on_a_full_disk(test, (6, room_kb), &words, "") else { return };
     let told = fs::read_to_string(lab.path("stderr")).unwrap_or_default();
     assert_eq!(code(&output), 5, "{}{told}", said(&output));
     let small = lab.path("small/out").canonicalize().unwrap_or_else(|_| lab.path("small/out"));

@@ -134,7 +134,7 @@ fn a_full_disk_is_named_and_finished_rounds_stay_readable() {
         mount -o remount,size=2g small || exit 95
         "$0" resume small/out >again.out 2>again.err || exit 94
         cp small/out/runs.jsonl runs.jsonl"#;
-    let Some(output) = lab.on_a_full_disk(test, 1, &words, then) else { return };
+    let Some(output) = lab.on_a_full_disk(test, (1, 256), &words, then) else { return };
     let content = |name: &str| fs::read_to_string(lab.path(name)).unwrap_or_default();
     let told = content("stderr");
     assert_eq!(code(&output), 5, "{}{told}{}", said(&output), content("again.err"));

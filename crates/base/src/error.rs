@@ -66,15 +66,6 @@ impl Error {
     }
 }
 
-/// The system's words where a disk is full, or a user's share of it.
-pub const NO_SPACE: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
-
-/// Whether a program says so: some write the system's words in lower case.
-pub fn says_no_space(text: &str) -> bool {
-    let text = text.to_lowercase();
-    NO_SPACE.iter().any(|words| text.contains(&words.to_lowercase()))
-}
-
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)?;
@@ -88,17 +79,3 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_is_known_by_the_words_of_any_runtime() {
-        for told in ["ENOSPC: no space left on device, write", "[Errno 28] No space left on device"]
-        {
-            assert!(says_no_space(told), "{told}");
-        }
-        assert!(!says_no_space("ENOENT: no such file or directory"));
-    }
-}

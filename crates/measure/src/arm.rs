@@ -26,6 +26,7 @@ use crate::admin::Counters;
 use crate::collect::Tail;
 use crate::hosts::Hosts;
 use crate::input_files::noop_prepare;
+use crate::room::is_full;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
@@ -46,6 +47,8 @@ pub struct LiveArm {
     pub position: u32,
     /// The reason why it left this round; its processes are gone.
     pub failed: Option<String>,
+    /// The disk of its samples was full then.
+    pub disk_full: bool,
     /// Why its adapter or driver cannot do the present phase, as its `prepare` was answered.
     pub refused: Option<String>,
     /// The options its driver resolved, from the first process.
@@ -189,6 +192,7 @@ impl LiveArm {
             index,
             position,
             failed: Some(reason),
+            disk_full: false,
             refused: None,
             opened: None,
             wakeups_us: Vec::new(),
@@ -232,6 +236,8 @@ impl LiveArm {
     pub async fn fail(&mut self, failure: &dyn std::fmt::Display) {
         if self.failed.is_none() {
             self.failed = Some(failure.to_string());
+            // Not behind the round: the files of a calibration are removed, and there is room again.
+            self.disk_full = self.samples.iter().any(|it| is_full(Path::new(it)));
         }
         for process in &mut self.processes {
             process.kill().await;
@@ -384,11 +390,8 @@ impl LiveArm {
                 add(&mut sum.gc_ns, cost.gc_ns);
             }
             for error in ended.errors {
-                match all
-                    .errors
-                    .iter_mut()
-                    .find(|known| known.code == error.code && known.name == error.name)
-                {
+                let mut known = all.errors.iter_mut();
+                match known.find(|it| it.code == error.code && it.name == error.name) {
                     Some(known) => known.count += error.count,
                     None => all.errors.push(error),
                 }

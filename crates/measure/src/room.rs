@@ -17,6 +17,8 @@ use workload::places::Part;
 use workload::plan::{Collection, Count, Operation, Phase, Plan};
 use workload::{Workload, WorkloadError};
 
+const FULL_BYTES: u64 = 4 << 20;
+
 /// # Errors
 /// The documents of one insert_many take more than the client's memory, for every worker of an arm
 /// makes one at a time. Without a limit of its own that is what this machine has free.
@@ -100,10 +102,15 @@ pub fn free_on_disk(path: &Path) -> Option<u64> {
     Some(stat.blocks_available() * stat.fragment_size())
 }
 
+/// So full that the smallest sample file may not fit.
+pub fn is_full(path: &Path) -> bool {
+    free_on_disk(path).is_some_and(|free| free < FULL_BYTES)
+}
+
 /// # Errors
 /// The disk of the results fills up in the middle, which would cost the round.
 pub fn check_results(folder: &Folder, rounds: u32) -> Result<()> {
-    let Some(free) = folder.free_bytes() else { return Ok(()) };
+    let Some(free) = free_on_disk(folder.path()) else { return Ok(()) };
     // Samples up to the budget, and some for logs, histograms and the server's data.
     let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
     if free >= wanted {

@@ -17,7 +17,7 @@ use crate::settings;
 use crate::summary::{Source, summarise};
 use crate::token::Held;
 use crate::unacknowledged;
-use base::error::{Error, Result, says_no_space};
+use base::error::{Error, Result};
 use record::machine::Reading;
 use record::records::{Experiment, LostPhase, PhaseRun, Run};
 use record::samples::SAMPLE_BUDGET_BYTES;
@@ -27,9 +27,6 @@ use stats::disturbed::Step;
 use stats::looks::{Look, NextStep, Standing};
 use stats::threshold::Interleave;
 use tap::recording;
-
-/// Below this free space the smallest adapter file may not fit.
-const DISK_FULL_BYTES: u64 = 4 << 20;
 
 impl Runner {
     /// Makes rounds until a look decides or the last one is made. The analysis judges the folder by
@@ -127,14 +124,6 @@ impl Runner {
             self.inputs.block = group.block;
             runs.append(&mut self.group(round, group, rng).await?);
         }
-        // A full disk looks like a fault of the adapter. There may be room again: the files of its
-        // samples are gone.
-        let mut failed = runs.iter().filter_map(|run| run.failed.as_deref()).peekable();
-        let little = || self.folder.free_bytes().is_some_and(|free| free < DISK_FULL_BYTES);
-        if failed.peek().is_some() && little() || failed.any(says_no_space) {
-            let full = nix::errno::Errno::ENOSPC.into();
-            return Err(Error::file("write", self.folder.path(), &full));
-        }
         let noise = Reading::take().noise_since(&before, &listeners(&self.places));
         let simulated = self.is_simulated();
         for run in &mut runs {
@@ -189,6 +178,11 @@ impl Runner {
             run.death.clone_from(&arm.death);
             run.wakeup_us = median(&arm.wakeups_us);
             arm.close().await;
+        }
+        if arms.iter().any(|arm| arm.disk_full) {
+            // It looks like a fault of the adapter.
+            let full = nix::errno::Errno::ENOSPC.into();
+            return Err(Error::file("write", self.folder.path(), &full));
         }
         Ok(runs)
     }

@@ -79,12 +79,6 @@ impl Folder {
         }
     }
 
-    /// Free space on its disk; None where the system does not say.
-    pub fn free_bytes(&self) -> Option<u64> {
-        let stat = nix::sys::statvfs::statvfs(&self.path).ok()?;
-        Some(stat.blocks_available() * stat.fragment_size())
-    }
-
     /// Refuses a path without an experiment, or with one of a newer format.
     pub fn open(path: &Path) -> Result<(Self, Experiment)> {
         let file = path.join("experiment.json");

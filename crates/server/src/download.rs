@@ -14,7 +14,7 @@ use super::catalogue::Wheel;
 use super::host::Host;
 use super::progress::Progress;
 use base::child::{die_with_parent, own};
-use base::error::{Error, Result, says_no_space};
+use base::error::{Error, Result};
 use base::secrets::mask_text;
 use base::words::hex;
 
@@ -171,6 +171,8 @@ fn largest_file(folder: &Path) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
+/// The system's words where a disk is full, or a user's share of it.
+pub(super) const NO_SPACE: &[&str] = &["No space left on device", "Disk quota exceeded"];
 const TLS: &[&str] = &["CERTIFICATE_VERIFY_FAILED", "SSLError", "not a trusted or secure host"];
 const NO_NETWORK: &[&str] = &[
     "NewConnectionError",
@@ -193,7 +195,7 @@ fn explain(wheel: &Wheel, host: &Host, log: &str) -> Error {
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let name = format!("{} {}", wheel.package, wheel.version);
     let by_hand = format!("put {} into {}", wheel.file, host.wheels().display());
-    if says_no_space(&log) {
+    if has(NO_SPACE) {
         Error::environment(
             format!("no space left to download {name}"),
             "free some disk space, or set MDYN_HOME to a folder on a larger disk",

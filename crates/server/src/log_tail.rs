@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use base::error::NO_SPACE;
+use super::download::NO_SPACE;
 
 const LINES: usize = 4;
 const WIDTH: usize = 240;

@@ -1,7 +1,8 @@
 //! A mongod of ours in use: it ends with the value, and its data with it.
 
-use base::error::{Error, NO_SPACE, Result};
+use base::error::{Error, Result};
 
+use super::download::NO_SPACE;
 use super::host::Host;
 use super::launch::{Launched, describe, launch};
 use super::log_tail;
