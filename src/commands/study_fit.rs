@@ -10,6 +10,7 @@ use super::run_plan::{RunPlan, pairs};
 use crate::cli::RunArgs;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
+use base::paths::free_bytes;
 use measure::progress::duration;
 use measure::room;
 use record::samples::SAMPLE_BUDGET_BYTES;
@@ -64,7 +65,7 @@ pub fn fit(
             left_out,
         });
     }
-    if let Some(free_bytes) = room::free_on_disk(folder).filter(|it| *it < sample_bytes) {
+    if let Some(free_bytes) = free_bytes(folder).filter(|it| *it < sample_bytes) {
         return Err(Error::usage(
             format!(
                 "its samples take about {}, and {} has {} free",

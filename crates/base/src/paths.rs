@@ -4,10 +4,14 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::error::{Error, Result};
 use crate::words::shell_quoted;
+
+/// A disk with less room than this is full.
+const FULL_BYTES: u64 = 4 << 20;
 
 /// The cache of all that mongodyno installs: `$MDYN_HOME`, else `$XDG_CACHE_HOME/mongodyno`, else
 /// `~/.cache/mongodyno`. It is made if need be, for its owner alone. It is refused where somebody
@@ -72,4 +76,16 @@ fn trusted(path: &Path) -> Result<()> {
         return Err(Error::environment(what, hint));
     }
     Ok(())
+}
+
+/// Free bytes on the disk of a path that need not be there yet; None where nobody says.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let stat = statvfs(path.ancestors().find(|it| it.exists())?).ok()?;
+    Some(stat.blocks_available() * stat.fragment_size())
+}
+
+/// So full that a file of samples may not fit, or mongod's log lacks its reason.
+pub fn is_full(path: &Path) -> bool {
+    free_bytes(path).is_some_and(|free| free < FULL_BYTES)
 }

@@ -14,6 +14,7 @@ use adapter::messages::{
 use adapter::process::{AdapterProcess, Failure};
 use base::child;
 use base::clock::Epoch;
+use base::paths::is_full;
 use base::process::ProcessId;
 use record::records::Death;
 use server::uri::{parts, selection_timeout, without_option};
@@ -26,7 +27,6 @@ use crate::admin::Counters;
 use crate::collect::Tail;
 use crate::hosts::Hosts;
 use crate::input_files::noop_prepare;
-use crate::room::is_full;
 use crate::turn::{ERRORS_CONSECUTIVE_MAX, Turn};
 
 /// Limit for connecting; above the 5 s of serverSelectionTimeout that every URI carries.
@@ -236,7 +236,7 @@ impl LiveArm {
     pub async fn fail(&mut self, failure: &dyn std::fmt::Display) {
         if self.failed.is_none() {
             self.failed = Some(failure.to_string());
-            // Not behind the round: the files of a calibration are removed, and there is room again.
+            // Not later: the files of a calibration are removed, and there is room again.
             self.disk_full = self.samples.iter().any(|it| is_full(Path::new(it)));
         }
         for process in &mut self.processes {

@@ -1,13 +1,12 @@
 //! Whether a workload fits: the disk of a server that we start, that of the results, and the memory
 //! of its clients.
 
-use std::path::{Path, PathBuf};
-
-use nix::sys::statvfs::statvfs;
+use std::path::PathBuf;
 
 use crate::blocks;
 use crate::phase::has_own;
 use base::error::{Error, Result};
+use base::paths::free_bytes;
 use record::folder::Folder;
 use record::records::{ClientMemory, PhaseInterleave};
 use record::samples::SAMPLE_BUDGET_BYTES;
@@ -16,8 +15,6 @@ use workload::operations::{inserted, inserts};
 use workload::places::Part;
 use workload::plan::{Collection, Count, Operation, Phase, Plan};
 use workload::{Workload, WorkloadError};
-
-const FULL_BYTES: u64 = 4 << 20;
 
 /// # Errors
 /// The documents of one insert_many take more than the client's memory, for every worker of an arm
@@ -62,7 +59,7 @@ pub fn check_disk(
     data: Option<PathBuf>,
 ) -> Result<(), WorkloadError> {
     let Some(data) = data else { return Ok(()) };
-    let Some(free_bytes) = free_on_disk(&data) else { return Ok(()) };
+    let Some(free_bytes) = free_bytes(&data) else { return Ok(()) };
     let plan = &workload.plan;
     // Arms that take whole runs have their collections one after the other.
     let alone = interleave.iter().all(|it| it.interleave == Interleave::Runs);
@@ -95,22 +92,10 @@ pub fn check_disk(
     Err(workload.places.error(part, message, hint))
 }
 
-/// Free bytes on the disk of a path that need not be there yet; None where nobody says.
-pub fn free_on_disk(path: &Path) -> Option<u64> {
-    let path = std::path::absolute(path).ok()?;
-    let stat = statvfs(path.ancestors().find(|it| it.exists())?).ok()?;
-    Some(stat.blocks_available() * stat.fragment_size())
-}
-
-/// So full that the smallest sample file may not fit.
-pub fn is_full(path: &Path) -> bool {
-    free_on_disk(path).is_some_and(|free| free < FULL_BYTES)
-}
-
 /// # Errors
 /// The disk of the results fills up in the middle, which would cost the round.
 pub fn check_results(folder: &Folder, rounds: u32) -> Result<()> {
-    let Some(free) = free_on_disk(folder.path()) else { return Ok(()) };
+    let Some(free) = free_bytes(folder.path()) else { return Ok(()) };
     // Samples up to the budget, and some for logs, histograms and the server's data.
     let wanted = SAMPLE_BUDGET_BYTES / 40 * u64::from(rounds.min(40)) + (256 << 20);
     if free >= wanted {

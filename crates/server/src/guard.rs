@@ -28,12 +28,11 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::instance::{self, Ending, GuardEvent, GuardOrder, Instance};
 use base::child::die_with_parent;
+use base::paths::is_full;
 use base::process::ProcessId;
 
 /// How long mongod may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// A disk with less room than this is full.
-const FULL_BYTES: u64 = 1 << 20;
 
 /// The hidden verb; `arguments` are those after `guard-server`. Call it on the main thread,
 /// before any other thread exists: mongod dies with the thread that starts it.
@@ -213,12 +212,6 @@ fn drain(mut signals: &UnixStream) {
 fn ending(status: ExitStatus, expected: bool) -> Ending {
     use std::os::unix::process::ExitStatusExt;
     Ending { code: status.code(), signal: status.signal(), expected, ..Ending::default() }
-}
-
-/// So full that mongod's log may lack its reason.
-fn is_full(folder: &Path) -> bool {
-    let stat = nix::sys::statvfs::statvfs(folder);
-    stat.is_ok_and(|it| it.blocks_available() * it.fragment_size() < FULL_BYTES)
 }
 
 /// mongodyno may be gone; then nobody needs to hear it.
