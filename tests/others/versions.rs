@@ -201,6 +201,11 @@ fn selections_stand_in_the_plan_as_whole_versions() {
         );
         assert!(planned(&lab, &[driver], &[]).ends_with(&expected), "{driver}");
     }
+    lab.rewrite("many", |text| {
+        format!("{text}[[generations]]\npackage = 'elder'\nversions = '^0'\n")
+    });
+    let said = planned(&lab, &["many@0.8..2"], &[]);
+    assert!(said.ends_with(" (1.0.0 to 2.0.1); many:elder has others\n"), "{said}");
     // A whole version is asked of no registry.
     lab.write("down", "");
     assert_eq!(planned(&lab, &["many@7.7.7"], &[]), "many@7.7.7, many@7.7.7");

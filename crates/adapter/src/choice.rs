@@ -109,9 +109,14 @@ impl Manifest {
             return Ok(self.commands(package, (version, told), None, BTreeMap::new()));
         }
         if of_version.is_empty() {
+            let other = self.generations.iter().find(|it| it.takes_version(version));
+            let hint = match other {
+                Some(it) => format!("it has one for {}:{}@{version}", self.name, it.package(self)),
+                None => format!("it is written for {}", self.versions),
+            };
             return Err(Error::usage(
                 format!("{} has no program for {package} {version}", self.name),
-                format!("it is written for {}", self.versions),
+                hint,
             ));
         }
         let Some(generation) = of_version.iter().find(|it| it.takes(&asked.options)) else {
@@ -128,6 +133,12 @@ impl Manifest {
     pub fn takes(&self, package: &str, version: &str) -> bool {
         let mut of_package = self.generations.iter().filter(|it| it.package(self) == package);
         self.generations.is_empty() || of_package.any(|it| it.takes_version(version))
+    }
+
+    /// The packages that it has programs for.
+    pub fn packages(&self) -> BTreeSet<&str> {
+        let packages = self.generations.iter().map(|it| it.package(self));
+        if self.generations.is_empty() { [&*self.driver].into() } else { packages.collect() }
     }
 
     /// Probes the toolchains of the default version.
@@ -194,10 +205,8 @@ impl Manifest {
     }
 
     fn no_package(&self, package: &str) -> Error {
-        let names: BTreeSet<&str> = self.generations.iter().map(|it| it.package(self)).collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        let hint = if names.is_empty() { self.driver.clone() } else { names.join(", ") };
-        Error::usage(format!("{} has no package {package}", self.name), format!("it runs {hint}"))
+        let names = Vec::from_iter(self.packages()).join(", ");
+        Error::usage(format!("{} has no package {package}", self.name), format!("it runs {names}"))
     }
 
     fn no_value(
@@ -332,6 +341,10 @@ mod tests {
         assert_eq!(
             said(choose(None, Some("0.9.1"), &[])),
             "x has no program for lib 0.9.1 | it is written for 1.4 to 7"
+        );
+        assert_eq!(
+            said(choose(None, Some("0.1.2"), &[])),
+            "x has no program for lib 0.1.2 | it has one for x:relic@0.1.2"
         );
         assert_eq!(
             said(choose(Some("lab"), None, &[])),

@@ -70,11 +70,14 @@ fn of_one(
         let ends = releases.first().zip(releases.last()).map_or(String::new(), |(first, last)| {
             format!(" ({} to {})", first.version, last.version)
         });
+        let others = manifest.packages().into_iter().filter(|it| *it != package);
+        let others: Vec<_> = others.map(|it| format!("; {adapter}:{it} has others")).collect();
         Error::usage(
             format!("-d {driver}: {reason}"),
             format!(
-                "`mongodyno drivers --versions {name}` lists the {} that there are{ends}",
-                releases.len()
+                "`mongodyno drivers --versions {name}` lists the {} that there are{ends}{}",
+                releases.len(),
+                others.concat()
             ),
         )
     })?;
