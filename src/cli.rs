@@ -248,7 +248,7 @@ pub enum ServerAction {
     Status,
     /// Stop one background server, or all
     Stop {
-        /// Its name in `status`
+        /// Its name in `status`; all where none is named
         name: Option<String>,
     },
 }
