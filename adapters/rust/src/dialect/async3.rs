@@ -47,8 +47,11 @@ pub async fn call(
             answer.right = insert.await?.inserted_ids.len() == count;
         }
         Kind::FindOne => {
-            let find = items.find_one(given.filter());
-            let find = find.optional(given.projection(), |find, fields| find.projection(fields));
+            // Not by `optional`, which moves the action once more: 1.3 KB.
+            let mut find = items.find_one(given.filter());
+            if let Some(fields) = given.projection() {
+                find = find.projection(fields);
+            }
             answer = Answer::one(find.await?, sum_field);
         }
         Kind::Find => {
