@@ -241,5 +241,5 @@ fn outliers_are_kept_and_named() {
     assert_eq!(first.rounds, 20);
     percents[5..8].fill(70.0);
     let many = slower_by(&percents, Quantity::Throughput, RUNS, 0.05);
-    assert!(many.warnings.contains(&"B: 4 of 20 runs are outliers (kept)".to_owned()));
+    assert!(many.warnings.contains(&"B has outliers: 4 of 20 runs (kept)".to_owned()));
 }

@@ -322,7 +322,7 @@ fn warnings(quantity: Quantity, arms: &Arms<'_>) -> Vec<String> {
         let outliers = Outliers::count(&times);
         if outliers.many() {
             let far = outliers.far_from_median.max(outliers.tukey_severe);
-            warnings.push(format!("{name}: {far} of {} runs are outliers (kept)", outliers.runs));
+            warnings.push(format!("{name} has outliers: {far} of {} runs (kept)", outliers.runs));
         }
         if values.first().is_some_and(Option::is_some) && first_run_slow(&times) {
             warnings.push(format!("{name}: the first round is much slower than the others (kept)"));
