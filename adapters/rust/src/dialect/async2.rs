@@ -12,9 +12,10 @@ use mongodb::options::{
     ClientOptions, CursorType, FindOneOptions, FindOptions, InsertManyOptions, ReplaceOptions,
     UpdateOptions,
 };
+use mongodb::results::UpdateResult;
 pub use mongodb::{Client, Collection, Cursor, Database};
 
-use crate::call::{Answer, Given, Kind, Options};
+use crate::call::{Answer, Given, Kind, Options, Pending};
 
 /// Between two messages of one batch, with the reading of the clock and the sample.
 pub const CONSUMER_NS: Option<u64> = Some(500);
@@ -27,69 +28,124 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }, None).await
 }
 
-pub async fn call(
-    (database, items): &(Database, Collection<Document>),
+pub fn call<'a>(
+    (database, items): &'a (Database, Collection<Document>),
     kind: Kind,
-    options: &Options,
-    given: &mut Given,
-) -> Result<Answer> {
-    let Options { ordered, upsert, batch_size, sum_field, .. } = options;
-    let mut answer = Answer::right_if(true);
+    options: &'a Options,
+    given: &'a mut Given,
+) -> Pending<'a> {
+    let call = Call { database, items, options, given };
     match kind {
-        Kind::InsertOne => {
-            items.insert_one(given.body(), None).await?;
-        }
-        Kind::InsertMany => {
-            let documents = given.batch();
-            let count = documents.len();
-            let options = InsertManyOptions::builder().ordered(*ordered).build();
-            answer.right = items.insert_many(documents, options).await?.inserted_ids.len() == count;
-        }
-        Kind::FindOne => {
-            let options = FindOneOptions::builder().projection(given.projection()).build();
-            answer = Answer::one(items.find_one(given.filter(), options).await?, sum_field);
-        }
-        Kind::Find => {
-            let options = FindOptions::builder()
-                .projection(given.projection())
-                .limit(given.limit)
-                .batch_size(*batch_size)
-                .build();
-            let mut cursor = items.find(given.filter(), options).await?;
-            while let Some(document) = cursor.try_next().await? {
-                answer.read(&document, sum_field);
-            }
-        }
-        Kind::UpdateOne => {
-            let options = UpdateOptions::builder().upsert(*upsert).build();
-            let done = items.update_one(given.filter(), given.body(), options).await?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
-        }
-        Kind::ReplaceOne => {
-            let options = ReplaceOptions::builder().upsert(*upsert).build();
-            let done = items.replace_one(given.filter(), given.body(), options).await?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
-        }
-        Kind::FindOneAndUpdate => {
-            let found = items.find_one_and_update(given.filter(), given.body(), None).await?;
-            answer = Answer::one(found, sum_field);
-        }
-        Kind::DeleteOne => {
-            answer.right = items.delete_one(given.filter(), None).await?.deleted_count == 1
-        }
-        Kind::Count => answer.documents = items.count_documents(given.filter(), None).await?,
-        Kind::EstimatedCount => answer.documents = items.estimated_document_count(None).await?,
-        Kind::Aggregate => {
-            let mut cursor = items.aggregate(mem::take(&mut given.documents), None).await?;
-            while let Some(document) = cursor.try_next().await? {
-                answer.read(&document, sum_field);
-            }
-        }
-        Kind::Command => {
-            database.run_command(given.body(), None).await?;
-        }
-        Kind::Drop => items.drop(None).await?,
+        Kind::InsertOne => Box::pin(call.insert_one()),
+        Kind::InsertMany => Box::pin(call.insert_many()),
+        Kind::FindOne => Box::pin(call.find_one()),
+        Kind::Find => Box::pin(call.find()),
+        Kind::UpdateOne => Box::pin(call.update_one()),
+        Kind::ReplaceOne => Box::pin(call.replace_one()),
+        Kind::FindOneAndUpdate => Box::pin(call.find_one_and_update()),
+        Kind::DeleteOne => Box::pin(call.delete_one()),
+        Kind::Count => Box::pin(call.count()),
+        Kind::EstimatedCount => Box::pin(call.estimated_count()),
+        Kind::Aggregate => Box::pin(call.aggregate()),
+        Kind::Command => Box::pin(call.command()),
+        Kind::Drop => Box::pin(call.drop()),
         Kind::Noop | Kind::ReadModifyWrite => unreachable!("made of others by the harness"),
+    }
+}
+
+struct Call<'a> {
+    database: &'a Database,
+    items: &'a Collection<Document>,
+    options: &'a Options,
+    given: &'a mut Given,
+}
+
+impl Call<'_> {
+    async fn insert_one(self) -> Result<Answer> {
+        self.items.insert_one(self.given.body(), None).await?;
+        Ok(Answer::right_if(true))
+    }
+
+    async fn insert_many(self) -> Result<Answer> {
+        let documents = self.given.batch();
+        let count = documents.len();
+        let options = InsertManyOptions::builder().ordered(self.options.ordered).build();
+        let done = self.items.insert_many(documents, options).await?;
+        Ok(Answer::right_if(done.inserted_ids.len() == count))
+    }
+
+    async fn find_one(self) -> Result<Answer> {
+        let options = FindOneOptions::builder().projection(self.given.projection()).build();
+        let found = self.items.find_one(self.given.filter(), options).await?;
+        Ok(Answer::one(found, &self.options.sum_field))
+    }
+
+    async fn find(self) -> Result<Answer> {
+        let options = FindOptions::builder()
+            .projection(self.given.projection())
+            .limit(self.given.limit)
+            .batch_size(self.options.batch_size)
+            .build();
+        all(self.items.find(self.given.filter(), options).await?, self.options).await
+    }
+
+    async fn update_one(self) -> Result<Answer> {
+        let options = UpdateOptions::builder().upsert(self.options.upsert).build();
+        let (filter, update) = (self.given.filter(), self.given.body());
+        let done = self.items.update_one(filter, update, options).await?;
+        Ok(matched(done))
+    }
+
+    async fn replace_one(self) -> Result<Answer> {
+        let options = ReplaceOptions::builder().upsert(self.options.upsert).build();
+        let (filter, document) = (self.given.filter(), self.given.body());
+        let done = self.items.replace_one(filter, document, options).await?;
+        Ok(matched(done))
+    }
+
+    async fn find_one_and_update(self) -> Result<Answer> {
+        let (filter, update) = (self.given.filter(), self.given.body());
+        let found = self.items.find_one_and_update(filter, update, None).await?;
+        Ok(Answer::one(found, &self.options.sum_field))
+    }
+
+    async fn delete_one(self) -> Result<Answer> {
+        let done = self.items.delete_one(self.given.filter(), None).await?;
+        Ok(Answer::right_if(done.deleted_count == 1))
+    }
+
+    async fn count(self) -> Result<Answer> {
+        Ok(Answer::counted(self.items.count_documents(self.given.filter(), None).await?))
+    }
+
+    async fn estimated_count(self) -> Result<Answer> {
+        Ok(Answer::counted(self.items.estimated_document_count(None).await?))
+    }
+
+    async fn aggregate(self) -> Result<Answer> {
+        let stages = mem::take(&mut self.given.documents);
+        all(self.items.aggregate(stages, None).await?, self.options).await
+    }
+
+    async fn command(self) -> Result<Answer> {
+        self.database.run_command(self.given.body(), None).await?;
+        Ok(Answer::right_if(true))
+    }
+
+    async fn drop(self) -> Result<Answer> {
+        self.items.drop(None).await?;
+        Ok(Answer::right_if(true))
+    }
+}
+
+fn matched(done: UpdateResult) -> Answer {
+    Answer::right_if(done.matched_count == 1 || done.upserted_id.is_some())
+}
+
+async fn all(mut cursor: Cursor<Document>, options: &Options) -> Result<Answer> {
+    let mut answer = Answer::right_if(true);
+    while let Some(document) = cursor.try_next().await? {
+        answer.read(&document, &options.sum_field);
     }
     Ok(answer)
 }

@@ -1,6 +1,7 @@
 //! The sync API of 2.x: the driver's calls as its users write them. The functions never wait for
 //! another task: they block their thread.
 
+use std::future::ready;
 use std::mem;
 
 use mongodb::bson::{doc, Document};
@@ -12,7 +13,7 @@ use mongodb::options::{
 };
 pub use mongodb::sync::{Client, Collection, Database};
 
-use crate::call::{Answer, Given, Kind, Options};
+use crate::call::{Answer, Given, Kind, Options, Pending};
 
 /// No consumer: a cursor that waits for a message does not give its thread back.
 pub const CONSUMER_NS: Option<u64> = None;
@@ -25,7 +26,16 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }, None)
 }
 
-pub async fn call(
+pub fn call<'a>(
+    target: &'a (Database, Collection<Document>),
+    kind: Kind,
+    options: &'a Options,
+    given: &'a mut Given,
+) -> Pending<'a> {
+    Box::pin(ready(called(target, kind, options, given)))
+}
+
+fn called(
     (database, items): &(Database, Collection<Document>),
     kind: Kind,
     options: &Options,
@@ -75,8 +85,8 @@ pub async fn call(
         Kind::DeleteOne => {
             answer.right = items.delete_one(given.filter(), None)?.deleted_count == 1
         }
-        Kind::Count => answer.documents = items.count_documents(given.filter(), None)?,
-        Kind::EstimatedCount => answer.documents = items.estimated_document_count(None)?,
+        Kind::Count => answer = Answer::counted(items.count_documents(given.filter(), None)?),
+        Kind::EstimatedCount => answer = Answer::counted(items.estimated_document_count(None)?),
         Kind::Aggregate => {
             let cursor = items.aggregate(mem::take(&mut given.documents), None)?;
             for document in cursor {

@@ -1,5 +1,6 @@
 //! The operations of a phase: what their calls are given, and how they are called.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use mongodb::bson::{Bson, Document};
@@ -7,14 +8,14 @@ use serde::Deserialize;
 
 use super::documents::{Pool, Template};
 use super::files::Job;
-use crate::call::{Answer, Failure, Given, Kind, Options};
+use crate::call::{Answer, Failure, Given, Kind, Options, Pending};
 use crate::dialect::{self, Database, Target};
 
 /// An operation of `prepare`, with all work done that no single call has to repeat.
 #[derive(Deserialize)]
 pub struct Operation {
     pub name: String,
-    kind: Kind,
+    pub kind: Kind,
     shape: Option<String>,
     filter: Option<Template>,
     projection: Option<Template>,
@@ -81,21 +82,29 @@ impl Operation {
     }
 
     /// The rest of `given` is dropped after the call's time.
-    pub async fn call(&self, client: usize, given: &mut Given) -> mongodb::error::Result<Answer> {
+    pub fn call<'a>(&'a self, client: usize, given: &'a mut Given) -> Pending<'a> {
+        match self.targets.get(client) {
+            None => Box::pin(ready(Ok(self.noop(given)))),
+            Some(target) if given.then.is_some() => Box::pin(self.read_modify_write(target, given)),
+            Some(target) => dialect::call(target, self.kind, &self.options, given),
+        }
+    }
+
+    fn noop(&self, given: &Given) -> Answer {
         let mut answer = Answer::right_if(true);
-        let Some(target) = self.targets.get(client) else {
-            given
-                .documents
-                .iter()
-                .for_each(|document| answer.read(document, &self.options.sum_field));
-            return Ok(answer);
-        };
-        let Some(mut then) = given.then.take() else {
-            return dialect::call(target, self.kind, &self.options, given).await;
-        };
-        answer = dialect::call(target, Kind::FindOne, &self.options, given).await?;
-        if answer.right {
-            let update = dialect::call(target, Kind::UpdateOne, &self.options, &mut then);
+        let made = given.documents.iter();
+        made.for_each(|document| answer.read(document, &self.options.sum_field));
+        answer
+    }
+
+    async fn read_modify_write(
+        &self,
+        target: &Target,
+        given: &mut Given,
+    ) -> mongodb::error::Result<Answer> {
+        let mut answer = dialect::call(target, Kind::FindOne, &self.options, given).await?;
+        if let (true, Some(then)) = (answer.right, &mut given.then) {
+            let update = dialect::call(target, Kind::UpdateOne, &self.options, then);
             answer.right = update.await?.right;
         }
         Ok(answer)

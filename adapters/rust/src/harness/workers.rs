@@ -18,7 +18,7 @@ use super::operations::Operation;
 use super::phase::{turn_done, Phase, Tally, Turn};
 use super::protocol::Session;
 use super::timing::{now_ns, Alarm, STOP};
-use crate::call::{Answer, ErrorEntry, Failure, Given};
+use crate::call::{Answer, ErrorEntry, Failure, Kind};
 use crate::dialect;
 
 #[derive(Deserialize)]
@@ -76,20 +76,6 @@ struct Timed {
     answer: mongodb::error::Result<Answer>,
 }
 
-impl Plan {
-    fn make(&self, job: &Job) -> Given {
-        self.operations[job.operation].make(job)
-    }
-
-    async fn call(&self, job: &Job, mut given: Given) -> Timed {
-        let operation = &self.operations[job.operation];
-        let start_ns = now_ns();
-        let answer = operation.call(job.client, &mut given).await;
-        let end_ns = now_ns();
-        Timed { start_ns, end_ns, answer }
-    }
-}
-
 struct Worker {
     plan: Arc<Plan>,
     /// In this process, from 0.
@@ -131,14 +117,19 @@ impl Worker {
                     break;
                 }
             }
-            let given = self.plan.make(&job);
-            let timed = self.plan.call(&job, given).await;
+            let operation = &self.plan.operations[job.operation];
+            let mut given = operation.make(&job);
+            let start_ns = now_ns();
+            let answer = operation.call(job.client, &mut given).await;
+            let timed = Timed { start_ns, end_ns: now_ns(), answer };
             clock_ns = timed.end_ns;
+            // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
+            if operation.kind == Kind::Noop {
+                consume_budget().await;
+            }
             self.record(&job, timed)?;
             // A worker whose think time ends after the deadline stops at once.
             self.last_ns += self.plan.pacing.think_ns;
-            // A noop never yields: the other workers of this thread, and SIGTERM, would wait.
-            consume_budget().await;
         }
         Ok(())
     }
@@ -170,9 +161,12 @@ impl Worker {
 
     /// The call as a future for a task of its own. Its documents are made by now.
     fn issued(&self, job: Job) -> impl Future<Output = (Job, Timed)> + Send + 'static {
-        let (plan, given) = (Arc::clone(&self.plan), self.plan.make(&job));
+        let operation = Arc::clone(&self.plan.operations[job.operation]);
+        let mut given = operation.make(&job);
         async move {
-            let timed = plan.call(&job, given).await;
+            let start_ns = now_ns();
+            let answer = operation.call(job.client, &mut given).await;
+            let timed = Timed { start_ns, end_ns: now_ns(), answer };
             (job, timed)
         }
     }
