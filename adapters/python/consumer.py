@@ -94,7 +94,7 @@ class Consumer:
             if not self.exhausted:
                 heard_ns, made_ns = now_ns, document["made_ns"] + self.epoch_ns
                 index, producer = document["sequence"], document["producer"]
-                self.samples.add(made_ns, now_ns, now_ns, index, 0, 0, producer)
+                self.samples.add((made_ns, now_ns, now_ns, index, 0, 0, producer))
                 self.messages += 1
                 self.exhausted = self.messages >= self.expected
         self.samples.flush()

@@ -67,8 +67,8 @@ class Samples:
         self.file, self.epoch_ns = file, epoch_ns
         self.block, self.buffer, self.due_ns = [], bytearray(), 0
 
-    def add(self, *sample):
-        """Of intended_ns, start_ns, end_ns, index, operation, outcome and worker."""
+    def add(self, sample):
+        """A tuple of intended_ns, start_ns, end_ns, index, operation, outcome and worker."""
         self.block.append(sample)
         if len(self.block) == BLOCK or sample[2] >= self.due_ns:
             self.pack()
@@ -175,7 +175,8 @@ class Worker:
             self.gave_up = self.gave_up or self.failures >= self.phase.failures_max
         intended_ns = due_ns if self.phase.queued else start_ns
         number, operation = item[SEQUENCE], item[OPERATION]
-        self.samples.add(intended_ns, start_ns, end_ns, number, operation, outcome, self.producer)
+        sample = intended_ns, start_ns, end_ns, number, operation, outcome, self.producer
+        self.samples.add(sample)
         self.last_ns = end_ns
 
 

@@ -32,10 +32,10 @@ class ThreadWorker(Worker):
         self.samples.flush()
 
     def back_to_back(self, began_ns):
-        """`drive` where nothing is waited for, written out: it gains 1.7 %.
+        """`drive` where nothing is waited for, and `note` of a right answer, written out.
 
-        The driver pushes all other code out of the CPU's caches, so each function more between two
-        of its calls is read from memory again.
+        The first gains 1.7 %, the second 0.8 %. The driver pushes all other code out of the CPU's
+        caches, so each function more between two of its calls is read from memory again.
         """
         phase, numbers, plans, block, begin = self.phase, self.numbers, self.plans, [], 0
         self.last_ns, self.samples.due_ns = began_ns, began_ns + HELD_NS
@@ -56,7 +56,15 @@ class ThreadWorker(Worker):
                 end_ns = clock_ns()
             except Exception as raised:
                 end_ns, fault = clock_ns(), raised
-            self.note(0, item, start_ns, end_ns, answer, fault)
+            if fault is not None:
+                self.note(0, item, start_ns, end_ns, answer, fault)
+                continue
+            self.failures, self.last_ns = 0, end_ns
+            if answer:
+                self.documents += answer[0]
+                self.sum += answer[1]
+            sample = start_ns, start_ns, end_ns, number, item[OPERATION], 0, self.producer
+            self.samples.add(sample)
 
     def drive(self, items):
         for due_ns, item in items:
