@@ -13,11 +13,13 @@ mod dialect {
     #[cfg_attr(all(feature = "v3", feature = "sync"), path = "sync3.rs")]
     #[cfg_attr(all(feature = "v3", not(feature = "sync")), path = "async3.rs")]
     mod api;
+    mod calls;
     mod client;
     #[cfg(test)]
     mod tests;
 
     pub use api::*;
+    pub use calls::{call, Pending};
     pub use client::{bind, connect, handshake, spawn, Target};
 
     /// A call blocks its thread.

@@ -2,9 +2,7 @@
 //! types; they name neither of the two, and of the driver its BSON alone.
 
 use std::error::Error;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 
 use mongodb::bson::{Bson, Document};
 use serde::{Deserialize, Serialize};
@@ -140,11 +138,6 @@ impl Answer {
         };
     }
 }
-
-/// A call that has begun, in a box: each kind has a future of its own. Rejected: one async function
-/// for all kinds. Between two operations the driver pushes the harness out of the CPU's caches, and
-/// to load that function again made 4 % more misses of the first cache, by callgrind.
-pub type Pending<'a> = Pin<Box<dyn Future<Output = mongodb::error::Result<Answer>> + Send + 'a>>;
 
 /// An answer of type `error`.
 pub struct Failure {

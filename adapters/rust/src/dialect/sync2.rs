@@ -1,7 +1,6 @@
 //! The sync API of 2.x: the driver's calls as its users write them. The functions never wait for
 //! another task: they block their thread.
 
-use std::future::ready;
 use std::mem;
 
 use mongodb::bson::{doc, Document};
@@ -13,7 +12,8 @@ use mongodb::options::{
 };
 pub use mongodb::sync::{Client, Collection, Database};
 
-use crate::call::{Answer, Given, Kind, Options, Pending};
+use super::calls::matched;
+use crate::call::{Answer, Given, Kind, Options};
 
 /// No consumer: a cursor that waits for a message does not give its thread back.
 pub const CONSUMER_NS: Option<u64> = None;
@@ -26,16 +26,7 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }, None)
 }
 
-pub fn call<'a>(
-    target: &'a (Database, Collection<Document>),
-    kind: Kind,
-    options: &'a Options,
-    given: &'a mut Given,
-) -> Pending<'a> {
-    Box::pin(ready(called(target, kind, options, given)))
-}
-
-fn called(
+pub fn called(
     (database, items): &(Database, Collection<Document>),
     kind: Kind,
     options: &Options,
@@ -71,12 +62,12 @@ fn called(
         Kind::UpdateOne => {
             let options = UpdateOptions::builder().upsert(*upsert).build();
             let done = items.update_one(given.filter(), given.body(), options)?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
+            answer = matched(done);
         }
         Kind::ReplaceOne => {
             let options = ReplaceOptions::builder().upsert(*upsert).build();
             let done = items.replace_one(given.filter(), given.body(), options)?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
+            answer = matched(done);
         }
         Kind::FindOneAndUpdate => {
             let found = items.find_one_and_update(given.filter(), given.body(), None)?;

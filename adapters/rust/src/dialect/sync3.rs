@@ -1,7 +1,6 @@
 //! The sync API of 3.x: the driver's calls as its users write them. The functions never wait for
 //! another task: they block their thread.
 
-use std::future::ready;
 use std::mem;
 
 use mongodb::action::Action;
@@ -12,7 +11,8 @@ use mongodb::error::Result;
 use mongodb::options::ClientOptions;
 pub use mongodb::sync::{Client, Collection, Database};
 
-use crate::call::{Answer, Given, Kind, Options, Pending};
+use super::calls::matched;
+use crate::call::{Answer, Given, Kind, Options};
 
 /// No consumer: a cursor that waits for a message does not give its thread back.
 pub const CONSUMER_NS: Option<u64> = None;
@@ -25,16 +25,7 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }).run()
 }
 
-pub fn call<'a>(
-    target: &'a (Database, Collection<Document>),
-    kind: Kind,
-    options: &'a Options,
-    given: &'a mut Given,
-) -> Pending<'a> {
-    Box::pin(ready(called(target, kind, options, given)))
-}
-
-fn called(
+pub fn called(
     (database, items): &(Database, Collection<Document>),
     kind: Kind,
     options: &Options,
@@ -73,13 +64,13 @@ fn called(
             let update = items.update_one(given.filter(), given.body());
             let update = update.optional(*upsert, |update, is| update.upsert(is));
             let done = update.run()?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
+            answer = matched(done);
         }
         Kind::ReplaceOne => {
             let replace = items.replace_one(given.filter(), given.body());
             let replace = replace.optional(*upsert, |replace, is| replace.upsert(is));
             let done = replace.run()?;
-            answer.right = done.matched_count == 1 || done.upserted_id.is_some();
+            answer = matched(done);
         }
         Kind::FindOneAndUpdate => {
             let found = items.find_one_and_update(given.filter(), given.body()).run()?;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::documents::{Pool, Template};
 use super::files::Job;
-use crate::call::{Answer, Failure, Given, Kind, Options, Pending};
-use crate::dialect::{self, Database, Target};
+use crate::call::{Answer, Failure, Given, Kind, Options};
+use crate::dialect::{self, Database, Pending, Target};
 
 /// An operation of `prepare`, with all work done that no single call has to repeat.
 #[derive(Deserialize)]
