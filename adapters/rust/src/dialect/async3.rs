@@ -26,8 +26,8 @@ pub async fn ping(database: &Database) -> Result<Document> {
     database.run_command(doc! { "ping": 1 }).await
 }
 
-/// The methods start the driver's action, and their futures only await it. Each time an answer comes
-/// a future runs from the top, and so less code has to be loaded.
+/// The methods start the driver's action, and their futures only await it. Each time an answer
+/// comes a future runs from the top, and so less code has to be loaded.
 impl<'a> Call<'a> {
     pub fn insert_one(self) -> Pending<'a> {
         let inserted = self.items.insert_one(self.given.body()).into_future();
