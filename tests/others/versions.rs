@@ -164,6 +164,20 @@ fn drivers_lists_the_releases_of_a_driver() {
     assert_eq!(stdout(&output), expected, "{}", said(&output));
 }
 
+#[test]
+fn a_listing_whose_tool_is_not_there_says_so() {
+    let lab = Lab::new();
+    for (name, command) in [("bare", "['mdyn-no-tool']"), ("shell", "['sh', '-c', 'mdyn-no-tool']")]
+    {
+        let releases = format!("releases.command = {command}\nreleases.format = 'words'\n");
+        versioned(&lab, name, &releases);
+        let output = lab.run(["drivers", "--versions", name]);
+        assert_eq!(code(&output), 5, "{}", said(&output));
+        let hint = "hint: install the tool that is not found; --offline takes the last listing";
+        assert!(stderr(&output).contains(hint), "{}", said(&output));
+    }
+}
+
 fn planned(lab: &Lab, drivers: &[&str], more: &[&str]) -> String {
     let output = lab.experiment(drivers, &[&["--plan"], more].concat());
     let text = stdout(&output);

@@ -2,6 +2,7 @@
 //! in the cache.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::process::Stdio;
 
 use crate::environment::scrubbed;
@@ -49,14 +50,20 @@ impl Manifest {
         let (program, arguments) = words.split_first().expect("checked when the manifest was read");
         // Not in the user's folder, whose project a tool would take for the question.
         let mut command = scrubbed(&folder, program, arguments, &self.scrub);
-        let failed = |reason: String| {
+        let failed = |found: bool, reason: String| {
+            let first = if found {
+                "is the registry reachable?"
+            } else {
+                "install the tool that is not found;"
+            };
             Error::environment(
                 format!("cannot list the releases of {package}: `{}` {reason}", words.join(" ")),
-                "is the registry reachable? --offline takes the last listing and what is installed",
+                format!("{first} --offline takes the last listing and what is installed"),
             )
         };
-        let output = command.stdin(Stdio::null()).output();
-        let output = output.map_err(|error| failed(format!("does not start: {error}")))?;
+        let output = command.stdin(Stdio::null()).output().map_err(|error| {
+            failed(error.kind() != ErrorKind::NotFound, format!("does not start: {error}"))
+        })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let listing = read(&text);
         if !output.status.success() || listing.releases.is_empty() {
@@ -68,7 +75,9 @@ impl Manifest {
             } else {
                 format!("ended with {}", output.status)
             };
-            return Err(failed(format!("{ended}\n  {last}").trim_end().to_owned()));
+            // A shell ends with 127 where a command is not found.
+            let found = output.status.code() != Some(127);
+            return Err(failed(found, format!("{ended}\n  {last}").trim_end().to_owned()));
         }
         // A full disk leaves the last listing whole.
         let beside = path.with_extension("partial");
