@@ -2,7 +2,6 @@
 //! in the cache.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::process::Stdio;
 
 use crate::environment::scrubbed;
@@ -14,6 +13,11 @@ use base::secrets::mask_text;
 
 /// Lines of the tool's last words that an error quotes.
 const QUOTED_LINES: usize = 3;
+
+/// How a shell ends that does not find a command.
+const NOT_FOUND: Option<i32> = Some(127);
+const MISSING: &str = "install the tool that is not found;";
+const UNREACHABLE: &str = "is the registry reachable?";
 
 impl Manifest {
     /// The releases of a package. `offline` takes the last listing that was made.
@@ -50,20 +54,14 @@ impl Manifest {
         let (program, arguments) = words.split_first().expect("checked when the manifest was read");
         // Not in the user's folder, whose project a tool would take for the question.
         let mut command = scrubbed(&folder, program, arguments, &self.scrub);
-        let failed = |found: bool, reason: String| {
-            let first = if found {
-                "is the registry reachable?"
-            } else {
-                "install the tool that is not found;"
-            };
+        let failed = |first: &str, reason: String| {
             Error::environment(
                 format!("cannot list the releases of {package}: `{}` {reason}", words.join(" ")),
                 format!("{first} --offline takes the last listing and what is installed"),
             )
         };
-        let output = command.stdin(Stdio::null()).output().map_err(|error| {
-            failed(error.kind() != ErrorKind::NotFound, format!("does not start: {error}"))
-        })?;
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| failed(MISSING, format!("does not start: {error}")))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let listing = read(&text);
         if !output.status.success() || listing.releases.is_empty() {
@@ -75,9 +73,8 @@ impl Manifest {
             } else {
                 format!("ended with {}", output.status)
             };
-            // A shell ends with 127 where a command is not found.
-            let found = output.status.code() != Some(127);
-            return Err(failed(found, format!("{ended}\n  {last}").trim_end().to_owned()));
+            let first = if output.status.code() == NOT_FOUND { MISSING } else { UNREACHABLE };
+            return Err(failed(first, format!("{ended}\n  {last}").trim_end().to_owned()));
         }
         // A full disk leaves the last listing whole.
         let beside = path.with_extension("partial");
