@@ -99,6 +99,8 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
         "python",
         "--rounds",
         "1",
+        "--interleave",
+        "runs",
         "--out",
         "out",
         "--tap",
