@@ -132,8 +132,13 @@ final class Phase {
     workers.forEach(Worker::go);
     samples.close();
     long[] now = collected();
-    long documents = workers.stream().mapToLong(worker -> worker.documents).sum();
-    long sum = workers.stream().mapToLong(worker -> worker.sum).sum();
+    // No streams: drivers use them, and a new kind of them discards what is compiled.
+    long documents = 0;
+    long sum = 0;
+    for (Worker worker : workers) {
+      documents += worker.documents;
+      sum += worker.sum;
+    }
     return Fields.of("type", "ended")
         .and("totals", Fields.of("documents", documents).and("sum", sum))
         .and("errors", errors.values())

@@ -16,11 +16,19 @@ final class Reference {
   Reference(Object document, Stamp[] stamps) {
     from = new Object[] {document};
     this.stamps = stamps;
+    prepare();
   }
 
   void take(List<Object[]> pools, String shape) {
     from = pools.get(pool);
     this.shape = shape;
+    prepare();
+  }
+
+  private void prepare() {
+    for (Stamp stamp : stamps) {
+      stamp.prepare();
+    }
   }
 
   /** A fresh, stamped copy, as an application would have made it; null where there is none. */

@@ -15,7 +15,12 @@ final class Stamp {
   private String prefix = "";
   private int width;
   private long add;
-  private transient Integer head; // the prefix of an objectid
+  private transient int head; // the prefix of an objectid
+
+  /** Not when it is first wanted: the code that a warm-up compiles has no branch for that. */
+  void prepare() {
+    head = as.equals("objectid") ? HexFormat.fromHexDigits(prefix) : 0;
+  }
 
   @SuppressWarnings("unchecked") // a path leads through documents and arrays
   void put(Driver driver, Map<String, Object> document, Input input) {
@@ -48,12 +53,8 @@ final class Stamp {
         String digits = Long.toString(number(input));
         yield prefix + "0".repeat(Math.max(0, width - digits.length())) + digits;
       }
-      case "objectid" -> {
-        if (head == null) {
-          head = HexFormat.fromHexDigits(prefix);
-        }
-        yield driver.objectId(ByteBuffer.allocate(12).putInt(head).putLong(number(input)).array());
-      }
+      case "objectid" ->
+          driver.objectId(ByteBuffer.allocate(12).putInt(head).putLong(number(input)).array());
       case "guid" -> driver.binary((byte) 4, input.shiftedGuid());
       default -> { // guid_string
         ByteBuffer guid = ByteBuffer.wrap(input.shiftedGuid());

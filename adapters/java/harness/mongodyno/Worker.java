@@ -4,11 +4,14 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
-import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** A platform thread, asleep between turns. */
+/** The work of a platform thread, asleep between turns. */
 final class Worker {
   private static final int SAMPLE_BYTES = 32;
   private static final int SAMPLES_BUFFERED = 32_768;
@@ -16,12 +19,19 @@ final class Worker {
   /** How long samples may wait in a turn that is longer. */
   private static final long WRITTEN_NS = 1_000_000_000;
 
+  /**
+   * Threads outlive a phase, as an application's do. Where each phase had new ones, the first call
+   * took the branches of an empty thread-local: compiled code does not have them after a warm-up,
+   * and is thrown away when it meets one. The phase measured then compiled it again.
+   */
+  private static final Executor THREADS =
+      new ThreadPoolExecutor(
+          0, Integer.MAX_VALUE, 1, TimeUnit.DAYS, new SynchronousQueue<>(), Worker::daemon);
+
   private final Phase phase;
   private final Schedule schedule;
   private final int place; // in this process
   private final int producer;
-  private final Thread thread;
-  private final List<Thread> slots = new ArrayList<>();
   private final Flight[] flights;
   private final Semaphore turns = new Semaphore(0);
   private final Input input = new Input();
@@ -38,6 +48,7 @@ final class Worker {
   private long lastNs; // the last reading
   private long dueNs; // when the next operation may begin
   private long writtenNs;
+  private volatile Thread thread;
 
   Worker(Phase phase, int place, Schedule.Slice slice) {
     this.phase = phase;
@@ -47,20 +58,15 @@ final class Worker {
     producer = phase.firstWorker + place;
     input.producer = producer;
     input.live = true;
-    thread = daemon(this::work, "worker " + producer);
     flights = new Flight[Math.max(1, phase.windowSize)];
     for (int i = 0; i < flights.length; i++) {
-      Flight flight = new Flight();
-      flights[i] = flight;
-      if (phase.windowSize > 0) {
-        slots.add(daemon(() -> keepFlying(flight), "slot " + i + " of worker " + producer));
-      }
+      flights[i] = new Flight();
     }
   }
 
   /** An error, as for want of memory, ends the process: what it measures is over. */
-  private static Thread daemon(Runnable run, String name) {
-    Thread thread = new Thread(run, name);
+  private static Thread daemon(Runnable run) {
+    Thread thread = new Thread(run, "worker");
     thread.setDaemon(true);
     thread.setUncaughtExceptionHandler(
         (where, fault) -> {
@@ -71,8 +77,12 @@ final class Worker {
   }
 
   void start() {
-    thread.start();
-    slots.forEach(Thread::start);
+    THREADS.execute(this::work);
+    if (phase.windowSize > 0) {
+      for (Flight flight : flights) {
+        THREADS.execute(() -> keepFlying(flight));
+      }
+    }
   }
 
   void go() {
@@ -89,6 +99,7 @@ final class Worker {
   }
 
   private void work() {
+    thread = Thread.currentThread();
     while (true) {
       turns.acquireUninterruptibly();
       if (phase.ended) {
