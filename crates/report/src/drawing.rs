@@ -186,10 +186,15 @@ pub fn name_width(name: &str, size: f64) -> f64 {
     name.chars().count() as f64 * LETTER_OF_NAMES * size
 }
 
-/// `node@1.4.3/maxPoolSize=1024` broken before its options.
+/// `java:mongo-java-driver@3.12.14/maxPoolSize=1024` broken around its package and before its
+/// options, within a version only where it must be.
 fn name_lines(name: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for part in name.split_inclusive('/') {
+    let parts = name.split_inclusive(['/', ':']).flat_map(|part| {
+        let (package, version) = part.split_at(part.find('@').unwrap_or(0));
+        [package, version].into_iter().filter(|it| !it.is_empty())
+    });
+    for part in parts {
         match lines.last_mut() {
             Some(line) if line.chars().count() + part.chars().count() <= columns => {
                 line.push_str(part);
@@ -252,11 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn names_break_before_their_options() {
+    fn names_break_around_their_package_and_before_their_options() {
         let lines = name_lines("node@1.4.3/maxPoolSize=1024/processes=4", 24);
         assert_eq!(lines, ["node@1.4.3/", "maxPoolSize=1024/", "processes=4"]);
         assert_eq!(name_lines("go@2.9.2", 24), ["go@2.9.2"]);
         assert_eq!(name_lines("a/b=1/c=2", 24), ["a/b=1/c=2"]);
+        let lines = name_lines("java:mongo-java-driver@3.12.14", 24);
+        assert_eq!(lines, ["java:mongo-java-driver", "@3.12.14"]);
     }
 
     #[test]
