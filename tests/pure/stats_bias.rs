@@ -123,7 +123,7 @@ fn copies_that_differ_and_waiting_arms_at_work() {
     assert_eq!(said(&[], &[("java@5", 9)]), None, "nobody waited for more than the limit");
     let all = said(&[0.04, 0.092, 0.0401], &[("c@1", 30), ("java@5", 120), ("go@2", 50)]);
     let wanted = "while one arm worked, those that waited used 4.0 to 9.2 % CPU, 60 % of it java@5 \
-        (gate G9); --interleave runs helps";
+        (gate G9); a longer warm-up or --interleave runs helps";
     assert_eq!(all.as_deref(), Some(wanted));
     let old = said(&[0.04], &[("c@1", 0), ("go@2", 0)]).expect("a record that has no such clocks");
     assert!(

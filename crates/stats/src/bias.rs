@@ -247,7 +247,7 @@ pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) ->
     });
     Some(format!(
         "while one arm worked, those that waited used {between} % CPU{share} (gate G9); \
-         --interleave runs helps"
+         a longer warm-up or --interleave runs helps"
     ))
 }
 
@@ -255,7 +255,8 @@ pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) ->
 /// The bias is that share.
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
-        "beside {beside}, the waiting arms used {} % CPU (gate G9); --interleave runs helps",
+        "beside {beside}, the waiting arms used {} % CPU (gate G9); a longer warm-up or \
+         --interleave runs helps",
         figures::fixed(100.0 * fraction, 1)
     );
     Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
