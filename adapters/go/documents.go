@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,29 +135,29 @@ func (r *reference) make(number int, in *input) document {
 	return fresh
 }
 
-// copyDocument copies the mutable parts; the rest (numbers, strings) is immutable in Go.
+// copyDocument copies it in one piece, then what in it can be changed.
 func copyDocument(from document) document {
-	fresh := make(document, len(from))
-	for i := range from {
-		fresh[i].Key, fresh[i].Value = from[i].Key, copyValue(from[i].Value)
+	fresh := slices.Clone(from)
+	for i := range fresh {
+		own(&fresh[i].Value)
 	}
 	return fresh
 }
 
-func copyValue(value any) any {
-	switch v := value.(type) {
+// own puts a copy in place of a value that can be changed; numbers and strings cannot in Go.
+func own(value *any) {
+	switch v := (*value).(type) {
 	case document:
-		return copyDocument(v)
+		*value = copyDocument(v)
 	case array:
-		fresh := make(array, len(v))
-		for i, item := range v {
-			fresh[i] = copyValue(item)
+		fresh := slices.Clone(v)
+		for i := range fresh {
+			own(&fresh[i])
 		}
-		return fresh
+		*value = fresh
 	case binData:
-		return binData{Subtype: v.Subtype, Data: bytes.Clone(v.Data)}
+		*value = binData{Subtype: v.Subtype, Data: bytes.Clone(v.Data)}
 	}
-	return value
 }
 
 // readPool decodes a file of BSON documents, one after another.

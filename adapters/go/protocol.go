@@ -95,18 +95,16 @@ func (q *queue) exhausted() bool { return q.dealt >= q.limit }
 // for the next turn.
 func (q *queue) take(before int64) (r record, ok bool) {
 	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	if q.exhausted() {
-		return r, false
+	if !q.exhausted() {
+		r = q.schedule.record(q.first + q.dealt%q.length)
+		r.number, r.lap = q.dealt, q.dealt/q.length
+		r.intended += r.lap * q.schedule.lapNS
+		if ok = r.intended < before; ok {
+			q.dealt++
+		}
 	}
-	r = q.schedule.record(q.first + q.dealt%q.length)
-	r.number, r.lap = q.dealt, q.dealt/q.length
-	r.intended += r.lap * q.schedule.lapNS
-	if r.intended >= before {
-		return r, false
-	}
-	q.dealt++
-	return r, true
+	q.mutex.Unlock()
+	return r, ok
 }
 
 const sampleBytes = 32
