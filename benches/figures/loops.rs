@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use adapter::environment::Environment;
@@ -22,6 +23,8 @@ use crate::support::{Bench, Outcome, benches, ratio, table};
 
 const PHASES: [&str; 2] = ["insert_one", "find_one"];
 const TURN: Duration = Duration::from_millis(100);
+/// Before each turn: a collector at work as the other program's turn ends goes on for up to 8 ms.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Of each start.
 const PAIRS: u32 = 10;
 /// Both programs start anew: where their code and memory lie and how they were compiled stays as
@@ -142,9 +145,12 @@ fn cell(
     };
     let mut bare = (0..processes).map(start).collect::<Result<Vec<Loop>, _>>()?;
     let warmup = (WARMUPS * environment.warmup_s / TURN.as_secs_f64()).ceil() as u32;
-    let rates = pairs(PAIRS, warmup, |side| match side {
-        0 => stand.turn(&mut adapter, TURN),
-        _ => together(&mut bare, TURN),
+    let rates = pairs(PAIRS, warmup, |side| {
+        thread::sleep(PAUSE);
+        match side {
+            0 => stand.turn(&mut adapter, TURN),
+            _ => together(&mut bare, TURN),
+        }
     })?;
     stand.end(adapter)?;
     Ok(rates)

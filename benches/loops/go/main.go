@@ -97,7 +97,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	items, pool := client.Database(os.Args[2]).Collection(os.Args[3]), readPool(os.Args[6])
+	items := client.Database(os.Args[2]).Collection(os.Args[3])
+	var pool []bson.D // a find has no use for it, and the collector would mark it each time
+	if os.Args[4] == "insert_one" {
+		pool = readPool(os.Args[6])
+	}
 	operation := map[string]operation{
 		"insert_one": (*worker).insertOne, "find_one": (*worker).findOne}[os.Args[4]]
 	count, _ := strconv.Atoi(os.Args[5])
