@@ -19,9 +19,6 @@ const QUICK_WARMUP_S: f64 = 1.0;
 /// The least warm-up of a later phase of a process, s: some 2,000 operations of a new kind. With a
 /// whole second the first look at five arms and four phases came after 16 minutes.
 const LATER_WARMUP_S: f64 = 0.5;
-/// Of the adapter's warm-up, for a later phase: its code is new to the compiler, and the driver's
-/// mostly is not (decision 0087).
-const LATER_WARMUP: f64 = 0.25;
 pub const QUICK_PHASES_MAX: usize = 2;
 /// Fewest turns per phase and round, and operations per worker in each (methodology 2.7 c).
 pub const TURNS_MIN: u32 = 40;
@@ -51,12 +48,18 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
     if phase.continues && !first_phase {
         return Duration::ZERO;
     }
-    let usual = match (quick, first_phase) {
-        (true, true) => (profile_s / 2.0).max(QUICK_WARMUP_S),
-        (true, false) => (profile_s * LATER_WARMUP).max(QUICK_WARMUP_S),
-        (false, true) => profile_s,
-        (false, false) => (profile_s * LATER_WARMUP).max(LATER_WARMUP_S),
+    // A later phase: its code is new to the compiler, and the driver's mostly is not (decision 0087).
+    let share = match (first_phase, quick) {
+        (true, false) => 1.0,
+        (true, true) => 0.5,
+        (false, _) => 0.25,
     };
+    let least_s = match (first_phase, quick) {
+        (true, false) => 0.0,
+        (false, false) => LATER_WARMUP_S,
+        (_, true) => QUICK_WARMUP_S,
+    };
+    let usual = (profile_s * share).max(least_s);
     let seconds = phase.warmup_s.unwrap_or(usual);
     Duration::from_secs_f64(seconds)
 }
@@ -236,21 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_form_warms_up_half_as_long_and_at_least_a_second() {
+    fn the_quick_form_and_later_phases_warm_up_for_less() {
         let plan = builtin::open("crud", &BTreeMap::new(), 1).expect("a workload").plan;
-        let warm_ms =
-            |profile_s, quick| warmup(profile_s, &plan.phases[0], true, quick).as_millis();
-        assert_eq!([1.0, 5.0, 15.0].map(|it| warm_ms(it, true)), [1_000, 2_500, 7_500]);
-        assert_eq!([1.0, 15.0].map(|it| warm_ms(it, false)), [1_000, 15_000]);
-    }
-
-    #[test]
-    fn a_later_phase_warms_up_a_quarter_as_long() {
-        let plan = builtin::open("crud", &BTreeMap::new(), 1).expect("a workload").plan;
-        let warm_ms =
-            |profile_s, quick| warmup(profile_s, &plan.phases[1], false, quick).as_millis();
-        assert_eq!([1.0, 5.0, 15.0].map(|it| warm_ms(it, true)), [1_000, 1_250, 3_750]);
-        assert_eq!([1.0, 5.0, 15.0].map(|it| warm_ms(it, false)), [500, 1_250, 3_750]);
+        let warm_ms = |number: usize, quick| {
+            [1.0, 5.0, 15.0].map(|profile_s| {
+                warmup(profile_s, &plan.phases[number], number == 0, quick).as_millis()
+            })
+        };
+        assert_eq!(warm_ms(0, false), [1_000, 5_000, 15_000]);
+        assert_eq!(warm_ms(0, true), [1_000, 2_500, 7_500]);
+        assert_eq!(warm_ms(1, false), [500, 1_250, 3_750]);
+        assert_eq!(warm_ms(1, true), [1_000, 1_250, 3_750]);
     }
 
     #[test]

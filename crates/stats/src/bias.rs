@@ -21,6 +21,8 @@ const ORDER_ALPHA: f64 = 0.01;
 const ORDERS: usize = 1_999;
 /// A smaller share of the turns' time, used by waiting arms, is not worth a word.
 const IDLE_LIMIT: f64 = 0.02;
+/// Whose CPU it is, a compiler's or a collector's, is not known here.
+const G9_HELP: &str = "(gate G9); a longer warm-up or --interleave runs helps";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bias {
@@ -245,18 +247,14 @@ pub fn waiting_cpu(sizes: impl Iterator<Item = f64>, waiting: &[(&str, u64)]) ->
     let share = busiest.map_or(String::new(), |(arm, used_ns)| {
         format!(", {} % of it {arm}", figures::fixed(100.0 * *used_ns as f64 / all as f64, 0))
     });
-    Some(format!(
-        "while one arm worked, those that waited used {between} % CPU{share} (gate G9); \
-         a longer warm-up or --interleave runs helps"
-    ))
+    Some(format!("while one arm worked, those that waited used {between} % CPU{share} {G9_HELP}"))
 }
 
 /// G9: waiting arms used more than 2 % of an arm's turns: a collector or compiler thread at work.
 /// The bias is that share.
 pub fn idle_cpu(beside: &str, fraction: f64) -> Option<Bias> {
     let caution = format!(
-        "beside {beside}, the waiting arms used {} % CPU (gate G9); a longer warm-up or \
-         --interleave runs helps",
+        "beside {beside}, the waiting arms used {} % CPU {G9_HELP}",
         figures::fixed(100.0 * fraction, 1)
     );
     Bias::worth_saying(Gate::IdleCpu, fraction, caution).filter(|_| fraction > IDLE_LIMIT)
