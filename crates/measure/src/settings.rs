@@ -48,7 +48,7 @@ pub fn warmup(profile_s: f64, phase: &Phase, first_phase: bool, quick: bool) -> 
     if phase.continues && !first_phase {
         return Duration::ZERO;
     }
-    // A later phase: its code is new to the compiler, and the driver's mostly is not (decision 0087).
+    // The code of a later phase is new to the compiler, the driver's mostly not (decision 0087).
     let share = match (first_phase, quick) {
         (true, false) => 1.0,
         (true, true) => 0.5,
