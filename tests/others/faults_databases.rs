@@ -7,7 +7,7 @@ use crate::fake_support::real::{databases as names, own_server, with_client};
 use crate::fake_support::{Lab, QUICK, code, noop, pid, send, stderr, stdout, wait_until};
 use crate::support::{block_on, said};
 use measure::admin::{Admin, is_database, new_database};
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{DateTime, Document, doc};
 use nix::sys::signal::Signal;
 
 const MARKER: &str = "made_by_mongodyno";
@@ -20,7 +20,22 @@ fn lab(test: &str) -> Option<(Lab, server::Server)> {
     Some((lab, server))
 }
 
-/// A database that is claimed, as an experiment does it.
+/// Changes the marker of a database.
+fn set(uri: &str, name: &str, fields: Document) {
+    with_client(uri, async |client| {
+        let markers = client.database(name).collection::<Document>(MARKER);
+        markers.update_one(doc! {}, doc! { "$set": fields }).await
+    });
+}
+
+fn marker(uri: &str, name: &str) -> Document {
+    with_client(uri, async |client| {
+        client.database(name).collection::<Document>(MARKER).find_one(doc! {}).await
+    })
+    .expect("a marker")
+}
+
+/// A database that is claimed, as an experiment does it, by a process that has ended.
 fn claimed(uri: &str) -> String {
     let name = new_database();
     block_on(async {
@@ -29,6 +44,8 @@ fn claimed(uri: &str) -> String {
         let mut other = Admin::connect(uri, &name).await.expect("a client");
         assert!(other.claim("again").await.is_err(), "it is there already");
     });
+    // The same number, of a process that started at another time.
+    set(uri, &name, doc! { "start_ticks": 1_i64 });
     name
 }
 
@@ -89,8 +106,21 @@ fn only_databases_with_our_marker_are_cleaned_away() {
         Ok(())
     });
     let clean = |more: &[&str]| lab.run([&["clean", "--uri", uri], more].concat());
+    // Of another machine, an hour after its last sign of life, and a minute after it.
+    let ago = |ms: i64| DateTime::from_millis(DateTime::now().timestamp_millis() - ms);
+    set(uri, &ours[1], doc! { "system": "elsewhere", "heartbeat": ago(3_600_000) });
+    let living = claimed(uri);
+    set(uri, &living, doc! { "system": "elsewhere", "heartbeat": ago(60_000) });
+    let foreign = [&foreign[..], &[living]].concat();
     let shown = clean(&["--dry-run"]);
     assert_eq!(code(&shown), 0, "{}", said(&shown));
+    for name in &foreign[..2] {
+        let note =
+            format!("note: {name} is called like a database of mongodyno, but has no marker");
+        assert!(stderr(&shown).contains(&note), "{}", said(&shown));
+    }
+    let note = format!("note: {} stays: its experiment test lives", foreign[3]);
+    assert!(stderr(&shown).contains(&note), "{}", said(&shown));
     assert!(ours.iter().all(|it| stdout(&shown).contains(it)), "{}", said(&shown));
     assert!(!foreign.iter().any(|it| stdout(&shown).contains(it)), "{}", said(&shown));
     let unasked = clean(&[]);
@@ -102,7 +132,29 @@ fn only_databases_with_our_marker_are_cleaned_away() {
     let left = names(uri);
     assert!(!ours.iter().any(|it| left.contains(it)), "{left:?}");
     assert!(foreign.iter().all(|it| left.contains(it)), "{left:?}");
-    assert_eq!(stdout(&clean(&["--yes"])), "no database of an experiment is there\n");
+    let none = "no database of an experiment that has ended is there\n";
+    assert_eq!(stdout(&clean(&["--yes"])), none);
+}
+
+#[test]
+fn the_database_of_a_living_experiment_is_not_cleaned_away() {
+    let test = "faults_databases/the_database_of_a_living_experiment_is_not_cleaned_away";
+    let Some((lab, server)) = lab(test) else { return };
+    let uri = server.uri();
+    let (mut child, name) = begin(&lab, uri);
+    let kept = lab.run(["clean", "--yes", "--uri", uri]);
+    assert_eq!(code(&kept), 0, "{}", said(&kept));
+    let note = format!("note: {name} stays: its experiment ");
+    let lives = format!(" lives (process {} of this machine)", pid(&child));
+    assert!(stderr(&kept).contains(&note) && stderr(&kept).contains(&lives), "{}", said(&kept));
+    assert!(names(uri).contains(&name), "{}", said(&kept));
+    let beat = || *marker(uri, &name).get_datetime("heartbeat").expect("a time");
+    let first = beat();
+    wait_until("it beats", || beat() > first);
+    send(pid(&child), Signal::SIGKILL);
+    child.wait().expect("it ended");
+    let cleaned = lab.run(["clean", "--yes", "--uri", uri]);
+    assert!(!names(uri).contains(&name), "{}", said(&cleaned));
 }
 
 #[test]
@@ -169,6 +221,7 @@ fn a_database_without_the_marker_is_left_and_named() {
     assert_eq!(done.code, 130, "{}", done.stderr);
     let warning = format!("warning: the database {name} was not dropped: ");
     assert!(done.stderr.contains(&warning), "{}", done.stderr);
+    assert!(done.stderr.contains("drop it by hand"), "clean does not: {}", done.stderr);
     assert!(names(uri).contains(&name));
     assert_eq!(lab.record()["databases"][0]["dropped"], false);
 }

@@ -51,6 +51,15 @@ impl ProcessId {
     }
 }
 
+/// Identifies the system whose process numbers we see: this boot of the machine, and the namespace
+/// of a container. Empty where that is unknown.
+pub fn system() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let namespace = std::fs::read_link("/proc/self/ns/pid");
+    let (Ok(boot), Ok(namespace)) = (boot, namespace) else { return String::new() };
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
 /// Inodes of the sockets that a process holds.
 ///
 /// # Errors

@@ -12,10 +12,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::counters;
 pub use crate::counters::{Counters, difference};
-use base::clock::wall;
+use crate::marker::{self, Heartbeat};
 use base::error::{Error, Exit, Result};
 use base::words::hex;
 use server::sharding::{Mongos, Range, Split};
+use workload::MARKER;
 use workload::plan::{Collection, Shard, Stamp};
 use workload::shard::ranges;
 use workload::sharding::By;
@@ -25,8 +26,6 @@ const LOAD_BATCH_BYTES_MAX: usize = 8 << 20;
 /// Documents of one insert_many while loading: the server's limit.
 const LOAD_BATCH_DOCUMENTS_MAX: usize = 100_000;
 
-/// The collection that marks a database as ours.
-const MARKER: &str = "made_by_mongodyno";
 /// All names of our databases begin with it.
 const PREFIX: &str = "mongodyno_";
 
@@ -43,12 +42,20 @@ const LATE_LOOKS_MAX: usize = 20;
 /// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
+const CLEAN: &str = "`mongodyno clean` drops it";
+/// `clean` does not either.
+const BY_HAND: &str = "nothing is dropped without the marker: look into it, and drop it by hand";
+
 /// The connection for administration. It touches one database alone.
 pub struct Admin {
     client: Client,
     database: Database,
-    /// The marker that the database has to bear; None where the whole server is ours.
+    /// What identifies the marker that the database has to bear; None where the whole server is
+    /// ours.
     marker: Option<Document>,
+    /// While the experiment of a database that was claimed lives.
+    #[allow(dead_code, reason = "it beats until it is dropped")]
+    heartbeat: Option<Heartbeat>,
 }
 
 /// A unique name: 122 bits of the system's randomness.
@@ -69,6 +76,8 @@ pub struct Marked {
     pub experiment: String,
     /// RFC 3339 in UTC.
     pub made_at: String,
+    /// The sign of life of its experiment; None: it is dead.
+    pub lives: Option<String>,
 }
 
 impl Admin {
@@ -76,7 +85,7 @@ impl Admin {
     pub async fn connect(uri: &str, database: &str) -> Result<Self> {
         let client = client(uri).await?;
         let database = client.database(database);
-        Ok(Self { client, database, marker: None })
+        Ok(Self { client, database, marker: None, heartbeat: None })
     }
 
     /// Writes the marker, without which nothing in the database is ever dropped. A server that is
@@ -89,35 +98,37 @@ impl Admin {
             return Ok(());
         }
         if !self.database.list_collection_names().await.or_refused()?.is_empty() {
-            return Err(self.foreign("is there already"));
+            let again = "it is somebody else's: nothing in it was dropped; run again";
+            return Err(self.foreign("is there already", again));
         }
-        let marker = doc! {
-            "_id": "mongodyno", "experiment": experiment, "database": self.database.name(),
-            "made_at": wall(), "version": env!("CARGO_PKG_VERSION"),
-        };
-        self.database.collection::<Document>(MARKER).insert_one(&marker).await.or_refused()?;
+        let marker = marker::identity(experiment, &self.database);
+        marker::write(&self.database, &marker).await.or_refused()?;
+        self.heartbeat = Some(Heartbeat::start(self.database.clone(), marker.clone()));
         self.marker = Some(marker);
         Ok(())
     }
 
-    /// The databases of a server that bear our marker, ready to be dropped.
-    pub async fn marked(uri: &str) -> Result<Vec<(Self, Marked)>> {
+    /// The databases of a server that bear our marker, ready to be dropped, and the names of those
+    /// that are called like ours and bear none.
+    pub async fn marked(uri: &str) -> Result<(Vec<(Self, Marked)>, Vec<String>)> {
         let client = client(uri).await?;
-        let mut found = Vec::new();
+        let (mut found, mut unmarked) = (Vec::new(), Vec::new());
         for name in client.list_database_names().await.or_refused()? {
             if !is_database(&name) {
                 continue;
             }
             let database = client.database(&name);
-            let filter = doc! { "_id": "mongodyno", "database": &name };
-            let marker =
-                database.collection::<Document>(MARKER).find_one(filter).await.or_refused()?;
-            let Some(marker) = marker else { continue };
+            let Some((marker, lives)) = marker::of(&database).await.or_refused()? else {
+                unmarked.push(name);
+                continue;
+            };
             let text = |field: &str| marker.get_str(field).unwrap_or_default().to_owned();
-            let it = Marked { experiment: text("experiment"), made_at: text("made_at"), name };
-            found.push((Self { client: client.clone(), database, marker: Some(marker) }, it));
+            let (experiment, made_at) = (text("experiment"), text("made_at"));
+            let admin =
+                Self { client: client.clone(), database, marker: Some(marker), heartbeat: None };
+            found.push((admin, Marked { name, experiment, made_at, lives }));
         }
-        Ok(found)
+        Ok((found, unmarked))
     }
 
     /// Checks before anything is dropped: somebody may have made the database anew.
@@ -129,15 +140,12 @@ impl Admin {
             .find_one(marker.clone())
             .await
             .or_refused()?;
-        found.map(|_| ()).ok_or_else(|| self.foreign("does not bear this experiment's marker"))
+        let what = "does not bear this experiment's marker";
+        found.map(|_| ()).ok_or_else(|| self.foreign(what, BY_HAND))
     }
 
-    fn foreign(&self, what: &str) -> Error {
-        Error::new(
-            Exit::Unreachable,
-            format!("the database {} {what}", self.database.name()),
-            "it is somebody else's: nothing in it was dropped; run again",
-        )
+    fn foreign(&self, what: &str, hint: &str) -> Error {
+        Error::unreachable(format!("the database {} {what}", self.database.name()), hint)
     }
 
     /// Makes a collection anew, with its indexes.
@@ -256,13 +264,14 @@ impl Admin {
     /// Drops the database at the end, and says so where it stays behind. Returns whether it is
     /// gone.
     pub async fn leave(&self) -> bool {
-        let why = match timeout(LEAVE_LIMIT, self.drop_database()).await {
+        let (why, hint) = match timeout(LEAVE_LIMIT, self.drop_database()).await {
             Ok(Ok(())) => return true,
-            Ok(Err(error)) => error.message,
-            Err(_) => "the server does not answer".to_owned(),
+            Ok(Err(error)) if error.hint == BY_HAND => (error.message, BY_HAND),
+            Ok(Err(error)) => (error.message, CLEAN),
+            Err(_) => ("the server does not answer".to_owned(), CLEAN),
         };
         say!("warning: the database {} was not dropped: {why}", self.database.name());
-        say!("hint: `mongodyno clean` drops it");
+        say!("hint: {hint}");
         false
     }
 

@@ -20,6 +20,7 @@ pub mod input_files;
 pub mod install;
 pub mod laps;
 pub mod look;
+mod marker;
 pub mod measured;
 mod messages;
 pub mod path;

@@ -5,6 +5,9 @@ use serde_saphyr::Location;
 use super::error::Problem;
 use super::load::Loaded;
 
+/// The collection that marks a database as made by mongodyno: no workload may touch it.
+pub const MARKER: &str = "made_by_mongodyno";
+
 /// The workload under check and what was found so far.
 #[derive(Debug)]
 pub struct Check<'a> {
@@ -21,6 +24,14 @@ impl<'a> Check<'a> {
     pub fn wrong(&mut self, place: Location, message: impl Into<String>, hint: impl Into<String>) {
         let span = self.loaded.span(place);
         self.problems.push(Problem::new(message, span).hint(hint));
+    }
+
+    /// Refuses text that names the marker, as a command or a pipeline may.
+    pub fn reserved(&mut self, text: &str, place: Location) {
+        if text.contains(MARKER) {
+            let message = format!("`{MARKER}` marks the databases that mongodyno may drop");
+            self.wrong(place, message, "choose another name");
+        }
     }
 
     /// Notes a mistake whose hint may be missing.

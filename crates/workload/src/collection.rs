@@ -52,6 +52,7 @@ pub fn collection(
 
 fn check_name(check: &mut Check<'_>, name: &At<String>) {
     let text = &name.value;
+    check.reserved(text, name.place);
     let bad = text.is_empty() || text.len() > 60 || text.contains(['$', '\0', '/', ' ']);
     if bad || text.starts_with("system.") {
         let hint = "letters, digits, `_`, `-` and `.`, at most 60, not `system.`";

@@ -55,6 +55,7 @@ mod values;
 
 pub use build::{DRIVER_OPTIONS, Workload, build};
 pub use builtin::{BUILTINS, Builtin, open};
+pub use check::MARKER;
 pub use error::WorkloadError;
 pub use expected::{Answered, Expectation, Expected};
 pub use json_schema::schema;

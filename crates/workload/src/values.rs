@@ -33,7 +33,10 @@ pub fn to_bson(
         Tree::Bool(value) => Bson::Boolean(*value),
         Tree::Int(value) => i32::try_from(*value).map_or(Bson::Int64(*value), Bson::Int32),
         Tree::Double(value) => Bson::Double(*value),
-        Tree::String(value) => Bson::String(value.clone()),
+        Tree::String(value) => {
+            check.reserved(value, tree.place);
+            Bson::String(value.clone())
+        }
         Tree::List(items) => {
             let mut made = Vec::new();
             for (number, item) in items.iter().enumerate() {

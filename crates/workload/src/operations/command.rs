@@ -29,6 +29,10 @@ pub const ABOUT: About =
 
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     let command = needed(making.check, making.keys.command.as_ref(), "command", making.place)?;
+    if let Some(drop) = command.value.get("dropDatabase") {
+        let hint = "use the operation `drop`, which drops the arm's collection";
+        making.check.wrong(drop.place, "the database is mongodyno's own to drop", hint);
+    }
     making.made.command = Some(template(making.check, command, None));
     Some(())
 }
