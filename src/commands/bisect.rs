@@ -19,6 +19,7 @@ use crate::commands::run_plan::drawn_seed;
 use crate::commands::servers;
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
+use base::paths::new_or_empty;
 use base::say;
 use base::words::shell_quoted;
 use judge::analysis::changed;
@@ -157,6 +158,7 @@ impl Search {
     fn begin(&mut self) -> Result<()> {
         let folder = &self.folder;
         if !is_one(folder) {
+            new_or_empty(folder)?;
             fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
             return self.write_down();
         }

@@ -3,6 +3,8 @@
 
 use base::say;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -208,13 +210,9 @@ fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
             None => lines.push(line.to_owned()),
         }
     }
-    if path.exists() {
-        return Err(Error::usage(
-            format!("{} already exists", path.display()),
-            "choose another name: nothing is written over",
-        ));
-    }
-    std::fs::write(path, lines.join("\n") + "\n")
+    // Not through a link either, whose file need not be there.
+    File::create_new(path)
+        .and_then(|mut file| file.write_all((lines.join("\n") + "\n").as_bytes()))
         .map_err(|error| Error::file("write", path, &error))?;
     super::print(&format!("{}\n", path.display()))
 }
@@ -228,7 +226,7 @@ fn show(folder: &Folder, json: bool) -> Result<()> {
     let format = if json { "json" } else { "terminal" };
     let page = report(folder, &experiment, &runs, "html")?;
     folder.write_whole("report.html", &page)?;
-    let printed = super::print_bytes(&report(folder, &experiment, &runs, format)?);
+    let printed = super::print_result(&report(folder, &experiment, &runs, format)?);
     if experiment.ended == Some(Ended::Interrupted) {
         // Where a closed terminal was the reason, nothing can be printed either.
         return Err(interrupted(folder.path()));

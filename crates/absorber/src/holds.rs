@@ -49,10 +49,10 @@ pub struct HoldLog {
 }
 
 impl HoldLog {
-    /// Makes the file, or empties it.
+    /// Makes the file, which must not be there.
     pub fn create(path: &Path) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            file: Mutex::new(File::create(path)?),
+            file: Mutex::new(File::create_new(path)?),
             connections: Mutex::default(),
             failed: AtomicBool::new(false),
         }))

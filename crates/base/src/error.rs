@@ -52,6 +52,10 @@ impl Error {
     }
 
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        if error.kind() == ErrorKind::AlreadyExists {
+            let hint = "choose another name: nothing is written over";
+            return Self::usage(format!("{} already exists", path.display()), hint);
+        }
         let hint = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                 "free some disk space, or choose another --out or MDYN_HOME"

@@ -1,6 +1,7 @@
 //! Folders outside of the experiment folder.
 
 use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,19 @@ pub fn work_dir() -> Result<PathBuf> {
     let path = std::env::temp_dir().join(format!("mongodyno-{user}"));
     trusted(&path)?;
     Ok(path)
+}
+
+/// Refuses a folder for results that is there and not empty, or no folder.
+pub fn new_or_empty(folder: &Path) -> Result<()> {
+    let what = match folder.read_dir().map(|mut entries| entries.next().is_some()) {
+        Ok(true) => "is not empty",
+        Err(error) if error.kind() == ErrorKind::NotADirectory => "is no folder",
+        _ => return Ok(()),
+    };
+    Err(Error::usage(
+        format!("{} exists and {what}", folder.display()),
+        "choose another --out: results are never overwritten",
+    ))
 }
 
 /// Makes a folder of the cache, and those above it, that nobody else may write to, whatever the

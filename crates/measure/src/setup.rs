@@ -186,7 +186,9 @@ impl Setup {
         options.cores = placement.map_or(Vec::new(), |it| it.server.clone());
         if absorber {
             options.extra_flags.clone_from(&self.absorber_words);
-            options.extra_flags.push(format!("--holds={}", folder.join("holds.bin").display()));
+            let holds = folder.join("holds.bin");
+            let _ = std::fs::remove_file(&holds); // of the experiment that goes on
+            options.extra_flags.push(format!("--holds={}", holds.display()));
         }
         server.open(&options).await.map(Some)
     }

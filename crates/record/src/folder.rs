@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::plain;
 use crate::records::{ClientSample, Experiment, Run, SCHEMA_VERSION, ServerSample};
 use base::error::{Error, Exit, Result};
+use base::paths::new_or_empty;
 
 /// A folder may come from anybody: so much of it is read at once and no more.
 const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
@@ -20,6 +21,9 @@ const EXPERIMENT_BYTES_MAX: u64 = 64 << 20;
 const LINES_BYTES_MAX: u64 = 512 << 20;
 /// Rounds are numbered from 1. No experiment makes so many: whoever counts up to them ends.
 const ROUNDS_MAX: u32 = 10_000;
+
+/// What an experiment makes before its record; `trialN` are those of its probe.
+const UNBEGUN: [&str; 6] = ["samples", "hlog", "logs", "materials", "tap", "holds.bin"];
 
 /// Readings over time, in their order.
 #[derive(Debug, Clone, Default)]
@@ -47,12 +51,7 @@ pub fn utf8(path: &Path) -> Result<()> {
 impl Folder {
     /// Makes a new folder with its sub-folders. Refuses one that is there and not empty.
     pub fn create(path: &Path) -> Result<Self> {
-        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::usage(
-                format!("{} exists and is not empty", path.display()),
-                "choose another --out: results are never overwritten",
-            ));
-        }
+        new_or_empty(path)?;
         // Our working directory may be no UTF-8 either.
         utf8(&std::path::absolute(path).unwrap_or_default())?;
         let folder = Self { path: path.to_owned() };
@@ -66,6 +65,27 @@ impl Folder {
             .canonicalize()
             .map(|path| Self { path })
             .map_err(|error| Error::file("read", path, &error))
+    }
+
+    /// Removes a folder in which an experiment was killed before its record was there.
+    ///
+    /// # Errors
+    /// Something is in it that no experiment has made; the disk.
+    pub fn remove_unbegun(path: &Path) -> Result<()> {
+        let failed = |error| Error::file("remove", path, &error);
+        for entry in path.read_dir().into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !UNBEGUN.contains(&name.as_str()) && !name.starts_with("trial") {
+                return Err(Error::usage(
+                    format!("{} holds {name}, which no experiment has made", path.display()),
+                    "move it away: an experiment is about to be made there",
+                ));
+            }
+        }
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Takes back [`Folder::create`] where nothing was written: the same `--out` can be given

@@ -10,6 +10,7 @@ use crate::folder::Folder;
 use crate::plain;
 use crate::records::Experiment;
 use base::error::{Error, Result};
+use base::paths::new_or_empty;
 
 const FILE: &str = "servers.json";
 const BYTES_MAX: u64 = 1 << 20;
@@ -45,12 +46,7 @@ impl Servers {
 
     /// Makes the folder. Refuses one that is there and not empty.
     pub fn create(&self, path: &Path) -> Result<()> {
-        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::usage(
-                format!("{} exists and is not empty", path.display()),
-                "choose another --out: results are never overwritten",
-            ));
-        }
+        new_or_empty(path)?;
         fs::create_dir_all(path).map_err(|error| Error::file("create", path, &error))?;
         let text = serde_json::to_string_pretty(self).expect("names serialise");
         plain::write_whole(path, FILE, text.as_bytes())

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use base::clock::{Epoch, wall};
 use base::error::{Error, Result};
+use base::paths::new_or_empty;
 use record::records::{SCHEMA_VERSION, Tap, TapCommand};
 use record::wire::LinkCheck;
 use stats::histogram::Histogram;
@@ -346,16 +347,12 @@ impl Session {
 
 impl Files {
     fn create(folder: &Path) -> Result<Self> {
-        if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::usage(
-                format!("{} exists and is not empty", folder.display()),
-                "choose another --out: results are never overwritten",
-            ));
-        }
+        new_or_empty(folder)?;
         std::fs::create_dir_all(folder).map_err(|error| Error::file("create", folder, &error))?;
         let create = |name: &str| {
             let path = folder.join(name);
-            let file = File::create(&path).map_err(|error| Error::file("write", &path, &error))?;
+            let file =
+                File::create_new(&path).map_err(|error| Error::file("write", &path, &error))?;
             Ok::<_, Error>(BufWriter::new(file))
         };
         let (exchanges, mut hlog) = (create("exchanges.bin")?, create("tap.hlog")?);
