@@ -1,12 +1,15 @@
 //! Reads the command line, and keeps its connection strings secret.
 
 use base::say;
+use base::secrets::keep_hosts;
 use clap::Parser as _;
 use server::keep_secret;
 
 use super::{Cli, Verb};
 
 const VARIABLE: &str = "MDYN_URI";
+/// Flags whose values may be hosts: user and password do not belong there, and come all the same.
+const HOSTS: [&str; 6] = ["--server", "--hosts", "--set", "--sweep", "--to", "--listen"];
 
 impl Cli {
     /// Reads the command line. Connection strings anywhere in it become secrets, also out of place.
@@ -19,8 +22,16 @@ impl Cli {
         let words: Vec<_> = std::env::args_os().collect();
         let own = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
         let own: Vec<_> = own.collect();
+        let mut flag = "";
         for word in &own {
             learn(word);
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            if HOSTS.contains(&name) && !value.is_empty() {
+                keep_hosts(value);
+            } else if HOSTS.contains(&flag) {
+                keep_hosts(word);
+            }
+            flag = word;
         }
         let has = |flag: &str| own.iter().any(|it| it.split('=').next() == Some(flag));
         // A study takes its `--hosts` beside its server.

@@ -32,17 +32,18 @@ use std::io::IsTerminal as _;
 use ::report::{Options, text::width};
 use base::error::{Error, Result};
 use base::say;
+use base::secrets::mask_text;
 use measure::admin::is_database;
 use record::folder::Folder;
 use record::records::Experiment;
 use terminal_size::terminal_size_of;
 
-/// Prints a result: the one place that writes to stdout.
+/// Prints text for people: the secrets in it are masked.
 ///
 /// # Errors
-/// Output that is lost; a reader that went away (`| head`) is no error.
+/// As [`print_result`].
 fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    print_result(mask_text(text).as_bytes())
 }
 
 /// Names the databases that an experiment may have left on somebody else's server.
@@ -57,7 +58,12 @@ fn name_leftovers(folder: &Folder, experiment: &Experiment) {
     }
 }
 
-fn print_bytes(bytes: &[u8]) -> Result<()> {
+/// Prints what was read out of a folder: the one place that writes to stdout. Its secrets were
+/// masked when it was written; a password like `100` would make other figures of these.
+///
+/// # Errors
+/// Output that is lost; a reader that went away (`| head`) is no error.
+fn print_result(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write as _};
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

@@ -13,7 +13,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     if StudyRequest::is_in(&args.folder) {
         no_gates(args, "report the folder of one of its experiments")?;
         let bytes = super::study_parts::report(&args.folder, &args.format)?;
-        return super::print_bytes(&bytes);
+        return super::print_result(&bytes);
     }
     if let Some(servers) = Servers::read(&args.folder)? {
         return super::servers::report(args, &servers);
@@ -27,7 +27,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     if whole && !over_time {
         let bytes = super::study::report(&folder, &experiment, &folder.runs()?, &args.format)?;
-        return super::print_bytes(&bytes);
+        return super::print_result(&bytes);
     }
     let mut formats = report::FORMATS.into_iter();
     let format = formats.find(|it| it.name == args.format).ok_or_else(|| {
@@ -42,7 +42,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let series = if over_time { folder.series()? } else { Series::default() };
     let runs = folder.runs()?;
     let report = Report { analysis: &analysis, runs: &runs, series: &series, options: &options };
-    super::print(&report.text(format))?;
+    super::print_result(report.text(format).as_bytes())?;
     if analysis.breaks_a_gate() { Err(super::run::broken_gate()) } else { Ok(()) }
 }
 

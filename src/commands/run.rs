@@ -9,6 +9,7 @@ use crate::commands::plan_text::{self, Started};
 use crate::commands::run_plan::{RunPlan, Sets, drawn_seed, pairs};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
+use base::secrets::mask_text;
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
@@ -60,7 +61,7 @@ pub async fn run(args: RunArgs) -> Result<()> {
             [one] => serde_json::to_string_pretty(one),
             several => serde_json::to_string_pretty(several),
         };
-        super::print(&format!("{}\n", value.expect("analyses serialise")))?;
+        super::print_result(format!("{}\n", value.expect("analyses serialise")).as_bytes())?;
     }
     worth(&analyses.iter().collect::<Vec<_>>())
 }
@@ -89,14 +90,21 @@ pub fn broken_gate() -> Error {
 fn cells(args: &RunArgs) -> Result<Vec<(Option<String>, Sets)>> {
     let sets = pairs(&args.set, "--set")?;
     let Some(sweep) = &args.sweep else { return Ok(vec![(None, sets)]) };
-    let (name, values) =
-        sweep.split_once('=').filter(|(_, values)| !values.is_empty()).ok_or_else(|| {
-            Error::usage(format!("--sweep {sweep} names no values"), "write --sweep threads=1,2,4")
+    let is_value = |value: &str| !value.trim().is_empty();
+    let (name, values) = sweep
+        .split_once('=')
+        .filter(|(_, values)| values.split(',').all(is_value))
+        .ok_or_else(|| {
+            Error::usage(
+                format!("--sweep {sweep}: a value is missing"),
+                "write --sweep threads=1,2,4",
+            )
         })?;
     let cell = |value: &str| {
         let mut sets = sets.clone();
         sets.insert(name.to_owned(), value.trim().to_owned());
-        (Some(format!("{name}={}", value.trim())), sets)
+        // It becomes the name of a folder.
+        (Some(mask_text(&format!("{name}={}", value.trim()))), sets)
     };
     Ok(values.split(',').map(cell).collect())
 }
@@ -111,7 +119,7 @@ pub async fn resume(args: RunArgs, resumed: Resumed) -> Result<()> {
     match analysis {
         Some(analysis) if args.json => {
             let text = serde_json::to_string_pretty(&analysis).expect("analyses serialise");
-            super::print(&format!("{text}\n"))
+            super::print_result(format!("{text}\n").as_bytes())
         }
         _ => Ok(()),
     }

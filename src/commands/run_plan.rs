@@ -8,6 +8,7 @@ use crate::commands::limits::limits;
 use crate::commands::settings::asked;
 use adapter::manifest::Manifest;
 use base::error::{Error, Result};
+use base::secrets::mask_hosts;
 use measure::arms::{self, Arm};
 use measure::resume::Resumed;
 use measure::selection::expand;
@@ -15,6 +16,7 @@ use measure::settings::{self, Estimate};
 use measure::setup::Limits;
 use measure::unacknowledged;
 use record::records::{Settings, Unavailable};
+use server::ServerChoice;
 use server::uri::{self, with_arm_options, with_options};
 use tap::link::LinkSpec;
 use workload::plan::{Limit, Plan};
@@ -58,6 +60,8 @@ impl<'a> RunPlan<'a> {
         let options = uri_options(args)?;
         let seed = args.seed.unwrap_or_else(drawn_seed);
         let mut workload = builtin::open(&args.workload, sets, seed)?;
+        // They are recorded; what they made of the documents stays.
+        mask_hosts(workload.plan.parameters.values_mut().chain([&mut workload.plan.why]));
         let args = with_hosts(args, &workload);
         let limits = limits(&args)?;
         select_phases(&mut workload, &args)?;
@@ -70,6 +74,7 @@ impl<'a> RunPlan<'a> {
         let (plan, all) = (&mut workload.plan, (&arms[..], twins));
         let settings = asked(&args, plan, all, &limits, seed, unanswered.as_deref(), was)?;
         let serverless = is_serverless(&args, &workload.plan)?;
+        check_server(&args)?;
         let profiles: Vec<f64> = arms.iter().map(|arm| arm.manifest.warmup_s).collect();
         // The baseline is in each block.
         let again = settings.blocks.as_ref().map_or(0, |blocks| blocks.count as usize - 1);
@@ -200,6 +205,15 @@ fn is_serverless(args: &RunArgs, plan: &Plan) -> Result<bool> {
         ));
     }
     Ok(serverless)
+}
+
+/// Refuses words for a server that name none, before anything is planned for it.
+fn check_server(args: &RunArgs) -> Result<()> {
+    if !args.hosts.is_empty() {
+        return ServerChoice::hosts(&args.hosts).map(drop);
+    }
+    let mut servers = args.server().split(',').map(str::trim).filter(|it| *it != "none");
+    servers.try_for_each(|it| ServerChoice::parse(it, args.at.uri.as_deref()).map(drop))
 }
 
 /// `NAME=VALUE` words of a flag.

@@ -104,10 +104,11 @@ pub fn show(
     });
     let text = shown.collect::<Result<Vec<String>>>()?.concat();
     if args.json {
-        super::print(&json(&analysis))?;
+        super::print_result(json(&analysis).as_bytes())?;
     } else {
         let options = super::terminal_options();
-        super::print(&format!("{}{}", text, across::terminal(&analysis, &options)))?;
+        let text = text + &across::terminal(&analysis, &options);
+        super::print_result(text.as_bytes())?;
     }
     if stopped {
         return Err(interrupted(&path));
@@ -147,7 +148,7 @@ pub fn report(args: &ReportArgs, record: &Servers) -> Result<()> {
         Ok(format!("{}{text}\n", across::heading(&it.server)))
     });
     let text = each.collect::<Result<Vec<String>>>()?.concat();
-    super::print(&format!("{text}{differences}"))?;
+    super::print_result(format!("{text}{differences}").as_bytes())?;
     let broken = analysis.servers.iter().any(|it| it.analysis.breaks_a_gate());
     if broken { Err(broken_gate()) } else { Ok(()) }
 }

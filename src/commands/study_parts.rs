@@ -15,7 +15,8 @@ use crate::cli::{
 };
 use adapter::manifest::{Manifest, discover};
 use base::error::{Error, Exit, Result};
-use base::secrets::mask_text;
+use base::paths::new_or_empty;
+use base::secrets::{mask_hosts, mask_text};
 use base::words::shell_quoted;
 use measure::resume::Resumed;
 use measure::setup::new_id;
@@ -34,15 +35,12 @@ pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Pa
     let args = &verb.common;
     let results = || PathBuf::from("mongodyno-results").join(new_id(drawn_seed()));
     let folder = args.out.clone().unwrap_or_else(results);
-    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Error::usage(
-            format!("{} exists and is not empty", folder.display()),
-            "choose another --out: results are never overwritten",
-        ));
-    }
+    new_or_empty(&folder)?;
     let own = verb.own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let definition = verb.study.definition();
     let usual = if args.quick { definition.quick_scale } else { definition.scale };
+    let (mut sets, mut own) = (pairs(&args.set, "--set")?, own.collect::<BTreeMap<_, _>>());
+    mask_hosts(sets.values_mut().chain(own.values_mut()));
     let request = StudyRequest {
         schema_version: SCHEMA_VERSION,
         mongodyno: env!("CARGO_PKG_VERSION").to_owned(),
@@ -53,11 +51,11 @@ pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Pa
         drivers,
         rounds: args.rounds,
         parts: args.parts.clone(),
-        sets: pairs(&args.set, "--set")?,
+        sets,
         seed,
-        flags: own.collect(),
+        flags: own,
         order: args.order.order,
-        server: args.server.clone(),
+        server: args.server.as_deref().map(mask_text),
         by_uri: args.at.uri.is_some(),
         left_out: BTreeMap::new(),
     };
@@ -219,7 +217,7 @@ fn show(request: &StudyRequest, verb: &StudyVerb, folder: &Path) -> Result<()> {
     plain::write_whole(folder, "report.html", &page)
         .map_err(|error| Error::file("write", &folder.join("report.html"), &error))?;
     let format = if verb.common.json { "json" } else { "terminal" };
-    super::print_bytes(&render(request, folder, format)?)
+    super::print_result(&render(request, folder, format)?)
 }
 
 /// The report of a study's folder.
@@ -314,11 +312,7 @@ enum Standing {
 impl Standing {
     fn of(path: &Path) -> Result<Self> {
         if !path.join("experiment.json").exists() {
-            // Killed before its record was there: nothing was measured.
-            if path.exists() {
-                std::fs::remove_dir_all(path)
-                    .map_err(|error| Error::file("remove", path, &error))?;
-            }
+            Folder::remove_unbegun(path)?;
             return Ok(Self::Missing);
         }
         let (_, experiment) = Folder::open(path)?;
@@ -365,14 +359,11 @@ fn run_args(
 /// # Errors
 /// A folder that is there.
 pub fn eject(verb: &StudyVerb, parts: &[Part], path: &Path) -> Result<()> {
-    if path.exists() {
-        return Err(Error::usage(
-            format!("{} already exists", path.display()),
-            "choose another name: nothing is written over",
-        ));
-    }
     let failed = |error| Error::file("write", path, &error);
-    std::fs::create_dir_all(path).map_err(failed)?;
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above).map_err(failed)?;
+    }
+    std::fs::create_dir(path).map_err(failed)?;
     let mut lines = vec![format!("# The experiments of `mongodyno study {}`.", verb.study.name())];
     let mut workloads = BTreeSet::new();
     let common = &verb.common;

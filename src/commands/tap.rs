@@ -44,9 +44,6 @@ pub fn run(args: &TapArgs) -> Result<()> {
 }
 
 fn driven(args: &TapArgs, arms: u16, link: Option<LinkSpec>) -> Result<()> {
-    // Ctrl-C reaches the whole group: the core ends its turn first, and then us.
-    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
-        .map_err(|error| no_signals(&error))?;
     let epoch = args.epoch_ns.unwrap_or_else(Epoch::start);
     let start = Start { to: args.to.clone(), arms, epoch, link, marks: args.mark.clone() };
     control::serve(&start, std::io::stdin().lock(), &mut std::io::stdout())

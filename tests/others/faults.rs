@@ -2,7 +2,7 @@
 //! nothing is left behind. No server is needed here; tests/others/faults_server.rs needs one.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use crate::fake_support::{
 };
 use crate::probe::served;
 use crate::support::said;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgid};
 use serde_json::Value;
 
 fn arm<'a>(analysis: &'a Value, adapter: &str) -> &'a Value {
@@ -205,6 +206,29 @@ fn interrupted(signal: Signal) {
 #[test]
 fn ctrl_c_ends_after_the_turn() {
     interrupted(Signal::SIGINT);
+}
+
+/// A terminal sends Ctrl-C to the whole process group of the program in front.
+#[test]
+fn ctrl_c_in_a_terminal_reaches_the_core_alone() {
+    let lab = Lab::even_and_slow();
+    let mut words = lab.words(&["even", "slow"], &["--rounds", "1000", "--tap"]);
+    words.iter_mut().filter(|it| *it == "none").for_each(|it| "absorber".clone_into(it));
+    let file = |name| fs::File::create(lab.path(name)).expect("a file");
+    let mut command = lab.command(words);
+    command.process_group(0).stdout(file("stdout")).stderr(file("stderr"));
+    let mut child = command.spawn().expect("it starts");
+    lab.wait_for_runs(4);
+    let core = Pid::from_raw(pid(&child));
+    for (other, words) in lab.processes().into_iter().filter(|(it, _)| *it != pid(&child)) {
+        let group = getpgid(Some(Pid::from_raw(other)));
+        assert_ne!(group, Ok(core), "{words} is in the terminal's group");
+    }
+    killpg(core, Signal::SIGINT).expect("it lives");
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    assert!(done.stdout.contains("interrupted; seed"), "finished rounds are shown");
+    lab.assert_nothing_runs();
 }
 
 #[test]

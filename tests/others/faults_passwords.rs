@@ -175,6 +175,67 @@ fn a_connection_string_in_the_wrong_place_is_not_repeated() {
     }
 }
 
+/// Where nobody expects user and password: in hosts, in parameters, in the lines of a workload.
+#[test]
+fn a_plan_and_a_mistake_show_no_password() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK]);
+    let host = "bob:s3cret%2Fw0rd@h1:1";
+    let uri = format!("mongodb://{host}/");
+    let text = fs::read_to_string(noop()).expect("a workload");
+    let hosts = format!("hosts: [\"{host}\", \"{host}2\"]\n");
+    lab.write("hosts.yaml", &(text.clone() + &hosts));
+    lab.write("wrong.yaml", &(text.clone() + "mistake: 1\n" + &hosts));
+    let parameter = text.replace("why: Nothing", "why: By ${host}, nothing");
+    lab.write("set.yaml", &parameter.replace("parameters:\n", "parameters:\n  host: h\n"));
+    let pair = format!("{host},{host}2");
+    let run = |workload: &str, more: &[&str]| {
+        let words = [&["run", workload, "-d", "even"], more].concat();
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (set, sweep) = (format!("host={host}"), format!("host={host},{uri}"));
+    let set_uri = format!("host={uri}");
+    let noop = noop();
+    let mut lines = Vec::new();
+    for plan in [&["--plan"][..], &[]] {
+        for (workload, words) in [
+            (noop.as_str(), vec!["--server", &uri]),
+            (&noop, vec!["--server", host]),
+            (&noop, vec!["--hosts", &pair]),
+            ("hosts.yaml", vec![]),
+            ("wrong.yaml", vec![]),
+            ("set.yaml", vec!["--server", "none", "--rounds", "1", "--out", "a", "--set", &set]),
+            (
+                "set.yaml",
+                vec!["--server", "none", "--rounds", "1", "--out", "b", "--set", &set_uri],
+            ),
+            (
+                "set.yaml",
+                vec!["--server", "none", "--rounds", "1", "--out", "c", "--sweep", &sweep],
+            ),
+        ] {
+            lines.push(run(workload, &[&words[..], plan].concat()));
+        }
+        let study = ["study", "crud-scale", "-d", "even", "--out", "d", "--server", &uri];
+        lines.push(study.iter().chain(plan).map(|word| (*word).to_owned()).collect());
+    }
+    lines.push(["tap", "--to", host].map(str::to_owned).to_vec());
+    for line in lines {
+        let output = lab.run(&line);
+        assert!([0, 2, 3, 6].contains(&code(&output)), "{line:?}: {}", said(&output));
+        for part in ["s3cret", "w0rd", "bob"] {
+            assert!(!said(&output).contains(part), "{line:?}: {}", said(&output));
+        }
+    }
+    assert!(lab.path("a/experiment.json").exists() && lab.path("c").exists(), "they ran");
+    for folder in ["a", "b", "c"] {
+        for (name, bytes) in lab.files(folder) {
+            assert_no_password(&name, &bytes);
+            assert_no_password("a name", name.as_bytes());
+        }
+    }
+}
+
 #[test]
 fn installers_do_not_tell_the_password_of_a_mirror() {
     let lab = Lab::new();

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -263,8 +262,6 @@ impl<'a> Installation<'a> {
         let (output, input) = io::pipe().map_err(cannot_run)?;
         let mut command = scrubbed(&self.folder, program, arguments, &self.manifest.scrub);
         child::die_with_parent(&mut command);
-        // A group of its own: Ctrl-C in the terminal is for the core, which ends the whole group.
-        command.process_group(0);
         // The installer inherits the lock: nobody else gets it before an orphaned installer has
         // ended.
         command.stdin(lock.try_clone().map_err(cannot_run)?);

@@ -126,8 +126,7 @@ impl AdapterProcess {
         }
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Its own process group: Ctrl-C in the terminal is for the core alone.
-        command.process_group(0).kill_on_drop(true);
+        command.kill_on_drop(true);
         let mut child = command
             .spawn()
             .map_err(|error| Failure::Start(format!("{}: {error}", environment.start.join(" "))))?;

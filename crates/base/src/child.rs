@@ -18,10 +18,12 @@ use crate::process::ProcessId;
 const OWNER: &str = "MDYN_OWNER";
 
 /// The kernel kills the child when the thread that started it ends. The core starts every child
-/// from its main thread, so that this is the end of the core.
+/// from its main thread, so that this is the end of the core. The child leads a process group: the
+/// terminal sends Ctrl-C and its end to the core alone, which ends its turn and its children.
 #[allow(unsafe_code)] // prctl between fork and exec has no safe form
 pub fn die_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
+    command.process_group(0);
     // SAFETY: prctl and getppid are async-signal-safe and touch no memory of ours.
     unsafe {
         command.pre_exec(move || {

@@ -5,6 +5,8 @@
 
 use std::sync::RwLock;
 
+use percent_encoding::percent_decode_str;
+
 /// Whole connection strings, each with its masked form, and the secrets in them.
 static KNOWN: RwLock<Known> = RwLock::new((Vec::new(), Vec::new()));
 type Known = (Vec<(String, String)>, Vec<Secret>);
@@ -23,6 +25,32 @@ pub fn keep(text: &str, read: impl FnOnce() -> (String, Vec<Secret>)) {
     known.1.sort_by_key(|secret| std::cmp::Reverse(secret.letters.len()));
 }
 
+/// From now on [`mask_text`] hides user and password of every `user:password@host` in a text: hosts
+/// have them with a scheme or without. A driver behind `-d` may look the same, and is none.
+pub fn keep_hosts(text: &str) {
+    let mut before = "";
+    for word in text.split(|it: char| it.is_whitespace() || "\"'[]{},".contains(it)) {
+        let is_driver = ["-d", "--driver", "--consumer"].contains(&before);
+        before = word;
+        let Some((head, host)) = word.rsplit_once('@').filter(|_| !is_driver) else { continue };
+        let head = head.split_once("://").map_or(head, |(_, rest)| rest);
+        let Some((user, password)) = head.split_once(':') else { continue };
+        let user = user.rsplit('=').next().unwrap_or_default(); // of `name=user:password@host`
+        let secrets = || {
+            let words = [(user, true), (password, false)].into_iter();
+            let both =
+                words.flat_map(|(it, is_user)| [(it.to_owned(), is_user), (decoded(it), is_user)]);
+            let found = both.filter_map(|(it, is_user)| Secret::new(&it, is_user)).collect();
+            (format!("***:***@{host}"), found)
+        };
+        keep(&format!("{user}:{password}@{host}"), secrets);
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
 /// Masks the secrets of this invocation, and the credentials of any URL.
 pub fn mask_text(text: &str) -> String {
     let known = KNOWN.read().expect("no panic while holding it");
@@ -34,6 +62,14 @@ pub fn mask_text(text: &str) -> String {
         masked = secret.mask(&masked);
     }
     mask_urls(&masked)
+}
+
+/// [`mask_text`] for texts of a request that may name a host: a number stays what it is, whatever
+/// the password.
+pub fn mask_hosts<'a>(texts: impl IntoIterator<Item = &'a mut String>) {
+    for text in texts.into_iter().filter(|text| text.contains('@')) {
+        *text = mask_text(text);
+    }
 }
 
 /// [`mask_text`] for every text in a value.

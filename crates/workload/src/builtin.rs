@@ -99,8 +99,11 @@ pub fn text(name: &str) -> Result<String, WorkloadError> {
         let problem = Problem::new(message, None).maybe_hint(hint);
         return Err(WorkloadError::plain(problem));
     }
-    std::fs::read_to_string(name).map_err(|error| {
+    let text = std::fs::read_to_string(name).map_err(|error| {
         let problem = Problem::new(format!("cannot read the workload {name}: {error}"), None);
         WorkloadError::plain(problem.hint("`mongodyno workloads` lists those that are built in"))
-    })
+    })?;
+    // Before a line of it is quoted.
+    base::secrets::keep_hosts(&text);
+    Ok(text)
 }
