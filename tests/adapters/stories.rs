@@ -150,3 +150,38 @@ fn a_change_stream_brings_every_message_as_a_tailable_cursor_does() {
         }
     }
 }
+
+const SECONDARIES: &str = "
+name: secondaries
+why: Reads of what the phase before wrote, from whichever member.
+collections:
+  items: {document: {_id: {type: long, value: key}, text: {type: string, length: 50}}}
+phases:
+  - {operation: insert_one, collection: items, operations: 200, warmup: 0.2}
+  - {name: asked, operation: find_one, collection: items, operations: 200, continues: true}
+  - name: near
+    operation: find_one
+    collection: items
+    operations: 200
+    continues: true
+    read_preference: nearest
+";
+
+#[test]
+fn what_secondaries_are_asked_counts_and_is_there() {
+    let Some(lab) = real_lab("stories/what_secondaries_are_asked_counts_and_is_there") else {
+        return;
+    };
+    lab.write("secondaries.yaml", SECONDARIES);
+    let words = ["run", "secondaries.yaml", "-d", "python", "--rounds", "1", "--out", "out"];
+    let secondaries = ["--server", "embedded:replset=3", "--option", "readPreference=secondary"];
+    let output = lab.run(words.iter().chain(&secondaries));
+    let runs = lab.runs();
+    assert_right(&runs, &said(&output));
+    for phase in phases(&runs) {
+        let receipt = &phase["receipt"];
+        assert_eq!(receipt["level"], "opcounters", "{phase}");
+        assert_eq!(receipt["claimed"], receipt["counted"], "{phase}");
+    }
+    assert!(!stdout(&output).contains("NOT COMPARABLE"), "{}", said(&output));
+}

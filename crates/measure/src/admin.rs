@@ -39,6 +39,8 @@ const WORKS_LIMIT: Duration = Duration::from_secs(6);
 const LATE: Duration = Duration::from_millis(100);
 /// Some 2 s: a whole experiment that still writes loses its database all the same.
 const LATE_LOOKS_MAX: usize = 20;
+/// Limit for the members of a replica set to catch up.
+const REPLICATION_LIMIT: Duration = Duration::from_secs(10);
 /// Limit for dropping a database at the end.
 const LEAVE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -219,6 +221,27 @@ impl Admin {
     /// that refuses stays as it is.
     pub async fn settle(&self) {
         let _ = self.client.database("admin").run_command(doc! { "fsync": 1 }).await;
+    }
+
+    /// Waits until all members of a replica set that can be read from have what was written so far:
+    /// a phase may read from any of them. A write that finds nothing waits for all writes before.
+    pub async fn replicate(&self) {
+        let admin = self.client.database("admin");
+        let status = admin.run_command(doc! { "replSetGetStatus": 1 }).await;
+        let Ok(status) = status else { return }; // no replica set
+        let (primary, secondary) = (1, 2);
+        let members = status.get_array("members").map(Vec::as_slice).unwrap_or_default();
+        let states = members.iter().filter_map(|it| it.as_document()?.get_i32("state").ok());
+        let readable = states.filter(|state| [primary, secondary].contains(state));
+        let members = readable.map(|_| 1_i32).sum::<i32>();
+        let nothing = doc! { "q": { "_id": "none" }, "u": { "$set": { "found": true } } };
+        let limit_ms = REPLICATION_LIMIT.as_millis() as i64;
+        let write = doc! {
+            "update": MARKER, "updates": [nothing],
+            "writeConcern": { "w": members, "wtimeout": limit_ms },
+        };
+        // Who reads too early finds nothing, which is an error in the results.
+        let _ = self.database.run_command(write).await;
     }
 
     pub async fn drop_collection(&self, name: &str) -> Result<()> {

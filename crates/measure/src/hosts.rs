@@ -10,31 +10,47 @@ use workload::Workload;
 use workload::places::Part;
 use workload::plan::Collection;
 
-/// Never empty. What is done is done on all of them; what is read is their sum.
-pub struct Hosts(Vec<Admin>);
+/// What is done is done on all of them; what is read is their sum.
+pub struct Hosts {
+    /// Never empty.
+    each: Vec<Admin>,
+    /// Operations are dealt among them: the share of each is told.
+    are_dealt: bool,
+}
 
 impl Hosts {
     /// Connects to all hosts of a server, and touches nothing.
     pub async fn connect(server: &Server, database: &str) -> Result<Self> {
-        let uris = server.uris();
+        let uris = server.uris().into_iter().map(str::to_owned).collect();
+        Self::of(server, uris, database).await
+    }
+
+    /// For [`Hosts::counters`] alone: the members of a replica set of ours are connected to one by
+    /// one. Its primary does not count what secondaries are asked.
+    pub async fn counting(server: &Server, database: &str) -> Result<Self> {
+        Self::of(server, server.counted(), database).await
+    }
+
+    async fn of(server: &Server, uris: Vec<String>, database: &str) -> Result<Self> {
         let each = uris.iter().map(|uri| Admin::connect(uri, database));
-        try_join_all(each).await.map(Self)
+        let are_dealt = server.uris().len() > 1;
+        Ok(Self { each: try_join_all(each).await?, are_dealt })
     }
 
     fn first(&self) -> &Admin {
-        &self.0[0]
+        &self.each[0]
     }
 
     pub async fn claim(&mut self, experiment: &str) -> Result<()> {
-        try_join_all(self.0.iter_mut().map(|it| it.claim(experiment))).await.map(drop)
+        try_join_all(self.each.iter_mut().map(|it| it.claim(experiment))).await.map(drop)
     }
 
     pub async fn create(&self, name: &str, collection: &Collection) -> Result<()> {
-        try_join_all(self.0.iter().map(|it| it.create(name, collection))).await.map(drop)
+        try_join_all(self.each.iter().map(|it| it.create(name, collection))).await.map(drop)
     }
 
     pub async fn drop_collection(&self, name: &str) -> Result<()> {
-        try_join_all(self.0.iter().map(|it| it.drop_collection(name))).await.map(drop)
+        try_join_all(self.each.iter().map(|it| it.drop_collection(name))).await.map(drop)
     }
 
     /// [`fits`] lets nothing be loaded onto several.
@@ -51,35 +67,45 @@ impl Hosts {
     }
 
     pub async fn settle(&self) {
-        join_all(self.0.iter().map(Admin::settle)).await;
+        join_all(self.each.iter().map(Admin::settle)).await;
+    }
+
+    /// Waits until the members of a replica set have all that was written.
+    pub async fn replicate(&self) {
+        join_all(self.each.iter().map(Admin::replicate)).await;
     }
 
     /// Whether the database is gone from all of them.
     pub async fn leave(&self) -> bool {
-        join_all(self.0.iter().map(Admin::leave)).await.into_iter().all(|gone| gone)
+        join_all(self.each.iter().map(Admin::leave)).await.into_iter().all(|gone| gone)
     }
 
     pub async fn works(&self) -> bool {
-        join_all(self.0.iter().map(Admin::works)).await.contains(&true)
+        join_all(self.each.iter().map(Admin::works)).await.contains(&true)
     }
 
     pub async fn count(&self, name: &str) -> Result<i64> {
-        Ok(try_join_all(self.0.iter().map(|it| it.count(name))).await?.into_iter().sum())
+        Ok(try_join_all(self.each.iter().map(|it| it.count(name))).await?.into_iter().sum())
     }
 
     /// With the documents that each of several hosts has taken: `host2.opcounters.insert`.
     pub async fn counters(&self, all: bool) -> Result<Counters> {
-        let each = try_join_all(self.0.iter().map(|it| it.counters(all))).await?;
-        Ok(sum(each, "opcounters.insert"))
+        let each = try_join_all(self.each.iter().map(|it| it.counters(all))).await?;
+        Ok(self.sum(each, "opcounters.insert"))
     }
 
     /// With the documents of each of several hosts: `host2.collStats.count`.
     pub async fn sizes(&self, name: &str) -> Counters {
-        sum(join_all(self.0.iter().map(|it| it.sizes(name))).await, "collStats.count")
+        let each = join_all(self.each.iter().map(|it| it.sizes(name))).await;
+        self.sum(each, "collStats.count")
+    }
+
+    fn sum(&self, each: Vec<Counters>, by_host: &str) -> Counters {
+        sum(each, Some(by_host).filter(|_| self.are_dealt))
     }
 }
 
-fn sum(mut each: Vec<Counters>, by_host: &str) -> Counters {
+fn sum(mut each: Vec<Counters>, by_host: Option<&str>) -> Counters {
     if each.len() == 1 {
         return each.remove(0);
     }
@@ -90,7 +116,11 @@ fn sum(mut each: Vec<Counters>, by_host: &str) -> Counters {
             // A mean has no sum.
             *so_far = if name.contains("avg") { *value } else { *so_far + value };
         }
-        sum.extend(counters.get(by_host).map(|it| (format!("host{host}.{by_host}"), *it)));
+        if let Some(name) = by_host
+            && let Some(value) = counters.get(name)
+        {
+            sum.insert(format!("host{host}.{name}"), *value);
+        }
     }
     sum
 }
@@ -147,10 +177,11 @@ mod tests {
             let each = [("collStats.count", count), ("collStats.avgObjSize", 320)];
             Counters::from(each.map(|(name, it)| (name.to_owned(), it)))
         };
-        let both = sum(vec![host(3), host(4)], "collStats.count");
+        let both = sum(vec![host(3), host(4)], Some("collStats.count"));
         assert_eq!(both["collStats.count"], 7);
         assert_eq!(both["collStats.avgObjSize"], 320);
         assert_eq!((both["host1.collStats.count"], both["host2.collStats.count"]), (3, 4));
-        assert_eq!(sum(vec![host(3)], "collStats.count"), host(3), "one host has no number");
+        assert_eq!(sum(vec![host(3)], Some("collStats.count")), host(3), "one host has no number");
+        assert_eq!(sum(vec![host(3), host(4)], None).len(), 2, "nothing is dealt to members");
     }
 }

@@ -229,6 +229,10 @@ async fn prepare(
     slots: &[usize],
     warmup: bool,
 ) {
+    if let Some(admin) = context.admin {
+        // What was loaded, or written by the phase before, may be read from a secondary.
+        admin.replicate().await;
+    }
     let has_own = has_own(context.plan, number);
     for (place, arm) in arms.iter_mut().enumerate() {
         let own = |name: &str| {

@@ -217,8 +217,11 @@ impl Setup {
         let disk = server_pid.and_then(Disk::of_server);
         let database = admin::new_database();
         let epoch = Epoch::start();
-        *admin = connect(server, &database).await?;
-        let sampled = connect(server, &database).await?;
+        let mut sampled = None;
+        if let Some(server) = server {
+            *admin = Some(Hosts::connect(server, &database).await?);
+            sampled = Some(Hosts::counting(server, &database).await?);
+        }
         let own = self.workload.plan.uri_options.clone();
         let options = own.into_iter().chain(self.options.clone()).collect();
         let uris = server.map_or(Vec::new(), Server::uris);
@@ -465,14 +468,6 @@ async fn path_to(
 ) -> Result<Path> {
     // One port for each arm, and one for the consumer.
     Path::start(uri, server.record(), arms + 1, epoch, link, mark, folder.path()).await
-}
-
-/// The core's own connection; None without a server.
-async fn connect(server: Option<&Server>, database: &str) -> Result<Option<Hosts>> {
-    match server {
-        Some(server) => Hosts::connect(server, database).await.map(Some),
-        None => Ok(None),
-    }
 }
 
 /// An option as it may be recorded: only an arm's known values are no secret.

@@ -146,6 +146,10 @@ impl Ground<'_> {
             if live.refused.is_some() {
                 break;
             }
+            if let Some(admin) = self.admin {
+                // The next phase may read from a secondary.
+                admin.replicate().await;
+            }
         }
         Ok(None)
     }

@@ -6,6 +6,8 @@ use std::pin::Pin;
 use base::error::Error;
 
 use super::record::ServerRecord;
+use super::shape::REPLICA_SET;
+use super::uri::parts;
 
 #[derive(Debug)]
 pub struct Server {
@@ -40,6 +42,16 @@ impl Server {
     pub fn uris(&self) -> Vec<&str> {
         let others = self.others.iter().filter(|_| !self.is_one);
         std::iter::once(self).chain(others).map(Server::uri).collect()
+    }
+
+    /// One for each server whose counters tell all that drivers did: of a replica set of ours every
+    /// member, for a read may go to any of them.
+    pub fn counted(&self) -> Vec<String> {
+        if !self.is_one || !self.record.topology.starts_with(REPLICA_SET) {
+            return self.uris().into_iter().map(str::to_owned).collect();
+        }
+        let hosts = parts(&self.uri).hosts.into_iter();
+        hosts.map(|host| format!("mongodb://{host}/?directConnection=true")).collect()
     }
 
     /// Of the process that is ours, for its CPU and memory; None for somebody else's server.

@@ -25,6 +25,8 @@ const MEMBERS_MAX: usize = 7;
 const SHARDS_MAX: usize = 16;
 /// The beginning of the topology of several hosts.
 const HOSTS: &str = "hosts";
+/// The beginning of the topology of a replica set.
+pub(super) const REPLICA_SET: &str = "replica set";
 
 /// How many mongods a server is made of, and what they are to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +86,7 @@ impl Shape {
         if topology.starts_with(HOSTS) {
             return format!(":hosts={members}");
         }
-        if topology.starts_with("replica set") {
+        if topology.starts_with(REPLICA_SET) {
             format!(":replset={members}")
         } else {
             String::new()
@@ -119,7 +121,7 @@ impl Shape {
         initiate(SET, &hosts, doc! {}).await?;
         let mut set = join(servers);
         set.uri = format!("mongodb://{}/?replicaSet={SET}", hosts.join(","));
-        let (uri, topology) = (set.uri.clone(), format!("replica set {SET}"));
+        let (uri, topology) = (set.uri.clone(), format!("{REPLICA_SET} {SET}"));
         set.record = ServerRecord { topology, uri, ..set.record };
         set.is_one = true;
         Ok(set)

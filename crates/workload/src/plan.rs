@@ -145,6 +145,16 @@ impl Phase {
         self.all_workers() == 1
     }
 
+    /// Operations that a closed loop keeps in flight; None in an open one, where that follows.
+    pub fn in_flight(&self) -> Option<u64> {
+        let workers = self.all_workers();
+        match self.pacing {
+            Pacing::Awaited { .. } => Some(workers),
+            Pacing::Window { size } => Some(workers * u64::from(size)),
+            Pacing::Rate { .. } | Pacing::Burst {} => None,
+        }
+    }
+
     /// The one operation that is drawn, and its number; None in a mix.
     pub fn single(&self) -> Option<(usize, &Operation)> {
         let drawn = self.operations.iter().enumerate().zip(&self.weights);

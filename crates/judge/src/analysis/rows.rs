@@ -175,24 +175,55 @@ pub fn phases(
             .flatten()
             .map(|run| run.turn_ms)
             .collect();
-        let in_flight = phase.workers * phase.processes;
         PhaseSummary {
             phase: phase.name.clone(),
             interleave: settings.map_or(Interleave::Turns, |it| it.interleave),
             interleave_reason: settings.map_or(String::new(), |it| it.reason.clone()),
             turn_ms: median(&turns),
-            loop_note: match phase.pacing {
-                Pacing::Awaited { .. } | Pacing::Window { .. } => format!(
-                    "closed loop, {in_flight} in flight; omits waiting a real caller would see"
-                ),
-                Pacing::Rate { per_second, poisson } => format!(
-                    "open loop, {per_second} operations a second offered{}",
-                    if poisson { ", Poisson arrivals" } else { "" }
-                ),
-                Pacing::Burst {} => "burst: every operation intended at the start".to_owned(),
-            },
+            loop_note: loop_note(phase),
             aa_noise_percent: noise_percent.get(&phase.name).copied(),
         }
     };
     experiment.plan.phases.iter().map(summary).collect()
+}
+
+fn loop_note(phase: &Phase) -> String {
+    match phase.pacing {
+        Pacing::Awaited { .. } | Pacing::Window { .. } => format!(
+            "closed loop, {} in flight; omits waiting a real caller would see",
+            figures::count(phase.in_flight().unwrap_or_default())
+        ),
+        Pacing::Rate { per_second, poisson } => format!(
+            "open loop, {per_second} operations a second offered{}",
+            if poisson { ", Poisson arrivals" } else { "" }
+        ),
+        Pacing::Burst {} => "burst: every operation intended at the start".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_window_is_in_flight_for_each_worker() {
+        let phase = |pacing| -> Phase {
+            let value = json!({
+                "name": "work", "operations": [], "weights": [], "keys": "uniform", "workers": 2,
+                "processes": 1, "pacing": pacing, "limit": { "duration": { "seconds": null } },
+                "warmup_s": null, "document_form": "native", "writes": true,
+                "whole_run_reason": null, "pools": [],
+            });
+            serde_json::from_value(value).expect("a phase")
+        };
+        for (pacing, in_flight) in [
+            (json!({ "mode": "awaited", "think_ns": 0 }), "closed loop, 2 in flight;"),
+            (json!({ "mode": "window", "size": 1000 }), "closed loop, 2,000 in flight;"),
+        ] {
+            let note = loop_note(&phase(pacing));
+            assert!(note.starts_with(in_flight), "{note}");
+        }
+    }
 }

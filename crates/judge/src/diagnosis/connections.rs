@@ -8,8 +8,8 @@ pub const NAME: &str = "connection-storm";
 
 /// Opened a second during the turns, when the warm-up has filled the pool.
 const RATE_MIN_PER_S: f64 = 10.0;
-/// A pool that grows on demand opens one a worker, and a monitor or two beside it.
-const PER_WORKER_MAX: f64 = 2.0;
+/// A pool that grows on demand opens one for each operation in flight, and a monitor or two beside.
+const PER_OPERATION_MAX: f64 = 2.0;
 
 pub fn rule(case: &Case<'_>) -> Option<Finding> {
     let opened = case.tap(|tap| Some(tap.connections_opened as f64))?;
@@ -19,8 +19,9 @@ pub fn rule(case: &Case<'_>) -> Option<Finding> {
         (run.measured_s > 0.0).then(|| opened / run.measured_s)
     })?;
     let beyond_pool = case.pool().is_some_and(|pool| opened > pool);
-    let beyond_workers = opened > PER_WORKER_MAX * case.workers();
-    if !(beyond_pool || (rate >= RATE_MIN_PER_S && beyond_workers)) {
+    let in_flight = case.phase.in_flight().map_or(case.workers(), |it| it as f64);
+    let beyond_need = opened > PER_OPERATION_MAX * in_flight;
+    if !(beyond_pool || (rate >= RATE_MIN_PER_S && beyond_need)) {
         return None;
     }
     let pool =

@@ -6,7 +6,7 @@ use crate::analysis::types::Finding;
 use figures::{figure, fixed, small};
 use record::records::{Experiment, Run};
 use stats::usl::{LEVELS_MIN, ROUNDS_MIN, Scaling, scaling};
-use workload::plan::{Pacing, Phase};
+use workload::plan::Phase;
 
 pub const NAME: &str = "contention";
 
@@ -60,27 +60,18 @@ fn levels(cells: &[Cell], arm: &str, phase: &str) -> Vec<(f64, Vec<f64>)> {
     let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
     for cell in cells {
         let planned = cell.experiment.plan.phases.iter().find(|it| it.name == phase);
-        let Some(workers) = planned.and_then(in_flight) else { return Vec::new() };
-        if levels.iter().any(|(known, _)| known.total_cmp(&workers).is_eq()) {
+        // The throughput of an open loop follows from its rate, so it shows nothing.
+        let Some(in_flight) = planned.and_then(Phase::in_flight) else { return Vec::new() };
+        let in_flight = in_flight as f64;
+        if levels.iter().any(|(known, _)| known.total_cmp(&in_flight).is_eq()) {
             return Vec::new();
         }
         let rounds = Rounds::new(&cell.experiment, &cell.runs);
         let valid = rounds.of(arm, phase).into_iter().flatten();
-        levels.push((workers, valid.map(|run| run.throughput).collect()));
+        levels.push((in_flight, valid.map(|run| run.throughput).collect()));
     }
     levels.sort_by(|a, b| a.0.total_cmp(&b.0));
     levels
-}
-
-/// Operations that a closed loop keeps in flight. The throughput of an open loop follows from its
-/// rate, so it shows nothing.
-fn in_flight(phase: &Phase) -> Option<f64> {
-    let workers = f64::from(phase.workers) * f64::from(phase.processes);
-    match phase.pacing {
-        Pacing::Awaited { .. } => Some(workers),
-        Pacing::Window { size } => Some(workers * f64::from(size)),
-        Pacing::Rate { .. } | Pacing::Burst {} => None,
-    }
 }
 
 fn bends(scaling: &Scaling) -> bool {
