@@ -1,8 +1,10 @@
 //! Connection strings, of the command line, of a variable, of a file.
 
+use base::paths::read_input;
 use base::say;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use clap::Args;
 use server::keep_secret;
@@ -18,8 +20,11 @@ pub struct UriArgs {
     pub uri_file: Option<String>,
 }
 
+/// More than any connection string has.
+const BYTES_MAX: u64 = 64 << 10;
+
 fn of_file(path: &str) -> Result<String, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_input(Path::new(path), BYTES_MAX).map_err(|error| error.to_string())?;
     let uri = text.trim();
     keep_secret(uri);
     if uri.is_empty() || uri.lines().count() > 1 {

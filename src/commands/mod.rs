@@ -32,18 +32,20 @@ use std::io::IsTerminal as _;
 use ::report::{Options, text::width};
 use base::error::{Error, Result};
 use base::say;
+use base::say::clean_lines;
 use base::secrets::mask_text;
 use measure::admin::is_database;
 use record::folder::Folder;
 use record::records::Experiment;
 use terminal_size::terminal_size_of;
 
-/// Prints text for people: the secrets in it are masked.
+/// Prints text for people: the secrets in it are masked, and what it quotes of files, manifests and
+/// workloads cannot steer the terminal.
 ///
 /// # Errors
 /// As [`print_result`].
 fn print(text: &str) -> Result<()> {
-    print_result(mask_text(text).as_bytes())
+    print_result(clean_lines(&mask_text(text)).as_bytes())
 }
 
 /// Names the databases that an experiment may have left on somebody else's server.

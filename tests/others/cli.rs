@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 
-use crate::fake_support::{Lab, QUICK, code, fixture, noop, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, fixture, stderr, stdout};
 use crate::support::said;
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -233,48 +233,6 @@ fn results_are_never_overwritten() {
     assert_eq!(code(&output), 2, "{}", said(&output));
     assert!(stderr(&output).contains("out exists and is not empty\nhint: choose another --out"));
     assert_eq!(fs::read_dir(lab.path("out")).expect("a folder").count(), 1);
-}
-
-/// Every flag that names a file or a folder to write.
-#[test]
-fn nothing_that_exists_is_written_over() {
-    let lab = lab();
-    fs::create_dir(lab.path("full")).expect("a folder");
-    for name in ["full/thesis.txt", "thesis.txt"] {
-        lab.write(name, "three years of work");
-    }
-    symlink(lab.path("elsewhere"), lab.path("link")).expect("a link");
-    let noop = noop();
-    let run = ["run", &noop, "--server", "none", "-d", "even"];
-    let bisect = ["bisect", &noop, "--server", "none", "-d", "even", "-d", "even/processes=2"];
-    let study = |name: &'static str| ["study", name, "--server", "absorber", "-d", "even"];
-    let tap = ["tap", "--to", "127.0.0.1:1", "--listen", "127.0.0.1:0"];
-    for words in [
-        [&run[..], &["--out", "full"]].concat(),
-        [&run[..], &["--out", "thesis.txt"]].concat(),
-        [&run[..], &["--sweep", "warmup=1", "--out", "thesis.txt"]].concat(),
-        [&bisect[..], &["--out", "full"]].concat(),
-        [&study("write-cost")[..], &["--out", "full"]].concat(),
-        [&study("crud-scale")[..], &["--out", "full"]].concat(),
-        [&study("write-cost")[..], &["--eject", "full"]].concat(),
-        [&study("write-cost")[..], &["--eject", "link"]].concat(),
-        [&study("crud-scale")[..], &["--eject", "thesis.txt"]].concat(),
-        [&study("crud-scale")[..], &["--eject", "link"]].concat(),
-        [&tap[..], &["--out", "full"]].concat(),
-        vec!["absorber", "--listen", "127.0.0.1:0", "--holds", "thesis.txt"],
-        vec!["absorber", "--listen", "127.0.0.1:0", "--holds", "link"],
-    ] {
-        let mut command = lab.wrapped(&["timeout", "-s", "KILL", "60"], &words);
-        let output = command.output().expect("it runs");
-        assert_eq!(code(&output), 2, "{words:?}: {}", said(&output));
-        assert!(stderr(&output).contains("exists"), "{words:?}: {}", said(&output));
-        let full = fs::read_dir(lab.path("full")).expect("a folder").count();
-        assert_eq!((full, lab.path("elsewhere").exists()), (1, false), "{words:?}");
-        for name in ["full/thesis.txt", "thesis.txt"] {
-            let text = fs::read_to_string(lab.path(name)).expect("a file");
-            assert_eq!(text, "three years of work", "{words:?}");
-        }
-    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod environments;
 mod faults;
 mod faults_databases;
 mod faults_deployments;
+mod faults_files;
 mod faults_output;
 mod faults_passwords;
 mod faults_processes;

@@ -1,10 +1,13 @@
 //! Folders outside of the experiment folder.
 
-use std::fs::{self, DirBuilder};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
+use nix::libc::O_NONBLOCK;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access, geteuid};
 
@@ -58,6 +61,32 @@ pub fn new_or_empty(folder: &Path) -> Result<()> {
         format!("{} exists and {what}", folder.display()),
         "choose another --out: results are never overwritten",
     ))
+}
+
+/// Opens a file that the command line names, or a workload: an ordinary one, or a pipe that the
+/// shell hands over (`<(…)`). Another pipe may wait for ever, and a device has no end.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let handed = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|it| path.starts_with(it));
+    let mut options = File::options();
+    if !handed {
+        options.custom_flags(O_NONBLOCK);
+    }
+    let file = options.read(true).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() || (handed && kind.is_fifo()) {
+        return Ok(file);
+    }
+    Err(io::Error::new(ErrorKind::InvalidInput, "it is no ordinary file"))
+}
+
+/// Reads such a file of text; refuses one of more than `most` bytes.
+pub fn read_input(path: &Path, most: u64) -> io::Result<String> {
+    let mut text = String::new();
+    let read = open_input(path)?.take(most + 1).read_to_string(&mut text)?;
+    if read as u64 > most {
+        return Err(io::Error::new(ErrorKind::InvalidInput, format!("larger than {most} bytes")));
+    }
+    Ok(text)
 }
 
 /// Makes a folder of the cache, and those above it, that nobody else may write to, whatever the

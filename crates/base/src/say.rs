@@ -14,9 +14,13 @@ macro_rules! say {
 /// Writes these lines. Text they quote (paths, answers, records) cannot steer the terminal, and its
 /// secrets are masked.
 pub fn lines(text: &str) {
-    let clean: Vec<String> = mask_text(text).split('\n').map(clean).collect();
     // One write, so that the lines of several processes stay whole.
-    let _ = std::io::stderr().write_all((clean.join("\n") + "\n").as_bytes());
+    let _ = std::io::stderr().write_all((clean_lines(&mask_text(text)) + "\n").as_bytes());
+}
+
+/// [`clean`], line by line.
+pub fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// Removes all that could steer a terminal or reverse the reading direction.

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use super::format::{Format, Report};
+use super::text::csv_cell;
 use base::say::clean;
 use judge::analysis::types::{Analysis, ComparisonRow, Metric, ResultRow};
 
@@ -46,7 +47,8 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in &analysis.results {
         for (column, metric, value) in metrics(row) {
             let compared = metric.and_then(|metric| comparison(analysis, row, metric));
-            table.write_record(record(analysis, row, column, value, compared))?;
+            let cells = record(analysis, row, column, value, compared);
+            table.write_record(cells.iter().map(|cell| csv_cell(cell)))?;
         }
     }
     table.flush()

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::text::wrap;
+use base::say::clean;
 use stats::verdict::Verdict;
 
 const FAMILIES: &str =
@@ -230,10 +231,10 @@ pub fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-/// Text as it may stand in an element or in quotes.
+/// Text as it may stand in an element or in quotes. XML has no control characters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in clean(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

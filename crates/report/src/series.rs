@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::format::{Format, Report};
-use base::say::clean;
+use super::text::csv_cell;
 use record::records::{ClientSample, ServerSample};
 
 pub const FORMAT: Format =
@@ -31,17 +31,17 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = ::csv::Writer::from_writer(out);
     table.write_record(HEAD)?;
     let mut rows = |at: (u64, u32, &str), of: &str, consumer: bool, read: &[(String, String)]| {
-        let (at_ns, round, phase) = (at.0.to_string(), at.1.to_string(), clean(at.2));
+        let (at_ns, round, phase) = (at.0.to_string(), at.1.to_string(), csv_cell(at.2));
         for (metric, value) in read {
             table.write_record([
                 &version,
-                &clean(&analysis.id),
+                &csv_cell(&analysis.id),
                 &at_ns,
                 &round,
                 &phase,
-                &clean(of),
+                &csv_cell(of),
                 &consumer.to_string(),
-                &clean(metric),
+                &csv_cell(metric),
                 value,
             ])?;
         }

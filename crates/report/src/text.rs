@@ -8,6 +8,13 @@ pub fn clean_all(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| clean(text)).collect()
 }
 
+/// A cell of a CSV file: what a spreadsheet would take for a formula begins with a quote.
+pub fn csv_cell(text: &str) -> String {
+    let text = clean(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+    if is_formula { format!("'{text}") } else { text }
+}
+
 /// Columns a text takes on a terminal.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -71,6 +78,17 @@ mod tests {
         assert_eq!(shorten("node@7.9.0", 10), "node@7.9.0");
         assert_eq!(shorten("abcdefghijklmnop@1.2.3", 11), "abcde…1.2.3");
         assert!(width(&shorten("日本語日本語日本語", 8)) <= 8);
+    }
+
+    #[test]
+    fn a_cell_is_no_formula() {
+        for name in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)"] {
+            assert_eq!(csv_cell(name), format!("'{name}"));
+        }
+        for plain in ["-1.5e-3", "+7", "node@7.9.0", "", "-inf"] {
+            assert_eq!(csv_cell(plain), plain);
+        }
+        assert_eq!(csv_cell("a\u{1b}]0;b\u{7}"), "a\u{fffd}]0;b\u{fffd}");
     }
 
     #[test]

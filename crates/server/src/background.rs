@@ -149,7 +149,8 @@ pub fn stop(host: &Host, name: &str) -> Result<()> {
             "see `mongodyno server status`",
         ));
     };
-    if let Some((guard, mongod)) = processes(instance) {
+    let started = processes(instance);
+    if let Some((guard, mongod)) = started {
         guard.signal(Signal::SIGTERM);
         if !guard.wait_gone(Duration::from_secs(15)) {
             guard.signal(Signal::SIGKILL);
@@ -159,5 +160,14 @@ pub fn stop(host: &Host, name: &str) -> Result<()> {
     }
     let _registry = instance::registry_lock(host)?;
     instance::sweep_one(instance);
-    Ok(())
+    let of = |(guard, mongod): (ProcessId, ProcessId)| [guard, mongod];
+    let mut left = started.into_iter().flat_map(of).filter(|it| it.is_alive());
+    let left = left.next().map(|it| format!(": its process {} runs on", it.pid));
+    if left.is_none() && !(instance.lock().exists() && instance.is_held()) {
+        return Ok(());
+    }
+    Err(Error::environment(
+        format!("the server {name} was not stopped{}", left.unwrap_or_default()),
+        "`mongodyno server status` shows it; try again, or end its process by hand",
+    ))
 }

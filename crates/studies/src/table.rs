@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use base::error::{Error, Result};
+use report::text::csv_cell;
 
 /// A row after the other. Missing figures are empty cells.
 pub fn csv(
@@ -14,7 +15,7 @@ pub fn csv(
     let lost = |it: ::csv::Error| Error::environment(it.to_string(), "free some disk space");
     table.write_record(head).map_err(lost)?;
     for row in rows {
-        table.write_record(row).map_err(lost)?;
+        table.write_record(row.iter().map(|cell| csv_cell(cell))).map_err(lost)?;
     }
     Ok(Vec::new())
 }

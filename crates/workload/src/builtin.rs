@@ -3,9 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use base::paths::read_input;
+
 use super::build::{Workload, build};
 use super::error::{Problem, WorkloadError, did_you_mean};
 use super::load::parse;
+
+/// A workload is some hundred lines; what is larger is another file.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// A workload embedded in the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +104,7 @@ pub fn text(name: &str) -> Result<String, WorkloadError> {
         let problem = Problem::new(message, None).maybe_hint(hint);
         return Err(WorkloadError::plain(problem));
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
+    let text = read_input(Path::new(name), TEXT_BYTES_MAX).map_err(|error| {
         let problem = Problem::new(format!("cannot read the workload {name}: {error}"), None);
         WorkloadError::plain(problem.hint("`mongodyno workloads` lists those that are built in"))
     })?;

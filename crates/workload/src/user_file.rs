@@ -1,9 +1,9 @@
 //! The user's own documents: a mongodump `.bson` or JSON lines.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use base::paths::open_input;
 use bson::spec::BinarySubtype;
 use bson::{Bson, Document};
 
@@ -27,7 +27,7 @@ pub fn read(path: &Path, key: &str) -> Result<(Pool, Vec<Stamp>), FileProblem> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let mut documents = match ending.as_deref() {
         Some("bson") => {
-            let mut file = BufReader::new(File::open(path).map_err(wrong)?);
+            let mut file = BufReader::new(open_input(path).map_err(wrong)?);
             read_documents(&mut file, POOL_BYTES_MAX).map_err(wrong)?
         }
         Some("jsonl" | "ndjson" | "json") => json_lines(path)?,
@@ -57,7 +57,7 @@ fn json_lines(path: &Path) -> Result<Vec<Document>, FileProblem> {
     let shown = path.display();
     let hint = || "one Extended JSON document on each line".to_owned();
     let cannot = |error: io::Error| (format!("cannot read {shown}: {error}"), hint());
-    let file = BufReader::new(File::open(path).map_err(cannot)?);
+    let file = BufReader::new(open_input(path).map_err(cannot)?.take(5 * POOL_BYTES_MAX));
     let mut documents = Vec::new();
     let mut bytes = 0;
     for (number, line) in file.lines().enumerate() {

@@ -9,6 +9,7 @@ use base::say::clean;
 use record::folder::Folder;
 use record::messages::{Message, Messages};
 use record::records::Run;
+use report::text::csv_cell;
 
 const HEAD: [&str; 12] = [
     "phase",
@@ -90,8 +91,8 @@ struct Line {
 impl Line {
     fn new(phase: &str, run: &Run) -> Self {
         Self {
-            phase: clean(phase),
-            arm: clean(&run.arm),
+            phase: csv_cell(phase),
+            arm: csv_cell(&run.arm),
             round: run.round.to_string(),
             tapped: if run.tapped { "true" } else { "false" },
         }
