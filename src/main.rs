@@ -4,13 +4,20 @@ mod cli;
 mod commands;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr};
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::thread;
 
 use base::child;
 use base::error::Exit;
 use base::secrets::mask_text;
 use cli::{Cli, Verb};
 use miette::MietteHandlerOpts;
+
+/// The driver decodes servers' answers by recursion, without a bound of its own. A server that
+/// answers thousands of documents in each other is still only a server that cannot be used. The
+/// memory is taken as it is needed.
+const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> ExitCode {
     // SAFETY: this is the first thing that the only thread does.
@@ -37,6 +44,12 @@ fn main() -> ExitCode {
             };
         }
     };
+    let core = thread::Builder::new().name("main".to_owned()).stack_size(STACK_BYTES);
+    let core = core.spawn(|| run(cli)).expect("a thread can be started");
+    core.join().unwrap_or_else(|panicked| resume_unwind(panicked))
+}
+
+fn run(cli: Cli) -> ExitCode {
     // No colours: errors quote files and servers, and quotes must not steer the terminal.
     let plain = |_: &_| Box::new(MietteHandlerOpts::new().color(false).build()) as Box<_>;
     miette::set_hook(Box::new(plain)).expect("it is set once");

@@ -39,7 +39,7 @@ pub fn run(bench: &Bench) -> Outcome {
         let mut stand = Stand::of(bench, "insert-many", threads)?;
         let collection = stand.load(uri, DATABASE, PHASE)?;
         let mut adapter = stand.start(&environment, uri, DATABASE, PHASE, 0)?;
-        let pool = stand.pool(&collection).display().to_string();
+        let pool = stand.pool(&collection)?;
         let threads = threads.to_string();
         let words = [uri, DATABASE, "loaded_by_loop", "insert_many", &threads, &pool];
         let mut bare = Loop::start(&environment, &program, &words)?;

@@ -135,7 +135,7 @@ fn cell(
     let mut adapter = stand.start(environment, &uri, DATABASE, phase, 0)?;
     // Inserted documents have a collection of their own: the keys are the same.
     let own = if phase == "insert_one" { "inserted_by_loop" } else { collection.as_str() };
-    let pool = stand.pool(&collection).display().to_string();
+    let pool = stand.pool(&collection)?;
     let (workers, processes) = (workers.to_string(), adapter.processes());
     // Where a worker is a process the loop is several programs, each told its number.
     let start = |number: usize| {

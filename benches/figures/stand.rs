@@ -20,7 +20,7 @@ use record::samples::{Sample, Samples};
 use stats::descriptive::median;
 use tokio::runtime::Runtime;
 use workload::plan::Plan;
-use workload::{Workload, builtin};
+use workload::{Pool, Workload, builtin};
 
 use crate::support::Bench;
 
@@ -33,6 +33,7 @@ pub struct Stand {
     epoch: Epoch,
     folder: Folder,
     plan: Plan,
+    pools: Vec<Pool>,
     inputs: InputFiles,
 }
 
@@ -84,11 +85,11 @@ impl Stand {
         let workload = builtin::open(workload, &sets, 1).map_err(|error| error.to_string())?;
         let Workload { plan, pools, .. } = workload;
         let folder = Folder::create(&bench.fresh()).map_err(|error| error.to_string())?;
-        let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools, &folder, 3.0);
+        let inputs = InputFiles::write(&plan, &BTreeSet::from([None]), pools.clone(), &folder, 3.0);
         let inputs = inputs.map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        Ok(Self { runtime, epoch: Epoch::start(), folder, plan, inputs })
+        Ok(Self { runtime, epoch: Epoch::start(), folder, plan, pools, inputs })
     }
 
     /// Makes and loads the collection of a phase on a server; answers its name.
@@ -104,9 +105,12 @@ impl Stand {
         Ok(name)
     }
 
-    pub fn pool(&self, collection: &str) -> PathBuf {
+    /// Writes the documents of a collection, and answers the path of the file.
+    pub fn pool(&self, collection: &str) -> Result<String, String> {
         let (number, _) = self.inputs.collection(&self.plan, collection);
-        self.inputs.folder.join(format!("pool{number}.bson"))
+        let path = self.inputs.folder.join(format!("documents{number}.bson"));
+        self.pools[number].write(&path).map_err(|error| error.to_string())?;
+        Ok(path.display().to_string())
     }
 
     /// Starts an adapter at a server and arms it; `number` keeps several of them apart. An adapter

@@ -280,7 +280,7 @@ pub async fn make(
     let mut servers = servers.into_iter();
     // Faults of an absorber would be taken for those of an arm.
     let probes = absorber_words.is_empty() && !workload.plan.needs_no_server();
-    // The last one takes the original: pools may be large.
+    // The last one takes the original.
     let each = repeat_n((workload, settings, environments, unavailable, consumer), places.len());
     let setups = places.into_iter().zip(each).map(|(place, it)| {
         let (workload, settings, mut environments, unavailable, consumer) = it;

@@ -42,7 +42,6 @@ pub fn fit(
 ) -> Result<Vec<Fit>> {
     let (mut fits, mut gone, mut sample_bytes) = (Vec::new(), Duration::ZERO, 0);
     for (part, args) in parts {
-        // One at a time: pools may be large.
         let sets = pairs(&args.set, "--set")?;
         let plan = RunPlan::new(args, &sets, manifests, part.compares, None)?;
         let (takes, rounds) = (plan.until_look(), plan.settings.looks.first_rounds());

@@ -26,6 +26,7 @@ mod histories;
 mod installs;
 mod limits;
 mod machine;
+mod nested;
 mod order;
 mod over_time;
 mod probe;

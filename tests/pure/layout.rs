@@ -49,7 +49,7 @@ fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<(String, String)>
 }
 
 /// The crates and the command line.
-fn core() -> Vec<(String, String)> {
+pub fn core() -> Vec<(String, String)> {
     let mut all = files("src", &[".rs"]);
     all.extend(files("crates", &[".rs"]));
     all

@@ -13,6 +13,7 @@ mod support;
 mod world;
 
 mod contract_examples;
+mod errors;
 mod layout;
 mod report_broker;
 mod report_broker_page;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bson::{RawDocumentBuf, raw::cstr, rawdoc};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use workload::{self, WorkloadError};
 
@@ -76,4 +77,54 @@ fn a_terminal_shows_the_lines() {
         .render_report(&mut drawn, &error)
         .unwrap();
     insta::assert_snapshot!("workload_drawn", drawn);
+}
+
+/// A document within a document, and so on.
+fn nested(levels: usize) -> RawDocumentBuf {
+    (0..levels).fold(RawDocumentBuf::new(), |within, _| rawdoc! { "a": within })
+}
+
+#[test]
+fn files_of_documents_say_which_document_is_wrong() {
+    let good = rawdoc! { "_id": 1, "name": "a" };
+    let mut twice = rawdoc! { "_id": 2 };
+    twice.append(cstr!("name"), "a");
+    twice.append(cstr!("name"), "b");
+    let after = |bytes: &[u8]| [good.as_bytes(), bytes].concat();
+    let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+    let files = [
+        ("cut.bson", after(&good.as_bytes()[..20])),
+        ("cut-length.bson", after(&[7, 0])),
+        ("deep.bson", after(nested(5_000).as_bytes())),
+        ("deepest.bson", after(nested(200).as_bytes())),
+        ("empty.jsonl", Vec::new()),
+        ("extended.jsonl", b"{\"_id\": {\"$oid\": \"xyz\"}}\n".to_vec()),
+        ("huge-number.jsonl", format!("{{\"a\": {}}}", "9".repeat(309)).into_bytes()),
+        ("key.jsonl", b"{\"key\": 1}\n{\"kye\": 1}\n".to_vec()),
+        ("length.bson", after(&[255; 40])),
+        ("list.jsonl", b"[1, 2]\n".to_vec()),
+        ("no-json.jsonl", b"{\"a\": 1}\n\n{\"a\" 1}\n".to_vec()),
+        ("no-key.jsonl", b"{\"kye\": 1}\n".to_vec()),
+        ("twice.bson", after(twice.as_bytes())),
+        ("twice.jsonl", b"{\"a\": {\"b\": 1, \"b\": 2}}\n".to_vec()),
+        ("nested.jsonl", deep.into_bytes()),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.yaml");
+    let mut text = String::new();
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        let key = if name.contains("key") { ", key: key" } else { "" };
+        let yaml = format!(
+            "why: test\ncollections: {{c: {{file: {name}{key}}}}}\n\
+             phases: [{{operation: find_one}}]\n"
+        );
+        let made = workload::parse(&yaml, &path, &BTreeMap::new());
+        match made.and_then(|loaded| workload::build(&loaded, 1)) {
+            Ok(_) => assert_eq!(name, "deepest.bson"),
+            Err(error) => write!(text, "{name}\n{}", lines(&error)).unwrap(),
+        }
+    }
+    let text = text.replace(&format!("{}/", folder.path().display()), "");
+    insta::assert_snapshot!("workload_files", text);
 }

@@ -1,6 +1,8 @@
 //! Workloads come down to the same plan, pools and schedules every time.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use workload::plan::Limit;
@@ -17,7 +19,9 @@ fn crud_comes_down_to_files() {
     for (collection, pool) in crud.plan.collections.iter().zip(&crud.pools) {
         let path = folder.path().join(&collection.name);
         pool.write(&path).unwrap();
-        assert!(workload::Pool::read(&path).unwrap() == *pool);
+        let bytes: Vec<u8> = pool.documents().flat_map(|it| it.to_vec().unwrap()).collect();
+        assert!(fs::read(&path).unwrap() == bytes);
+        assert_eq!((pool.count(), bytes.len()), (10_000, 2_750_000));
         assert_eq!((collection.document_bytes_mean, collection.document_bytes_max), (275.0, 275));
     }
     for phase in 0..crud.plan.phases.len() {
@@ -72,7 +76,7 @@ fn pools_shrink_where_many_processes_hold_them() {
     // 256 MiB / 1000 processes / 275 bytes.
     crud.fit(1000);
     assert_eq!(crud.plan.collections[0].pool_documents, 976);
-    assert_eq!(crud.pools[0].documents().len(), 976);
+    assert_eq!(crud.pools[0].documents().count(), 976);
 }
 
 #[test]
@@ -110,4 +114,29 @@ phases: [{{workers: 2, {phase}}}]"
             assert!(matches!(asked, Limit::Operations { count, .. } if count == operations));
         }
     }
+}
+
+/// Bytes that this process has taken and not given back, at their peak.
+fn peak_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|it| it.trim().strip_suffix(" kB")).unwrap();
+    peak.parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn a_collection_costs_some_kilobytes_whatever_its_documents_are() {
+    let mut text =
+        "why: test\nphases: [{operation: find_one, collection: c1}]\ncollections:\n".to_owned();
+    for number in 0..1_000 {
+        let document = "{number: {type: long, value: key}, text: {type: string, length: 300}}";
+        writeln!(text, "  c{number}: {{documents: 1, document: {document}}}").unwrap();
+    }
+    let before = peak_bytes();
+    let loaded = workload::parse(&text, Path::new("test.yaml"), &BTreeMap::new());
+    let made = loaded.and_then(|loaded| workload::build(&loaded, 7)).unwrap();
+    assert_eq!(made.plan.collections[999].pool_documents, 1_000);
+    // Other tests run in this process at the same time.
+    let more = peak_bytes() - before;
+    assert!(more < 1 << 30, "{more} bytes more");
 }

@@ -45,8 +45,8 @@ fn place(number: usize, phase: &Phase, process: u32) -> Place {
 }
 
 impl InputFiles {
-    /// Writes the files below the experiment folder. The pools stay in memory, for the documents
-    /// that are loaded. `processes` are the arms' own numbers of processes.
+    /// Writes the files below the experiment folder. The pools are kept, for the documents that are
+    /// loaded. `processes` are the arms' own numbers of processes.
     pub fn write(
         plan: &Plan,
         processes: &BTreeSet<Option<u32>>,
@@ -56,9 +56,13 @@ impl InputFiles {
     ) -> Result<Self> {
         let path = folder.join("materials");
         fs::create_dir_all(&path).map_err(|error| Error::file("create", &path, &error))?;
-        for (number, pool) in pools.iter().enumerate() {
-            let path = pool_path(&path, number);
-            pool.write(&path).map_err(|error| Error::file("write", &path, &error))?;
+        // Adapters read no others, and a workload may have thousands of collections.
+        let used: BTreeSet<u32> = plan.phases.iter().flat_map(|it| it.pools.clone()).collect();
+        for number in used {
+            let path = pool_path(&path, number as usize);
+            pools[number as usize]
+                .write(&path)
+                .map_err(|error| Error::file("write", &path, &error))?;
         }
         let (mut operations, mut templates) = (Vec::new(), Vec::new());
         for (number, phase) in plan.phases.iter().enumerate() {
@@ -75,7 +79,7 @@ impl InputFiles {
         for (number, phase) in plan.phases.iter().enumerate() {
             if let Some(documents) = phase.operations.iter().find_map(|it| it.documents.as_ref()) {
                 let pool = &pools[phase.pools[documents.pool as usize] as usize];
-                let document = |number| (number % pool.documents().len()) as u32;
+                let document = |number| (number % pool.count()) as u32;
                 let records = (0..NOOP_RECORDS)
                     .map(|number| Record { document: document(number), ..no_op() });
                 let (records, parts) = (records.collect(), Vec::new());

@@ -5,6 +5,7 @@
 //! reading. Here [`check`] is the only check, and nothing behind it can fail.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Types of values, as the BSON specification numbers them.
 pub mod kind {
@@ -167,14 +168,14 @@ pub fn check(document: &[u8]) -> Result<(), String> {
 
 fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
     if depth > DEPTH_MAX {
-        return Err(format!("nested deeper than {DEPTH_MAX}"));
+        return Err(format!("it nests documents deeper than {DEPTH_MAX} levels"));
     }
     let said = document.first_chunk().map_or(-1, |bytes| i32::from_le_bytes(*bytes));
     if document.len() < 5 || usize::try_from(said) != Ok(document.len()) {
-        return Err("a wrong length".to_owned());
+        return Err("a length in it is wrong".to_owned());
     }
     if document.last() != Some(&0) {
-        return Err("no zero byte at its end".to_owned());
+        return Err("it lacks the zero byte at its end".to_owned());
     }
     let mut walk = fields(document);
     for field in &mut walk {
@@ -193,17 +194,37 @@ fn check_at(document: &[u8], depth: usize) -> Result<(), String> {
                 // Its own length, a string, a document.
                 let inner = bytes.get(4..).unwrap_or_default();
                 let end = length(kind::CODE, inner).filter(|end| *end < inner.len());
-                let end = end.ok_or("code with a wrong length")?;
+                let end = end.ok_or("the length of its code is wrong")?;
                 check_at(&inner[end..], depth + 1)?;
                 text(&inner[..end])
             }
             _ => true,
         };
         if !good {
-            return Err(format!("field {:?} is malformed", field.name()));
+            return Err(format!("the value of the field `{}` is malformed", field.name()));
         }
     }
-    if walk.0.is_empty() { Ok(()) } else { Err("a field that is malformed".to_owned()) }
+    if walk.0.is_empty() { Ok(()) } else { Err("a field in it is malformed".to_owned()) }
+}
+
+/// The path of a field whose name a checked document, or one within it, has twice.
+pub fn twice(document: &[u8]) -> Option<String> {
+    let mut names = HashSet::new();
+    for field in fields(document) {
+        if !names.insert(field.name) {
+            return Some(field.name().into_owned());
+        }
+        let within = field.value.document().and_then(twice);
+        let within = within.or_else(|| {
+            // The names of an array's fields are not read.
+            let mut documents = fields(field.value.array()?);
+            documents.find_map(|it| Some(format!("{}.{}", it.name(), twice(it.value.document()?)?)))
+        });
+        if let Some(path) = within {
+            return Some(format!("{}.{path}", field.name()));
+        }
+    }
+    None
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -340,11 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_there_twice_is_found_at_any_depth() {
+        let mut inner = bson::RawDocumentBuf::new();
+        for name in [cstr!("b"), cstr!("c"), cstr!("b")] {
+            inner.append(name, 1);
+        }
+        assert_eq!(twice(inner.as_bytes()).as_deref(), Some("b"));
+        let outer = bson::rawdoc! { "x": { "b": 1, "c": { "b": 2 } }, "a": [1, inner] };
+        assert_eq!(twice(outer.as_bytes()).as_deref(), Some("a.1.b"));
+        assert_eq!(twice(bson::rawdoc! { "a": 1, "b": { "a": 1 } }.as_bytes()), None);
+    }
+
+    #[test]
     fn nesting_is_bounded() {
         let mut document = bson::RawDocumentBuf::new();
         for _ in 0..=DEPTH_MAX {
             document = bson::rawdoc! { "a": document };
         }
-        assert!(check(document.as_bytes()).unwrap_err().contains("nested"));
+        assert!(check(document.as_bytes()).unwrap_err().contains("nests"));
     }
 }

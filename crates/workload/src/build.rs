@@ -19,6 +19,9 @@ use super::sequence::sequence;
 use super::story;
 use super::tree::Tree;
 
+/// Bytes of the user's own documents, which are kept in memory, at most.
+const FILES_BYTES_MAX: u64 = 256 << 20;
+
 /// A workload ready to run.
 #[derive(Debug, Clone)]
 pub struct Workload {
@@ -36,7 +39,7 @@ impl Workload {
     pub fn fit(&mut self, processes: u32) {
         for (pool, collection) in self.pools.iter_mut().zip(&mut self.plan.collections) {
             pool.fit(processes);
-            collection.pool_documents = pool.documents().len() as u32;
+            collection.pool_documents = pool.count() as u32;
             (collection.document_bytes_mean, collection.document_bytes_max) = pool.sizes();
         }
     }
@@ -47,9 +50,17 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<Workload, WorkloadError> {
     let mut check = Check::new(loaded);
     let file = &loaded.file;
     let mut collections = Vec::new();
-    let mut pools = Vec::new();
+    let (mut pools, mut file_bytes) = (Vec::new(), 0);
     for (name, given) in &file.collections.0 {
         if let Some((made, pool)) = collection(&mut check, name, given, seed) {
+            if let Some(file) = &given.value.file {
+                file_bytes += pool.bytes();
+                if file_bytes > FILES_BYTES_MAX {
+                    let message = "the files of all collections hold more than 256 MiB together";
+                    check.wrong(file.place, message, "give fewer or shorter files");
+                    break;
+                }
+            }
             collections.push(made);
             pools.push(pool);
         }

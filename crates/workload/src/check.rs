@@ -22,8 +22,7 @@ impl<'a> Check<'a> {
 
     /// Notes a mistake.
     pub fn wrong(&mut self, place: Location, message: impl Into<String>, hint: impl Into<String>) {
-        let span = self.loaded.span(place);
-        self.problems.push(Problem::new(message, span).hint(hint));
+        self.note(place, Problem::new(message, None).hint(hint));
     }
 
     /// Refuses text that names the marker, as a command or a pipeline may.
@@ -41,7 +40,12 @@ impl<'a> Check<'a> {
         message: impl Into<String>,
         hint: Option<String>,
     ) {
-        let span = self.loaded.span(place);
-        self.problems.push(Problem::new(message, span).maybe_hint(hint));
+        self.note(place, Problem::new(message, None).maybe_hint(hint));
+    }
+
+    /// Notes a mistake that was found elsewhere.
+    pub fn note(&mut self, place: Location, mut problem: Problem) {
+        problem.span = self.loaded.span(place);
+        self.problems.push(problem);
     }
 }

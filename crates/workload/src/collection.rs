@@ -5,7 +5,7 @@ use super::check::Check;
 use super::document::{DOCUMENT_BYTES_MAX, Layout};
 use super::layout;
 use super::plan::{self, Stamp, StampForm, StampSource};
-use super::pool::Pool;
+use super::pool::{Pool, documents_max};
 use super::schema;
 use super::shard::shard_of;
 use super::user_file;
@@ -23,7 +23,7 @@ pub fn collection(
     check_name(check, name);
     let before = check.problems.len();
     let (pool, stamps) = documents(check, name, given, seed)?;
-    let default = if given.value.file.is_some() { pool.documents().len() as u64 } else { 0 };
+    let default = if given.value.file.is_some() { pool.count() as u64 } else { 0 };
     let loaded = given.value.documents.as_ref().map_or(default, |documents| documents.value);
     if let Some(documents) = &given.value.documents {
         check_keys(check, documents, &stamps);
@@ -39,7 +39,7 @@ pub fn collection(
         kept: given.value.keep.as_ref().is_some_and(|it| it.value == schema::Keep::Experiment),
         loaded,
         stamps,
-        pool_documents: pool.documents().len() as u32,
+        pool_documents: pool.count() as u32,
         document_bytes_mean,
         document_bytes_max,
     };
@@ -79,8 +79,8 @@ fn documents(
         let key = keys.key.as_ref().map_or("_id", |key| key.value.as_str());
         return match user_file::read(&check.loaded.folder.join(&file.value), key) {
             Ok(read) => Some(read),
-            Err((message, hint)) => {
-                check.wrong(file.place, message, hint);
+            Err(problem) => {
+                check.note(file.place, problem);
                 None
             }
         };
@@ -101,7 +101,8 @@ fn documents(
         return None;
     }
     layout.size_bytes = keys.size_bytes.as_ref().map(|size| size.value);
-    generate(check, name, keys, &layout, seed).map(|pool| (pool, layout.stamps))
+    let stamps = layout.stamps.clone();
+    generate(check, name, keys, layout, seed).map(|pool| (pool, stamps))
 }
 
 fn with_id(
@@ -148,12 +149,13 @@ fn generate(
     check: &mut Check<'_>,
     name: &At<String>,
     keys: &schema::Collection,
-    layout: &Layout,
+    layout: Layout,
     seed: u64,
 ) -> Option<Pool> {
     let place = keys.size_bytes.as_ref().map_or(name.place, |size| size.place);
-    match Pool::generate(layout, seed, &name.value) {
-        Ok(pool) if pool.documents().is_empty() => {
+    let documents_max = documents_max(check.loaded.file.collections.0.len());
+    match Pool::generate(layout, seed, &name.value, documents_max) {
+        Ok(pool) if pool.count() == 0 => {
             let message = format!("the documents of `{}` are too large for a pool", name.value);
             check.wrong(place, message, format!("at most {DOCUMENT_BYTES_MAX} bytes (16 MiB)"));
             None

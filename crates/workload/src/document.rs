@@ -47,6 +47,22 @@ impl Shape {
         }
     }
 
+    /// Whether two values of it may differ in their bytes. A `fill` has those that its document
+    /// lacks.
+    fn varies(&self) -> bool {
+        let drawn = |length: &Length| matches!(length, Length::Drawn(_));
+        match self {
+            Self::OneOf(values, _) => {
+                let bytes = |value: &Bson| size(&bson::doc! { "": value.clone() });
+                values.iter().any(|value| bytes(value) != bytes(&values[0]))
+            }
+            Self::String(length, _) | Self::Bytes(length, _) => drawn(length),
+            Self::Document(fields) => fields.iter().any(|(_, shape)| shape.varies()),
+            Self::Array(of, length) => drawn(length) || of.varies(),
+            _ => false,
+        }
+    }
+
     /// Values within, at most.
     pub fn values(&self) -> f64 {
         match self {
@@ -98,6 +114,11 @@ impl Layout {
             bytes if bytes == wanted => Ok(document),
             bytes => Err(SizeError { bytes, wanted }),
         }
+    }
+
+    /// Whether the size of one document is that of all.
+    pub fn has_one_size(&self) -> bool {
+        !self.fields.iter().any(|(_, shape)| shape.varies())
     }
 
     /// How many fields have `length: fill`.

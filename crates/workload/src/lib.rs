@@ -49,6 +49,7 @@ mod story;
 mod substitute;
 mod template;
 mod tree;
+mod unique;
 mod unrolled;
 mod user_file;
 mod values;

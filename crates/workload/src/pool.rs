@@ -1,11 +1,12 @@
 //! A collection's pool: documents that are inserted over and over, at most 16 MiB of them.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
-use bson::Document;
+use bson::{Document, RawDocumentBuf};
 
 use super::document::{Layout, SizeError, size};
 use super::plan::{Collection, Plan};
@@ -19,71 +20,129 @@ pub const POOL_BYTES_MAX: u64 = 16 << 20;
 const PROCESSES_BYTES_MAX: u64 = 256 << 20;
 /// Documents of a pool, at most: enough that neither server nor compression see a pattern.
 pub const POOL_DOCUMENTS_MAX: usize = 10_000;
+/// Documents of all pools of a workload, which are all made once to know their sizes.
+const POOLS_DOCUMENTS_MAX: usize = 1_000_000;
 
 /// The wall clock in loaded documents, 2026-01-01: data sets are equal.
 const LOADED_TIME_MS: u64 = 1_767_225_600_000;
 
-/// Documents of one collection before stamping.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Documents of a pool, at most, in a workload of so many collections.
+pub fn documents_max(collections: usize) -> usize {
+    (POOLS_DOCUMENTS_MAX / collections.max(1)).clamp(1, POOL_DOCUMENTS_MAX)
+}
+
+/// Documents of one collection before stamping, each made when it is asked for: a workload may have
+/// thousands of collections, and their documents would not fit memory together.
+#[derive(Debug, Clone)]
 pub struct Pool {
-    documents: Vec<Document>,
-    /// BSON size of each.
-    sizes: Vec<u64>,
+    source: Source,
+    count: usize,
+    /// BSON size of all.
+    bytes: u64,
+    /// BSON size of the largest.
+    bytes_max: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Made(Arc<(Layout, Random)>),
+    /// The user's own.
+    Given(Arc<[RawDocumentBuf]>),
 }
 
 impl Pool {
     /// Takes documents until the pool is full; empty where the first one does not fit.
-    pub fn of(documents: impl IntoIterator<Item = Document>) -> Self {
-        let mut pool = Self::default();
-        let mut bytes = 0;
-        for document in documents.into_iter().take(POOL_DOCUMENTS_MAX) {
-            let size = size(&document);
-            bytes += size;
-            if bytes > POOL_BYTES_MAX {
-                break;
-            }
-            pool.documents.push(document);
-            pool.sizes.push(size);
-        }
+    pub fn of(documents: impl IntoIterator<Item = RawDocumentBuf>) -> Self {
+        let mut pool = Self::new(Source::Given([].into()));
+        let taken = documents.into_iter().take_while(|it| pool.takes(it.as_bytes().len() as u64));
+        let taken: Vec<_> = taken.collect();
+        pool.source = Source::Given(taken.into());
         pool
     }
 
-    pub fn generate(layout: &Layout, seed: u64, collection: &str) -> Result<Self, SizeError> {
-        let mut error = None;
-        let random = Random::new(seed, collection, &[]);
-        let documents = (0..).map_while(|number| match layout.make(&random, number) {
-            Ok(document) => Some(document),
-            Err(wrong) => {
-                error = Some(wrong);
-                None
+    /// As many documents as fit the pool, at most `documents_max`.
+    pub fn generate(
+        layout: Layout,
+        seed: u64,
+        collection: &str,
+        documents_max: usize,
+    ) -> Result<Self, SizeError> {
+        let made = Arc::new((layout, Random::new(seed, collection, &[])));
+        let mut pool = Self::new(Source::Made(Arc::clone(&made)));
+        let (layout, random) = &*made;
+        let first = size(&layout.make(random, 0)?);
+        let has_one_size = layout.has_one_size();
+        for number in 0..documents_max as u64 {
+            let bytes = if has_one_size { first } else { size(&layout.make(random, number)?) };
+            if !pool.takes(bytes) {
+                break;
             }
-        });
-        let pool = Self::of(documents);
-        error.map_or(Ok(pool), Err)
+        }
+        Ok(pool)
+    }
+
+    fn new(source: Source) -> Self {
+        Self { source, count: 0, bytes: 0, bytes_max: 0 }
+    }
+
+    /// Counts a document of so many bytes; false where the pool has no room for it.
+    fn takes(&mut self, bytes: u64) -> bool {
+        let has_room = self.count < POOL_DOCUMENTS_MAX && self.bytes + bytes <= POOL_BYTES_MAX;
+        if has_room {
+            self.count += 1;
+            self.bytes += bytes;
+            self.bytes_max = self.bytes_max.max(bytes);
+        }
+        has_room
     }
 
     /// Gives up what would be too much where so many processes have a pool each.
     pub fn fit(&mut self, processes: u32) {
         let most = PROCESSES_BYTES_MAX / u64::from(processes.max(1));
-        let mut bytes = 0;
-        let fits = |size: &&u64| {
-            bytes += **size;
-            bytes <= most
-        };
-        let count = self.sizes.iter().take_while(fits).count().max(1);
-        self.documents.truncate(count);
-        self.sizes.truncate(count);
+        if self.bytes <= most {
+            return;
+        }
+        let whole = self.clone();
+        (self.count, self.bytes, self.bytes_max) = (0, 0, 0);
+        for bytes in whole.documents().map(|it| size(&it)) {
+            if self.count > 0 && self.bytes + bytes > most || !self.takes(bytes) {
+                break;
+            }
+        }
     }
 
-    pub fn documents(&self) -> &[Document] {
-        &self.documents
+    /// BSON size of all documents.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many documents it has.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// # Panics
+    /// On a number that the pool does not have.
+    pub fn document(&self, number: usize) -> Document {
+        assert!(number < self.count, "document {number} of a pool of {}", self.count);
+        match &self.source {
+            Source::Made(made) => {
+                let (layout, random) = &**made;
+                layout.make(random, number as u64).expect("it was made before, to count its bytes")
+            }
+            Source::Given(documents) => {
+                Document::try_from(&*documents[number]).expect("it was encoded here")
+            }
+        }
+    }
+
+    pub fn documents(&self) -> impl Iterator<Item = Document> {
+        (0..self.count).map(|number| self.document(number))
     }
 
     /// Mean and largest BSON size.
     pub fn sizes(&self) -> (f64, u64) {
-        let total: u64 = self.sizes.iter().sum();
-        let mean = total as f64 / self.sizes.len().max(1) as f64;
-        (mean, self.sizes.iter().max().copied().unwrap_or(0))
+        (self.bytes as f64 / self.count.max(1) as f64, self.bytes_max)
     }
 
     /// Writes the pool as mongodump does: one document after another. The documents may be the
@@ -92,51 +151,10 @@ impl Pool {
         let mut file = File::options();
         let file = file.write(true).create(true).truncate(true).mode(0o600);
         let mut file = BufWriter::new(file.open(path)?);
-        for document in &self.documents {
-            file.write_all(&stamp::encode(document))?;
+        for document in self.documents() {
+            file.write_all(&stamp::encode(&document))?;
         }
         file.flush()
-    }
-
-    pub fn read(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::new(File::open(path)?);
-        let documents = read_documents(&mut file, u64::MAX)?;
-        let sizes = documents.iter().map(size).collect();
-        Ok(Self { documents, sizes })
-    }
-}
-
-/// Reads BSON documents until the end or until so many bytes are taken.
-pub fn read_documents(file: &mut impl Read, bytes_max: u64) -> io::Result<Vec<Document>> {
-    let mut documents = Vec::new();
-    let mut taken = 0;
-    loop {
-        let mut header = [0; 4];
-        let mut got = 0;
-        while got < 4 {
-            match file.read(&mut header[got..])? {
-                0 if got == 0 => return Ok(documents),
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => got += count,
-            }
-        }
-        let length = u64::from(u32::from_le_bytes(header));
-        if !(5..=POOL_BYTES_MAX + 16_384).contains(&length) {
-            let message = format!("document {} says it has {length} bytes", documents.len());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        taken += length;
-        if taken > bytes_max && !documents.is_empty() {
-            return Ok(documents);
-        }
-        let mut bytes = header.to_vec();
-        bytes.resize(length as usize, 0);
-        file.read_exact(&mut bytes[4..])?;
-        let document = Document::from_reader(&bytes[..]).map_err(|error| {
-            let message = format!("document {}: {error}", documents.len());
-            io::Error::new(io::ErrorKind::InvalidData, message)
-        })?;
-        documents.push(document);
     }
 }
 
@@ -178,9 +196,7 @@ fn stamped(
     number: u64,
     input: &Input,
 ) -> Result<Document, StampError> {
-    let missing = || StampError::NoSuchPath("an empty pool".to_owned());
-    let index = number % pool.documents.len().max(1) as u64;
-    let mut document = pool.documents.get(index as usize).cloned().ok_or_else(missing)?;
+    let mut document = pool.document((number % pool.count() as u64) as usize);
     stamp::apply(&mut document, &collection.stamps, input)?;
     Ok(document)
 }
