@@ -291,3 +291,24 @@ fn changes_to_one_side_in_a_row_are_a_slope() {
     assert_eq!(slope(&found), Some(1..4));
     assert_eq!(slope(&found[..1]), None);
 }
+
+#[test]
+fn a_step_that_makes_most_of_a_slope_stands_out() {
+    let all: Vec<usize> = (0..7).collect();
+    let rounds = History::new(5, vec![0.0, 1.0, 1.0, 1.1, 1.2, 1.2, 1.2]).rounds(&all, 12);
+    let found = steps(&rounds, &splits(&rounds, threshold(), 1), threshold());
+    assert_eq!(found.iter().map(|it| it.at).collect::<Vec<_>>(), [1, 3, 4]);
+    assert_eq!(slope(&found), None);
+}
+
+/// As the C# driver's creations from 1.7.0 on: the second step is 33 %, the third one 4 %, and the
+/// scan has only told the middle of the line.
+#[test]
+fn a_step_is_put_where_its_size_is() {
+    let all: Vec<usize> = (0..6).collect();
+    let rounds = History::new(6, vec![0.0, 0.02, 0.3, 0.34, 0.36, 0.36]).rounds(&all, 12);
+    let told = splits(&rounds, threshold(), 1).into_iter().find(|it| it.segment == (0..6));
+    let late = Split { at: 3, ..told.expect("the whole line is tested") };
+    let found = steps(&rounds, &[late], threshold());
+    assert_eq!(found.iter().map(|it| it.at).collect::<Vec<_>>(), [2]);
+}

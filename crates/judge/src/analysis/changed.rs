@@ -11,6 +11,7 @@ use stats::ratio::percent;
 use stats::threshold::{Interleave, Quantity};
 
 const ALPHA: f64 = 0.05;
+const TENFOLD_PERCENT: f64 = 900.0;
 /// As the floor of throughput with whole runs (section 3.3).
 pub const DRIVER_PERCENT: f64 = 3.0;
 /// Handshakes and monitors are not the same number in each round.
@@ -167,7 +168,9 @@ impl AlsoRow {
     /// `CPU per operation 60.0 us -> 78.6 us (+31 %)`.
     fn words(&self) -> String {
         let Self { what, before, after, .. } = self;
-        let percent = self.change_percent.map(|it| format!(" ({} %)", signed(it, 0)));
+        // Beyond tenfold the two figures say more than `+333333 %`.
+        let percent = self.change_percent.filter(|it| it.abs() < TENFOLD_PERCENT);
+        let percent = percent.map(|it| format!(" ({} %)", signed(it, 0)));
         format!("{what} {before} -> {after}{}", percent.unwrap_or_default())
     }
 }

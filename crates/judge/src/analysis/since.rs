@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use record::records::{Arm, Experiment};
 use stats::changes::{Split, slope, splits, steps, undone};
+use stats::descriptive::median;
 use stats::judge::Measure;
 use stats::multiple::{FALSE_DISCOVERY_RATE, benjamini_hochberg};
 use stats::ratio::percent;
@@ -13,6 +14,8 @@ use crate::analysis::types::{ChangeRow, Metric, SinceRow};
 
 /// Fewer are no series: the comparisons with the baseline say it all.
 const VERSIONS_MIN: usize = 4;
+/// Within one round a version that was disturbed is a step.
+const ROUNDS_MIN: u32 = 2;
 
 /// A figure of a phase over the versions of one driver.
 pub struct Series {
@@ -86,7 +89,7 @@ pub fn scan(
         };
         let said: Vec<&str> = row.changes.iter().map(|it| it.sentence.as_str()).collect();
         let steps = (!said.is_empty()).then(|| said.join(" "));
-        row.sentence = row.gradual(&found).or(steps).unwrap_or_else(|| row.none());
+        row.sentence = row.gradual(&found, &rounds).or(steps).unwrap_or_else(|| row.none());
         Some(Series { row, root_p })
     };
     labelled(arms).into_iter().filter_map(of_label).collect()
@@ -97,7 +100,7 @@ pub fn scan(
 pub fn rows(series: Vec<Series>) -> Vec<SinceRow> {
     let adjusted = benjamini_hochberg(&series.iter().map(|it| it.root_p).collect::<Vec<_>>());
     let row = |(Series { mut row, .. }, p_value): (Series, f64)| {
-        if p_value > FALSE_DISCOVERY_RATE {
+        if p_value > FALSE_DISCOVERY_RATE || row.rounds < ROUNDS_MIN {
             row.changes.clear();
             row.sentence = row.none();
         }
@@ -109,22 +112,26 @@ pub fn rows(series: Vec<Series>) -> Vec<SinceRow> {
 impl SinceRow {
     /// `NO STEP of 2 % or more from 4.0.2 to 4.13.0 (12 versions, 8 rounds).`
     fn none(&self) -> String {
+        if self.rounds < ROUNDS_MIN {
+            return "NO ANSWER: one round shows neither a step nor that there is none.".to_owned();
+        }
         format!(
-            "NO STEP of {} % or more from {} to {} ({} versions, {} round{}).",
+            "NO STEP of {} % or more from {} to {} ({} versions, {} rounds).",
             figures::threshold(self.threshold_percent),
             self.versions[0],
             self.versions[self.versions.len() - 1],
             self.versions.len(),
-            self.rounds,
-            if self.rounds == 1 { "" } else { "s" }
+            self.rounds
         )
     }
 
     /// `GRADUAL: 12 % slower from 4.2 to 4.8; no single version stands out.`
-    fn gradual(&self, found: &[Split]) -> Option<String> {
+    fn gradual(&self, found: &[Split], rounds: &[Vec<f64>]) -> Option<String> {
         let Range { start, end } = slope(found)?;
-        let steps = found.iter().filter(|it| (start..=end).contains(&it.at));
-        let whole = percent(steps.map(|it| it.change.estimate).sum());
+        // Between the two versions that are named: the steps are between medians of several, and
+        // their sum is not.
+        let each: Vec<f64> = rounds.iter().map(|round| round[end] - round[start]).collect();
+        let whole = percent(median(&each)?);
         Some(format!(
             "GRADUAL: {} % {} from {} to {}; no single version stands out.",
             figures::fixed(whole.abs(), 0),
