@@ -1,8 +1,9 @@
 //! Gate G8 and the open loop's timers in whole experiments. Other differences of arms than their
 //! driver are said, drained, or forbid the comparison.
 
-use crate::fake_support::{Lab, QUICK, code, comparison, flat, stderr, stdout};
+use crate::fake_support::{Lab, QUICK, code, comparison, flat, pid, send, stderr, stdout};
 use crate::support::said;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
@@ -78,6 +79,27 @@ fn a_driver_that_waits_for_no_answers_by_default_gets_whole_runs() {
                   on its writes in another arm's turn";
     assert_eq!(chosen["reason"], reason);
     assert!(lab.runs().iter().all(|run| run["phases"][0]["turns"] == 1), "{:#?}", lab.runs());
+}
+
+#[test]
+fn whole_runs_that_a_driver_decided_on_are_gone_on_with() {
+    let lab = Lab::new();
+    lab.fake("even", &[QUICK, "w=1"]);
+    lab.fake("rash", &[QUICK, "w=0"]);
+    lab.write("inserts.yaml", INSERTS);
+    let words = ["run", "inserts.yaml", "--server", "absorber", "--out", "out", "--rounds", "2"];
+    let mut child = lab.start(words.into_iter().chain(["-d", "even", "-d", "rash"]));
+    lab.wait_for_runs(3);
+    send(pid(&child), Signal::SIGINT);
+    let done = lab.finish(&mut child);
+    assert_eq!(done.code, 130, "{}", done.stderr);
+    let decided = lab.record()["settings"]["interleave"].clone();
+    assert_eq!(decided[0]["interleave"], "runs");
+    let output = lab.run(["resume", "out", "--workload", "inserts.yaml"]);
+    let record = lab.record();
+    assert_eq!(record["ended"], "completed", "{}", said(&output));
+    assert_eq!(record["settings"]["interleave"], decided);
+    assert_eq!(lab.runs().len(), 6, "{}", said(&output));
 }
 
 #[test]

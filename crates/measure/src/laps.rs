@@ -141,7 +141,12 @@ pub async fn take_turns(
             } else {
                 let turn = arms[place].turn(context.epoch, turns.length, context.admin);
                 let turn = context.sampler.during(turn).await?;
-                (turn, counters(context, measured[place].written.clone()).await?)
+                let written = measured[place].written.clone();
+                let (after, arriving) = counters(context, written).await?;
+                if let Some(arriving) = arriving {
+                    *measured[place].arriving.get_or_insert_default() += arriving;
+                }
+                (turn, after)
             };
             let cpu_after_ns = cpu_ns(arms);
             if turn.is_some() {

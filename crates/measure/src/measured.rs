@@ -21,6 +21,8 @@ pub struct Measured {
     pub idle_cpu_ns: u64,
     /// Its own CPU during theirs, ns.
     pub waiting_cpu_ns: u64,
+    /// After its turns, until the server had its unanswered writes; None where it answered all.
+    pub arriving: Option<Duration>,
     /// Server counters over its turns.
     pub counters: Counters,
     /// Cost of making one document, ns.
@@ -53,6 +55,7 @@ impl Measured {
             turn_length: Duration::ZERO,
             idle_cpu_ns: 0,
             waiting_cpu_ns: 0,
+            arriving: None,
             counters: Counters::new(),
             document_ns: None,
             warmup_throughput: Vec::new(),

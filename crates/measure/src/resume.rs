@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::unacknowledged;
 use base::clock::wall;
 use base::error::{Error, Result};
 use base::words::shell_quoted;
@@ -86,12 +87,20 @@ impl Resumed {
         let (then, now) = (&was.settings, settings);
         // A turn's length is measured in the first round, and stays.
         let asked = |it: &PhaseInterleave| (it.phase.clone(), it.interleave, it.reason.clone());
+        // So are whole runs for a phase in which a driver has said that it waits for no answers.
+        let mut planned = then.interleave.iter().zip(&now.interleave).zip(&plan.phases);
+        let interleaved = then.interleave.len() == now.interleave.len()
+            && planned.all(|((then, now), phase)| {
+                let mut fitted = now.clone();
+                unacknowledged::fit(&mut fitted, phase, &was.arms);
+                [now, &fitted].map(asked).contains(&asked(then))
+            });
         let a_turn = |it: &PhaseInterleave| it.turn_ms.is_none_or(|ms| TURN_MS.contains(&ms));
         // Blocks stay as they were, whatever memory is free now.
         let dealt = then.blocks.as_ref().is_none_or(|it| it.fit(was.arms.len()));
         let same = then.looks == now.looks
             && then.order == now.order
-            && then.interleave.iter().map(asked).eq(now.interleave.iter().map(asked))
+            && interleaved
             && then.interleave.iter().all(a_turn)
             && dealt;
         if !same || then.measured_s.to_bits() != now.measured_s.to_bits() {

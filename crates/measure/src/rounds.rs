@@ -316,11 +316,10 @@ impl Runner {
     fn fit_to_drivers(&mut self, number: usize) -> Result<()> {
         let Experiment { plan, arms, settings, .. } = &mut self.experiment;
         let planned = &mut settings.interleave[number];
-        let arm = arms.iter().find(|arm| unacknowledged::by_driver(arm));
-        let reason = arm.and_then(|arm| unacknowledged::reason(&plan.phases[number], &arm.id));
-        let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return Ok(()) };
-        self.progress.note(&format!("{} takes whole runs: {reason}", planned.phase));
-        (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+        if !unacknowledged::fit(planned, &plan.phases[number], arms) {
+            return Ok(());
+        }
+        self.progress.note(&format!("{} takes whole runs: {}", planned.phase, planned.reason));
         self.folder.write_experiment(&self.experiment)
     }
 

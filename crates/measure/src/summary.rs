@@ -65,6 +65,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         turns: measured.turns.len() as u32,
         turn_ms: measured.turn_length.as_secs_f64() * 1e3,
         measured_s,
+        arriving_s: measured.arriving.map(|it| it.as_secs_f64()),
         operations,
         throughput: if measured_s > 0.0 { operations as f64 / measured_s } else { 0.0 },
         turn_throughputs: measured.rates.clone(),

@@ -1,24 +1,25 @@
 //! Writes without an answer. The server may still work on them in the next arm's turn. So they take
 //! whole runs, and counting waits for them (methodology 2.7 d).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::admin::Counters;
 use crate::context::PhaseContext;
 use crate::hosts::Hosts;
 use crate::sampler::Sampler;
 use base::error::Result;
-use record::records::Arm;
+use record::records::{Arm, PhaseInterleave};
+use stats::threshold::Interleave;
 use workload::operation_keys::takes_write_concern;
 use workload::plan::{Operation, Phase};
 
 /// Between two readings.
-const SETTLED: Duration = Duration::from_millis(50);
-/// Readings that have to agree. Two did on a server that had got no CPU between them, and half of
-/// its writes were still to come.
-const AGREEING: u32 = 4;
+const SETTLED: Duration = Duration::from_millis(20);
+/// Readings that have to agree. Two of 50 ms did on a server that had got no CPU between them: half
+/// of its writes were still to come.
+const AGREEING: u32 = 10;
 /// Readings until it gives up: on a server with other clients the counters never rest.
-const READINGS_MAX: u32 = 200;
+const READINGS_MAX: u32 = 500;
 
 /// Whether a connection string asks for no answers.
 pub fn by_options(uri: &str) -> bool {
@@ -40,6 +41,15 @@ pub fn reason(phase: &Phase, arm: &str) -> Option<String> {
     Some(format!("`{}` of {arm} is unacknowledged (w: 0): {why}", made.name))
 }
 
+/// Whole runs in the place of turns, where the running driver of an arm asks for no answers in this
+/// phase. Answers whether that is so.
+pub fn fit(planned: &mut PhaseInterleave, phase: &Phase, arms: &[Arm]) -> bool {
+    let reason = arms.iter().find(|arm| by_driver(arm)).and_then(|arm| reason(phase, &arm.id));
+    let (Some(reason), Interleave::Turns) = (reason, planned.interleave) else { return false };
+    (planned.interleave, planned.reason) = (Interleave::Runs, reason);
+    true
+}
+
 /// Whether some writes of a phase have no answer, in some arm.
 pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
     let own = |it: &Operation| it.write_concern.as_ref().is_some_and(|it| it["w"] == 0);
@@ -47,37 +57,45 @@ pub fn within(phase: &Phase, arms: &[Arm]) -> bool {
         || arms.iter().any(|arm| by_driver(arm) && reason(phase, &arm.id).is_some())
 }
 
-/// The server's counters after all unanswered writes.
-pub async fn counters(context: &mut PhaseContext<'_>, written: Option<String>) -> Result<Counters> {
+/// The server's counters after all unanswered writes, and the time until these had arrived; None
+/// where nothing was unanswered.
+pub async fn counters(
+    context: &mut PhaseContext<'_>,
+    written: Option<String>,
+) -> Result<(Counters, Option<Duration>)> {
     match (context.admin, written) {
         (Some(admin), Some(name)) if context.unacknowledged => {
-            settled(context.sampler, admin, &name).await
+            let arrived = settled(context.sampler, admin, &name).await?;
+            Ok((context.sampler.counters().await?, Some(arrived)))
         }
-        _ => context.sampler.counters().await,
+        _ => Ok((context.sampler.counters().await?, None)),
     }
 }
 
-/// Waits until readings of the counters and of a collection's documents agree.
-async fn settled(sampler: &mut Sampler, admin: &Hosts, collection: &str) -> Result<Counters> {
+/// Waits until readings of the counters and of a collection's documents agree. Answers when the
+/// first of them was asked for.
+async fn settled(sampler: &mut Sampler, admin: &Hosts, collection: &str) -> Result<Duration> {
     const WRITES: [&str; 3] = ["opcounters.insert", "opcounters.update", "opcounters.delete"];
+    let (began, mut arrived) = (Instant::now(), Duration::ZERO);
     let (mut last, mut agree) = (None, 0);
     for _ in 0..READINGS_MAX {
+        let asked = began.elapsed();
         let counters = sampler.counters().await?;
         let now = (WRITES.map(|name| counters.get(name).copied()), admin.count(collection).await?);
-        agree = if last == Some(now) { agree + 1 } else { 1 };
+        (agree, arrived) = if last == Some(now) { (agree + 1, arrived) } else { (1, asked) };
         if agree == AGREEING {
             break;
         }
         last = Some(now);
         tokio::time::sleep(SETTLED).await;
     }
-    sampler.counters().await
+    Ok(arrived)
 }
 
 /// Counts the documents once readings agree: unacknowledged writes go on after the last `end`.
 pub async fn drain(admin: &Hosts, name: &str) -> Result<i64> {
     let (mut count, mut agree) = (admin.count(name).await?, 1);
-    for _ in 0..600 {
+    for _ in 0..1_500 {
         tokio::time::sleep(SETTLED).await;
         let again = admin.count(name).await?;
         agree = if again == count { agree + 1 } else { 1 };

@@ -272,6 +272,10 @@ pub struct PhaseRun {
     pub turn_ms: f64,
     /// Time measured, s: the sum over turns (methodology 2.7 c).
     pub measured_s: f64,
+    /// From the end of each turn until the server had all of its writes, s, within 20 ms; the sum
+    /// over turns. None in a phase whose writes are all answered.
+    #[serde(default)]
+    pub arriving_s: Option<f64>,
     /// Operations counted for throughput.
     pub operations: u64,
     /// Operations a second.
