@@ -63,10 +63,15 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
     let manifests = discover(args.adapters_dir.as_deref())?;
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let drivers = expand(&manifests, &args.drivers, args.registry.offline)?;
-    let drivers = taking_part(verb.study, drivers, &manifests);
+    let (drivers, instead) = taking_part(verb.study, drivers, &manifests)?;
+    if let Some(it) = &instead {
+        say!("{}: left out, {}; {}", it.adapter, it.reason, it.hint);
+    }
     let plan = match planned(verb, drivers.clone(), seed, &manifests)? {
         Plan::One(one) => *one,
-        Plan::Parts(parts) => return study_parts::make(verb, drivers, seed, &parts).await,
+        Plan::Parts(parts) => {
+            return study_parts::make(verb, (drivers, instead), seed, &parts).await;
+        }
     };
     let named: Vec<String> = plan.arms.iter().map(|arm| arm.driver.clone()).collect();
     let (chosen, mut unavailable) = runnable(&named, &manifests)?;
@@ -180,8 +185,9 @@ fn record(study: &dyn Study, plan: &One, installed: &Installed) -> StudyRecord {
 /// Writes the workload with this scale's parameters.
 fn eject(verb: &StudyVerb, path: &Path) -> Result<()> {
     let (name, definition) = (verb.study.name(), verb.study.definition());
-    // The file must hold the workload that would run.
-    let plan = match planned(verb, verb.common.drivers.clone(), 0, &[])? {
+    // The file must hold the workload and the arms that would run.
+    let manifests = discover(verb.common.adapters_dir.as_deref())?;
+    let plan = match planned(verb, verb.common.drivers.clone(), 0, &manifests)? {
         Plan::One(one) => *one,
         Plan::Parts(parts) => return study_parts::eject(verb, &parts, path),
     };

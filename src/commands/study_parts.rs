@@ -23,7 +23,7 @@ use measure::setup::new_id;
 use record::folder::Folder;
 use record::parts::StudyRequest;
 use record::plain;
-use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord};
+use record::records::{Ended, Experiment, Run, SCHEMA_VERSION, Study as StudyRecord, Unavailable};
 use studies::{Made, Outcome, Part, Plan, Study};
 use workload::builtin;
 
@@ -31,7 +31,12 @@ use workload::builtin;
 ///
 /// # Errors
 /// A folder that is not empty; as `run` has them.
-pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Part]) -> Result<()> {
+pub async fn make(
+    verb: &StudyVerb,
+    (drivers, instead): (Vec<String>, Option<Unavailable>),
+    seed: u64,
+    parts: &[Part],
+) -> Result<()> {
     let args = &verb.common;
     let results = || PathBuf::from("mongodyno-results").join(new_id(drawn_seed()));
     let folder = args.out.clone().unwrap_or_else(results);
@@ -57,7 +62,7 @@ pub async fn make(verb: &StudyVerb, drivers: Vec<String>, seed: u64, parts: &[Pa
         order: args.order.order,
         server: args.server.as_deref().map(mask_text),
         by_uri: args.at.uri.is_some(),
-        left_out: BTreeMap::new(),
+        left_out: instead.map(reason).into_iter().collect(),
     };
     go_on(verb, request, parts, &folder).await
 }
@@ -117,7 +122,8 @@ pub async fn resume(args: ResumeArgs) -> Result<()> {
     else {
         return Err(unknown(&request.study));
     };
-    request.left_out.clear();
+    // Drivers in whose place others stand are not tried again.
+    request.left_out.retain(|name, _| !parts.iter().any(|part| &part.name == name));
     go_on(&verb, request, &parts, &args.folder).await
 }
 
@@ -237,11 +243,11 @@ fn leave_out_missing(
     request: &mut StudyRequest,
     manifests: &[Manifest],
 ) -> Result<()> {
+    request.left_out.clear();
     for args in asked.iter_mut().filter(|args| !args.drivers.is_empty()) {
         let (good, bad) = runnable(&args.drivers, manifests)?;
         args.drivers = good.into_iter().map(|arm| arm.words).collect();
-        let reasons = bad.into_iter().map(|it| (it.adapter, format!("{}; {}", it.reason, it.hint)));
-        request.left_out.extend(reasons);
+        request.left_out.extend(bad.into_iter().map(reason));
     }
     for (driver, why) in &request.left_out {
         say!("{driver}: left out, {why}");
@@ -249,10 +255,19 @@ fn leave_out_missing(
     Ok(())
 }
 
+fn reason(it: Unavailable) -> (String, String) {
+    (it.adapter, format!("{}; {}", it.reason, it.hint))
+}
+
 fn render(request: &StudyRequest, folder: &Path, format: &str) -> Result<Vec<u8>> {
     let study = studies::find(&request.study).ok_or_else(|| unknown(&request.study))?;
     let mut read: Vec<(String, Folder, Experiment, Vec<Run>)> = Vec::new();
-    for name in made(study, request, folder)? {
+    let mut left_out = request.left_out.clone();
+    for (name, is_there) in planned_parts(study, request, folder)? {
+        if !is_there {
+            left_out.entry(name).or_insert("it has not begun".to_owned());
+            continue;
+        }
         let (part, experiment) = Folder::open(&folder.join(&name))?;
         let runs = part.runs()?;
         read.push((name, part, experiment, runs));
@@ -266,19 +281,19 @@ fn render(request: &StudyRequest, folder: &Path, format: &str) -> Result<Vec<u8>
     }
     let made =
         read.iter().map(|(part, folder, experiment, runs)| Made { part, folder, experiment, runs });
-    let outcome = Outcome {
-        made: made.collect(),
-        left_out: request.left_out.clone(),
-        folder: folder.display().to_string(),
-    };
+    let outcome = Outcome { made: made.collect(), left_out, folder: folder.display().to_string() };
     let mut options = super::terminal_options();
     let page = folder.join("report.html");
     options.page = page.exists().then(|| page.display().to_string());
     studies::render(study, &outcome, format, &options)
 }
 
-/// The parts that there are, in the order of the plan.
-fn made(study: &'static dyn Study, request: &StudyRequest, folder: &Path) -> Result<Vec<String>> {
+/// The parts in the order of the plan, and whether each is there.
+fn planned_parts(
+    study: &'static dyn Study,
+    request: &StudyRequest,
+    folder: &Path,
+) -> Result<Vec<(String, bool)>> {
     let asked = studies::Asked {
         scale: Some(request.scale),
         quick: request.quick,
@@ -299,7 +314,7 @@ fn made(study: &'static dyn Study, request: &StudyRequest, folder: &Path) -> Res
         return Err(unknown(&request.study));
     };
     let there = |part: &Part| folder.join(&part.name).join("experiment.json").exists();
-    Ok(parts.into_iter().filter(there).map(|part| part.name).collect())
+    Ok(parts.into_iter().map(|part| (part.name.clone(), there(&part))).collect())
 }
 
 /// How far a part has come.
@@ -318,6 +333,12 @@ impl Standing {
         let (_, experiment) = Folder::open(path)?;
         if experiment.ended == Some(Ended::Completed) {
             return Ok(Self::Finished);
+        }
+        if experiment.plan.kept().is_some() {
+            // Its documents went with its database: its rounds cannot be gone on with.
+            say!("{}: begun anew, for what its arms handed on is gone", path.display());
+            std::fs::remove_dir_all(path).map_err(|error| Error::file("remove", path, &error))?;
+            return Ok(Self::Missing);
         }
         Ok(Self::Cut(Box::new(Resumed::open(path)?.1)))
     }

@@ -16,7 +16,7 @@ pub fn planned(
     manifests: &[Manifest],
 ) -> Result<Plan> {
     let StudyFlags { scale, quick, rounds, parts, set, server, at, .. } = &verb.common;
-    let drivers = taking_part(verb.study, drivers, manifests);
+    let drivers = taking_part(verb.study, drivers, manifests)?.0;
     let asked = Asked {
         scale: *scale,
         quick: *quick,
@@ -32,20 +32,38 @@ pub fn planned(
     studies::planned(verb.study, &asked)
 }
 
-/// The drivers that were asked for; without any those of the study, or every adapter.
-pub fn taking_part(study: &dyn Study, asked: Vec<String>, manifests: &[Manifest]) -> Vec<String> {
+/// The drivers that were asked for; without any those of the study, or every adapter. Also those
+/// whose place others take, for this machine can run none of them.
+///
+/// # Errors
+/// A driver that there is not.
+pub fn taking_part(
+    study: &dyn Study,
+    asked: Vec<String>,
+    manifests: &[Manifest],
+) -> Result<(Vec<String>, Option<Unavailable>)> {
     let definition = study.definition();
     if !asked.is_empty() {
-        return asked;
+        return Ok((asked, None));
     }
     if definition.arms.is_empty() {
-        return manifests.iter().map(|it| it.name.clone()).collect();
+        return Ok((manifests.iter().map(|it| it.name.clone()).collect(), None));
+    }
+    if definition.elsewhere.is_empty() {
+        return Ok((asked, None));
     }
     let own: Vec<String> = definition.arms.into_iter().map(|arm| arm.driver).collect();
-    if definition.elsewhere.is_empty() || runnable(&own, manifests).is_ok() {
-        return asked;
-    }
-    definition.elsewhere.into_iter().map(|arm| arm.driver).collect()
+    let (good, bad) = probed(&own, manifests)?;
+    let Some(missing) = bad.into_iter().next().filter(|_| good.is_empty()) else {
+        return Ok((asked, None));
+    };
+    let others: Vec<String> = definition.elsewhere.into_iter().map(|arm| arm.driver).collect();
+    let instead = Unavailable {
+        adapter: format!("{} and {} more", missing.adapter, own.len() - 1),
+        hint: format!("{}. In their place: {}", missing.hint, others.join(", ")),
+        ..missing
+    };
+    Ok((others, Some(instead)))
 }
 
 /// Of these drivers the arms whose adapters this machine can run, and what the others lack.
@@ -53,6 +71,21 @@ pub fn taking_part(study: &dyn Study, asked: Vec<String>, manifests: &[Manifest]
 /// # Errors
 /// A driver that there is not; none that can be run.
 pub fn runnable<'a>(
+    drivers: &[String],
+    manifests: &'a [Manifest],
+) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
+    let (good, bad) = probed(drivers, manifests)?;
+    if good.is_empty() {
+        return Err(Error::environment(
+            "this machine can run none of the study's drivers",
+            "`mongodyno adapters list` says what each of them needs",
+        ));
+    }
+    Ok((good, bad))
+}
+
+/// The same, where it may be none.
+fn probed<'a>(
     drivers: &[String],
     manifests: &'a [Manifest],
 ) -> Result<(Vec<Arm<'a>>, Vec<Unavailable>)> {
@@ -69,12 +102,6 @@ pub fn runnable<'a>(
                 hint: missing.hint,
             }),
         }
-    }
-    if good.is_empty() {
-        return Err(Error::environment(
-            "this machine can run none of the study's drivers",
-            "`mongodyno adapters list` says what each of them needs",
-        ));
     }
     Ok((good, bad))
 }

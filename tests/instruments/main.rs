@@ -20,6 +20,7 @@ mod absorber_server;
 mod changed;
 mod diagnosis_rules;
 mod diagnosis_runs;
+mod doubts;
 mod instruments;
 mod old_clients;
 mod tap_alone;

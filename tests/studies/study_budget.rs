@@ -1,7 +1,11 @@
 //! What a study leaves out or refuses before its first part begins: plans, for which nothing runs.
 
 use crate::fake_support::{Lab, code, flat, stderr, stdout};
-use crate::support::said;
+use crate::support::{mongodyno, said, skip};
+use std::fs;
+use std::process::Command;
+use studies::Study as _;
+use studies::driver_upgrade::DriverUpgradeStudy;
 
 /// A study of seven parts, of 80 operations each: the time goes for starts and for set-ups.
 const WORDS: [&str; 11] = [
@@ -38,13 +42,13 @@ fn a_budget_leaves_out_the_parts_that_it_has_no_time_for() {
     assert!(!whole.contains("left out"), "{whole}");
     for row in [
         "versions 3 2 2 about 6 s",
-        "acknowledged 3 2 2 about 6 s",
+        "concern 4 2 2 about 7 s",
         "reverse 2 2 2 about 4 s",
-        "growing 2 1 2 about 4 s",
+        "growing 2 2 2 about 4 s",
         "connections 2 2 2 about 4 s",
         "wire 4 2 2 about 7 s",
         "unwaited 2 1 2 about 4 s",
-        "about 33 s in all: 7 of 7 parts",
+        "about 35 s in all: 7 of 7 parts",
     ] {
         assert!(whole.contains(row), "{row}: {whole}");
     }
@@ -52,7 +56,7 @@ fn a_budget_leaves_out_the_parts_that_it_has_no_time_for() {
     let some = planned(&lab, &["--budget", "10s"]);
     for row in [
         "versions 3 2 2 about 6 s",
-        "acknowledged 3 2 2 left out: it takes about 6 s, and 4 s of the budget of 10 s are left",
+        "concern 4 2 2 left out: it takes about 7 s, and 4 s of the budget of 10 s are left",
         "reverse 2 2 2 about 4 s",
         "wire 4 2 2 left out: it takes about 7 s, and 1 s of the budget of 10 s are left",
         "about 9 s in all: 2 of 7 parts",
@@ -84,4 +88,39 @@ fn a_study_of_one_experiment_is_planned_or_refused_too() {
     let told = refused(&lab, &[&words[..], &["--budget", "1s"]].concat());
     assert!(told.contains("error: it takes about "), "{told}");
     assert!(told.contains(", --budget is 1 s\nhint: give --budget "), "{told}");
+}
+
+#[test]
+fn drivers_in_whose_place_others_stand_are_named_with_the_reason() {
+    let words = ["study", "driver-upgrade", "--plan", "--scale=0.002", "--rounds=2"];
+    let mut command = mongodyno(words);
+    let output = command.env("CSHARP_DRIVERS", "/no/such/folder").output().expect("it runs");
+    let told = stderr(&output);
+    let expected = "csharp@1.6.1.4678/runtime=mono/from=folder and 9 more: left out, ";
+    assert!(told.contains(expected), "{}", said(&output));
+    assert!(told.contains(". In their place: node@2.2.36, "), "{}", said(&output));
+}
+
+#[test]
+fn an_ejected_study_has_the_arms_that_it_would_run() {
+    let test = "study_budget/an_ejected_study_has_the_arms_that_it_would_run";
+    if Command::new("mcs").arg("--version").output().is_err() {
+        return skip(test, "there is no Mono");
+    }
+    let lab = Lab::new();
+    for version in DriverUpgradeStudy.definition().arms {
+        let version = version.driver.split(['@', '/']).nth(1).map(str::to_owned);
+        let folder = lab.path("drivers").join(version.expect("a version"));
+        fs::create_dir_all(&folder).expect("room");
+        fs::write(folder.join("MongoDB.Driver.dll"), "").expect("room");
+    }
+    let mine = lab.path("mine");
+    let words = ["study", "driver-upgrade", "--eject", mine.to_str().expect("text")];
+    let mut command = mongodyno(words);
+    let output = command.env("CSHARP_DRIVERS", lab.path("drivers")).output().expect("it runs");
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    let script = fs::read_to_string(mine.join("study.sh")).expect("commands");
+    assert!(script.contains("-d csharp@1.6.1.4678/runtime=mono/from=folder "), "{script}");
+    assert!(script.contains("/from=folder/api=client/w=1"), "{script}");
+    assert!(!script.contains("node@"), "{script}");
 }

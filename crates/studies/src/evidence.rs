@@ -1,13 +1,11 @@
 //! Conclusions of studies: a question, whether the figures answer it, and with which figures.
 
-use std::collections::BTreeMap;
-
+use crate::doubts::Doubts;
 use crate::study::Outcome;
 use record::records::{Experiment, Gap, Run};
 use report::study::EvidenceView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::disturbed::{self, Around};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
@@ -48,12 +46,14 @@ impl Evidence {
     }
 }
 
-/// [`notes`] on the experiments of a study, the names of the parts before each.
-pub fn notes_of_parts(outcome: &Outcome<'_>) -> Vec<String> {
+/// [`notes`] on the experiments of a study and the doubts of them, the names of the parts before
+/// each.
+pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
     // An arm that is broken is broken in every part: that is said once.
     let mut by_note: Vec<(String, Vec<&str>)> = Vec::new();
-    for made in &outcome.made {
-        for note in notes(made.experiment, made.runs).into_iter().chain(disturbance(made.runs)) {
+    for (made, doubts) in outcome.made.iter().zip(doubts) {
+        let own = notes(made.experiment, made.runs).into_iter();
+        for note in own.chain(doubts.notes()) {
             match by_note.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, parts)) => parts.push(made.part),
                 None => by_note.push((note, vec![made.part])),
@@ -61,20 +61,6 @@ pub fn notes_of_parts(outcome: &Outcome<'_>) -> Vec<String> {
         }
     }
     by_note.into_iter().map(|(note, parts)| format!("{}: {note}", parts.join(", "))).collect()
-}
-
-/// Rounds in which other processes or the hypervisor took the cores; None where there are none.
-fn disturbance(runs: &[Run]) -> Option<String> {
-    let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
-    for run in runs {
-        around.entry(run.round).or_insert_with(|| run.machine_noise.around());
-    }
-    let rounds = around.len();
-    let busy: Vec<_> = around.into_values().filter(Around::is_disturbed).collect();
-    (!busy.is_empty()).then(|| {
-        let words = disturbed::words(&busy);
-        format!("The machine was busy in {} of {rounds} rounds, which count: {words}.", busy.len())
-    })
 }
 
 /// Facts on any experiment of a study that a reader needs beside its tables.

@@ -5,6 +5,7 @@ pub mod broker;
 pub mod bulk_load;
 pub mod crud_scale;
 pub mod definition;
+pub mod doubts;
 pub mod driver_upgrade;
 pub mod evidence;
 pub mod noise;

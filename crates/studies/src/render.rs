@@ -60,11 +60,12 @@ pub fn render(
     Ok(out)
 }
 
-/// An option that every arm has tells them from nobody.
+/// Without columns that say nothing, and without an option that every arm has.
 fn view(study: &dyn Study, made: &Outcome<'_>) -> View {
     let mut view = study.view(made);
+    view.phases.iter_mut().for_each(|phase| phase.table.drop_empty());
     if let Some(options) = made.shared_options() {
-        view.leave_out(options);
+        view.leave_out(&options);
     }
     view
 }

@@ -219,8 +219,8 @@ impl<'a> Outcome<'a> {
         self.made.iter().find(|made| made.part == name)
     }
 
-    /// Options that end the names of all arms.
-    pub(crate) fn shared_options(&self) -> Option<&str> {
+    /// Options that the names of all arms have.
+    pub(crate) fn shared_options(&self) -> Option<String> {
         let arms = self.made.iter().flat_map(|it| &it.experiment.arms);
         let names = arms.filter(|it| !it.is_aa && !it.is_direct).map(|it| it.id.as_str());
         shared_options(&names.collect::<Vec<_>>())
@@ -249,11 +249,16 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// `/from=folder/runtime=mono`, where two names or more end so; None where they differ.
-fn shared_options<'a>(names: &[&'a str]) -> Option<&'a str> {
+/// `/from=folder/runtime=mono`, where two names or more have these beside each other; None where
+/// they share no option.
+fn shared_options(names: &[&str]) -> Option<String> {
     let first = names.first()?;
-    let options = &first[first.find('/')?..];
-    (names.len() > 1 && names.iter().all(|it| it.ends_with(options))).then_some(options)
+    let options = first[first.find('/')?..].split_inclusive('/').skip(1);
+    let each = options.map(|it| format!("/{}", it.trim_end_matches('/')));
+    let has = |name: &str, option: &str| format!("{name}/").contains(&format!("{option}/"));
+    let shared: String = each.filter(|it| names.iter().all(|name| has(name, it))).collect();
+    let beside = names.len() > 1 && names.iter().all(|name| has(name, &shared));
+    (beside && !shared.is_empty()).then_some(shared)
 }
 
 #[cfg(test)]
@@ -261,9 +266,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_all_names_end_with_are_shared() {
+    fn options_that_all_names_have_are_shared() {
         let of = ["a@1/x=1/y=2", "a@2/x=1/y=2", "a@2/api=old/x=1/y=2"];
-        assert_eq!(shared_options(&of), Some("/x=1/y=2"));
+        assert_eq!(shared_options(&of).as_deref(), Some("/x=1/y=2"));
+        let within = ["a@1/x=1/y=2/w=0", "a@2/api=new/x=1/y=2/w=1", "a@3/x=1/y=2"];
+        assert_eq!(shared_options(&within).as_deref(), Some("/x=1/y=2"));
         assert_eq!(shared_options(&of[..1]), None, "one arm has its whole name");
         assert_eq!(shared_options(&["a@1", "a@2/x=1"]), None);
         assert_eq!(shared_options(&["a@1/x=1", "a@2"]), None);

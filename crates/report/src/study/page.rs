@@ -59,7 +59,7 @@ impl View {
         }
     }
 
-    /// Shortens the names of arms, all of which end with `options`: `/from=folder/runtime=mono`.
+    /// Shortens the names of arms, all of which have `options`: `/from=folder/runtime=mono`.
     pub fn leave_out(&mut self, options: &str) {
         let sentences = self.evidence.iter_mut().flat_map(|it| &mut it.sentences);
         let tables = self.phases.iter_mut().map(|it| &mut it.table).chain([&mut self.arms]);

@@ -1,5 +1,6 @@
 //! Tables of a study, a row an arm.
 
+use figures::MISSING;
 use serde::Serialize;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -8,6 +9,23 @@ pub struct Table {
     /// The columns after the arm's name.
     pub columns: Vec<Column>,
     pub rows: Vec<TableRow>,
+}
+
+impl Table {
+    /// Without the columns that say nothing of any row.
+    pub fn drop_empty(&mut self) {
+        let says = |cell: &String| !cell.is_empty() && cell != MISSING;
+        let mut kept: Vec<bool> = vec![self.rows.is_empty(); self.columns.len()];
+        for row in &self.rows {
+            kept.iter_mut().zip(&row.cells).for_each(|(kept, cell)| *kept |= says(cell));
+        }
+        let mut at = kept.iter();
+        self.columns.retain(|_| at.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut at = kept.iter();
+            row.cells.retain(|_| at.next() == Some(&true));
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,4 +60,24 @@ pub struct TableRow {
     pub arm: String,
     /// As many as there are columns.
     pub cells: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_says_nothing_of_any_row_is_left_out() {
+        let columns = ["read", "2014", "missed"].map(|name| Column::figures(name, "")).to_vec();
+        let row = |cells: [&str; 3]| TableRow {
+            arm: "a".to_owned(),
+            cells: cells.map(str::to_owned).to_vec(),
+        };
+        let rows = vec![row([MISSING, "", "0"]), row(["7", MISSING, "0"])];
+        let mut table = Table { caption: String::new(), columns, rows };
+        table.drop_empty();
+        let names: Vec<&str> = table.columns.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["read", "missed"]);
+        assert_eq!(table.rows[0].cells, [MISSING, "0"]);
+    }
 }

@@ -1,5 +1,6 @@
 use crate::broker::evidence;
 use crate::broker::types::{BrokerAnalysis, LostRound, PhaseAnalysis, RoundCurve, Row};
+use crate::doubts::{self, Doubts};
 use figures::time;
 use record::records::{Broker, Experiment, PhaseRun, Run};
 use stats::curve::Curve;
@@ -21,7 +22,10 @@ pub fn analyse(experiment: &Experiment, runs: &[Run]) -> BrokerAnalysis {
     for answer in evidence.iter_mut().filter_map(|it| it.sentences.first_mut()) {
         experiment.settings.order.remark(answer);
     }
-    let notes = notes(experiment, runs);
+    let doubts = [Doubts::of("", experiment, runs, false)];
+    doubts::weigh(&doubts, &mut evidence, |_| Vec::new());
+    let mut notes = notes(experiment, runs);
+    notes.extend(doubts[0].notes());
     BrokerAnalysis { phases, evidence, notes }
 }
 

@@ -4,8 +4,8 @@ use super::in_turn::{self, Call};
 use super::parts::{BY_HOSTS, BY_SHARDS};
 use super::types::{BulkLoadAnalysis, Load};
 use super::{answer, spread, tenths};
-use crate::evidence;
 use crate::study::{Made, Outcome};
+use crate::{doubts, evidence};
 use judge::analysis::rounds::Rounds;
 use record::records::{PhaseRun, ServerKind, ServerSample};
 use record::samples::{Sample, Samples};
@@ -15,8 +15,10 @@ use workload::plan::{Count, Limit, Phase, Plan};
 /// The study's tables and its answer.
 pub fn analyse(made: &Outcome<'_>) -> BulkLoadAnalysis {
     let loads: Vec<Load> = made.made.iter().flat_map(loads).collect();
-    let notes = evidence::notes_of_parts(made);
-    BulkLoadAnalysis { evidence: answer::all(&loads), notes, loads }
+    let doubts = doubts::of_parts(made, false);
+    let mut evidence = answer::all(&loads);
+    doubts::weigh(&doubts, &mut evidence, |_| Vec::new());
+    BulkLoadAnalysis { evidence, notes: evidence::notes_of_parts(made, &doubts), loads }
 }
 
 /// Of one part, in the order of its plan.

@@ -4,8 +4,8 @@ use super::cells::{self, Cell, Series};
 use super::findings;
 use super::rates::{ACKNOWLEDGED, OPERATIONS, SCAN, arms, by_threads, lost, rates};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling, Unwaited};
-use crate::evidence;
 use crate::study::{Made, Outcome};
+use crate::{doubts, evidence};
 use record::records::PhaseRun;
 use stats::descriptive::{Interval, over_rounds};
 use stats::growth::{VALUES_MIN, growth};
@@ -13,19 +13,21 @@ use stats::usl;
 
 /// The study's tables and answers, from its parts.
 pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
+    let doubts = doubts::of_parts(outcome, false);
     let mut analysis = CrudScaleAnalysis {
         rates: all_rates(outcome),
         growth: Vec::new(),
         scaling: Vec::new(),
         unwaited: unwaited(outcome),
         evidence: Vec::new(),
-        notes: evidence::notes_of_parts(outcome),
+        notes: evidence::notes_of_parts(outcome, &doubts),
     };
     analysis.notes.extend(analysis.rates.iter().filter_map(lost));
     analysis.growth = all_growth(&analysis.rates);
     let seed = outcome.only().experiment.settings.seed;
     analysis.scaling = scaling(&analysis.rates, seed);
     analysis.evidence = findings::all(&analysis);
+    doubts::weigh(&doubts, &mut analysis.evidence, |_| Vec::new());
     analysis
 }
 

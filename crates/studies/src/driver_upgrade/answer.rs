@@ -1,18 +1,21 @@
 //! The tables in sentences.
 
 use super::types::{Correlation, Ratio, Row, UpgradeAnalysis};
-use super::{ACKNOWLEDGED, API, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE};
+use super::{CONCERN, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE, factors};
+use crate::doubts::{Basis, Doubts};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
 use figures::{count, figure, fixed, time};
-use judge::analysis::types::{Finding, Metric, SinceRow};
+use judge::analysis::types::{ChangeRow, Finding, Metric, SinceRow};
 use judge::diagnosis::NO_CAUSE;
 use stats::descriptive::OverRounds;
 
 /// A change of the ratio by less is none that anybody would ask about.
-const SMALL: f64 = 1.1;
+pub const SMALL: f64 = 1.1;
+/// No study decides by fewer rounds (methodology 8).
+const ROUNDS_MIN: u32 = 5;
 
-pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
+pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis, doubts: &[Doubts]) -> Vec<Evidence> {
     let judged = |part: &str| {
         let made = outcome.part(part)?;
         // Torn lines and the like are told by the report of that experiment.
@@ -21,13 +24,12 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
     };
     let (since, _) = judged(VERSIONS).unwrap_or_default();
     let (_, found) = judged(WIRE).unwrap_or_default();
-    let (since_answered, _) = judged(ACKNOWLEDGED).unwrap_or_default();
-    let mut slow = first_slow("since", "Since which version is it slow?", &since);
-    slow.sentences.push("2014: the C# driver's cleanest step was from 1.8.3 to 1.9.0.".to_owned());
-    let question = "Since which version is it slow where all write with w:1?";
-    let answered = first_slow("since-acknowledged", question, &since_answered);
-    let mut evidence = vec![slow, answered, concern(&analysis.ratios)];
-    evidence.extend(api(&analysis.ratios));
+    let noise = |phase: &str| doubts.iter().find(|it| it.is_of(VERSIONS))?.noise_percent(phase);
+    let mut evidence = vec![first_slow(&since, noise)];
+    evidence.extend(factors::original(rows(analysis, VERSIONS)));
+    evidence.push(factors::concern(&analysis.ratios, rows(analysis, VERSIONS)));
+    evidence.extend(factors::api(&analysis.ratios));
+    evidence.push(response(&analysis.ratios));
     evidence.push(traffic(&analysis.correlations));
     evidence.push(against(
         &analysis.ratios,
@@ -51,31 +53,71 @@ pub fn all(outcome: &Outcome<'_>, analysis: &UpgradeAnalysis) -> Vec<Evidence> {
     evidence
 }
 
+/// The runs that an answer is made of.
+pub fn basis<'a>(answer: &Evidence, ratios: &'a [Ratio]) -> Vec<Basis<'a>> {
+    let of = |part: &'static str| {
+        let own = ratios.iter().filter(|it| it.part == part);
+        let arms = own.flat_map(|it| [it.first.as_str(), it.last.as_str()]);
+        Basis { part, arms: Some(arms.collect()) }
+    };
+    let line = || Basis { part: VERSIONS, arms: Some(Vec::new()) };
+    match answer.id.as_str() {
+        "since" | "traffic" | "original" => vec![line()],
+        "concern" => vec![of(VERSIONS), of(CONCERN)],
+        "api" => vec![of(CONCERN)],
+        "order" => vec![of(VERSIONS), of(REVERSE)],
+        "growing" => vec![of(VERSIONS), of(GROWING)],
+        "connections" => vec![Basis { part: CONNECTIONS, arms: None }],
+        "missed" => vec![Basis { part: UNWAITED, arms: None }],
+        "cause" => vec![of(WIRE)],
+        _ => vec![of(VERSIONS)],
+    }
+}
+
 fn rows<'a>(analysis: &'a UpgradeAnalysis, part: &str) -> &'a [Row] {
     let part = analysis.parts.iter().find(|it| it.part == part);
     part.map_or(&[], |part| &part.rows)
 }
 
-fn not_shown(id: &str, question: &str, why: &str) -> Evidence {
+pub fn not_shown(id: &str, question: &str, why: &str) -> Evidence {
     let (id, question) = (id.to_owned(), question.to_owned());
     Evidence { id, question, shown: Shown::NotShown, sentences: vec![why.to_owned()] }
 }
 
-pub fn first_slow(id: &str, question: &str, since: &[SinceRow]) -> Evidence {
+/// A step within what two copies of one version differ by (`noise`, percent by phase) is none.
+pub fn first_slow(since: &[SinceRow], noise: impl Fn(&str) -> Option<f64>) -> Evidence {
+    let (id, question) = ("since", "Since which version is it slow?");
     let since: Vec<_> = since.iter().filter(|row| row.metric == Metric::Throughput).collect();
-    if since.is_empty() {
+    let Some(rounds) = since.iter().map(|row| row.rounds).min() else {
         return not_shown(id, question, "Fewer than four versions of a driver are no line.");
+    };
+    let few = rounds < ROUNDS_MIN;
+    let within = |row: &SinceRow, step: &ChangeRow| {
+        noise(&row.phase).is_some_and(|noise| step.change_percent.abs() <= noise)
+    };
+    let slower =
+        |row: &&SinceRow| row.changes.iter().any(|it| it.change_percent > 0.0 && !within(row, it));
+    let mut sentences = Vec::new();
+    if few {
+        sentences.push(format!("{rounds} rounds are too few to decide: it takes {ROUNDS_MIN}."));
     }
-    let slower = |row: &&SinceRow| row.changes.iter().any(|it| it.change_percent > 0.0);
-    Evidence {
-        id: id.to_owned(),
-        question: question.to_owned(),
-        shown: if since.iter().any(slower) { Shown::Shown } else { Shown::Refuted },
-        sentences: since
-            .iter()
-            .map(|row| format!("{}, {}: {}", row.adapter, row.phase, row.sentence))
-            .collect(),
+    for row in &since {
+        sentences.push(format!("{}, {}: {}", row.adapter, row.phase, row.sentence));
+        for step in row.changes.iter().filter(|it| within(row, it)) {
+            sentences.push(format!(
+                "{}, {}: the step at {} is no larger than the A/A difference.",
+                row.adapter, row.phase, step.after
+            ));
+        }
     }
+    let doubtful = since.iter().any(|row| row.changes.iter().any(|it| within(row, it)));
+    let shown = match since.iter().any(slower) {
+        _ if few => Shown::NotShown,
+        true => Shown::Shown,
+        false if doubtful => Shown::NotShown,
+        false => Shown::Refuted,
+    };
+    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }
 
 /// The diagnosis of the experiment that went through the tap.
@@ -96,7 +138,7 @@ fn cause(found: &[Finding]) -> Evidence {
 }
 
 /// `2.04 (1.98 to 2.11)`.
-fn words(ratio: &OverRounds) -> String {
+pub fn words(ratio: &OverRounds) -> String {
     let it = ratio.median;
     let few = if ratio.is_sure() { "" } else { ", too few rounds to decide" };
     format!("{} ({} to {}{few})", fixed(it.estimate, 2), fixed(it.low, 2), fixed(it.high, 2))
@@ -111,50 +153,38 @@ fn pairs<'a>(ratios: &'a [Ratio], part: &'a str) -> impl Iterator<Item = (&'a Ra
     })
 }
 
-fn concern(ratios: &[Ratio]) -> Evidence {
-    let (id, question) = ("concern", "How much is the default write concern, how much the driver?");
-    let (mut sentences, mut apart) = (Vec::new(), false);
-    for (usual, asked) in pairs(ratios, ACKNOWLEDGED) {
-        let (Some(a), Some(b)) = (&usual.total, &asked.total) else { continue };
-        let sure = a.is_sure() && b.is_sure();
-        apart |= sure && (a.median.low > 1.0 || a.median.high < 1.0);
-        let share = a.median.estimate.ln() - b.median.estimate.ln();
-        sentences.push(format!(
-            "{} takes {} times as long as {} at their defaults, {} times with w:1 for both: a \
-             factor of {} is the default, {} the driver.",
-            usual.last,
-            words(a),
-            usual.first,
-            words(b),
-            fixed(share.exp(), 2),
-            fixed(b.median.estimate, 2),
-        ));
+/// The 99th percentile of an operation of the last version to that of the first.
+fn response(ratios: &[Ratio]) -> Evidence {
+    let (id, question) = ("response", "Do response times grow (99th percentile)?");
+    let (mut sentences, mut all) = (Vec::new(), Vec::new());
+    for ratio in ratios.iter().filter(|it| it.part == VERSIONS) {
+        let of = [("creation", &ratio.create_p99), ("read", &ratio.read_p99)];
+        let of = of.into_iter().filter_map(|(name, it)| Some((name, it.as_ref()?)));
+        let said: Vec<String> = of
+            .clone()
+            .map(|(name, it)| format!("that of a {name} is {} times as long", words(it)))
+            .collect();
+        if !said.is_empty() {
+            sentences.push(format!(
+                "{}: {}, as with {}.",
+                ratio.last,
+                said.join(", "),
+                ratio.first
+            ));
+        }
+        all.extend(of.map(|(_, it)| difference(it)));
     }
     if sentences.is_empty() {
-        return not_shown(id, question, "Not both experiments have a first and a last version.");
+        return not_shown(id, question, "Too few operations for a 99th percentile.");
     }
-    // Where the versions take the same time there is nothing to divide.
-    let shown = if apart { Shown::Shown } else { Shown::NotShown };
-    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
-}
-
-/// The newest version by its new API and by its old one: no version and no default between them.
-fn api(ratios: &[Ratio]) -> Option<Evidence> {
-    let ratio = ratios.iter().find(|it| it.part == API)?;
-    let total = ratio.total.as_ref()?;
-    let Ratio { first, last, .. } = ratio;
-    let shown = match total.median {
-        _ if !total.is_sure() => Shown::NotShown,
-        it if it.low > SMALL => Shown::Shown,
-        it if it.high <= SMALL => Shown::Refuted,
-        _ => Shown::NotShown,
+    let shown = if all.contains(&Some(Difference::Slower)) {
+        Shown::Shown
+    } else if all.contains(&None) {
+        Shown::NotShown
+    } else {
+        Shown::Refuted
     };
-    Some(Evidence {
-        id: "api".to_owned(),
-        question: "Is the driver slower by its new API, both with w:1?".to_owned(),
-        shown,
-        sentences: vec![format!("{last} takes {} times as long as {first}.", words(total))],
-    })
+    Evidence { id: id.to_owned(), question: question.to_owned(), shown, sentences }
 }
 
 fn traffic(correlations: &[Correlation]) -> Evidence {
@@ -253,15 +283,19 @@ fn against(
 ) -> Evidence {
     let (mut sentences, mut shown) = (Vec::new(), Vec::new());
     for (usual, other) in pairs(ratios, part) {
-        let (Some(a), Some(b)) = (&usual.create, &other.create) else { continue };
-        shown.push(rule(difference(a), difference(b)));
-        sentences.push(format!(
-            "Creations of {} take {} times as long as those of {}, {how} {} times.",
-            usual.last,
-            words(a),
-            usual.first,
-            words(b)
-        ));
+        let phases = [
+            ("Both", &usual.total, &other.total),
+            ("Creations", &usual.create, &other.create),
+            ("Reads", &usual.read, &other.read),
+        ];
+        for (name, a, b) in phases {
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            shown.push(rule(difference(a), difference(b)));
+            let (first, last) = (&usual.first, &usual.last);
+            let (a, b) = (words(a), words(b));
+            sentences
+                .push(format!("{name}: {last} takes {a} times as long as {first}, {how} {b}."));
+        }
     }
     if sentences.is_empty() {
         return not_shown(id, question, "Not both experiments have a first and a last version.");
@@ -278,26 +312,39 @@ fn against(
 
 /// `usual` has no limit of connections.
 fn connections(usual: &[Row], limited: &[Row]) -> Evidence {
-    let (id, question) = ("connections", "Who waits and who fails when connections run out?");
+    let (id, question) =
+        ("connections", "Who waits, who fails and how long when connections run out?");
     let (mut sentences, mut shown) = (Vec::new(), Shown::NotShown);
     for row in limited {
         let Some(peak) = row.connections_peak else { continue };
-        let usual = usual.iter().find(|it| it.arm == row.arm).and_then(|it| it.connections_peak);
+        let usual = usual.iter().find(|it| it.arm == row.arm);
+        let before = usual.and_then(|it| it.connections_peak);
         // They are counted once a second: one or two may be missed.
-        if row.failed > 0 || usual.is_some_and(|usual| peak * 10 < usual * 9) {
+        if row.failed > 0 || before.is_some_and(|before| peak * 10 < before * 9) {
             shown = Shown::Shown;
         }
-        let usual = usual.map_or(String::new(), |it| format!(" in place of {}", count(it)));
+        let before = before.map_or(String::new(), |it| format!(" in place of {}", count(it)));
         let failed = match row.failed {
             0 => "no operation failed".to_owned(),
-            1 => "one operation failed".to_owned(),
-            some => format!("{} operations failed", count(some)),
+            some => format!("{} of {} operations failed", count(some), count(row.operations)),
         };
-        let p99 = row.create_p99_us.map_or(String::new(), |it| format!(", p99 {}", time(it)));
+        let wait = |name: &str, which: fn(&Row) -> Option<f64>| {
+            let usual = usual.and_then(which);
+            let usual = usual.map_or(String::new(), |it| format!(" in place of {}", time(it)));
+            which(row).map(|it| format!(", {name} {}{usual}", time(it)))
+        };
+        let waits = [
+            wait("a creation takes p50", |it| it.create_p50_us),
+            wait("p99", |it| it.create_p99_us),
+            wait("a read p50", |it| it.read_p50_us),
+            wait("p99", |it| it.read_p99_us),
+        ];
+        let waits: String = waits.into_iter().flatten().collect();
         let total = row.total_ms.as_ref().map(|it| figure(it.median.estimate));
         let total = total.map_or(String::new(), |it| format!("; all took {it} ms"));
         let (arm, peak) = (&row.arm, count(peak));
-        sentences.push(format!("{arm}: at most {peak} connections{usual}, {failed}{p99}{total}."));
+        sentences
+            .push(format!("{arm}: at most {peak} connections{before}, {failed}{waits}{total}."));
     }
     if sentences.is_empty() {
         return not_shown(id, question, "The experiment with few connections was not made.");

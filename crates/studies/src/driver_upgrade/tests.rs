@@ -4,9 +4,10 @@ use super::analysis::original_ms;
 use super::answer::{all, first_slow};
 use super::types::{Correlation, Ratio, UpgradeAnalysis};
 use super::*;
+use crate::evidence::Evidence;
 use crate::evidence::Shown;
 use serde_json::{from_value, json};
-use stats::descriptive::Interval;
+use stats::descriptive::{Interval, OverRounds};
 use std::collections::BTreeMap;
 
 fn parts(asked: &Asked) -> Vec<Part> {
@@ -28,17 +29,25 @@ fn parts_have_every_version_or_the_ends_of_each_line() {
     let of: Vec<Vec<String>> = parts.iter().map(arms).collect();
     let (every, ends) = (vec!["a@1", "a@2", "a@3", "b@7"], vec!["a@1", "a@3", "b@7"]);
     let ends = || ends.clone();
-    assert_eq!(of, [every.clone(), every.clone(), ends(), every, ends(), ends(), ends()]);
-    assert_eq!(parts.iter().filter(|part| part.compares).count(), 3);
+    let concern = ["a@1/w=0", "a@3/w=0", "b@7/w=0", "a@1/w=1", "a@3/w=1", "b@7/w=1"];
+    assert_eq!(of, [every, concern.to_vec(), ends(), ends(), ends(), ends(), ends()]);
+    assert_eq!(parts.iter().filter(|part| part.compares).count(), 2);
 }
 
 #[test]
-fn the_newest_of_the_ten_builds_shows_both_apis() {
+fn one_thing_differs_between_two_arms_of_a_factor() {
     let parts = parts(&Asked::default());
-    let api = parts.iter().find(|it| it.name == API).expect("a part");
-    let newest = "csharp@1.9.2.235/runtime=mono/from=folder/api";
-    let both = ["server", "client"].map(|it| format!("-d {newest}={it}")).join(" ");
-    assert!(api.words.join(" ").contains(&both), "{api:?}");
+    let concern = parts.iter().find(|it| it.name == CONCERN).expect("a part");
+    let [oldest, newest] = ["1.6.1.4678", "1.9.2.235"];
+    let arms = [
+        format!("{oldest}/runtime=mono/from=folder/w=0"),
+        format!("{newest}/runtime=mono/from=folder/api=server/w=0"),
+        format!("{oldest}/runtime=mono/from=folder/w=1"),
+        format!("{newest}/runtime=mono/from=folder/api=server/w=1"),
+        format!("{newest}/runtime=mono/from=folder/api=client/w=1"),
+    ];
+    let all: Vec<String> = arms.iter().map(|arm| format!("-d csharp@{arm}")).collect();
+    assert!(concern.words.join(" ").contains(&all.join(" ")), "{concern:?}");
 }
 
 #[test]
@@ -66,11 +75,29 @@ fn fewer_connections_than_threads_are_accepted() {
 fn each_thread_or_all_together() {
     let each = Asked { scale: Some(1.0), ..Asked::default() };
     assert!(parts(&each)[0].words.contains(&"operations=1000000".to_owned()));
-    let flags = BTreeMap::from([(TOTAL, "10000".to_owned())]);
-    let total = Asked { flags, ..Asked::default() };
-    assert!(parts(&total)[0].words.contains(&"operations=10000".to_owned()));
-    let flags = BTreeMap::from([(TOTAL, "many".to_owned())]);
-    assert!(DriverUpgradeStudy.plan(&Asked { flags, ..Asked::default() }).is_err());
+    let total = |total: &str, scale| {
+        let flags = BTreeMap::from([(TOTAL, total.to_owned())]);
+        DriverUpgradeStudy.plan(&Asked { flags, scale, ..Asked::default() })
+    };
+    let Plan::Parts(all) = total("10000", None).expect("a plan") else { unreachable!() };
+    assert!(all[0].words.contains(&"operations=10000".to_owned()));
+    for (nonsense, scale, hint) in [
+        ("many", None, "write --total 10000"),
+        ("150", None, "give a multiple of 100, such as --total 200"),
+        ("10000", Some(0.5), "give one of them"),
+    ] {
+        assert_eq!(total(nonsense, scale).expect_err(nonsense).hint, hint);
+    }
+}
+
+#[test]
+fn the_originals_size_makes_a_workload_in_every_part() {
+    for part in parts(&Asked { scale: Some(1.0), ..Asked::default() }) {
+        let sets = part.words.windows(2).filter(|it| it[0] == "--set");
+        let sets = sets.map(|it| it[1].split_once('=').expect("a parameter"));
+        let sets = sets.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        builtin::open(&part.words[0], &sets, 1).expect(&part.name);
+    }
 }
 
 fn over(estimate: f64, low: f64, high: f64) -> OverRounds {
@@ -84,7 +111,7 @@ fn of_two_rounds(of: OverRounds) -> OverRounds {
 /// Of the arm `a@1`, with these fields beside.
 fn row(more: Value) -> Row {
     let mut row = json!({"arm": "a@1", "adapter": "a", "version": "1", "reads": 0,
-        "reads_missed": 0, "failed": 0});
+        "reads_missed": 0, "failed": 0, "operations": 4_000});
     if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {
         row.extend(more);
     }
@@ -92,18 +119,26 @@ fn row(more: Value) -> Row {
 }
 
 fn part_rows(part: &str, more: Value) -> PartRows {
-    PartRows { part: part.to_owned(), rows: vec![row(more)] }
+    PartRows { part: part.to_owned(), operations: 4_000, threads: 100, rows: vec![row(more)] }
 }
 
 fn ratio(part: &str, of: OverRounds) -> Ratio {
     Ratio {
         part: part.to_owned(),
+        factor: String::new(),
         adapter: "a".to_owned(),
         first: "a@1".to_owned(),
         last: "a@3".to_owned(),
         create: Some(of),
+        read: Some(of),
         total: Some(of),
+        create_p99: Some(of),
+        read_p99: None,
     }
+}
+
+fn factor(name: &str, of: OverRounds) -> Ratio {
+    Ratio { factor: name.to_owned(), ..ratio(CONCERN, of) }
 }
 
 fn found(ratios: Vec<Ratio>, rho: Option<Interval>, id: &str) -> Evidence {
@@ -126,24 +161,63 @@ fn found_in(parts: Vec<PartRows>, ratios: Vec<Ratio>, rho: Option<Interval>, id:
         notes: Vec::new(),
     };
     let none = Outcome { made: Vec::new(), left_out: BTreeMap::new(), folder: String::new() };
-    all(&none, &analysis).into_iter().find(|it| it.id == id).expect(id)
+    all(&none, &analysis, &[]).into_iter().find(|it| it.id == id).expect(id)
 }
 
 #[test]
 fn the_default_and_the_driver_are_told_apart() {
-    let ratios =
-        vec![ratio(VERSIONS, over(2.04, 1.98, 2.11)), ratio(ACKNOWLEDGED, over(1.085, 1.05, 1.12))];
-    let it = found(ratios, None, "concern");
+    let factors = |of: fn(OverRounds) -> OverRounds| {
+        let names = ["default_first", "default_last", "driver_unanswered", "driver_answered"];
+        let sizes = [1.88, 1.91, 1.24, 1.18];
+        let each = names.into_iter().zip(sizes);
+        let each = each.map(|(name, it)| factor(name, of(over(it, it - 0.05, it + 0.05))));
+        let whole = ratio(VERSIONS, of(over(2.27, 2.1, 2.4)));
+        [vec![whole], each.collect()].concat()
+    };
+    let rows = part_rows(VERSIONS, json!({"acknowledged": false}));
+    let it = found_in(vec![rows], factors(|it| it), None, "concern");
     assert_eq!(it.shown, Shown::Shown);
-    assert!(it.sentences[0].contains("a factor of 1.88 is the default"), "{it:?}");
-    let few = of_two_rounds(over(2.04, 1.98, 2.11));
-    let it = found(vec![ratio(VERSIONS, few), ratio(ACKNOWLEDGED, few)], None, "concern");
+    let said = "The driver is a factor of 1.24 (1.19 to 1.29) with unanswered writes, of 1.18 \
+                (1.13 to 1.23) with answered ones.";
+    assert!(it.sentences[0].ends_with(said), "{it:?}");
+    let said = "To wait for answers (w:1 for w:0) is a factor of 1.88 (1.83 to 1.93) with a@1, of \
+                1.91 (1.86 to 1.96) with a@3.";
+    assert_eq!(it.sentences[1], said);
+    let it = found(factors(of_two_rounds), None, "concern");
     assert_eq!(it.shown, Shown::NotShown);
     assert!(it.sentences[0].contains("too few rounds"), "{it:?}");
-    assert_eq!(
-        found(vec![ratio(VERSIONS, over(2.0, 1.9, 2.1))], None, "concern").shown,
-        Shown::NotShown
-    );
+    let whole = vec![ratio(VERSIONS, over(2.0, 1.9, 2.1))];
+    assert_eq!(found(whole, None, "concern").shown, Shown::NotShown);
+}
+
+#[test]
+fn an_end_like_that_of_2014_is_no_line_like_it() {
+    let line = |here: [f64; 3]| {
+        let row = |(version, (original, here)): (usize, (f64, f64))| {
+            row(json!({"version": version.to_string(), "original_over_first": original,
+                "over_first": over(here, here - 0.02, here + 0.02)}))
+        };
+        let rows = [1.17, 1.43, 2.09].into_iter().zip(here).enumerate().map(row).collect();
+        let part = PartRows { rows, ..part_rows(VERSIONS, json!({})) };
+        found_in(vec![part], Vec::new(), None, "original")
+    };
+    let it = line([1.55, 2.25, 2.1]);
+    assert_eq!(it.shown, Shown::Refuted);
+    assert!(it.sentences[0].contains("2 of 3 versions lie elsewhere than in 2014"), "{it:?}");
+    let elsewhere = "0: 1.17 in 2014, 1.55 (1.53 to 1.57) here; 1: 1.43 in 2014, 2.25";
+    assert!(it.sentences[1].contains(elsewhere), "{it:?}");
+    assert_eq!(it.sentences[2], "The last one ends alike: that may be chance.");
+    assert_eq!(line([1.17, 1.43, 2.09]).shown, Shown::Shown);
+}
+
+#[test]
+fn the_order_and_growth_are_asked_of_reads_and_of_both_as_well() {
+    let mut reverse = ratio(REVERSE, over(5.0, 4.5, 5.5));
+    reverse.read = Some(over(1.0, 0.95, 1.05));
+    let it = found(vec![ratio(VERSIONS, over(5.3, 4.4, 5.8)), reverse], None, "order");
+    assert_eq!(it.shown, Shown::Shown, "of the reads");
+    let names: Vec<&str> = it.sentences.iter().map(|it| &it[..it.find(':').unwrap_or(0)]).collect();
+    assert_eq!(names, ["Both", "Creations", "Reads"]);
 }
 
 #[test]
@@ -178,7 +252,7 @@ fn a_difference_of_fresh_collections_does_not_come_from_growth() {
 
 #[test]
 fn the_new_api_alone_is_slower_or_it_is_not() {
-    let api = |of| found(vec![ratio(API, of)], None, "api").shown;
+    let api = |of| found(vec![factor("api", of)], None, "api").shown;
     assert_eq!(api(over(1.3, 1.2, 1.4)), Shown::Shown);
     assert_eq!(api(over(1.0, 0.95, 1.05)), Shown::Refuted);
     assert_eq!(api(over(1.1, 0.95, 1.2)), Shown::NotShown);
@@ -187,16 +261,20 @@ fn the_new_api_alone_is_slower_or_it_is_not() {
 
 #[test]
 fn the_first_slow_version_is_one_that_takes_more_time() {
-    let since = |metric: &str, changes: Value| {
+    let of = |metric: &str, rounds: u32, changes: Value, noise: Option<f64>| {
         let row = from_value(json!({"adapter": "a", "phase": CREATE, "operation": CREATE,
-            "metric": metric, "versions": ["1", "2", "3", "4"], "rounds": 6,
+            "metric": metric, "versions": ["1", "2", "3", "4"], "rounds": rounds,
             "threshold_percent": 2.0, "changes": changes, "sentence": "it"}));
-        first_slow("since", "?", &[row.expect("a row")]).shown
+        first_slow(&[row.expect("a row")], |_| noise).shown
     };
+    let since = |metric: &str, changes: Value| of(metric, 6, changes, None);
     let change = |percent: f64| {
         json!([{"before": "2", "after": "3", "change_percent": percent, "p_value": 0.001,
             "sentence": "it"}])
     };
+    assert_eq!(of("throughput", 6, change(38.0), Some(71.0)), Shown::NotShown, "A/A is as far");
+    assert_eq!(of("throughput", 1, json!([]), None), Shown::NotShown, "one round");
+    assert_eq!(of("throughput", 4, change(60.0), None), Shown::NotShown, "four rounds");
     assert_eq!(since("throughput", change(60.0)), Shown::Shown);
     assert_eq!(since("throughput", change(-60.0)), Shown::Refuted);
     assert_eq!(since("throughput", json!([])), Shown::Refuted);
@@ -217,6 +295,10 @@ fn connections_run_out_where_somebody_waits_or_fails() {
     assert_eq!(waits.shown, Shown::Shown);
     let said = "a@1: at most 53 connections in place of 102, no operation failed.";
     assert_eq!(waits.sentences, [said]);
+    let fails = found(json!({"connections_peak": 53, "failed": 1_200, "create_p99_us": 7e3}));
+    let said = "a@1: at most 53 connections in place of 102, 1,200 of 4,000 operations failed, p99 \
+                7.00 ms.";
+    assert_eq!(fails.sentences, [said]);
 }
 
 #[test]
@@ -245,14 +327,23 @@ fn totals_of_2014_stand_beside_the_same_builds_on_mono() {
     assert_eq!(original_ms(VERSIONS, &arm("csharp@1.9.2.235", "1.9.2.235")), None);
     let other = arm("csharp@1.9.20/runtime=mono", "1.9.20");
     assert_eq!(original_ms(VERSIONS, &other), None);
+    let eighth = arm("csharp@1.8.3.9/runtime=mono", "1.8.3.9");
+    assert_eq!(original_ms(VERSIONS, &eighth), Some(40_477.0), "all ten of them");
     let part = part_rows(VERSIONS, json!({"original_ms": 59_171.0, "failed": 3}));
-    let shown = part_view(&part).table;
-    let at = shown.columns.iter().position(|it| it.name == "2014").expect("a column");
-    assert_eq!(shown.rows[0].cells[at], "59,171");
+    let shown = view::part(&part);
+    let at = shown.table.columns.iter().position(|it| it.name == "2014").expect("a column");
+    assert_eq!(shown.table.rows[0].cells[at], "59,171");
+    let size = "4,000 creations and 4,000 reads by 100 threads together.";
+    assert!(shown.about.ends_with(size), "{}", shown.about);
     let mut csv = Vec::new();
-    times(&[part], &mut csv).expect("a table");
+    view::times(&[part], &mut csv).expect("a table");
     let csv = String::from_utf8(csv).expect("text");
-    assert_eq!(csv.lines().nth(1), Some("versions,a@1,,,,,,,,0,0,3,,,,,,,,,59171"), "{csv}");
+    let row: BTreeMap<&str, &str> = {
+        let mut lines = csv.lines().map(|line| line.split(','));
+        let (head, row) = (lines.next().expect("a head"), lines.next().expect("a row"));
+        head.zip(row).collect()
+    };
+    assert_eq!((row["driver"], row["failed"], row["original_ms"]), ("a@1", "3", "59171"), "{csv}");
 }
 
 #[test]

@@ -20,8 +20,11 @@ pub struct UpgradeAnalysis {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartRows {
-    /// `versions`, `acknowledged`, …
+    /// `versions`, `concern`, …
     pub part: String,
+    /// Creations, and as many reads, of all threads together.
+    pub operations: u64,
+    pub threads: u64,
     pub rows: Vec<Row>,
 }
 
@@ -33,15 +36,21 @@ pub struct Row {
     pub version: String,
     /// Whether its writes were answered; None where it does not tell.
     pub acknowledged: Option<bool>,
-    /// All creations and reads, ms.
+    /// All creations, until they have arrived, and all reads, ms.
     pub total_ms: Option<OverRounds>,
     pub create_ms: Option<OverRounds>,
+    /// From the last creation's end until the server has all of them; None where it answers each.
+    pub arriving_ms: Option<OverRounds>,
     pub read_ms: Option<OverRounds>,
+    /// Its total to that of the driver's first version, paired by round.
+    pub over_first: Option<OverRounds>,
     /// Response time of a creation and of a read, us.
     pub create_p50_us: Option<f64>,
     pub create_p99_us: Option<f64>,
     pub read_p50_us: Option<f64>,
     pub read_p99_us: Option<f64>,
+    /// All operations of all rounds, those of void runs included.
+    pub operations: u64,
     /// Reads of all rounds, those of void runs included.
     pub reads: u64,
     /// Reads with a wrong answer, most of them of a document that was not there; all rounds.
@@ -52,29 +61,42 @@ pub struct Row {
     pub threads_peak: Option<u64>,
     /// Connections that the server accepted, a second.
     pub connections_per_s: Option<f64>,
-    /// Traffic of the server while it took its turns, bytes a second.
+    /// Bytes that the server received and sent, over the time of creations and reads, a second.
     pub in_per_s: Option<f64>,
     pub out_per_s: Option<f64>,
-    /// The same for each operation.
+    pub create_in_per_s: Option<f64>,
+    pub create_out_per_s: Option<f64>,
+    pub read_in_per_s: Option<f64>,
+    pub read_out_per_s: Option<f64>,
+    /// Over both phases' operations.
     pub in_per_op: Option<f64>,
     pub out_per_op: Option<f64>,
     pub cpu_us_per_op: Option<f64>,
     /// Total of the original in 2014, ms; None where it is not known.
     pub original_ms: Option<f64>,
+    /// The same to that of the first version.
+    pub original_over_first: Option<f64>,
 }
 
-/// Time of the last version to that of the first one, paired by round.
+/// Time of one arm (of the last version) to that of another (of the first one), paired by round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     pub part: String,
+    /// Of `concern`: `default_first`, `default_last`, `driver_unanswered`, `driver_answered` or
+    /// `api`.
+    pub factor: String,
     pub adapter: String,
     /// Arms.
     pub first: String,
     pub last: String,
-    /// Creations alone, as every experiment has them.
+    /// Creations, until they have arrived.
     pub create: Option<OverRounds>,
-    /// Creations and reads.
+    pub read: Option<OverRounds>,
+    /// Both.
     pub total: Option<OverRounds>,
+    /// The 99th percentile of one creation, and of one read.
+    pub create_p99: Option<OverRounds>,
+    pub read_p99: Option<OverRounds>,
 }
 
 /// Spearman's rho over the versions of one driver.

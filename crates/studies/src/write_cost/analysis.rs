@@ -3,8 +3,8 @@
 use super::runs::{calls_us, time_us, whole, written};
 use super::types::{Around, Documents, Row, Value, Way, WriteCostAnalysis};
 use super::{answers, by_size, memory, stored};
-use crate::evidence;
 use crate::study::{Made, Outcome};
+use crate::{doubts, evidence};
 use judge::analysis::rounds::Rounds;
 use record::folder::Series;
 use record::records::{PhaseRun, ServerSample};
@@ -14,13 +14,14 @@ use workload::plan::Phase;
 /// The study's tables and its answers, from the runs of its parts.
 pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
     let documents = ["small", "large"].into_iter().filter_map(|name| made.part(name));
+    let doubts = doubts::of_parts(made, false);
     let mut analysis = WriteCostAnalysis {
         documents: documents.map(in_every_way).collect(),
         by_size: made.part("by-size").map(by_size::lines).unwrap_or_default(),
         stored: made.part("stored").map(stored::stored).unwrap_or_default(),
         memory: made.part("memory").map(memory::memory).unwrap_or_default(),
         evidence: Vec::new(),
-        notes: evidence::notes_of_parts(made),
+        notes: evidence::notes_of_parts(made, &doubts),
     };
     // A death of memory is a result, and said as one.
     let runs = made.part("memory").into_iter().flat_map(|it| it.runs);
@@ -28,6 +29,7 @@ pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
         runs.filter(|it| it.death.is_some()).filter_map(|it| it.failed.as_deref()).collect();
     analysis.notes.retain(|note| !deaths.iter().any(|death| note.ends_with(*death)));
     analysis.evidence = answers::all(&analysis);
+    doubts::weigh(&doubts, &mut analysis.evidence, |_| Vec::new());
     analysis
 }
 

@@ -1,0 +1,242 @@
+//! Doubts of a study's parts. A part that its own report calls void answers nothing; what that
+//! report doubts is said beside every answer that is made of the part.
+
+use std::collections::BTreeMap;
+
+use judge::analysis::compare::{Compared, compare_all};
+use judge::analysis::rounds::Rounds;
+use judge::analysis::rows;
+use judge::analysis::types::{ComparisonRow, Metric};
+use record::records::{Ended, Experiment, Run};
+use stats::disturbed::{self, Around};
+use stats::verdict::Verdict;
+
+use crate::evidence::{Evidence, Shown};
+use crate::study::Outcome;
+
+/// Runs that an answer is made of.
+pub struct Basis<'a> {
+    pub part: &'a str,
+    /// Arms that it holds against each other; empty: all of them. None: none, each has an answer of
+    /// its own, and its failures are one.
+    pub arms: Option<Vec<&'a str>>,
+}
+
+/// Judgement of one part by its own report.
+pub struct Doubts {
+    part: String,
+    rounds: usize,
+    /// Comparisons that are void: the arm, and the sentence with its phase.
+    void: Vec<(String, String)>,
+    /// Arms that are compared with the baseline, in each phase.
+    compared: usize,
+    /// Reasons to doubt what is not void, and their details.
+    doubts: Vec<(String, String)>,
+    /// Phases with void runs.
+    lost: Vec<String>,
+    /// Cautions of its report.
+    pub cautions: Vec<String>,
+    /// By phase the farthest that two copies of one version lie apart, percent.
+    noise: Vec<(String, f64)>,
+}
+
+impl Doubts {
+    /// Arms are held against each other in a part with an A/A arm, and in every part of a study
+    /// that `compares`.
+    pub fn of(part: &str, experiment: &Experiment, runs: &[Run], compares: bool) -> Self {
+        let rounds = Rounds::new(experiment, runs);
+        let judged = compares || experiment.study.is_none();
+        let (mut found, mut cautions) = (Vec::new(), Vec::new());
+        if judged {
+            let Compared { rows, warnings, .. } = compare_all(experiment, &rounds);
+            (found, cautions) = (rows, warnings);
+            found.retain(|row| row.metric == Metric::Throughput);
+        }
+        let mut doubts = Vec::new();
+        if experiment.ended != Some(Ended::Completed) {
+            let after = format!("it was cut short after {}", rounds_text(rounds.count()));
+            doubts.push((after, String::new()));
+        }
+        match busy(runs, judged.then_some(&rounds)) {
+            Some((said, words, true)) => doubts.push((said, words)),
+            Some((said, words, false)) => cautions.push(said + &words),
+            None => {}
+        }
+        if let Some((count, what)) = rounds.restless() {
+            let of = rounds.compared().len();
+            let said = format!("other processes worked in {count} of {of} rounds");
+            doubts.push((said, format!(": {what}")));
+        }
+        let (twins, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|row| row.is_aa);
+        let noise: Vec<(String, f64)> = twins.iter().filter_map(noise).collect();
+        doubts.extend(twins.iter().filter_map(apart).map(|it| (it, String::new())));
+        let void = others.iter().filter(|row| row.verdict == Verdict::NotComparable);
+        let void = void.map(|row| {
+            let said = format!("{}, {}: {}", row.phase, row.arm, row.sentence);
+            (row.arm.clone(), said)
+        });
+        Self {
+            part: part.to_owned(),
+            rounds: rounds.count(),
+            void: void.collect(),
+            compared: others.len(),
+            doubts,
+            lost: rows::void_runs(experiment, &rounds),
+            cautions,
+            noise,
+        }
+    }
+
+    /// Everything that is wrong with the part, for the study's notes.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let void = self.void.iter().map(|(_, said)| said.clone());
+        let doubts = self.doubts.iter().map(|(said, details)| format!("{said}{details}"));
+        let others = self.lost.iter().chain(&self.cautions).cloned();
+        void.chain(doubts)
+            .chain(others)
+            .map(|it| format!("{}.", it.strip_suffix('.').unwrap_or(&it)))
+    }
+
+    /// The farthest that two copies of one version lie apart in a phase, percent; None where no
+    /// interval says it.
+    pub fn noise_percent(&self, phase: &str) -> Option<f64> {
+        self.noise.iter().find(|(name, _)| name == phase).map(|(_, percent)| *percent)
+    }
+
+    pub fn is_of(&self, part: &str) -> bool {
+        self.part == part
+    }
+
+    /// Why runs of these arms answer nothing.
+    fn voids(&self, arms: Option<&[&str]>) -> Vec<String> {
+        let named = |arm: &str| arms.is_some_and(|arms| arms.contains(&arm));
+        let void = self.void.iter().filter(|(arm, _)| named(arm)).map(|(_, said)| said.clone());
+        let mut why: Vec<String> = void.collect();
+        let all = arms.is_some_and(<[_]>::is_empty) && self.void.len() == self.compared;
+        why.extend(
+            self.void.first().filter(|_| all).map(|(_, said)| format!("every arm, as {said}")),
+        );
+        if self.rounds < 2 {
+            why.push(format!("{} shows nothing", rounds_text(self.rounds)));
+        }
+        why
+    }
+
+    /// Why they are doubted.
+    fn doubts(&self, arms: Option<&[&str]>) -> Vec<String> {
+        let mut why: Vec<String> = self.doubts.iter().map(|(said, _)| said.clone()).collect();
+        let some = self.void.len() < self.compared && arms.is_some_and(<[_]>::is_empty);
+        if some && !self.void.is_empty() {
+            let (void, of) = (self.void.len(), self.compared);
+            why.push(format!("{void} of {of} comparisons are NOT COMPARABLE"));
+        }
+        if arms.is_some() {
+            why.extend(self.lost.iter().cloned());
+        }
+        why
+    }
+}
+
+/// The doubts of all parts that were made.
+pub fn of_parts(outcome: &Outcome<'_>, compares: bool) -> Vec<Doubts> {
+    let made = outcome.made.iter();
+    made.map(|it| Doubts::of(it.part, it.experiment, it.runs, compares)).collect()
+}
+
+/// Takes back answers that are made of void parts, and says what is in doubt of the others.
+/// `basis` names the runs that an answer is made of; none: those of all parts.
+pub fn weigh<'a>(
+    doubts: &'a [Doubts],
+    evidence: &mut [Evidence],
+    basis: impl Fn(&Evidence) -> Vec<Basis<'a>>,
+) {
+    for answer in evidence {
+        let mut of = basis(answer);
+        let all = of.is_empty();
+        if all {
+            of.extend(doubts.iter().map(|it| Basis { part: &it.part, arms: Some(Vec::new()) }));
+        }
+        let (mut void, mut doubted) = (Vec::new(), Vec::new());
+        for Basis { part, arms } in &of {
+            let Some(own) = doubts.iter().find(|it| it.part == *part) else { continue };
+            void.extend(own.voids(arms.as_deref()).into_iter().map(|why| (*part, why)));
+            doubted.extend(own.doubts(arms.as_deref()).into_iter().map(|why| (*part, why)));
+        }
+        // Of many parts one that is void leaves the others.
+        if all && !of.iter().all(|it| void.iter().any(|(part, _)| *part == it.part)) {
+            doubted.splice(0..0, std::mem::take(&mut void));
+        }
+        if answer.shown == Shown::NotShown {
+            doubted.clear(); // it claims nothing
+        }
+        if !void.is_empty() {
+            answer.shown = Shown::NotShown;
+        }
+        let said = [("Void", joined(void)), ("In doubt", joined(doubted))];
+        let said = said.into_iter().filter(|(_, why)| !why.is_empty());
+        let said: Vec<String> = said.map(|(word, why)| format!("{word}: {why}.")).collect();
+        let behind = answer.sentences.len().min(1);
+        answer.sentences.splice(behind..behind, said);
+    }
+}
+
+/// `versions: it was cut short after one round, …; concern: …`.
+fn joined(reasons: Vec<(&str, String)>) -> String {
+    let mut by_part: Vec<(&str, Vec<String>)> = Vec::new();
+    for (part, why) in reasons {
+        let why = why.strip_suffix('.').map_or(why.clone(), str::to_owned);
+        match by_part.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, all)) => all.push(why),
+            None => by_part.push((part, vec![why])),
+        }
+    }
+    let words = by_part.iter().map(|(part, why)| {
+        let why = why.join(", ");
+        if part.is_empty() { why } else { format!("{part}: {why}") }
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// Rounds in which other processes or the hypervisor took the cores, and whether they count; None
+/// where there are none. Only a part that is judged leaves them out.
+fn busy(runs: &[Run], judged: Option<&Rounds<'_>>) -> Option<(String, String, bool)> {
+    let mut around: BTreeMap<u32, Around<'_>> = BTreeMap::new();
+    for run in runs {
+        around.entry(run.round).or_insert_with(|| run.machine_noise.around());
+    }
+    let rounds = around.len();
+    let busy: Vec<_> = around.into_values().filter(Around::is_disturbed).collect();
+    let count = judged.is_none_or(|it| it.compared().len() == it.count());
+    let which = if count { "count" } else { "do not count" };
+    let of = busy.len();
+    let said = format!("the machine was busy in {of} of {rounds} rounds, which {which}");
+    (of > 0).then(|| (said, format!(": {}", disturbed::words(&busy)), count))
+}
+
+/// The farther end of the interval of an A/A comparison.
+fn noise(row: &ComparisonRow) -> Option<(String, f64)> {
+    let (low, high) = (row.low_percent?, row.high_percent?);
+    Some((row.phase.clone(), low.abs().max(high.abs())))
+}
+
+/// Two copies of one version that lie farther apart than a difference that would be told.
+fn apart(row: &ComparisonRow) -> Option<String> {
+    let (low, high) = (row.low_percent?, row.high_percent?);
+    let within = low.abs().max(high.abs()) <= row.threshold_percent;
+    (!within).then(|| {
+        format!(
+            "two copies of one version (A/A) differ by {} to {} % in {}",
+            figures::signed(low, 0),
+            figures::signed(high, 0),
+            row.phase
+        )
+    })
+}
+
+fn rounds_text(rounds: usize) -> String {
+    match rounds {
+        0 => "no round".to_owned(),
+        1 => "one round".to_owned(),
+        some => format!("{some} rounds"),
+    }
+}
