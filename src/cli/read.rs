@@ -1,8 +1,12 @@
 //! Reads the command line, and keeps its connection strings secret.
 
+use std::ffi::OsString;
+
 use base::say;
 use base::secrets::keep_hosts;
+use base::words::shell_quoted;
 use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use server::keep_secret;
 
 use super::{Cli, Verb};
@@ -51,7 +55,7 @@ impl Cli {
         }
         let cli = Self::try_parse_from(&words);
         forget();
-        let mut cli = cli?;
+        let mut cli = cli.map_err(|error| without_verb(&words, error))?;
         let options: &[String] = match &cli.verb {
             Verb::Run(it) => &it.options,
             Verb::Bisect(it) => &it.run.options,
@@ -85,6 +89,22 @@ impl Cli {
             keep_secret(uri);
         }
     }
+}
+
+/// Flags of `run` without the verb: the error names the line that was meant.
+fn without_verb(words: &[OsString], mut error: clap::Error) -> clap::Error {
+    let own: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    let is_flag = own.first().is_some_and(|word| word.starts_with('-'));
+    let line = ["mongodyno", "run"].into_iter().chain(own.iter().map(AsRef::as_ref));
+    if error.kind() == ErrorKind::UnknownArgument
+        && is_flag
+        && Cli::try_parse_from(line.clone()).is_ok()
+    {
+        let line: Vec<String> = line.map(shell_quoted).collect();
+        let tip = format!("name the verb first: {}", line.join(" "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Makes secrets of the connection string in a word, as in `--set name=mongodb://…`.

@@ -30,7 +30,7 @@ pub async fn run(args: CheckArgs) -> Result<()> {
     let server = if args.offline {
         None
     } else {
-        Some(Reached::at(&args.server, args.at.uri.as_deref()).await?)
+        Some(Reached::at(&args.server, args.at.uri.as_deref(), false).await?)
     };
     let mut requests = Requests::watch();
     // None is left out: an adapter that does not install has failed.

@@ -91,11 +91,11 @@ fn ago(time: Duration) -> String {
 
 fn state(it: &Cached) -> String {
     let fit = match it.fit {
-        Fit::Current => "current",
+        Fit::Current if it.is_whole => "current",
+        Fit::Current => "half built",
         Fit::Outdated => "outdated",
         Fit::Unknown => "its toolchain is missing",
     };
-    let half = if it.is_whole { "" } else { ", half built" };
     let in_use = if it.in_use { ", in use" } else { "" };
-    format!("{fit}{half}{in_use}")
+    format!("{fit}{in_use}")
 }

@@ -9,11 +9,12 @@ use crate::commands::plan_text::{self, Started};
 use crate::commands::run_plan::{RunPlan, Sets, drawn_seed, pairs};
 use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
+use base::paths::new_or_empty;
 use base::secrets::mask_text;
 use base::words::shell_quoted;
 use judge::analysis::types::Analysis;
 use measure::arms;
-use measure::install::{How, Installed, Wanted, install_all};
+use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::probe::Probe;
 use measure::progress::duration;
 use measure::reach::Reached;
@@ -28,7 +29,7 @@ use record::folder::{Folder, Series};
 use record::parts::StudyRequest;
 use record::records::{Ended, Study};
 use report::{Report, html, terminal};
-use server::mask_uri;
+use server::{ServerChoice, mask_uri};
 
 /// Runs the verb on one server.
 ///
@@ -234,7 +235,17 @@ pub async fn make(
     room::check_client(&workload, limits.client_memory.as_ref())?;
     let how = How { wanted: Wanted::of(!args.drivers.is_empty()), offline: args.registry.offline };
     let rounds = settings.looks.first_rounds();
+    let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
+    let consumer = args.consumer.as_deref().filter(|_| reads);
+    let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
+    for place in places.iter().filter(|_| !serverless) {
+        check_server(args, &place.server)?;
+    }
     if args.plan {
+        for place in &places {
+            new_or_empty(&place.path)?;
+        }
+        install::check(&arms, consumer.as_ref(), how)?;
         let names = arms::ids(&arms)?;
         let started = Started { server: &destination(args), limits: &limits };
         let text = plan_text::text(&workload.plan, &settings, &names, &started, &estimate);
@@ -250,9 +261,6 @@ pub async fn make(
             return Ok(vec![Ok(Folder::open(&place.path)?.0)]);
         }
     }
-    let reads = workload.plan.phases.iter().any(|phase| phase.consumer);
-    let consumer = args.consumer.as_deref().filter(|_| reads);
-    let consumer = consumer.map(|asked| one_arm(&manifests, asked, how.offline)).transpose()?;
     // Installing takes minutes: whatever else may be wrong is found before.
     let servers = if serverless { Vec::new() } else { reached(args, &places).await? };
     let data = servers.iter().find_map(Reached::data);
@@ -323,6 +331,15 @@ fn destination(args: &RunArgs) -> String {
     }
 }
 
+/// Refuses words for a server that are wrong, before anything is asked or installed.
+pub fn check_server(args: &RunArgs, server: &str) -> Result<()> {
+    match (&args.hosts[..], args.at.uri.as_deref()) {
+        ([], None) if server == "none" => Ok(()),
+        ([], uri) => Reached::check(server, uri, args.registry.offline),
+        (hosts, _) => ServerChoice::hosts(hosts).map(drop),
+    }
+}
+
 /// The server of each place, or the several hosts that were asked for.
 async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
     if !args.hosts.is_empty() {
@@ -330,7 +347,8 @@ async fn reached(args: &RunArgs, places: &[Place]) -> Result<Vec<Reached>> {
     }
     let mut servers = Vec::new();
     for place in places {
-        servers.push(Reached::at(&place.server, args.at.uri.as_deref()).await?);
+        let offline = args.registry.offline;
+        servers.push(Reached::at(&place.server, args.at.uri.as_deref(), offline).await?);
     }
     Ok(servers)
 }

@@ -18,7 +18,7 @@ use adapter::manifest::discover;
 use base::error::{Error, Exit, Result};
 use base::words::shell_quoted;
 use measure::arms::{self, Arm};
-use measure::install::{How, Installed, Wanted, install_all};
+use measure::install::{self, How, Installed, Wanted, install_all};
 use measure::progress::duration;
 use measure::reach::Reached;
 use measure::resume::Resumed;
@@ -112,12 +112,14 @@ pub async fn make(verb: &StudyVerb, resumed: Option<Resumed>) -> Result<()> {
         let tapped = if plan.tap { ", the last one through the tap" } else { "" };
         format!("about {time}: {arms} arms, {phases} phases, {rounds} rounds{tapped}")
     };
+    let server = args.server.clone().unwrap_or_else(|| study.definition().server);
     if args.plan {
+        Reached::check(&server, args.at.uri.as_deref(), how.offline)?;
+        install::check(&chosen, consumer.as_ref(), how)?;
         return super::print(&format!("{}\n", about(chosen.len())));
     }
     room::check_client(&plan.workload, None)?;
-    let server = args.server.clone().unwrap_or_else(|| study.definition().server);
-    let server = Reached::at(&server, args.at.uri.as_deref()).await?;
+    let server = Reached::at(&server, args.at.uri.as_deref(), how.offline).await?;
     room::check_disk(&plan.workload, &settings.interleave, chosen.len(), server.data())?;
     let mut requests = Requests::watch();
     let install = install_all(&chosen, consumer.as_ref(), how, &mut unavailable, &mut requests);

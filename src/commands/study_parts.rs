@@ -153,6 +153,9 @@ async fn go_on(
     let all: Vec<_> = open.iter().map(|(_, part, args, _)| (*part, *args)).collect();
     let fits = study_fit::fit(&all, budget, folder, &manifests)?;
     if verb.common.plan {
+        for (_, _, args, _) in &open {
+            super::run::check_server(args, args.server())?;
+        }
         return super::print(&study_fit::text(&fits));
     }
     if !fits.is_empty() {

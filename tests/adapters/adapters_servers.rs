@@ -80,7 +80,7 @@ fn all_adapters_speak_tls_and_a_certificate_that_does_not_fit_is_named() {
     let output = lab.run(words(&own, &[]));
     assert_measured(&lab, &said(&output));
     let refusals = [
-        (uri("&tlsCAFile=other.pem"), "UnknownIssuer\nhint: name the certificate's authority with"),
+        (uri("&tlsCAFile=other.pem"), "UnknownIssuer\nhint: the authority in tlsCAFile has not"),
         (uri(""), "UnknownIssuer\nhint: name the certificate's authority with"),
         (uri("&tlsCAFile=missing.pem"), "(os error 2)\nhint: correct the path; tlsCAFile and"),
         (server.uri().to_owned(), "it probably expects TLS\nhint: add tls=true to the URI"),

@@ -120,7 +120,8 @@ fn a_plan_shows_what_would_be_done_and_does_nothing() {
         "run noop.yaml --plan -d even --seed 1 --phase first --sweep warmup=1,2",
     ];
     assert_snapshot!("plans", transcript(&lab, &lines));
-    assert!(!lab.path("home").exists(), "a plan installs nothing");
+    let installed = fs::read_dir(lab.path("home")).expect("the cache").count();
+    assert_eq!(installed, 0, "a plan installs nothing");
     assert!(!lab.path("mongodyno-results").exists(), "a plan leaves no folder");
 }
 
@@ -134,6 +135,10 @@ fn mistakes_on_the_command_line_end_with_2() {
         "run noop.yaml -d even --option maxPoolSiez=3",
         "run noop.yaml -d evn",
         "run noop.yaml -d something-else",
+        "run noop.yaml -d fake-driver",
+        "run noop.yaml -d mongolian",
+        "run noop.yaml -d even/tls=true",
+        "-d even -d slow",
         "run noop.yaml -d even --rounds 0",
         "run noop.yaml -d even --rounds many",
         "run noop.yaml -d even --rounds 3 --quick",
@@ -149,6 +154,14 @@ fn mistakes_on_the_command_line_end_with_2() {
         "run crud -d even --server postgres",
         "run crud -d even --server mongodb://localhost",
         "run crud -d even --uri localhost",
+        "run crud -d even --plan --server postgres",
+        "run crud -d even --plan --server embedded@3",
+        "run crud -d even --plan --uri localhost:27017",
+        "run crud -d even --plan --uri a:1,b:2",
+        "run crud -d even --plan --uri mongodb://a:1,mongodb://b:2",
+        "run crud -d even --plan --uri mongodb://a/?nonsense=1",
+        "run crud -d even --plan --hosts a:1",
+        "run crud -d even --plan --out adapters",
         "run crud -d even --uri mongodb://localhost --server embedded",
         "report nowhere",
         "check even -- true",
@@ -248,6 +261,10 @@ fn a_lack_of_the_machine_ends_with_5() {
         "run noop.yaml --server none -d even -d gone@9.9",
         "run noop.yaml --server none -d even --out /proc/nowhere",
         "run noop.yaml --server none --adapters-dir nowhere -d even",
+        "run crud --plan -d even --server ./nowhere",
+        "run crud --plan -d absent",
+        "run crud --plan -d even --offline",
+        "run crud -d even --offline",
     ];
     let text = transcript(&lab, &lines);
     assert_eq!(text.matches("[exit 5]").count(), lines.len(), "{text}");

@@ -34,5 +34,6 @@ mod results;
 mod schemas;
 mod seen;
 mod servers;
+mod sources;
 mod taking_part;
 mod versions;

@@ -36,6 +36,20 @@ async fn refused_connections_and_unknown_hosts_are_named() {
 }
 
 #[tokio::test]
+async fn a_socket_file_that_is_not_there_is_named_at_once() {
+    let began = std::time::Instant::now();
+    let text = refusal("mongodb://%2Ftmp%2Fmongodyno-none.sock/").await;
+    assert!(text.contains("the socket file in mongodb://%2Ftmp%2Fmongodyno-none.sock/ is not"));
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "the driver would try for 12 s");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("left.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("a socket"));
+    let name = path.display().to_string().replace('/', "%2F");
+    let text = refusal(&format!("mongodb://{name}/")).await;
+    assert!(text.contains("connection refused"), "{text}");
+}
+
+#[tokio::test]
 async fn access_control_and_tls_are_told_apart() {
     let (_home, host) = fresh_host();
     let program = Program::embedded(&host, Some("4.4"), QUIET).expect("installs");

@@ -20,6 +20,7 @@ use tokio::process::{Child, Command};
 
 use crate::choice::{Asked, Choice};
 use crate::environment::{Environment, not_runnable, scrubbed};
+use crate::local;
 use crate::manifest::Manifest;
 use crate::versions::of_machine;
 use base::child;
@@ -60,6 +61,8 @@ pub struct Installation<'a> {
     choice: Choice,
     files: BTreeMap<String, Vec<u8>>,
     toolchain: Vec<String>,
+    /// SHA-256 by path of what the driver is built from on this machine.
+    local: BTreeMap<PathBuf, String>,
     folder: PathBuf,
 }
 
@@ -76,23 +79,31 @@ impl<'a> Installation<'a> {
     /// Plans an arm's installation.
     ///
     /// # Errors
-    /// A missing toolchain; a version or option that does not exist.
+    /// A missing toolchain or source; a version or option that does not exist.
     pub fn of(manifest: &'a Manifest, asked: &'a Asked) -> Result<Self> {
         let choice = manifest.choose(asked)?;
         let toolchain = choice.probe().map_err(|missing| not_runnable(manifest, &missing))?;
         let mut files = manifest.files()?;
         files.retain(|path, _| !manifest.is_beside(path));
-        let identity = identity(&files, &toolchain, &choice);
+        let local = local::sources(manifest.local.as_deref(), &files, &choice.install)?;
+        let identity = identity(&files, &toolchain, &local, &choice);
         let parent = cache_dir()?.join("adapters").join(&manifest.name);
         let folder = parent.join(format!("{}-{identity}", choice.version));
-        Ok(Self { manifest, asked, choice, files, toolchain, folder })
+        Ok(Self { manifest, asked, choice, files, toolchain, local, folder })
     }
 
-    /// Says the options that were chosen without being asked for.
+    /// Says the options that were chosen without being asked for, and a driver that is no release.
     pub fn say_unasked(&self) {
         let Choice { package, version, .. } = &self.choice;
         if let Some(unasked) = self.manifest.chosen_unasked(self.asked, &self.choice) {
             say!("{}: {package} {version} runs with {unasked}", self.manifest.name);
+        }
+        for path in self.local.keys() {
+            say!(
+                "{}: built from {} as it is now, not from the registry",
+                self.id(),
+                path.display()
+            );
         }
     }
 
@@ -170,6 +181,9 @@ impl<'a> Installation<'a> {
         let _ = ready.and_then(|file| file.set_modified(SystemTime::now()));
         let lock = self.choice.lock.as_ref();
         let lock = lock.and_then(|name| fs::read(self.folder.join(name)).ok());
+        // Whoever goes on with an experiment has to have the same sources.
+        let sources = self.local.values().map(|hash| hash.clone().into_bytes());
+        let locked: Vec<_> = lock.into_iter().chain(sources).collect();
         let dialect = self.choice.dialect.iter().map(|it| ("dialect".to_owned(), it.clone()));
         Ok(Environment {
             adapter: self.manifest.name.clone(),
@@ -181,7 +195,7 @@ impl<'a> Installation<'a> {
             start: self.choice.start.clone(),
             warmup_s: self.manifest.warmup_s,
             simulated: self.manifest.simulated,
-            lock_sha256: lock.map(|bytes| hex(&Sha256::digest(bytes))),
+            lock_sha256: (!locked.is_empty()).then(|| hex(&Sha256::digest(locked.concat()))),
             cores: Vec::new(),
             memory_bytes: None,
             memory_flag: self.manifest.memory_flag.clone(),
@@ -347,9 +361,14 @@ pub(crate) fn lock_path(folder: &Path) -> PathBuf {
     folder.with_file_name(name)
 }
 
-/// Environments with the same files, toolchain, package and commands are the same. The version
-/// stands beside this hash in the folder's name. How an adapter is started is no part of it.
-fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Choice) -> String {
+/// Environments with the same files, toolchain, sources, package and commands are the same. The
+/// version stands beside this hash in the folder's name. How an adapter is started is no part of it.
+fn identity(
+    files: &BTreeMap<String, Vec<u8>>,
+    toolchain: &[String],
+    local: &BTreeMap<PathBuf, String>,
+    choice: &Choice,
+) -> String {
     let mut hash = Sha256::new();
     for (path, bytes) in files {
         hash.update(path.as_bytes());
@@ -357,6 +376,7 @@ fn identity(files: &BTreeMap<String, Vec<u8>>, toolchain: &[String], choice: &Ch
         hash.update(bytes);
     }
     hash.update(toolchain.join("\n").as_bytes());
+    hash.update(local.values().cloned().collect::<String>().as_bytes());
     hash.update(format!("\n{}", choice.package).as_bytes());
     for words in &choice.install {
         hash.update(format!("\n{}", words.join("\0")).as_bytes());

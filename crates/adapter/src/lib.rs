@@ -6,6 +6,7 @@ pub mod environment;
 mod failure;
 pub mod install;
 pub mod listing;
+mod local;
 pub mod manifest;
 pub mod memory;
 pub mod messages;

@@ -67,6 +67,9 @@ pub struct Manifest {
     /// Matches the installer's output when the `{version}` wants another runtime. Its group is
     /// quoted.
     pub unfit_version: Option<String>,
+    /// Matches a path of this machine that the driver is built from, in the adapter's files and in
+    /// the commands that install: its first group.
+    pub local: Option<String>,
     /// Where `-d` may select versions.
     pub releases: Option<Releases>,
     /// The adapter's own tests, run in the environment folder.
@@ -248,6 +251,7 @@ impl Manifest {
         let unfit = self.unfit_version.as_ref().map(|it| it.replace("{version}", "1"));
         matches("unfit_version", &unfit)?;
         matches("unreachable", &self.unreachable)?;
+        matches("local", &self.local)?;
         matches("out_of_memory", &self.out_of_memory)?;
         matches("generations.versions", generations.iter().map(|it| &it.versions))?;
         let values = generations.iter().flat_map(|it| it.options.values());

@@ -36,7 +36,7 @@ impl Absorber {
             |(name, value): (&String, &String)| format!("--{}={value}", name.replace('_', "-"));
         let mut start = StartOptions::new(log);
         start.extra_flags = options.iter().map(flag).collect();
-        let reached = Reached::at("absorber", None).await.map_err(text)?;
+        let reached = Reached::at("absorber", None, false).await.map_err(text)?;
         let server = reached.open(&start).await.map_err(text)?;
         let host = server.uri().trim_start_matches("mongodb://").trim_end_matches('/').to_owned();
         let stream = TcpStream::connect(&host).map_err(|error| format!("{host}: {error}"))?;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bson::{Document, RawDocumentBuf, Uuid, doc};
 use mongodb::error::ErrorKind;
-use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use tokio::time::{sleep, timeout};
 
@@ -16,6 +15,7 @@ use crate::marker::{self, Heartbeat};
 use base::error::{Error, Exit, Result};
 use base::words::hex;
 use server::sharding::{Mongos, Range, Split};
+use server::uri::own_options;
 use workload::MARKER;
 use workload::plan::{Collection, Shard, Stamp};
 use workload::shard::ranges;
@@ -402,7 +402,7 @@ impl Admin {
 }
 
 async fn client(uri: &str) -> Result<Client> {
-    let mut options = ClientOptions::parse(uri).await.or_refused()?;
+    let mut options = own_options(uri).await.or_refused()?;
     options.app_name = Some(APP_NAME.to_owned());
     options.server_selection_timeout = Some(Duration::from_secs(5));
     // Not the drivers' concerns: a marker is written for certain and read where it was written.

@@ -115,6 +115,12 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
 }
 
 fn unknown_option(manifest: &Manifest, key: &str) -> Error {
+    if uri::check_option(key).is_ok() {
+        return Error::usage(
+            format!("{key} is an option of connection strings that one arm cannot set alone"),
+            format!("it holds for all arms: write it into --uri, as in mongodb://HOST/?{key}=…"),
+        );
+    }
     let own: Vec<&str> = manifest.options.keys().map(String::as_str).collect();
     let hint = match nearest(key, own.iter().copied().chain(uri::arm_options())) {
         Some(near) => format!("did you mean {near}?"),
@@ -133,15 +139,30 @@ fn unknown_option(manifest: &Manifest, key: &str) -> Error {
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<&'a Manifest> {
     manifests.iter().find(|it| it.name == name).ok_or_else(|| {
         let names: Vec<&str> = manifests.iter().map(|it| it.name.as_str()).collect();
+        let of_package = of_package(manifests, name);
         let hint = match nearest(name, names.iter().copied()) {
             _ if name.contains(',') => {
                 format!("each driver has its own -d: -d {}", name.replace(',', " -d "))
+            }
+            _ if !of_package.is_empty() => {
+                format!("-d takes an adapter; {name} is measured by {}", of_package.join(", "))
             }
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", names.join(", ")),
         };
         Error::usage(format!("there is no driver {name}"), hint)
     })
+}
+
+/// The words after `-d` that lead to a package of this name: `-d python` for pymongo.
+fn of_package(manifests: &[Manifest], name: &str) -> Vec<String> {
+    let words = |manifest: &Manifest| {
+        let packages = manifest.packages();
+        let package = packages.into_iter().find(|it| it.eq_ignore_ascii_case(name))?.to_owned();
+        let package = Some(package).filter(|it| *it != manifest.driver);
+        Some(format!("-d {}", Asked { package, ..Asked::default() }.named(&manifest.name)))
+    };
+    manifests.iter().filter_map(words).collect()
 }
 
 /// Adapters this machine can run, and those it cannot, with the reason.

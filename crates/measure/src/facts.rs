@@ -26,6 +26,7 @@ pub fn arm(id: &str, environment: &Environment, twin: &str) -> Arm {
         is_direct: twin == DIRECT,
         driver: String::new(),
         version: environment.version.clone(),
+        reports: None,
         options: environment
             .options
             .clone()

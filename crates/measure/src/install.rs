@@ -180,30 +180,7 @@ pub async fn install_all(
     unavailable: &mut Vec<Unavailable>,
     requests: &mut Requests,
 ) -> Result<Installed> {
-    let consumer = consumer.map(plan).transpose()?;
-    let mut planned = Vec::new();
-    for arm in arms {
-        match plan(arm) {
-            Err(error) if how.wanted == Wanted::All => return Err(error),
-            plan => planned.push(plan),
-        }
-    }
-    let able = planned.iter().flatten().count();
-    if how.wanted == Wanted::Compared && !how.wanted.are_left(able, arms.len()) {
-        // Before minutes of installing the others.
-        let error = planned.into_iter().find_map(Result::err);
-        return Err(error.expect("one is not able"));
-    }
-    if how.offline {
-        // Those that nobody has asked for by name are left out.
-        for plan in planned.iter_mut().filter(|_| how.wanted == Wanted::One) {
-            let missing = plan.as_ref().ok().and_then(|it| are_there(iter::once(it)).err());
-            if let Some(missing) = missing {
-                *plan = Err(missing);
-            }
-        }
-        are_there(planned.iter().flatten().chain(&consumer))?;
-    }
+    let (planned, consumer) = plan_all(arms, consumer, how)?;
     let failed = side_by_side(planned.iter().flatten().chain(&consumer), requests).await?;
     let made = async |plan: &Installation<'_>| match failed.get(plan.folder()) {
         None => Box::pin(named(plan)).await, // a process of the adapter is in it
@@ -235,6 +212,48 @@ pub async fn install_all(
     Ok(Installed { arms: installed, words, consumer })
 }
 
+/// Says what is wrong with arms and consumer, as far as that is known before anything is installed.
+///
+/// # Errors
+/// As [`install_all`] would have them.
+pub fn check(arms: &[Arm<'_>], consumer: Option<&Arm<'_>>, how: How) -> Result<()> {
+    plan_all(arms, consumer, how).map(drop)
+}
+
+type Planned<'a> = (Vec<Result<Installation<'a>>>, Option<Installation<'a>>);
+
+fn plan_all<'a>(
+    arms: &'a [Arm<'_>],
+    consumer: Option<&'a Arm<'_>>,
+    how: How,
+) -> Result<Planned<'a>> {
+    let consumer = consumer.map(plan).transpose()?;
+    let mut planned = Vec::new();
+    for arm in arms {
+        match plan(arm) {
+            Err(error) if how.wanted == Wanted::All => return Err(error),
+            plan => planned.push(plan),
+        }
+    }
+    let able = planned.iter().flatten().count();
+    if how.wanted == Wanted::Compared && !how.wanted.are_left(able, arms.len()) {
+        // Before minutes of installing the others.
+        let error = planned.into_iter().find_map(Result::err);
+        return Err(error.expect("one is not able"));
+    }
+    if how.offline {
+        // Those that nobody has asked for by name are left out.
+        for plan in planned.iter_mut().filter(|_| how.wanted == Wanted::One) {
+            let missing = plan.as_ref().ok().and_then(|it| are_there(iter::once(it)).err());
+            if let Some(missing) = missing {
+                *plan = Err(missing);
+            }
+        }
+        are_there(planned.iter().flatten().chain(&consumer))?;
+    }
+    Ok((planned, consumer))
+}
+
 fn plan<'a>(arm: &'a Arm<'_>) -> Result<Installation<'a>> {
     let plan = Installation::of(arm.manifest, &arm.asked)?;
     plan.say_unasked();
@@ -253,12 +272,14 @@ fn are_there<'a>(planned: impl Iterator<Item = &'a Installation<'a>>) -> Result<
     let mut missing: Vec<String> =
         planned.filter(|it| !it.is_ready()).map(Installation::id).collect();
     missing.dedup();
-    if missing.is_empty() {
-        return Ok(());
-    }
+    let Some(first) = missing.first() else { return Ok(()) };
+    let brings = if missing.len() == 1 { "it" } else { "the first of them" };
     Err(Error::environment(
         format!("--offline: {} not installed on this machine", missing.join(", ")),
-        "run it once without --offline; a changed adapter or toolchain wants that again",
+        format!(
+            "`mongodyno adapters install {first}` brings {brings}; a changed adapter or toolchain \
+             wants that again"
+        ),
     ))
 }
 

@@ -15,13 +15,19 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Asks the server at `uri` who it is, or downloads one of ours. It blocks: until signals are
-    /// watched, Ctrl-C ends the program and its download.
+    /// Says what is wrong with the words for a server, as far as that can be said without
+    /// installing, starting or asking anything.
+    pub fn check(server: &str, uri: Option<&str>, offline: bool) -> Result<()> {
+        ServerChoice::parse(server, uri)?.check(&Host { offline, ..Host::detect()? })
+    }
+
+    /// Asks the server at `uri` who it is, or downloads one of ours, unless `offline`. It blocks:
+    /// until signals are watched, Ctrl-C ends the program and its download.
     ///
     /// # Errors
     /// The server does not exist, does not answer or refuses; the download fails.
-    pub async fn at(server: &str, uri: Option<&str>) -> Result<Self> {
-        let host = Host::detect()?;
+    pub async fn at(server: &str, uri: Option<&str>, offline: bool) -> Result<Self> {
+        let host = Host { offline, ..Host::detect()? };
         let choice = ServerChoice::parse(server, uri)?;
         if let Some(uri) = choice.uri() {
             connect(uri).await?;

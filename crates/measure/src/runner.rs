@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::sampler::Sampler;
 use crate::seen::fill;
 use crate::stop::Stop;
-use crate::system::{self, other_version};
+use crate::system::{self, no_version, other_version};
 use adapter::environment::Environment;
 use adapter::messages::Opened;
 use base::clock::{Epoch, wall};
@@ -229,6 +229,14 @@ impl Runner {
         let arm = &mut self.experiment.arms[live.index];
         let environment = &self.configurations[live.index].environment;
         identify(arm, live, environment, &self.experiment.server.version);
+        let reports = live.hello().and_then(|hello| no_version(environment, hello));
+        if reports.is_some() && arm.reports != reports {
+            let (id, told) = (&arm.id, reports.as_deref().unwrap_or_default());
+            self.progress.note(&format!(
+                "{id}: its driver reports version {told:?}; the version is its folder's name"
+            ));
+        }
+        arm.reports = reports;
         let other = live.hello().and_then(|hello| other_version(environment, hello));
         if let Some(reason) = other {
             live.fail(&reason).await;

@@ -45,8 +45,11 @@ fn told(hello: &Hello) -> String {
     hello.driver.version.chars().filter(plain).collect()
 }
 
+/// What a driver reports that was built from source without a version, as all of C# 1.8 and 1.9.
+const NO_VERSION: &str = "0.0.0";
+
 /// The version of a running driver. In a user's folder of drivers it is the name of the driver's
-/// own folder: one built from source may report 0.0.0, as all of C# 1.8 and 1.9 do.
+/// own folder.
 pub fn version(environment: &Environment, hello: &Hello) -> String {
     let reported = &hello.driver.version;
     if of_folder(environment) { environment.version.clone() } else { reported.clone() }
@@ -56,11 +59,21 @@ fn of_folder(environment: &Environment) -> bool {
     environment.options.get("from").is_some_and(|it| it == "folder")
 }
 
+/// What a running driver reports in place of a version, where its folder has told that.
+pub fn no_version(environment: &Environment, hello: &Hello) -> Option<String> {
+    let told = told(hello);
+    let is_none = told.is_empty() || begins_as(NO_VERSION, &told);
+    (is_none && of_folder(environment)).then_some(told)
+}
+
 /// Why a running driver is not the one that its arm asked for; None: it is.
 pub fn other_version(environment: &Environment, hello: &Hello) -> Option<String> {
     let (asked, told) = (&environment.version, told(hello));
-    let is_other = !of_folder(environment) && !begins_as(asked, &told);
-    is_other.then(|| format!("its driver reports version {told}, and {asked} was asked for"))
+    if begins_as(asked, &told) || no_version(environment, hello).is_some() {
+        return None;
+    }
+    let source = if of_folder(environment) { "is the name of its folder" } else { "was asked for" };
+    Some(format!("its driver reports version {told}, and {asked} {source}"))
 }
 
 /// Whether the parts that both versions have are the same: 1.8.3 and 1.8.3.9, v1.4.6 and 1.4.6.

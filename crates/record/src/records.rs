@@ -151,6 +151,9 @@ pub struct Arm {
     pub driver: String,
     /// As the running adapter reports it; the name of its folder in a user's folder of drivers.
     pub version: String,
+    /// What its driver reports in place of a version, where the version is its folder's name.
+    #[serde(default)]
+    pub reports: Option<String>,
     /// The arm's own options: of the adapter, asked for or chosen, and of its connection string.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
@@ -180,7 +183,7 @@ pub struct Arm {
     /// Of its first process in the first round.
     #[serde(default)]
     pub limits: Option<Limits>,
-    /// SHA-256 of the environment's lock file, hex.
+    /// SHA-256 of the environment's lock file, and of sources of this machine; hex.
     pub lock_sha256: Option<String>,
 }
 

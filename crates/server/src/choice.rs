@@ -4,6 +4,7 @@ use base::error::{Error, Result};
 use record::records::ServerKind;
 
 use super::external;
+use super::health;
 use super::host::Host;
 use super::kinds::{KINDS, kind_of};
 use super::mask::mask_uri;
@@ -12,6 +13,7 @@ use super::program::Program;
 use super::progress::Progress;
 use super::server::Server;
 use super::shape::{self, Shape};
+use super::uri::is_address;
 
 /// A server that was asked for.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,15 +45,16 @@ impl ServerChoice {
     /// `--uri` wins over `--server`.
     pub fn parse(server: &str, uri: Option<&str>) -> Result<Self> {
         if let Some(uri) = uri {
-            if uri.starts_with("mongodb://") || uri.starts_with("mongodb+srv://") {
+            if is_one(uri)? {
                 let (words, others) = (uri.to_owned(), Vec::new());
                 let kind = ServerKind::External;
                 return Ok(Self { kind, words, shape: Shape::One, others });
             }
-            return Err(Error::usage(
-                "--uri takes a MongoDB connection string",
-                "write it as mongodb://HOST:PORT or mongodb+srv://HOST",
-            ));
+            let hint = match uri {
+                address if is_address(address) => format!("write --uri mongodb://{address}/"),
+                _ => "write it as mongodb://HOST:PORT or mongodb+srv://HOST".to_owned(),
+            };
+            return Err(Error::usage("--uri takes a MongoDB connection string", hint));
         }
         if server.starts_with("mongodb") && server.contains("://") {
             return Err(Error::usage(
@@ -123,6 +126,18 @@ impl ServerChoice {
         self.uri().into_iter().chain(self.others.iter().map(String::as_str))
     }
 
+    /// Says what is wrong with it, as far as that can be said without installing, starting or
+    /// asking anything.
+    pub fn check(&self, host: &Host) -> Result<()> {
+        let Some(kind) = kind_of(self.kind) else {
+            return self.uris().try_for_each(health::readable);
+        };
+        if host.offline || (kind.is_here)(host, &self.words)? {
+            self.prepare(host, Progress { quiet: true })?;
+        }
+        Ok(())
+    }
+
     /// The mongod that it names, installed if need be; None where there is nothing to install.
     /// Blocks (downloads): call it before the runtime is busy, or on a blocking thread.
     pub fn prepare(&self, host: &Host, progress: Progress) -> Result<Option<Program>> {
@@ -156,6 +171,23 @@ impl ServerChoice {
             }
         }
     }
+}
+
+/// Whether it is a connection string.
+///
+/// # Errors
+/// Several of them.
+fn is_one(uri: &str) -> Result<bool> {
+    let base = uri.split('?').next().unwrap_or_default();
+    let begins = ["mongodb://", "mongodb+srv://"].iter().any(|it| base.starts_with(it));
+    if begins && base.matches("://").count() > 1 {
+        return Err(Error::usage(
+            "--uri takes one connection string, and there are several",
+            "name the members of a replica set in one: mongodb://HOST:PORT,HOST:PORT/. Servers \
+             that know nothing of each other are named with --hosts HOST:PORT,HOST:PORT",
+        ));
+    }
+    Ok(begins)
 }
 
 /// Never shows credentials, so that the value may stand in logs and panics.
@@ -209,10 +241,13 @@ mod tests {
             ("embedded4.4", None),
             ("mongodb://u:s3cret@h", None),
             ("embedded", Some("u:s3cret@h")),
+            ("embedded", Some("mongodb://u:s3cret@h,mongodb://u:s3cret@g")),
         ] {
             let error = ServerChoice::parse(server, uri).expect_err("a mistake");
             assert_eq!(error.exit, Exit::Usage);
             assert!(!error.to_string().contains("s3cret"));
         }
+        let error = ServerChoice::parse("embedded", Some("h:1,g:2")).expect_err("no scheme");
+        assert_eq!(error.hint, "write --uri mongodb://h:1,g:2/");
     }
 }

@@ -1,20 +1,21 @@
 //! Does the server answer, and what is it? Asked through the official driver.
 
-use std::io::ErrorKind::{ConnectionRefused, TimedOut};
+use std::io::ErrorKind::{ConnectionRefused, NotFound, TimedOut};
 use std::time::Duration;
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use mongodb::error::{Error as DriverError, ErrorKind};
-use mongodb::options::{ClientOptions, ServerAddress, Tls};
-use tokio::net::TcpStream;
+use mongodb::options::{ClientOptions, ConnectionString, ServerAddress, Tls};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use super::mask::mask_uri;
 use super::refusal::{
-    Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host, unknown_host,
+    Given, UNAUTHORIZED, code, connection_refused, explain, is_final, is_unknown_host,
+    no_socket_file, unknown_host,
 };
-use super::uri::is_escaped;
+use super::uri::{for_ourselves, is_escaped, own_options};
 use base::error::{Error, Result};
 use base::secrets::mask_text;
 
@@ -45,21 +46,29 @@ pub(super) async fn managed(port: u16, limit: Duration) -> Result<Health> {
     ask(options, limit, false).await.map_err(failed)
 }
 
+/// Refuses what is no connection string for our own driver. It looks nothing up.
+pub(super) fn readable(uri: &str) -> Result<()> {
+    if !is_escaped(uri) {
+        return Err(unusable(uri, "a % in it is no escape"));
+    }
+    let read = ConnectionString::parse(for_ourselves(uri));
+    read.map(drop).map_err(|error| unusable(uri, &error.kind.to_string()))
+}
+
+fn unusable(uri: &str, reason: &str) -> Error {
+    Error::usage(
+        format!("{} cannot be used: {}", mask_uri(uri), mask_text(reason)),
+        "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? % in the password \
+         percent-encoded",
+    )
+}
+
 /// Any server, by its connection string.
 pub(super) async fn external(uri: &str) -> Result<Health> {
-    let unusable = |reason: &str| {
-        Error::usage(
-            format!("{} cannot be used: {}", mask_uri(uri), mask_text(reason)),
-            "write it as mongodb://USER:PASSWORD@HOST:PORT/?OPTIONS, with @ / : ? % in the \
-             password percent-encoded",
-        )
-    };
-    if !is_escaped(uri) {
-        return Err(unusable("a % in it is no escape"));
-    }
-    let options = ClientOptions::parse(uri).await.map_err(|error| match error.kind.as_ref() {
+    readable(uri)?;
+    let options = own_options(uri).await.map_err(|error| match error.kind.as_ref() {
         ErrorKind::DnsResolve { .. } => explain(&error, uri, Given::default()),
-        reason => unusable(&reason.to_string()),
+        reason => unusable(uri, &reason.to_string()),
     })?;
     // Behind a proxy names and ways are the proxy's.
     if options.socks5_proxy.is_none() {
@@ -68,6 +77,7 @@ pub(super) async fn external(uri: &str) -> Result<Health> {
     let given = Given {
         credentials: options.credential.is_some(),
         tls: matches!(options.tls, Some(Tls::Enabled(_))),
+        authority: matches!(&options.tls, Some(Tls::Enabled(tls)) if tls.ca_file_path.is_some()),
     };
     let first = ask(options.clone(), FIRST_LIMIT, !given.credentials).await;
     match first {
@@ -81,19 +91,30 @@ pub(super) async fn external(uri: &str) -> Result<Health> {
 
 /// Fails if no host can be reached at all, which the driver would find out only at its limit.
 async fn knock(options: &ClientOptions, uri: &str) -> Result<()> {
-    let mut refused = false;
+    let (mut refused, mut no_file) = (false, false);
     for host in &options.hosts {
-        let ServerAddress::Tcp { host, port } = host else {
-            return Ok(());
+        let connect = async {
+            match host {
+                ServerAddress::Tcp { host, port } => {
+                    let address = (host.as_str(), port.unwrap_or(27017));
+                    TcpStream::connect(address).await.map(drop)
+                }
+                ServerAddress::Unix { path } => UnixStream::connect(path).await.map(drop),
+                _ => Ok(()),
+            }
         };
-        let connect = TcpStream::connect((host.as_str(), port.unwrap_or(27017)));
         match timeout(Duration::from_secs(3), connect).await {
             Ok(Err(error)) if error.kind() == ConnectionRefused => refused = true,
+            Ok(Err(error)) if error.kind() == NotFound => no_file = true,
             Ok(Err(error)) if is_unknown_host(&error) => {}
             _ => return Ok(()),
         }
     }
-    Err(if refused { connection_refused(uri) } else { unknown_host(uri) })
+    Err(match (refused, no_file) {
+        (true, _) => connection_refused(uri),
+        (false, true) => no_socket_file(uri),
+        (false, false) => unknown_host(uri),
+    })
 }
 
 async fn ask(

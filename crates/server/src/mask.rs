@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::uri::{Uri, harmless_options};
+use super::uri::{Uri, harmless_options, is_address};
 use base::secrets::{self, Secret};
 
 /// Properties of `authMechanismProperties` whose values are no secrets.
@@ -55,9 +55,10 @@ fn is_harmless(option: &str) -> bool {
     harmless_options().any(|known| known.eq_ignore_ascii_case(option))
 }
 
-/// From now on [`secrets::mask_text`] hides `uri` and the secrets in it.
+/// From now on [`secrets::mask_text`] hides `uri` and the secrets in it. An address without its
+/// scheme has none, and is quoted in the error that it ends in.
 pub fn keep_secret(uri: &str) {
-    if !uri.is_empty() {
+    if !uri.is_empty() && !is_address(uri) {
         secrets::keep(uri, || (mask_uri(uri), secrets_of(uri)));
     }
 }
@@ -67,6 +68,8 @@ fn secrets_of(text: &str) -> Vec<Secret> {
         // Nobody knows what is what: all of its words are.
         let words = text.split_once("://").map_or(text, |(_, rest)| rest);
         let words = words.split(|it: char| ":/?#[]@&=,".contains(it));
+        let words =
+            words.filter(|it| !SCHEMES.iter().any(|scheme| scheme.split(':').next() == Some(it)));
         let words = words.flat_map(|it| [it.to_owned(), decoded(it)]);
         return words.filter_map(|it| plain(&it)).collect();
     };
@@ -180,6 +183,10 @@ mod tests {
     fn of_what_is_no_uri_every_word_is_a_secret() {
         keep_secret("mongodb://carol:pa55/w0rd%2f@h/db");
         keep_secret("dave:un53cret@host");
+        keep_secret("mongodb://erin:pw1@h,mongodb://erin:pw1@g");
+        assert_eq!(mask_text("mongodb://there, erin"), "mongodb://there, ***");
+        keep_secret("dev-7.example:27017");
+        assert_eq!(mask_text("dev-7.example:27017"), "dev-7.example:27017", "only an address");
         let hidden = mask_text("carol pa55 w0rd/ dave un53cret");
         assert_eq!(hidden, "*** *** *** *** ***");
     }

@@ -42,8 +42,9 @@ impl Program {
     ) -> Result<Self> {
         let mut library_path = None;
         let mut missing = missing_libraries(&path, None)?;
-        if entry.is_some() && missing.iter().any(|library| library.ends_with(".so.1.1")) {
-            let folder = install_openssl(host, progress)?;
+        let is_older = missing.iter().any(|library| library.ends_with(".so.1.1"));
+        if let Some(entry) = entry.filter(|_| is_older) {
+            let folder = install_openssl(host, entry, progress)?;
             library_path = Some(in_front(&folder));
             missing = missing_libraries(&path, library_path.as_ref())?;
         }

@@ -13,6 +13,8 @@ pub(super) const UNAUTHORIZED: i32 = 13;
 pub(super) struct Given {
     pub credentials: bool,
     pub tls: bool,
+    /// The file of an authority.
+    pub authority: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,11 @@ enum Cause {
     SpeaksNoTls,
     ExpectsTls,
     CertificateRefused,
+    OwnAuthorityRefused,
+    CertificateOfAuthority,
+    CertificateExpired,
+    CertificateOfOthers,
+    NoSocketFile,
     UnreadableFile,
     ConnectionRefused,
     UnknownHost,
@@ -58,6 +65,14 @@ fn cause(error: &DriverError, given: Given) -> Cause {
         Cause::SpeaksNoTls
     } else if has(&["pem-encoded"]) {
         Cause::UnreadableFile
+    } else if has(&["causedasendentity"]) {
+        Cause::CertificateOfAuthority
+    } else if has(&["certificate"]) && has(&["expired", "notvalidyet", "not valid yet"]) {
+        Cause::CertificateExpired
+    } else if has(&["certificate"]) && has(&["notvalidforname", "not valid for name"]) {
+        Cause::CertificateOfOthers
+    } else if has(&["certificate"]) && given.authority {
+        Cause::OwnAuthorityRefused
     } else if has(&["certificate"]) {
         Cause::CertificateRefused
     } else if has(&["connection refused"]) {
@@ -90,6 +105,10 @@ pub(super) fn unknown_host(uri: &str) -> Error {
     say(Cause::UnknownHost, uri, "")
 }
 
+pub(super) fn no_socket_file(uri: &str) -> Error {
+    say(Cause::NoSocketFile, uri, "")
+}
+
 fn say(cause: Cause, uri: &str, said: &str) -> Error {
     let uri = mask_uri(uri);
     let detail = last_cause(said);
@@ -100,7 +119,16 @@ fn say(cause: Cause, uri: &str, said: &str) -> Error {
         Cause::ExpectsTls => {
             format!("{uri} closes the connection at once; it probably expects TLS")
         }
-        Cause::CertificateRefused => format!("the TLS certificate of {uri} was refused: {detail}"),
+        Cause::CertificateOfAuthority => format!(
+            "{uri} shows the certificate of an authority (CA:TRUE), which no server may have"
+        ),
+        Cause::NoSocketFile => format!("the socket file in {uri} is not there"),
+        Cause::CertificateRefused
+        | Cause::OwnAuthorityRefused
+        | Cause::CertificateExpired
+        | Cause::CertificateOfOthers => {
+            format!("the TLS certificate of {uri} was refused: {detail}")
+        }
         Cause::UnreadableFile => format!("a TLS file named in {uri} cannot be read: {detail}"),
         Cause::ConnectionRefused => format!("no server listens at {uri}: connection refused"),
         Cause::UnknownHost => format!("the host name in {uri} is unknown"),
@@ -125,6 +153,19 @@ fn hint(cause: Cause) -> &'static str {
         Cause::SpeaksNoTls => "take tls=true out of the URI (with mongodb+srv:// write tls=false)",
         Cause::ExpectsTls => "add tls=true to the URI (and tlsCAFile=… for a private authority)",
         Cause::CertificateRefused => "name the certificate's authority with tlsCAFile=… in the URI",
+        Cause::OwnAuthorityRefused => {
+            "the authority in tlsCAFile has not signed it: name the one that has, or let that one \
+             sign it"
+        }
+        Cause::CertificateOfAuthority => {
+            "make the server one that is no authority's: openssl req -x509 … -addext \
+             basicConstraints=critical,CA:FALSE; or add tlsAllowInvalidCertificates=true to the URI"
+        }
+        Cause::CertificateExpired => "renew it; see that the clocks of both machines are right",
+        Cause::CertificateOfOthers => "name the host in the URI as the certificate does",
+        Cause::NoSocketFile => {
+            "start the server, or correct the path in the URI: mongodb://%2Ftmp%2FNAME.sock/"
+        }
         Cause::UnreadableFile => {
             "correct the path; tlsCAFile and tlsCertificateKeyFile are PEM files"
         }
@@ -146,4 +187,25 @@ fn hint(cause: Cause) -> &'static str {
 fn last_cause(said: &str) -> &str {
     let cause = said.rsplit_once("Error: ").map_or(said, |(_, cause)| cause);
     cause.split(", labels").next().unwrap_or(cause).trim_start_matches("Kind: ").trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_certificate_is_told_what_helps() {
+        let hint = |words: &str, authority| {
+            let error = io::Error::other(format!("invalid peer certificate: {words}")).into();
+            let given = Given { tls: true, authority, credentials: false };
+            explain(&error, "mongodb://h/", given).hint
+        };
+        assert!(hint("UnknownIssuer", false).starts_with("name the certificate's authority"));
+        assert!(hint("UnknownIssuer", true).starts_with("the authority in tlsCAFile has not"));
+        assert!(hint("Other(OtherError(CaUsedAsEndEntity))", true).contains("CA:FALSE"));
+        assert!(hint("certificate expired: verification time …", true).starts_with("renew it"));
+        assert!(hint("certificate not valid for name \"h\"", true).contains("as the certificate"));
+    }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use mongodb::options::{ConnectionString, Credential, HostInfo};
+use mongodb::error::Error as DriverError;
+use mongodb::options::{ClientOptions, ConnectionString, Credential, HostInfo};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use workload::DRIVER_OPTIONS;
 
@@ -46,6 +47,32 @@ const COMMON_OPTIONS: [&str; 19] = [
 /// Those whose values nobody is shown.
 const SECRET_OPTIONS: [&str; 4] =
     ["authMechanismProperties", "proxyPassword", "proxyUsername", "tlsCertificateKeyFilePassword"];
+
+/// Options that the core's own driver does not take: it is built without compression, on rustls.
+/// Compression is a matter of what is measured. Rejected: the driver's features for it, which bring
+/// a C library along for connections that send next to nothing.
+const NOT_OUR_OWN: [&str; 6] = [
+    "compressors",
+    "timeoutMS",
+    "tlsAllowInvalidHostnames",
+    "tlsDisableCertificateRevocationCheck",
+    "tlsDisableOCSPEndpointCheck",
+    "zlibCompressionLevel",
+];
+
+/// The options of the core's own connections. What the core's driver lacks is left out.
+pub async fn own_options(uri: &str) -> Result<ClientOptions, DriverError> {
+    ClientOptions::parse(for_ourselves(uri)).await
+}
+
+/// The connection string of the core's own connections.
+pub(super) fn for_ourselves(uri: &str) -> String {
+    let all = uri.to_owned();
+    NOT_OUR_OWN.iter().fold(all, |uri, option| match has_option(&uri, option) {
+        true => without_option(&uri, option),
+        false => uri,
+    })
+}
 
 pub(super) fn harmless_options() -> impl Iterator<Item = &'static str> {
     arm_options().chain(COMMON_OPTIONS)
@@ -221,6 +248,16 @@ pub fn with_host(uri: &str, host: &str) -> String {
     }
 }
 
+/// Whether a text is `HOST:PORT`, or several with commas: a connection string without its scheme.
+pub(super) fn is_address(text: &str) -> bool {
+    let is_host = |it: char| it.is_ascii_alphanumeric() || "-._[]:".contains(it);
+    let is_port = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    text.split(',').all(|one| {
+        let (host, port) = one.rsplit_once(':').unwrap_or((one, ""));
+        !host.is_empty() && host.chars().all(is_host) && (is_port(port) || one == "localhost")
+    })
+}
+
 /// How long an operation waits for a server that has gone, by the URI's own option.
 pub fn selection_timeout(uri: &str) -> Duration {
     let options = Uri::parse(uri).map(|parts| parts.options).unwrap_or_default();
@@ -299,6 +336,43 @@ mod tests {
         assert_eq!(plain, Parts { hosts: vec!["c.mongodb.net".to_owned()], ..Parts::default() });
         assert_eq!(parts(""), Parts::default());
         assert_eq!(without_option("mongodb://h/?W=1&j=true", "w"), "mongodb://h/?j=true");
+    }
+
+    #[tokio::test]
+    async fn our_own_connections_take_every_option_that_there_is() {
+        let value = |name: &str| match name {
+            "authMechanism" => "MONGODB-X509",
+            "authSource" => "$external",
+            "compressors" => "snappy,zstd",
+            "loadBalanced" | "srvMaxHosts" | "srvServiceName" | "proxyPort" => "", // go with others
+            "maxStalenessSeconds" => "90&readPreference=nearest",
+            "readConcernLevel" | "replicaSet" | "appName" | "proxyHost" => "local",
+            "readPreference" | "readPreferenceTags" => "nearest",
+            "serverMonitoringMode" => "poll",
+            "tlsCAFile" | "tlsCertificateKeyFile" => "/a.pem",
+            "uuidRepresentation" => "javaLegacy",
+            name if name.ends_with("MS") || name.ends_with("Size") || name == "w" => "1",
+            "maxConnecting" | "zlibCompressionLevel" => "1",
+            _ => "true",
+        };
+        for name in harmless_options().filter(|name| !value(name).is_empty()) {
+            let uri = format!("mongodb://h/?{name}={}", value(name));
+            let Err(error) = own_options(&uri).await else { continue };
+            let said = error.to_string();
+            assert!(!said.contains("invalid option") && !said.contains("feature"), "{uri}: {said}");
+        }
+        let kept = for_ourselves("mongodb://u:p@h/?w=1&Compressors=zstd,snappy&maxPoolSize=3");
+        assert_eq!(kept, "mongodb://u:p@h/?w=1&maxPoolSize=3");
+    }
+
+    #[test]
+    fn addresses_are_told_from_what_may_be_a_secret() {
+        for text in ["localhost", "localhost:27017", "a:1,b-2.c:3", "[::1]:27017"] {
+            assert!(is_address(text), "{text}");
+        }
+        for text in ["", "s3cret", "u:s3cret", "u:p@h:1", "h:", "h:1,", "u:s3cret,h:1", "a b:1"] {
+            assert!(!is_address(text), "{text}");
+        }
     }
 
     #[test]

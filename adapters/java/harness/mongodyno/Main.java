@@ -185,6 +185,9 @@ final class Main {
         opened.add(client);
         client.ping();
       }
+    } catch (LinkageError missing) {
+      close(opened);
+      throw new Refusal("unsupported", "an option wants a library that is missing: " + missing);
     } catch (Exception fault) {
       close(opened);
       throw fault instanceof Refusal ? fault : new Refusal(driver.refusal(fault), told(fault));

@@ -100,6 +100,7 @@ const OF_LANGUAGE: [&str; 2] = [RUNTIME, API];
 const NATIVE: &str = "native extension";
 const COUNT: &str = "command of count";
 pub const SERVER_VERSION: &str = "server version";
+const REPORTS: &str = "version that the driver reports";
 const SEEN: &str = "seen on the wire, not told by the driver";
 
 const fn condition(
@@ -224,7 +225,10 @@ pub fn rows(experiment: &Experiment) -> Vec<ConditionRow> {
     let rows = rows.filter(|row| row.values.len() > 1 || row.condition == COUNT);
     let any_seen = experiment.arms.iter().any(|arm| arm.seen.is_some());
     let seen = any_seen.then(|| row(experiment, SEEN, seen));
-    rows.chain(seen).chain(limits(experiment)).collect()
+    let any_reports = experiment.arms.iter().any(|arm| arm.reports.is_some());
+    let told = |arm: &Arm| arm.reports.clone().unwrap_or_else(|| arm.version.clone());
+    let reports = any_reports.then(|| row(experiment, REPORTS, told));
+    rows.chain(seen).chain(reports).chain(limits(experiment)).collect()
 }
 
 fn row(experiment: &Experiment, name: &str, value: impl Fn(&Arm) -> String) -> ConditionRow {

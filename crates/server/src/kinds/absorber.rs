@@ -29,6 +29,7 @@ pub const KIND: Kind = Kind {
     forms: "absorber",
     is_named: |words| words == "absorber",
     identity: |words| Ok(words.to_owned()),
+    is_here: |_, _| Ok(true),
     prepare: |_, _, _| Ok(None),
     open: |_, _, options| Box::pin(start(options)),
     again: |_| Ok("absorber".to_owned()),

@@ -1,6 +1,7 @@
 //! `embedded`: a MongoDB out of the catalogue.
 
 use crate::catalogue::catalogue;
+use crate::install::{is_installed, supported};
 use crate::kind::Kind;
 use crate::managed;
 use crate::program::Program;
@@ -9,6 +10,10 @@ pub const KIND: Kind = Kind {
     forms: "embedded, embedded@VERSION",
     is_named: |words| words == "embedded" || version(words).is_some(),
     identity: |words| Ok(catalogue().resolve(version(words))?.version.clone()),
+    is_here: |host, words| {
+        let entry = catalogue().resolve(version(words))?;
+        supported(host, entry).map(|()| is_installed(host, entry))
+    },
     prepare: |host, words, progress| Program::embedded(host, version(words), progress).map(Some),
     open: managed::open,
     again: |version| Ok(format!("embedded@{version}")),

@@ -17,6 +17,7 @@ pub const KIND: Kind = Kind {
         let path = find(&Host::detect()?, words)?;
         Ok(path.canonicalize().unwrap_or(path).display().to_string())
     },
+    is_here: |_, _| Ok(true),
     prepare: |host, words, progress| {
         Program::probe(host, find(host, words)?, ServerKind::Mongod, None, progress).map(Some)
     },
