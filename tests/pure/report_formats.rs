@@ -160,6 +160,30 @@ fn series_have_a_row_per_reading_and_metric() {
 }
 
 #[test]
+fn documents_are_a_figure_of_every_report_and_a_doubt_stands_first() {
+    let mut analysis = analysis("everything.json");
+    let doubt = "find_one: 171,372 operations of node@7.9.0 returned nothing";
+    analysis.doubts = vec![doubt.to_owned()];
+    analysis.results[0].documents_per_op = Some(2.5);
+    let of = |name| written(&analysis, name, &columns(120));
+    for (name, column) in
+        [("terminal", "docs"), ("md", "| documents/op |"), ("html", ">documents/op<")]
+    {
+        let text = of(name);
+        let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{name}: no {what}"));
+        let doubt = if name == "md" { doubt.replace('_', "\\_") } else { doubt.to_owned() };
+        assert!(place(&doubt) < place(column), "{name}");
+        assert!(text.contains("2.50"), "{name}");
+        let phase = analysis.phases[0].loop_note.as_str();
+        assert!(place(&doubt) < place(phase), "{name}: before the first phase");
+    }
+    assert!(of("csv").contains(",documents_per_op,2.5,"));
+    assert!(of("json").contains("\"documents_per_op\": 2.5"));
+    analysis.results[0].documents_per_op = None;
+    assert!(!of("terminal").contains("docs"), "nothing is read");
+}
+
+#[test]
 fn no_wording_that_the_method_forbids() {
     for name in FORMATS.map(|format| format.name) {
         let text = rendered("everything.json", name, &columns(80)).to_lowercase();

@@ -140,3 +140,34 @@ fn a_collection_costs_some_kilobytes_whatever_its_documents_are() {
     let more = peak_bytes() - before;
     assert!(more < 1 << 30, "{more} bytes more");
 }
+
+#[test]
+fn bytes_of_documents_are_known_or_left_out() {
+    let read = |text: &str, document: &str, more: &str| {
+        let text = format!(
+            "name: bytes\nwhy: Sizes.\ncollections:\n  items:\n    documents: 10\n    document: \
+             {document}\nphases:\n  - {{name: read, collection: items, {text}}}\n{more}"
+        );
+        let loaded = workload::parse(&text, Path::new("bytes.yaml"), &BTreeMap::new());
+        let made = loaded.and_then(|loaded| workload::build(&loaded, 1));
+        let plan = made.unwrap_or_else(|error| panic!("{error}")).plan;
+        let size = plan.collections[0].document_bytes_max;
+        let bytes = workload::bytes::document_bytes(&plan, 0);
+        bytes.map(|it| (it.read == size, it.written == [size]))
+    };
+    let same = "{_id: {type: long, value: key}}";
+    for operation in ["operation: find_one", "operation: find, by: _id, range: 3"] {
+        assert_eq!(read(operation, same, ""), Some((true, false)), "{operation}");
+    }
+    assert_eq!(read("operation: insert_one", same, ""), Some((false, true)));
+    for operation in [
+        "operation: aggregate, pipeline: [{$count: n}]",
+        "operation: find_one, projection: {_id: 1}",
+        "operation: count, filter: {}",
+    ] {
+        assert_eq!(read(operation, same, ""), None, "{operation}");
+    }
+    let update =
+        "  - {operation: update_one, collection: items, set: {grown: {type: string, length: 9}}}\n";
+    assert_eq!(read("operation: find_one", same, update), None, "documents grow");
+}

@@ -9,7 +9,7 @@ pub mod objectives;
 use analysis::compare::{self, compare_all};
 use analysis::rounds::Rounds;
 use analysis::types::{AlsoRow, Analysis, Metric, ObjectiveRow};
-use analysis::{changed, conditions, quantiles, rows, since, taps};
+use analysis::{changed, conditions, documents, quantiles, rows, since, taps};
 use base::error::Result;
 use diagnosis::Evidence;
 use objectives::Gate;
@@ -90,6 +90,7 @@ pub fn analyse(folder: &Folder, experiment: &Experiment) -> Result<Outcome> {
         since,
         objectives: Vec::new(),
         diagnosis,
+        doubts: documents::doubts(experiment, &rounds),
         warnings,
     };
     keep(&mut analysis, &experiment.settings.gates);

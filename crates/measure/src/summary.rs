@@ -15,7 +15,7 @@ use stats::gates::{self, Checked, Outcome};
 use tap::recording;
 use tap::summary::Call;
 use workload::expected::Expected;
-use workload::operations::{about, inserts};
+use workload::operations::inserts;
 use workload::plan::{Phase, Plan};
 
 /// The samples of one phase of one run, and the data to check them with.
@@ -80,7 +80,7 @@ pub fn summarise(source: &Source<'_>, measured: &Measured, folder: &Folder) -> R
         rss_held_bytes: Some(measured.rss_held_bytes),
         threads_peak: measured.peak.map(|it| it.threads),
         connections_peak: measured.peak.map(|it| it.connections),
-        document_bytes: document_bytes(source.plan, phase, measured, &done, &given),
+        document_bytes: document_bytes(source, measured, &done, &given),
         idle_cpu_fraction: Some(measured.idle_cpu_ns as f64 / wall_ns.max(1) as f64),
         waiting_cpu_ns: Some(measured.waiting_cpu_ns),
         server: measured.counters.clone(),
@@ -157,31 +157,19 @@ fn answers(measured: &Measured, expected: Expected) -> Answers {
 }
 
 fn document_bytes(
-    plan: &Plan,
-    phase: &Phase,
+    source: &Source<'_>,
     measured: &Measured,
     done: &[u64],
     given: &[Option<Given>],
-) -> u64 {
-    let mean = |name: &str| {
-        let found = plan.collections.iter().find(|collection| collection.name == name);
-        found.map_or(0.0, |collection| collection.document_bytes_mean)
-    };
-    let mut bytes = 0.0;
-    for ((operation, done), given) in phase.operations.iter().zip(done).zip(given) {
-        let documents = match given {
-            Some(given) => given.inserted,
-            None if operation.documents.is_some() => done * inserts(operation).max(1),
-            None => 0,
-        };
-        bytes += documents as f64 * mean(&operation.collection);
-    }
+) -> Option<u64> {
+    let bytes = workload::bytes::document_bytes(source.plan, source.number)?;
+    let operations = &source.plan.phases[source.number].operations;
+    let each = operations.iter().zip(done).zip(given).zip(&bytes.written);
+    let written = each.map(|(((operation, done), given), bytes)| {
+        bytes * given.map_or(done * inserts(operation).max(1), |it| it.inserted)
+    });
     let read = measured.ended.as_ref().map_or(0, |ended| ended.totals.documents);
-    let reader = phase.operations.iter().find(|operation| about(operation.kind).reads_documents);
-    if let Some(operation) = reader {
-        bytes += read as f64 * mean(&operation.collection);
-    }
-    bytes as u64
+    Some(written.sum::<u64>() + bytes.read * read)
 }
 
 fn run_gates(

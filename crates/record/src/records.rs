@@ -312,8 +312,10 @@ pub struct PhaseRun {
     /// Most open TCP connections at once, those that watch the server among them; read likewise.
     #[serde(default)]
     pub connections_peak: Option<u64>,
-    /// BSON bytes of the documents written or read, by the pool's mean.
-    pub document_bytes: u64,
+    /// BSON bytes of the documents written or read, as their pools have them; None where they do
+    /// not follow from that (documents of several sizes, aggregations, projections, updates).
+    #[serde(default)]
+    pub document_bytes: Option<u64>,
     /// CPU of the idle arms during this arm's turns, as a fraction of that time (gate G9).
     pub idle_cpu_fraction: Option<f64>,
     /// CPU of this arm during the turns of the others, ns.

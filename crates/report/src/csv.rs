@@ -55,7 +55,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Column name, metric of comparisons, value.
-fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 18] {
+fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 19] {
     let real = |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| v.to_string());
     let whole = |value: u64| Some(value.to_string());
     [
@@ -76,7 +76,8 @@ fn metrics(row: &ResultRow) -> [(&'static str, Option<Metric>, Option<String>); 
         ("gc_ns", None, row.gc_ns.and_then(whole)),
         ("operations_count", None, whole(row.operations)),
         ("errors_count", None, whole(row.errors)),
-        ("document_bytes", None, whole(row.document_bytes)),
+        ("documents_per_op", None, real(row.documents_per_op)),
+        ("document_bytes", None, row.document_bytes.and_then(whole)),
     ]
 }
 

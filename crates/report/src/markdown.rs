@@ -21,6 +21,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "- Machine: {}", escape(&view::machine_text(&analysis.machine)))?;
     writeln!(out, "- Rounds: {}", escape(&view::rounds_line(analysis)))?;
     writeln!(out, "- Experiment: {}", escape(&analysis.id))?;
+    list(out, view::DOUBTS, &analysis.doubts)?;
     list(out, view::DEATHS, &view::death_lines(analysis))?;
     list(out, answers::GATES, &answers::gate_lines(analysis))?;
     list(out, "Since which version", &answers::since_lines(analysis))?;
@@ -66,6 +67,9 @@ fn write_phase(analysis: &Analysis, phase: &PhaseView, out: &mut dyn Write) -> i
     head.extend(["p50", "p90", "p99", "p99.9"].map(|name| format!("{name} {time}")));
     if phase.has_response {
         head.extend(["response p50", "response p99"].map(|name| format!("{name} {time}")));
+    }
+    if phase.has_documents {
+        head.push("documents/op".to_owned());
     }
     head.push(format!("CPU/op {}", phase.cpu_unit));
     head.extend(["peak RSS MiB", "errors"].map(str::to_owned));
@@ -113,6 +117,9 @@ fn cells(phase: &PhaseView, row: &RowView) -> Vec<String> {
     cells.extend(row.quantiles.iter().cloned());
     if phase.has_response {
         cells.extend(row.response.iter().cloned());
+    }
+    if phase.has_documents {
+        cells.push(row.documents.clone());
     }
     cells.extend([first(&row.cpu), first(&row.rss), row.errors.clone()]);
     cells

@@ -20,6 +20,7 @@ pub struct Page<'a> {
     question: String,
     /// Name and value, for the list at the top.
     facts: Vec<(&'static str, String)>,
+    doubts: Vec<String>,
     deaths: Vec<String>,
     gates: Vec<String>,
     since: Vec<String>,
@@ -114,6 +115,7 @@ pub fn page(analysis: &Analysis) -> Page<'_> {
         title: clean(&analysis.workload),
         question: clean(&analysis.why),
         facts: facts(analysis),
+        doubts: view::doubt_lines(analysis),
         deaths: view::death_lines(analysis),
         gates: answers::gate_lines(analysis),
         since: answers::since_lines(analysis),

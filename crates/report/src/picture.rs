@@ -69,6 +69,10 @@ fn foot(analysis: &Analysis) -> Drawing {
     if !deaths.is_empty() {
         lines.push(format!("{}: {}", view::DEATHS, deaths.join(" · ")));
     }
+    let doubts = view::doubt_lines(analysis);
+    if !doubts.is_empty() {
+        lines.push(format!("{}: {}", view::DOUBTS, doubts.join(" · ")));
+    }
     let warnings = view::warning_lines(analysis);
     if !warnings.is_empty() {
         lines.push(format!("Warnings: {}", warnings.join(" · ")));

@@ -25,6 +25,7 @@ fn render(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Report { analysis, options, .. } = report;
     let mut page = Page::new(options, out);
     header(analysis, &mut page)?;
+    page.list(view::DOUBTS, Ink::Red, &view::doubt_lines(analysis))?;
     for phase in view::phases(analysis) {
         page.line("")?;
         phase_block(analysis, &phase, &mut page)?;
@@ -153,6 +154,9 @@ fn fields(phase: &PhaseView) -> Vec<Field> {
     }
     // Errors are the operation's: in a mix they go where the operations are.
     let errors = if phase.is_mix { Part::Time } else { Part::Work };
+    if phase.has_documents {
+        fields.push(figure("docs\n/op", errors, |r| &r.documents));
+    }
     fields.extend([
         figure(&format!("CPU/op\n{}", phase.cpu_unit), Part::Work, |r| first(r, &r.cpu)),
         figure("peak\nRSS MiB", Part::Work, |r| first(r, &r.rss)),

@@ -30,6 +30,8 @@ pub struct PhaseView<'a> {
     pub is_mix: bool,
     /// Whether response times were measured (open loop).
     pub has_response: bool,
+    /// Whether some operation returns documents, and how many is known.
+    pub has_documents: bool,
     pub rows: Vec<RowView>,
     /// Comparisons of throughput, in the order of the arms, the A/A arm last.
     #[serde(skip)]
@@ -57,6 +59,8 @@ pub struct RowView {
     pub quantiles: [String; 4],
     /// p50, p99 of response time.
     pub response: [String; 2],
+    /// Documents an operation returns.
+    pub documents: String,
     pub cpu: String,
     pub rss: String,
     pub errors: String,
@@ -144,6 +148,7 @@ fn phase<'a>(analysis: &'a Analysis, name: &str) -> PhaseView<'a> {
         time_unit: time.label(),
         cpu_unit: cpu.label(),
         is_mix: operations.len() > 1,
+        has_documents: results.iter().any(|r| r.documents_per_op.is_some()),
         has_response: results.iter().any(|r| r.response_p50_us.is_some()),
         rows,
         verdicts: verdicts(analysis, name),
@@ -158,6 +163,7 @@ fn result_row(arm: &ArmSummary, result: &ResultRow, time: TimeUnit, cpu: TimeUni
         quantiles: [result.p50_us, result.p90_us, result.p99_us, result.p999_us]
             .map(|q| time.figure(q)),
         response: [result.response_p50_us, result.response_p99_us].map(|q| time.figure(q)),
+        documents: figures::optional(result.documents_per_op),
         cpu: cpu.figure(result.cpu_us_per_op),
         rss: figures::mebibytes(result.rss_peak_bytes),
         errors: figures::count(result.errors),
@@ -180,6 +186,7 @@ fn missing_row(arm: &ArmSummary) -> RowView {
         verdict: None,
         quantiles: std::array::from_fn(|_| missing()),
         response: std::array::from_fn(|_| missing()),
+        documents: missing(),
         cpu: missing(),
         rss: missing(),
         errors: missing(),
@@ -462,6 +469,14 @@ pub fn death_lines(analysis: &Analysis) -> Vec<String> {
         clean(&format!("{label} {}{which}", it.first.sentence()))
     };
     analysis.deaths.iter().map(line).collect()
+}
+
+/// Over [`doubt_lines`].
+pub const DOUBTS: &str = "Doubts";
+
+/// What stands before all else: a verdict may be about something that nobody asked.
+pub fn doubt_lines(analysis: &Analysis) -> Vec<String> {
+    clean_all(&analysis.doubts)
 }
 
 /// Cautions to read before the numbers.

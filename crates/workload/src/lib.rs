@@ -9,6 +9,7 @@ mod arrivals;
 mod at;
 pub mod build;
 pub mod builtin;
+pub mod bytes;
 mod check;
 pub mod clients;
 mod collection;

@@ -4,6 +4,7 @@ pub mod across;
 pub mod changed;
 pub mod compare;
 pub mod conditions;
+pub mod documents;
 pub mod itself;
 pub mod own;
 pub mod quantiles;

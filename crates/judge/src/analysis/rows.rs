@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::quantiles;
 use super::rounds::Rounds;
 use super::types::{ArmSummary, DeathRow, PhaseSummary, ResultRow};
+use super::{documents, quantiles};
 use base::error::Result;
 use record::folder::Folder;
 use record::records::{Death, Experiment, PhaseRun, Quantiles, Run, ServerKind};
 use stats::descriptive::median;
 use stats::threshold::Interleave;
+use workload::bytes;
 use workload::plan::{Pacing, Phase};
 
 pub fn arms(experiment: &Experiment, runs: &[Run]) -> Vec<ArmSummary> {
@@ -97,9 +98,13 @@ pub fn results(
     let mut rows = Vec::new();
     let is_ours = experiment.server.kind != ServerKind::External;
     for arm in &experiment.arms {
-        for phase in &experiment.plan.phases {
+        for (number, phase) in experiment.plan.phases.iter().enumerate() {
             let runs = rounds.measured(&arm.id, &phase.name);
             let measured = rounds.every(&arm.id, &phase.name);
+            // Older records have a guess where they are not known.
+            let known = bytes::document_bytes(&experiment.plan, number).is_some();
+            let document_bytes = measured.iter().map(|run| run.document_bytes).sum::<Option<u64>>();
+            let document_bytes = document_bytes.filter(|_| known);
             let told = |value: fn(&PhaseRun) -> Option<u64>| {
                 measured.iter().filter_map(move |run| value(run))
             };
@@ -149,7 +154,8 @@ pub fn results(
                     gc_ns: told(|run| run.gc_ns).reduce(|sum, more| sum + more),
                     operations: by_operation.iter().map(|it| it.count).sum(),
                     errors: by_operation.iter().map(|it| it.failed + it.wrong).sum(),
-                    document_bytes: measured.iter().map(|run| run.document_bytes).sum(),
+                    documents_per_op: documents::per_op(phase, operation, &measured),
+                    document_bytes,
                     throughput_by_round: runs
                         .iter()
                         .map(|run| run.map(|run| run.throughput))

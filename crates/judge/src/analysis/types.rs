@@ -68,6 +68,10 @@ pub struct Analysis {
     /// Where the time goes, and why.
     #[serde(default)]
     pub diagnosis: Vec<Finding>,
+    /// Reasons not to trust a verdict, a sentence each: queries that find nothing, arms that are
+    /// given different documents.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// Facts to know before trusting the numbers, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -265,8 +269,12 @@ pub struct ResultRow {
     pub operations: u64,
     /// Failed operations in all rounds.
     pub errors: u64,
-    /// BSON bytes of the documents written or read.
-    pub document_bytes: u64,
+    /// Documents that a right answer brings, the median of the rounds; of several finds in a mix
+    /// their mean together. None where it brings none, or where the totals do not tell.
+    #[serde(default)]
+    pub documents_per_op: Option<f64>,
+    /// BSON bytes of the documents written or read in the phase; None where they are not known.
+    pub document_bytes: Option<u64>,
     /// Throughput of each round, for plots, void runs included; None where nothing was measured.
     pub throughput_by_round: Vec<Option<f64>>,
 }
