@@ -38,7 +38,7 @@ fn what_a_driver_is_built_from_is_built_again_when_it_changes() {
     let output = lab.experiment(&["own"], &["--rounds", "1"]);
     let lock = lab.record()["arms"][0]["lock_sha256"].clone();
     assert!(lock.is_string(), "whoever resumes has to have the same: {}", said(&output));
-    fs::remove_dir_all(&lab.path("source")).expect("it is there");
+    fs::remove_dir_all(lab.path("source")).expect("it is there");
     let output = lab.run(["adapters", "install", "own"]);
     assert_eq!(code(&output), 5, "{}", said(&output));
 }

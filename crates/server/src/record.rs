@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::Wheel;
 use super::health::Health;
 
+/// Start of the topology of a replica set.
+pub(super) const REPLICA_SET: &str = "replica set";
+
 /// Serialised into every result; holds no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerRecord {

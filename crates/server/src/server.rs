@@ -5,8 +5,7 @@ use std::pin::Pin;
 
 use base::error::Error;
 
-use super::record::ServerRecord;
-use super::shape::REPLICA_SET;
+use super::record::{REPLICA_SET, ServerRecord};
 use super::uri::parts;
 
 #[derive(Debug)]

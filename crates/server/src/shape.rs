@@ -10,7 +10,7 @@ use super::host::Host;
 use super::managed;
 use super::options::StartOptions;
 use super::program::Program;
-use super::record::ServerRecord;
+use super::record::{REPLICA_SET, ServerRecord};
 use super::replica_set::{initiate, log};
 use super::server::Server;
 use super::uri::parts;
@@ -25,8 +25,6 @@ const MEMBERS_MAX: usize = 7;
 const SHARDS_MAX: usize = 16;
 /// The beginning of the topology of several hosts.
 const HOSTS: &str = "hosts";
-/// The beginning of the topology of a replica set.
-pub(super) const REPLICA_SET: &str = "replica set";
 
 /// How many mongods a server is made of, and what they are to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -67,11 +67,8 @@ pub async fn own_options(uri: &str) -> Result<ClientOptions, DriverError> {
 
 /// The connection string of the core's own connections.
 pub(super) fn for_ourselves(uri: &str) -> String {
-    let all = uri.to_owned();
-    NOT_OUR_OWN.iter().fold(all, |uri, option| match has_option(&uri, option) {
-        true => without_option(&uri, option),
-        false => uri,
-    })
+    let lacking = NOT_OUR_OWN.iter().filter(|option| has_option(uri, option));
+    lacking.fold(uri.to_owned(), |rest, option| without_option(&rest, option))
 }
 
 pub(super) fn harmless_options() -> impl Iterator<Item = &'static str> {

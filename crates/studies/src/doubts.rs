@@ -11,7 +11,7 @@ use record::records::{Ended, Experiment, Run};
 use stats::disturbed::{self, Around};
 use stats::verdict::Verdict;
 
-use crate::evidence::{Evidence, Shown};
+use crate::evidence::{self, Evidence, Shown};
 use crate::study::Outcome;
 
 /// Runs that an answer is made of.
@@ -31,7 +31,7 @@ pub struct Doubts {
     /// Arms that are compared with the baseline, in each phase.
     compared: usize,
     /// Reasons to doubt what is not void, and their details.
-    doubts: Vec<(String, String)>,
+    reasons: Vec<(String, String)>,
     /// Phases with void runs.
     lost: Vec<String>,
     /// Cautions of its report.
@@ -80,7 +80,7 @@ impl Doubts {
             rounds: rounds.count(),
             void: void.collect(),
             compared: others.len(),
-            doubts,
+            reasons: doubts,
             lost: rows::void_runs(experiment, &rounds),
             cautions,
             noise,
@@ -90,7 +90,7 @@ impl Doubts {
     /// Everything that is wrong with the part, for the study's notes.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let void = self.void.iter().map(|(_, said)| said.clone());
-        let doubts = self.doubts.iter().map(|(said, details)| format!("{said}{details}"));
+        let doubts = self.reasons.iter().map(|(said, details)| format!("{said}{details}"));
         let others = self.lost.iter().chain(&self.cautions).cloned();
         void.chain(doubts)
             .chain(others)
@@ -124,7 +124,7 @@ impl Doubts {
 
     /// Why they are doubted.
     fn doubts(&self, arms: Option<&[&str]>) -> Vec<String> {
-        let mut why: Vec<String> = self.doubts.iter().map(|(said, _)| said.clone()).collect();
+        let mut why: Vec<String> = self.reasons.iter().map(|(said, _)| said.clone()).collect();
         let some = self.void.len() < self.compared && arms.is_some_and(<[_]>::is_empty);
         if some && !self.void.is_empty() {
             let (void, of) = (self.void.len(), self.compared);
@@ -141,6 +141,22 @@ impl Doubts {
 pub fn of_parts(outcome: &Outcome<'_>, compares: bool) -> Vec<Doubts> {
     let made = outcome.made.iter();
     made.map(|it| Doubts::of(it.part, it.experiment, it.runs, compares)).collect()
+}
+
+/// Notes on the experiments of a study and their doubts, after the names of the parts.
+pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
+    // An arm that is broken is broken in every part: that is said once.
+    let mut by_note: Vec<(String, Vec<&str>)> = Vec::new();
+    for (made, doubts) in outcome.made.iter().zip(doubts) {
+        let own = evidence::notes(made.experiment, made.runs).into_iter();
+        for note in own.chain(doubts.notes()) {
+            match by_note.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, parts)) => parts.push(made.part),
+                None => by_note.push((note, vec![made.part])),
+            }
+        }
+    }
+    by_note.into_iter().map(|(note, parts)| format!("{}: {note}", parts.join(", "))).collect()
 }
 
 /// Takes back answers that are made of void parts, and says what is in doubt of the others.

@@ -1,7 +1,5 @@
 //! Conclusions of studies: a question, whether the figures answer it, and with which figures.
 
-use crate::doubts::Doubts;
-use crate::study::Outcome;
 use record::records::{Experiment, Gap, Run};
 use report::study::EvidenceView;
 use schemars::JsonSchema;
@@ -44,23 +42,6 @@ impl Evidence {
         let shown = self.shown != Shown::NotShown;
         EvidenceView { heading: self.question.clone(), sentences, shown }
     }
-}
-
-/// [`notes`] on the experiments of a study and the doubts of them, the names of the parts before
-/// each.
-pub fn notes_of_parts(outcome: &Outcome<'_>, doubts: &[Doubts]) -> Vec<String> {
-    // An arm that is broken is broken in every part: that is said once.
-    let mut by_note: Vec<(String, Vec<&str>)> = Vec::new();
-    for (made, doubts) in outcome.made.iter().zip(doubts) {
-        let own = notes(made.experiment, made.runs).into_iter();
-        for note in own.chain(doubts.notes()) {
-            match by_note.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, parts)) => parts.push(made.part),
-                None => by_note.push((note, vec![made.part])),
-            }
-        }
-    }
-    by_note.into_iter().map(|(note, parts)| format!("{}: {note}", parts.join(", "))).collect()
 }
 
 /// Facts on any experiment of a study that a reader needs beside its tables.

@@ -52,12 +52,11 @@ fn per_answer(phase: &Phase, made: &Operation, run: &PhaseRun) -> Option<f64> {
         [Adds::One, Adds::Documents, Adds::Number].map(|what| right(phase, run, what));
     let total = run.answers.documents;
     let (sum, among) = match adds(made) {
-        Adds::Nothing => return None,
         Adds::One if documents + numbers > 0 => (ones, ones),
         Adds::One => (total, ones),
         Adds::Documents if numbers == 0 => (total.checked_sub(ones)?, documents),
         Adds::Number if documents == 0 => (total.checked_sub(ones)?, numbers),
-        Adds::Documents | Adds::Number => return None,
+        Adds::Nothing | Adds::Documents | Adds::Number => return None,
     };
     (among > 0).then(|| sum as f64 / among as f64)
 }

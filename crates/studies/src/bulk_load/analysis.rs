@@ -4,8 +4,8 @@ use super::in_turn::{self, Call};
 use super::parts::{BY_HOSTS, BY_SHARDS};
 use super::types::{BulkLoadAnalysis, Load};
 use super::{answer, spread, tenths};
+use crate::doubts;
 use crate::study::{Made, Outcome};
-use crate::{doubts, evidence};
 use judge::analysis::rounds::Rounds;
 use record::records::{PhaseRun, ServerKind, ServerSample};
 use record::samples::{Sample, Samples};
@@ -18,7 +18,7 @@ pub fn analyse(made: &Outcome<'_>) -> BulkLoadAnalysis {
     let doubts = doubts::of_parts(made, false);
     let mut evidence = answer::all(&loads);
     doubts::weigh(&doubts, &mut evidence, |_| Vec::new());
-    BulkLoadAnalysis { evidence, notes: evidence::notes_of_parts(made, &doubts), loads }
+    BulkLoadAnalysis { evidence, notes: doubts::notes_of_parts(made, &doubts), loads }
 }
 
 /// Of one part, in the order of its plan.

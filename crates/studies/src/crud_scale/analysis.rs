@@ -4,8 +4,8 @@ use super::cells::{self, Cell, Series};
 use super::findings;
 use super::rates::{ACKNOWLEDGED, OPERATIONS, SCAN, arms, by_threads, lost, rates};
 use super::types::{CrudScaleAnalysis, Growing, Rate, Scaling, Unwaited};
+use crate::doubts;
 use crate::study::{Made, Outcome};
-use crate::{doubts, evidence};
 use record::records::PhaseRun;
 use stats::descriptive::{Interval, over_rounds};
 use stats::growth::{VALUES_MIN, growth};
@@ -20,7 +20,7 @@ pub fn analyse(outcome: &Outcome<'_>) -> CrudScaleAnalysis {
         scaling: Vec::new(),
         unwaited: unwaited(outcome),
         evidence: Vec::new(),
-        notes: evidence::notes_of_parts(outcome, &doubts),
+        notes: doubts::notes_of_parts(outcome, &doubts),
     };
     analysis.notes.extend(analysis.rates.iter().filter_map(lost));
     analysis.growth = all_growth(&analysis.rates);

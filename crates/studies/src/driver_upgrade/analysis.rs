@@ -3,13 +3,13 @@
 use super::answer;
 use super::types::{Correlation, PartRows, Ratio, Row, UpgradeAnalysis};
 use super::{CONCERN, CONNECTIONS, CREATE, READ, UNWAITED, VERSIONS};
+use crate::doubts;
 use crate::study::{Made, Outcome};
-use crate::{doubts, evidence};
 use judge::analysis::rounds::Rounds;
 use record::records::{Arm, PhaseRun};
 use stats::descriptive::{OverRounds, median, over_rounds};
 use stats::spearman::spearman;
-use workload::plan::{Limit, Plan};
+use workload::plan::{Limit, Phase, Plan};
 
 type Figure = fn(&Row) -> Option<f64>;
 
@@ -35,7 +35,7 @@ pub fn analyse(outcome: &Outcome<'_>) -> UpgradeAnalysis {
         parts.push(PartRows {
             part: made.part.to_owned(),
             operations: plan.phases.first().map_or(0, |phase| phase.limit.operations()),
-            threads: plan.phases.first().map_or(0, |phase| phase.all_workers()),
+            threads: plan.phases.first().map_or(0, Phase::all_workers),
             rows: of.rows(),
         });
         ratios.extend(if made.part == CONCERN { of.factors() } else { of.ends() });
@@ -47,7 +47,7 @@ pub fn analyse(outcome: &Outcome<'_>) -> UpgradeAnalysis {
         parts,
         ratios,
         evidence: Vec::new(),
-        notes: evidence::notes_of_parts(outcome, &doubts),
+        notes: doubts::notes_of_parts(outcome, &doubts),
     };
     analysis.evidence = answer::all(outcome, &analysis, &doubts);
     doubts::weigh(&doubts, &mut analysis.evidence, |it| answer::basis(it, &analysis.ratios));

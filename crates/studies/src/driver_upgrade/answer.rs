@@ -1,7 +1,8 @@
 //! The tables in sentences.
 
+use super::factors::{self, SMALL, not_shown, words};
 use super::types::{Correlation, Ratio, Row, UpgradeAnalysis};
-use super::{CONCERN, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE, factors};
+use super::{CONCERN, CONNECTIONS, GROWING, REVERSE, UNWAITED, VERSIONS, WIRE};
 use crate::doubts::{Basis, Doubts};
 use crate::evidence::{Evidence, Shown};
 use crate::study::Outcome;
@@ -10,8 +11,6 @@ use judge::analysis::types::{ChangeRow, Finding, Metric, SinceRow};
 use judge::diagnosis::NO_CAUSE;
 use stats::descriptive::OverRounds;
 
-/// A change of the ratio by less is none that anybody would ask about.
-pub const SMALL: f64 = 1.1;
 /// No study decides by fewer rounds (methodology 8).
 const ROUNDS_MIN: u32 = 5;
 
@@ -79,11 +78,6 @@ fn rows<'a>(analysis: &'a UpgradeAnalysis, part: &str) -> &'a [Row] {
     part.map_or(&[], |part| &part.rows)
 }
 
-pub fn not_shown(id: &str, question: &str, why: &str) -> Evidence {
-    let (id, question) = (id.to_owned(), question.to_owned());
-    Evidence { id, question, shown: Shown::NotShown, sentences: vec![why.to_owned()] }
-}
-
 /// A step within what two copies of one version differ by (`noise`, percent by phase) is none.
 pub fn first_slow(since: &[SinceRow], noise: impl Fn(&str) -> Option<f64>) -> Evidence {
     let (id, question) = ("since", "Since which version is it slow?");
@@ -135,13 +129,6 @@ fn cause(found: &[Finding]) -> Evidence {
         told.shown = Shown::Shown;
     }
     told
-}
-
-/// `2.04 (1.98 to 2.11)`.
-pub fn words(ratio: &OverRounds) -> String {
-    let it = ratio.median;
-    let few = if ratio.is_sure() { "" } else { ", too few rounds to decide" };
-    format!("{} ({} to {}{few})", fixed(it.estimate, 2), fixed(it.low, 2), fixed(it.high, 2))
 }
 
 /// The ratio of a driver in `versions` beside that in another experiment.

@@ -1,12 +1,26 @@
 //! What makes the difference between the first version and the last: the default write concern, the
 //! driver, its API; and whether the steps of 2014 come back.
 
-use super::answer::{SMALL, not_shown, words};
 use super::types::{Ratio, Row};
 use super::{CONCERN, VERSIONS};
 use crate::evidence::{Evidence, Shown};
 use figures::fixed;
 use stats::descriptive::{Interval, OverRounds};
+
+/// A change of the ratio by less is none that anybody would ask about.
+pub const SMALL: f64 = 1.1;
+
+pub fn not_shown(id: &str, question: &str, why: &str) -> Evidence {
+    let (id, question) = (id.to_owned(), question.to_owned());
+    Evidence { id, question, shown: Shown::NotShown, sentences: vec![why.to_owned()] }
+}
+
+/// `2.04 (1.98 to 2.11)`.
+pub fn words(ratio: &OverRounds) -> String {
+    let it = ratio.median;
+    let few = if ratio.is_sure() { "" } else { ", too few rounds to decide" };
+    format!("{} ({} to {}{few})", fixed(it.estimate, 2), fixed(it.low, 2), fixed(it.high, 2))
+}
 
 /// Each factor is measured by itself, between two arms that differ in nothing else. The quotient of
 /// two other factors would have no interval, and would hide that they depend on each other.

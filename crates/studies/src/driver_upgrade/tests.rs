@@ -77,7 +77,7 @@ fn each_thread_or_all_together() {
     assert!(parts(&each)[0].words.contains(&"operations=1000000".to_owned()));
     let total = |total: &str, scale| {
         let flags = BTreeMap::from([(TOTAL, total.to_owned())]);
-        DriverUpgradeStudy.plan(&Asked { flags, scale, ..Asked::default() })
+        DriverUpgradeStudy.plan(&Asked { scale, flags, ..Asked::default() })
     };
     let Plan::Parts(all) = total("10000", None).expect("a plan") else { unreachable!() };
     assert!(all[0].words.contains(&"operations=10000".to_owned()));

@@ -160,7 +160,7 @@ fn whole(of: Option<u64>) -> String {
 }
 
 pub fn part(part: &PartRows) -> PhaseView {
-    let (columns, cells): (Vec<Column>, Vec<fn(&Row) -> String>) = columns().into_iter().unzip();
+    let (columns, cells): (Vec<_>, Vec<_>) = columns().into_iter().unzip();
     let row = |row: &Row| {
         let cells = cells.iter().map(|cell| cell(row)).collect();
         TableRow { arm: row.arm.clone(), cells }

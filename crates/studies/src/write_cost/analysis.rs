@@ -3,8 +3,8 @@
 use super::runs::{calls_us, time_us, whole, written};
 use super::types::{Around, Documents, Row, Value, Way, WriteCostAnalysis};
 use super::{answers, by_size, memory, stored};
+use crate::doubts;
 use crate::study::{Made, Outcome};
-use crate::{doubts, evidence};
 use judge::analysis::rounds::Rounds;
 use record::folder::Series;
 use record::records::{PhaseRun, ServerSample};
@@ -21,7 +21,7 @@ pub fn analyse(made: &Outcome<'_>) -> WriteCostAnalysis {
         stored: made.part("stored").map(stored::stored).unwrap_or_default(),
         memory: made.part("memory").map(memory::memory).unwrap_or_default(),
         evidence: Vec::new(),
-        notes: evidence::notes_of_parts(made, &doubts),
+        notes: doubts::notes_of_parts(made, &doubts),
     };
     // A death of memory is a result, and said as one.
     let runs = made.part("memory").into_iter().flat_map(|it| it.runs);
