@@ -247,7 +247,7 @@ impl Operation {
 /// pool of number `pool`.
 pub fn operation(made: &plan::Operation, pool: u32, templates: &mut Vec<Document>) -> Operation {
     let mut reference = |template: Option<&plan::Template>| {
-        let plan::Template { document, stamps } = template?;
+        let plan::Template { document, stamps, .. } = template?;
         templates.push(document.clone());
         let document = u32::try_from(templates.len() - 1).expect("few templates");
         Some(Reference { pool, document, stamps: stamps.clone() })

@@ -240,7 +240,7 @@ impl<'a> Session<'a> {
             ("update_nothing", OUTCOME_WRONG, 0),
             ("delete_nothing", OUTCOME_WRONG, 0),
             ("duplicate_key", OUTCOME_ERROR, 11000),
-            ("no_such_command", OUTCOME_ERROR, 59),
+            ("no_such_operator", OUTCOME_ERROR, 2),
         ];
         let (_, missing) = self.inputs.collection(&self.workload.plan, "missing");
         let emptied = self.admin.create("missing", missing).await.map_err(|it| it.to_string());

@@ -41,6 +41,7 @@ pub mod random;
 pub mod schedule;
 mod schedule_file;
 pub mod schema;
+mod sent;
 mod sequence;
 pub mod shard;
 pub mod sharding;

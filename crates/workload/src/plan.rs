@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::clients::Clients;
 pub use super::kind::Kind;
+pub use super::sent::Mention;
 pub use super::sharding::Shard;
 pub use super::stamp::{Stamp, StampForm, StampSource};
 
@@ -479,7 +480,7 @@ pub struct Documents {
 }
 
 /// A document and the values put into it per operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
     /// In JSON: canonical Extended JSON.
     #[serde(with = "super::extended_json")]
@@ -487,4 +488,7 @@ pub struct Template {
     pub document: Document,
     /// Stamps of every copy.
     pub stamps: Vec<Stamp>,
+    /// Collections that a pipeline or a command names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<Mention>,
 }

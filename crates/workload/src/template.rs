@@ -10,11 +10,13 @@ use super::error::did_you_mean;
 use super::fields::{FieldKeys, FieldType};
 use super::layout;
 use super::plan::{Stamp, StampSource, Template};
+use super::sent::{Form, check_sent};
 use super::stamp::{Input, value_of};
 use super::tree::Tree;
 use super::values::to_bson;
 
-pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> Template {
+pub fn template(check: &mut Check<'_>, tree: &At<Tree>, form: Form<'_>) -> Template {
+    let wrap = matches!(form, Form::Pipeline(_)).then_some("pipeline");
     let mut stamps = Vec::new();
     let mut path: Vec<String> = wrap.iter().map(|name| (*name).to_owned()).collect();
     let value = to_bson(check, tree, &mut path, &mut |check, value, path| {
@@ -29,7 +31,13 @@ pub fn template(check: &mut Check<'_>, tree: &At<Tree>, wrap: Option<&str>) -> T
             Document::new()
         }
     };
-    Template { document, stamps }
+    let mentions = check_sent(check, tree, &document, form);
+    for mention in &mentions {
+        if stamps.iter().any(|stamp: &Stamp| stamp.path == mention.path) {
+            check.wrong(tree.place, "a collection has one name", "write it without a `$stamp`");
+        }
+    }
+    Template { document, stamps, mentions }
 }
 
 fn stamped(

@@ -1,10 +1,9 @@
 //! `aggregate`: a pipeline of one's own.
 
-use bson::Bson;
-
 use super::about::{About, Answers, Concerns};
 use super::making::{Making, needed};
 use crate::plan::Operation;
+use crate::sent::Form;
 use crate::template::template;
 use crate::tree::Tree;
 
@@ -13,7 +12,7 @@ pub const ABOUT: About = About {
     concerns: Concerns::Read,
     reads_documents: true,
     answers: Answers::Unknown,
-    writes,
+    writes: Operation::mentions_to_write,
     ..About::new(make)
 };
 
@@ -22,13 +21,8 @@ fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
     if !matches!(pipeline.value, Tree::List(_)) {
         making.check.wrong(pipeline.place, "a pipeline is a list of stages", "`- $match: …`");
     }
-    making.made.pipeline = Some(template(making.check, pipeline, Some("pipeline")));
+    making.made.pipeline =
+        Some(template(making.check, pipeline, Form::Pipeline(&making.site.names)));
     making.batch_size();
     Some(())
-}
-
-fn writes(made: &Operation) -> bool {
-    let stages = made.pipeline.iter().filter_map(|it| it.document.get_array("pipeline").ok());
-    let mut stages = stages.flatten().filter_map(Bson::as_document);
-    stages.any(|stage| stage.contains_key("$out") || stage.contains_key("$merge"))
 }

@@ -1,7 +1,5 @@
 //! `full_scan`: a `find` of all documents.
 
-use bson::Document;
-
 use super::about::About;
 use super::find;
 use super::making::Making;
@@ -12,7 +10,7 @@ pub const ABOUT: About =
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn make(making: &mut Making<'_, '_, '_>) -> Option<()> {
-    making.made.filter = Some(Template { document: Document::new(), stamps: Vec::new() });
+    making.made.filter = Some(Template::default());
     making.read_documents();
     Some(())
 }

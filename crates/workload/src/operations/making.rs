@@ -10,6 +10,7 @@ use crate::plan::{
     Collection, Count, Documents, Operation, Stamp, StampForm, StampSource, Template,
 };
 use crate::schema::{Amount, OperationKeys};
+use crate::sent::Form;
 use crate::stamp::{Input, value_of};
 use crate::template::template;
 
@@ -99,7 +100,7 @@ impl<'s> Making<'_, '_, 's> {
         self.shape();
         self.batch_size();
         if let Some(projection) = &self.keys.projection {
-            let made = template(self.check, projection, None);
+            let made = template(self.check, projection, Form::Document);
             let summed = self.made.sum_field.take();
             self.made.sum_field = summed.filter(|field| shows(&made.document, field));
             self.made.projection = Some(made);
@@ -139,7 +140,7 @@ impl<'s> Making<'_, '_, 's> {
         let low = Stamp { path: vec![name.clone(), "$gte".to_owned()], ..stamp.clone() };
         let bounds = Document::from_iter([("$gte".to_owned(), placeholder(&low))]);
         let document = Document::from_iter([(name, Bson::Document(bounds))]);
-        self.made.filter = Some(Template { document, stamps: vec![low] });
+        self.made.filter = Some(Template { document, stamps: vec![low], ..Template::default() });
         Some(())
     }
 
@@ -218,7 +219,8 @@ fn filter_by(
     let value = value_of(stamp, &Input::default()).ok()?;
     // A filter on an inner field is one name with a dot, not a path.
     let stamp = Stamp { path: vec![name.clone()], ..stamp.clone() };
-    Some(Template { document: Document::from_iter([(name, value)]), stamps: vec![stamp] })
+    let document = Document::from_iter([(name, value)]);
+    Some(Template { document, stamps: vec![stamp], ..Template::default() })
 }
 
 fn read_filter(
@@ -235,7 +237,7 @@ fn read_filter(
                 check.wrong(place, format!("`{name}` and `filter` exclude each other"), "keep one");
             }
         }
-        return Some(template(check, filter, None));
+        return Some(template(check, filter, Form::Document));
     }
     let Some(range) = &keys.range else { return filter_by(check, keys, collection) };
     let stamp = key_stamp(check, keys, collection)?;
@@ -254,7 +256,7 @@ fn read_filter(
     let high = Stamp { path: vec![name.clone(), "$lt".to_owned()], add, ..stamp.clone() };
     let bounds = [("$gte".to_owned(), placeholder(&low)), ("$lt".to_owned(), placeholder(&high))];
     let document = Document::from_iter([(name, Bson::Document(Document::from_iter(bounds)))]);
-    Some(Template { document, stamps: vec![low, high] })
+    Some(Template { document, stamps: vec![low, high], ..Template::default() })
 }
 
 /// Stands in a template where a stamp comes.

@@ -11,6 +11,7 @@ use crate::document::one_value;
 use crate::fields::Field;
 use crate::layout;
 use crate::plan::{Collection, Stamp, StampSource, Template};
+use crate::sent::Form;
 use crate::template::template;
 use crate::tree::Tree;
 
@@ -34,7 +35,7 @@ fn update(making: &mut Making<'_, '_, '_>) -> Option<Template> {
         (Some(set), None) => Some(set_of(check, making.site, set, collection)),
         (None, Some(update)) => {
             check_update(check, update, collection);
-            Some(template(check, update, None))
+            Some(template(check, update, Form::Document))
         }
         (Some(_), Some(update)) => {
             check.wrong(update.place, "`set` and `update` exclude each other", "keep one");
@@ -68,7 +69,7 @@ fn set_of(
         .map(|(name, shape)| (name.clone(), one_value(shape, site.seed, &label)))
         .collect();
     let document = Document::from_iter([("$set".to_owned(), Bson::Document(values))]);
-    Template { document, stamps }
+    Template { document, stamps, ..Template::default() }
 }
 
 fn check_update(check: &mut Check<'_>, update: &At<Tree>, collection: &Collection) {
